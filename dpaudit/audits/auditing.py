@@ -97,7 +97,7 @@ def audit(
         The promise, or the command line's string for it; the mechanism's own `claim` by default.
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. More than
-        2,000 (pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
+        20 (of pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
         form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
@@ -193,10 +193,15 @@ def audit(
     A subject with randomness of its own can be resumed too: what was counted stays counted, and the rest is drawn
     (`options["resumed"]` of the result says so). See `dpaudit.running.checkpoint` for why that is valid.
 
-    A universe of more than 2,000 pairs: each input is drawn samples / 2 times, and at most 20 million times over all
-    inputs, for one exact test of every pair (`AuditResult.universe`). The 48 most suspicious pairs are then examined in
-    depth with the rest of `samples`. What was taken is in `options`: `table_draws` runs on each input, `table_labelled`
-    draws of each pair's test, `selected` pairs with `depth_samples`.
+    A universe: each input is drawn samples / 2 times, and at most 20 million times over all inputs, for one exact test
+    of every pair (`AuditResult.universe`). The 16 to 48 most suspicious pairs (the square root of all) are examined in
+    depth then, with the rest of `samples`. Up to 1,000 pairs each has a finding. What was taken is in `options`:
+    `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with `depth_samples`.
+
+    Pairs are a universe where a game for each would take more than 12 seconds of a processor: more than 20 pairs in
+    sequential mode, 30 in adaptive and 200 in fixed mode. Up to 2,000 pairs have games of their own where the audit asks
+    for what only games give: a store, a band, pools (and pairs that fall into few pools), an isolated subject that is
+    called once a draw, an input beside itself, or fewer than 200 samples.
 
     Examples
     --------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, or
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import Options
-from dpaudit.audits.universe_auditing import UniverseAudit, is_universe
+from dpaudit.audits.universe_auditing import UniverseAudit, games_of, is_universe
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.doubles import floating_point as doubles
@@ -23,7 +23,7 @@ from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart, is_same_input
-from dpaudit.privacy.pairs import AllPairs, Pair
+from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
@@ -100,9 +100,17 @@ class Call:
         """Play it."""
         if self.options.band and self.store is not None:
             raise UsageError("band must not be given with a store, got True: its error rate is spent in one call.")
-        if self.options.band and is_universe(self.promise, self.chosen):
+        games = None
+        if len(self.chosen) <= MANY_PAIRS:
+            needs_games = self.store is not None or self.options.band
+            games = games_of(
+                self.subject, self.promise, self.chosen, self.options.pool, self.options.samples, needs_games
+            )
+        if not is_universe(self.promise, self.chosen, self.options.mode, games=games):
+            return self._pairs()
+        if self.options.band:
             raise UsageError("band must not be given with a universe, got True. Audit fewer pairs with it.")
-        return self._universe() if is_universe(self.promise, self.chosen) else self._pairs()
+        return self._universe()
 
     def _universe(self) -> AuditResult:
         subject = self.subject
@@ -118,13 +126,17 @@ class Call:
             self.options.event_mass,
             self.options.inconclusive_factor,
             self._ask_batches,
+            self._kept,
             self.tell,
         )
         try:
             found, table = universe.run(0)
         except CallError:  # as for the label game below: no draw was counted yet
-            if subject.is_contained:  # its calls would have to be in one random order, of all inputs
-                raise
+            if subject.is_contained:  # its calls have to be in one random order, of all inputs: games of their own
+                if len(self.chosen) > MANY_PAIRS:
+                    raise
+                self.subject = dataclasses.replace(subject, one_by_one=True)
+                return self._pairs()
             universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)
         self.subject = universe.subject
@@ -304,8 +316,13 @@ class Call:
         kept, more = self._kept(game, data)
         return Played(taken, pooling.groups, game.runs + more, failure, pooling.options, traceback, kept)
 
-    def _kept(self, game: LabelGame, data: Sequence[Any]) -> tuple[dict[int, str], int]:
-        """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken."""
+    def _kept(
+        self, game: LabelGame, data: Sequence[Any], earlier: Collection[int] = ()
+    ) -> tuple[dict[int, str], int]:
+        """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken.
+
+        `earlier`: the inputs of which calls before the game took randomness.
+        """
         found: dict[int, str] = {}
         runs = 0
         moved = game.draws.draw.moved if isinstance(game.draws.draw, Drawer) else {}
@@ -321,7 +338,7 @@ class Call:
                         found[place] = SHARED_NOISE
                         break
             elif pair.repeats:
-                for i in (i for i in pair.inputs if moved.get(i)):
+                for i in (i for i in pair.inputs if moved.get(i) or i in earlier):
                     runs += 1
                     if keeps_noise(self.subject, data[i], stream(self.root, KEPT_NOISE, i)):
                         found[place] = KEPT

@@ -30,11 +30,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.audits.universe_auditing import (
-    SELECTED,
     TABLE_SHARE,
     budgets_of,
+    games_of,
     is_universe,
     losses_found,
+    selected,
     table_draws,
 )
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
@@ -46,7 +47,7 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
-from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
@@ -147,7 +148,8 @@ def plan(
     masses = _checked(samples, mode, confidence, over, power, event_masses, pilot, seed, promise)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
-    universe = is_universe(promise, chosen)
+    games = games_of(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
+    universe = is_universe(promise, chosen, mode, games=games)
     asked, values, inputs = _asked(promise, chosen, universe)
     cost = _timed(subject, [chosen[k] for k in asked[:1]], root)
     subject = cost.subject
@@ -332,7 +334,7 @@ class _Engine:
         if not self.universe:
             return self.inputs * samples
         table = table_draws(samples, self.inputs)
-        return self.inputs * table + min(2 * SELECTED, self.inputs) * max(samples - table, 0)
+        return self.inputs * table + min(2 * selected(self.pairs), self.inputs) * max(samples - table, 0)
 
 
 def _power(

@@ -1,5 +1,8 @@
 """The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
 
+Pairs are a universe where a game for each would cost more than `MOST_SECONDS` of a processor: their number decides, and
+what a game costs in the mode of the audit, by measured constants and never by the clock.
+
 Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
 `LabelGame` on the pairs that the table selects.
 
@@ -11,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,18 +24,20 @@ from numpy.typing import NDArray
 from dpaudit.audits.findings import (
     FOUND_WITH,
     broken_text,
+    change_sentence,
     changes_of,
     finding_of,
     named,
     withhold_all,
 )
+from dpaudit.audits.kept import withheld
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
-from dpaudit.privacy.inputs import Inputs, inputs_of
+from dpaudit.privacy.inputs import Inputs, distinct_inputs, inputs_of, is_same_input
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
@@ -45,12 +50,16 @@ from dpaudit.testing import binomial
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 from dpaudit.testing.order import Change
+from dpaudit.testing.pools import pool_pairs
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, at most: about 20 seconds for a mechanism of 0.2 microseconds a draw
 LEAST_DRAWS = 100  # of each input for the table
-SELECTED = 48  # pairs that are examined in depth
-SELECTED_VIOLATED = 16  # of them at most so many that the table has named already, for tighter bounds
+# Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
+SECONDS_A_PAIR: Mapping[Mode, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.06}
+MOST_SECONDS = 12.0  # of the label games of an audit: beyond, its pairs share one table
+SELECTED = {"least": 16, "most": 48}  # pairs that are examined in depth: the square root of all, within these
+NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 CHECKED = 5_000  # pairs at which a metric is asked in both orders
@@ -59,17 +68,28 @@ NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination 
 LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
 
 
-def is_universe(promise: Claim, pairs: Sequence[Pair]) -> bool:
+def is_universe(promise: Claim, pairs: Sequence[Pair], mode: Mode, *, games: int | None = None) -> bool:
     """Whether an audit of these pairs is one of a universe.
+
+    Parameters
+    ----------
+    promise : Claim
+    pairs : sequence of Pair
+    mode : {"sequential", "adaptive", "fixed"}
+    games : int, optional
+        The label games that would take their place up to `MANY_PAIRS` pairs, fewer where pairs are pooled: one a pair
+        by default. 0 where an audit asks for what games alone give (`games_only`).
 
     Raises
     ------
     UsageError
         If there are too many pairs for a claim that is neither pure, approximate nor metric.
     """
+    is_served = isinstance(promise, ApproxDP | MetricDP)
     if len(pairs) <= MANY_PAIRS:
-        return False
-    if isinstance(promise, ApproxDP | MetricDP):
+        count = len(pairs) if games is None else games
+        return is_served and count * SECONDS_A_PAIR[mode] > MOST_SECONDS
+    if is_served:
         return True
     if len(pairs) > LARGEST_LABEL_GAME:
         raise UsageError(
@@ -114,6 +134,30 @@ def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatAr
     return np.array([promise.distance(pair.x, pair.x_prime) for pair in pairs])
 
 
+def games_of(
+    subject: Subject, promise: Claim, pairs: Sequence[Pair], pool: bool | None, samples: int, needs_games: bool = False
+) -> int:
+    """The label games that an audit of at most `MANY_PAIRS` pairs would play; 0 where it needs them.
+
+    It needs them where it asks for what a table does not give: evidence of many nights or a band (`needs_games`), pools
+    that were asked for, calls in one random order, controls, or fewer draws than a table and a depth take.
+    """
+    if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS:
+        return 0
+    if any(is_same_input(pair) for pair in pairs):
+        return 0
+    data, positions = distinct_inputs(pairs)
+    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
+    asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
+    games = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
+    return len(games.groups) if asked else 0
+
+
+def selected(pairs: int) -> int:
+    """How many of so many pairs are examined in depth."""
+    return min(pairs, SELECTED["most"], max(SELECTED["least"], math.isqrt(pairs)))
+
+
 def table_draws(samples: int, inputs: int) -> int:
     """Runs on each of so many inputs that the table takes in an audit of `samples`."""
     return max(LEAST_DRAWS, min(int(TABLE_SHARE * samples), TABLE_RUNS // inputs))
@@ -126,13 +170,14 @@ def losses_found(game: UniverseGame, event_mass: float, probability: float) -> F
 
 @dataclasses.dataclass(frozen=True)
 class _Deep:
-    """What the depth says of a pair, and whether outcomes on one of its inputs changed, in this game or before it.
+    """What the depth says of a pair.
 
+    `is_withheld`: outcomes on one of its inputs changed, in this game or before it, or the mechanism keeps its noise.
     `why_not` says why it has examined nothing, so that the table's test stands; else it is empty.
     """
 
     finding: Finding
-    has_changed: bool
+    is_withheld: bool
     why_not: str = ""
 
 
@@ -151,11 +196,14 @@ class UniverseAudit:
     event_mass: float
     inconclusive_factor: float
     ask_batches: Callable[[Any], tuple[Change | None, int]]
+    ask_kept: Callable[[LabelGame, Sequence[Any], Collection[int]], tuple[dict[int, str], int]]
     on_progress: Callable[[Progress], None] | None = None
     runs: int = 0
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     changes: list[Change] = dataclasses.field(default_factory=list)  # of outcomes from call to call
     inputs_looked_at: int = 0  # for these
+    kept: str = ""  # why nothing can be said, where the mechanism keeps its noise or has spent a budget
+    _moved: Mapping[int, bool] = dataclasses.field(default_factory=dict)  # inputs whose first calls took randomness
 
     def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
         """Draw, test all pairs, examine the most suspicious.
@@ -177,6 +225,8 @@ class UniverseAudit:
         draws = table_draws(self.samples, used)
         self.crew.expected = draws * used
         error_rate = 1.0 - self.confidence
+        drawer = Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.crew)
+        self._moved = drawer.moved
         game = UniverseGame(
             first,
             second,
@@ -185,7 +235,7 @@ class UniverseAudit:
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * error_rate,
-            draw=Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.crew),
+            draw=drawer,
             coin=lambda: stream(self.root, UNIVERSE_COINS + restart),
         )
         game.start()
@@ -209,8 +259,8 @@ class UniverseAudit:
         }
         self.changes, self.inputs_looked_at = list(game.changes.values()), used
         deep = self._in_depth(inputs, asked, chosen, depth, restart, game.changes)
-        if self.changes and not game.changes:  # seen in depth alone: the table supposes independent draws too
-            self._withhold(game, self.changes[0])
+        if (self.changes and not game.changes) or self.kept:  # seen in depth alone: the table supposes it too
+            game.withhold_all()
             table = self._filled(table, game, asked, failure)
         self.options["examined"] = sum(not one.why_not for one in deep.values())
         found = self._merged(table, game, asked, deep, failure)
@@ -220,7 +270,7 @@ class UniverseAudit:
         """Let a change of the outcomes of one input, if there is one, be said of all."""
         if change is not None:
             game.changes = dict.fromkeys(game.used.tolist(), change)
-            game.withhold_changed()
+            game.withhold_all()
 
     def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
         count, pairs = len(budgets), self.pairs
@@ -252,7 +302,7 @@ class UniverseAudit:
         assert game.partition is not None
         detectable = losses_found(game, self.event_mass, FOUND_WITH)
         # Validity: what would have been found supposes that draws are independent.
-        detectable = np.where(game.has_changed, np.inf, detectable)
+        detectable = np.where(game.is_withheld, np.inf, detectable)
         table.detectable[asked] = detectable
         table.epsilon_lower[asked] = game.lower
         table.log10_p_value[asked] = game.log_p / math.log(10.0)
@@ -277,8 +327,9 @@ class UniverseAudit:
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
         is_violated = game.violated[order]
-        named = order[is_violated][:SELECTED_VIOLATED]
-        return np.concatenate([named, order[~is_violated][: SELECTED - len(named)]])
+        most = selected(len(game.first))
+        named = order[is_violated][: int(NAMED_SHARE * most)]
+        return np.concatenate([named, order[~is_violated][: most - len(named)]])
 
     def _in_depth(
         self,
@@ -325,12 +376,19 @@ class UniverseAudit:
             game.play(self.on_progress)
 
         failure, traceback = until_it_raises(play, self.subject)
+        kept: dict[int, str] = {}
+        if has_started and not failure:
+            # The depth's own first calls are none of the mechanism's: what it keeps, it has drawn for the table.
+            kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used.tolist()) if self._moved.get(i)])
+            self.runs += more
+            self.kept = next(iter(kept.values()), "")
         withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
         self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         self.runs += game.runs
         deep = {}
-        for k, pair, pair_game, both in zip(chosen.tolist(), pairs, game.pairs, ends.tolist(), strict=True):
+        of_pairs = zip(chosen.tolist(), pairs, game.pairs, ends.tolist(), strict=True)
+        for place, (k, pair, pair_game, both) in enumerate(of_pairs):
             pair_game.change = pair_game.change or next((changes[i] for i in both if i in changes), None)
             if not has_started:  # it has neither rules nor a level
                 pair_game.failure, pair_game.level = Failure(failure, traceback=traceback), 0.0
@@ -342,7 +400,10 @@ class UniverseAudit:
                 one = dataclasses.replace(one, traceback=traceback)
             if not has_started:
                 one = dataclasses.replace(one, message=failure)
-            deep[int(k)] = _Deep(one, pair_game.change is not None, one.message if is_over else "")
+            if self.kept:
+                one = withheld(one, kept.get(place, self.kept))
+            nothing = pair_game.change is not None or bool(self.kept)
+            deep[int(k)] = _Deep(one, nothing, one.message if is_over else "")
         return deep
 
     def _merged(
@@ -357,7 +418,7 @@ class UniverseAudit:
         kept: dict[int, Finding] = {}
         for k, one in deep.items():
             row, finding, found = int(asked[k]), one.finding, one.finding
-            if found.verdict == "error" and (one.why_not or game.violated[k]) and not one.has_changed:
+            if found.verdict == "error" and (one.why_not or game.violated[k]) and not one.is_withheld:
                 # Its own test was fixed before the depth and is over: it stands, whatever the depth did.
                 kept[k] = dataclasses.replace(
                     self._of_table(table, game, k, row, VERDICTS[int(table.verdict[row])]),
@@ -365,7 +426,7 @@ class UniverseAudit:
                     traceback=found.traceback,
                 )
                 continue
-            if one.has_changed:  # what its record and the table's say supposes that draws are independent
+            if one.is_withheld:  # what its record and the table's say supposes that draws are independent
                 kept[k], table.verdict[row] = found, VERDICTS.index(found.verdict)
                 table.epsilon_lower[row], table.log10_p_value[row], table.detectable[row] = 0.0, 0.0, math.inf
                 game.lower[k] = 0.0
@@ -397,6 +458,12 @@ class UniverseAudit:
         for k in broken[: LARGEST_FINDINGS - len(kept)].tolist():
             finding = self._of_table(table, game, k, int(asked[k]), "error", failure or self._broken_text(game, k))
             kept[k] = finding if failure else dataclasses.replace(finding, traceback=game.failure(k).traceback)
+        if len(asked) <= LARGEST_FINDINGS:  # few enough for a finding each
+            reason = self.kept or next((change_sentence(change) for change in self.changes), "")
+            for k in (k for k in range(len(asked)) if k not in kept):
+                row = int(asked[k])
+                finding = self._of_table(table, game, k, row, VERDICTS[int(table.verdict[row])])
+                kept[k] = withheld(finding, reason) if reason else finding
         return tuple(kept[k] for k in sorted(kept))
 
     def _broken_text(self, game: UniverseGame, k: int) -> str:

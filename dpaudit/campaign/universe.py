@@ -120,6 +120,7 @@ class UniverseGame(Campaign):
         self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
         self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
         self.broken = np.zeros(pairs, dtype=bool)
+        self.is_withheld = False  # whether nothing is said of any pair, since draws depend on each other
         self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
         self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
         self._logs = np.empty(0, dtype=np.float32)
@@ -155,13 +156,6 @@ class UniverseGame(Campaign):
         self._logs = np.log(halves.sum(axis=0) + np.float32(SMOOTHING))
         # Validity: a function of the pilot alone; the shares sum to 1.
         self.level = self.error_rate * shares_by_rank(self.merit)
-
-    @property
-    def has_changed(self) -> NDArray[np.bool_]:
-        """Of each pair, whether the outcomes of one of its inputs changed from draw to draw."""
-        is_changed = np.zeros(self._inputs, dtype=bool)
-        is_changed[list(self.changes)] = True
-        return is_changed[self.first] | is_changed[self.second]
 
     def failure(self, pair: int) -> Failure:
         """What all calls on both inputs of a broken pair did."""
@@ -266,9 +260,10 @@ class UniverseGame(Campaign):
         )
         self.lower[self.broken], self.log_p[self.broken] = 0.0, 0.0
 
-    def withhold_changed(self) -> None:
-        """Take back what is said of pairs whose outcomes changed: it supposes that draws are independent."""
-        self.lower[self.has_changed], self.log_p[self.has_changed] = 0.0, 0.0
+    def withhold_all(self) -> None:
+        """Take back what is said of every pair: it supposes that draws are independent."""
+        self.is_withheld = True
+        self.lower[:], self.log_p[:] = 0.0, 0.0
 
     @property
     def sides(self) -> FloatArray:

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES
-from dpaudit.audits.universe_auditing import SELECTED
+from dpaudit.audits.universe_auditing import selected
 from dpaudit.errors import UsageError
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count
@@ -178,7 +178,8 @@ def _sentences(plan: Plan) -> list[str]:
         )
     if plan.is_universe:
         sentences.append(
-            f"These figures hold for every pair: the {SELECTED} most suspicious ones are examined in depth as well."
+            f"These figures hold for every pair: the {selected(plan.pairs)} most suspicious ones are examined in depth "
+            "as well."
         )
     if plan.pools:
         sentences.append(

@@ -66,11 +66,18 @@ def sentence(result: AuditResult) -> str:
     """What the table is, in words."""
     table = result.universe
     assert table is not None
+    deep = result.options.get("selected", 0)
+    if len(result.findings) == table.asked:
+        shown = f"Each of them follows in full; {deep:,} were examined in depth, on draws of their own."
+    else:
+        shown = (
+            f"{plural(len(result.findings), 'pair')} of them follow in full: those that were examined in depth, on "
+            "draws of their own, and those that the table calls violated."
+        )
     return (
         f"All {plural(len(table), 'pair')} of {plural(len(table.ids), 'input')}, each against its own budget: every "
         f"input was drawn {table.draws:,} times, and each pair was tested once, on {table.labelled:,} labelled draws. "
-        f"{plural(len(result.findings), 'pair')} of them follow in full: those that were examined in depth, on draws "
-        "of their own, and those that the table calls violated."
+        f"{shown}"
     )
 
 
