@@ -193,15 +193,16 @@ def audit(
     A subject with randomness of its own can be resumed too: what was counted stays counted, and the rest is drawn
     (`options["resumed"]` of the result says so). See `dpaudit.running.checkpoint` for why that is valid.
 
-    A universe: each input is drawn samples / 2 times, and at most 20 million times over all inputs, for one exact test
-    of every pair (`AuditResult.universe`). The 16 to 48 most suspicious pairs (the square root of all) are examined in
-    depth then, with the rest of `samples`. Up to 1,000 pairs each has a finding. What was taken is in `options`:
+    A universe: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all inputs) for
+    one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth then, with
+    the rest of `samples`: 48 beyond 2,000 pairs; up to there 16 in sequential mode, 25 in adaptive, 166 in fixed mode,
+    or the square root of all where that is more. Up to 1,000 pairs each has a finding. What was taken is in `options`:
     `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with `depth_samples`.
 
     Pairs are a universe where a game for each would take more than 12 seconds of a processor: more than 20 pairs in
-    sequential mode, 30 in adaptive and 200 in fixed mode. Up to 2,000 pairs have games of their own where the audit asks
-    for what only games give: a store, a band, pools (and pairs that fall into few pools), an isolated subject that is
-    called once a draw, an input beside itself, or fewer than 200 samples.
+    sequential mode, 30 in adaptive and 200 in fixed mode. Up to 2,000 pairs have games of their own where the audit
+    asks for what only games give: a store, a band, pools (and pairs that fall into few pools), an isolated subject that
+    is called once a draw, an input beside itself, or fewer than 200 samples.
 
     Examples
     --------

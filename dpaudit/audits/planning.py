@@ -153,7 +153,7 @@ def plan(
     asked, values, inputs = _asked(promise, chosen, universe)
     cost = _timed(subject, [chosen[k] for k in asked[:1]], root)
     subject = cost.subject
-    engine = _Engine(len(asked), inputs, confidence, power, universe)
+    engine = _Engine(len(asked), inputs, confidence, power, mode, universe)
     wanted = samples
     if seconds is not None:
         number("seconds", seconds, "above 0", lambda v: 0.0 < v < math.inf)
@@ -254,9 +254,11 @@ def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> Tes
 class _Engine:
     """What the audit's own tests find, at the level that every one of its pairs has at least."""
 
-    def __init__(self, pairs: int, inputs: int, confidence: float, power: float, universe: bool) -> None:
+    def __init__(
+        self, pairs: int, inputs: int, confidence: float, power: float, mode: Mode, universe: bool
+    ) -> None:
         self.pairs, self.inputs, self.confidence, self.power = pairs, inputs, confidence, power
-        self.universe = universe
+        self.mode, self.universe = mode, universe
         self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if universe else 1.0)
         self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
         self._known: dict[Any, float] = {}
@@ -271,7 +273,8 @@ class _Engine:
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:
         """The test of one pair in the table of a universe, at the level that every pair has at least."""
-        one, budget, draws = np.zeros(1, dtype=np.int64), np.array([claim.value]), table_draws(samples, self.inputs)
+        one, budget = np.zeros(1, dtype=np.int64), np.array([claim.value])
+        draws = table_draws(samples, self.inputs, self.pairs)
         options: dict[str, Any] = {"inputs": 2, "samples": draws, "error_rate": self.level}
         return UniverseGame(one, one + 1, budget, claim.delta, **options, draw=_never, coin=_never)
 
@@ -333,8 +336,9 @@ class _Engine:
         """Runs of the mechanism that the audit takes, at most in sequential mode; without the floating-point check."""
         if not self.universe:
             return self.inputs * samples
-        table = table_draws(samples, self.inputs)
-        return self.inputs * table + min(2 * selected(self.pairs), self.inputs) * max(samples - table, 0)
+        table = table_draws(samples, self.inputs, self.pairs)
+        deep = min(2 * selected(self.pairs, self.mode), self.inputs)
+        return self.inputs * table + deep * max(samples - table, 0)
 
 
 def _power(

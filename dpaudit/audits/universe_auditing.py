@@ -53,12 +53,13 @@ from dpaudit.testing.order import Change
 from dpaudit.testing.pools import pool_pairs
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
-TABLE_RUNS = 20_000_000  # over all inputs, at most: about 20 seconds for a mechanism of 0.2 microseconds a draw
+TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 LEAST_DRAWS = 100  # of each input for the table
 # Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
-SECONDS_A_PAIR: Mapping[Mode, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.06}
+SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.06}
 MOST_SECONDS = 12.0  # of the label games of an audit: beyond, its pairs share one table
-SELECTED = {"least": 16, "most": 48}  # pairs that are examined in depth: the square root of all, within these
+DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
+SELECTED = 48  # pairs that are examined in depth, beyond
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
@@ -153,14 +154,23 @@ def games_of(
     return len(games.groups) if asked else 0
 
 
-def selected(pairs: int) -> int:
-    """How many of so many pairs are examined in depth."""
-    return min(pairs, SELECTED["most"], max(SELECTED["least"], math.isqrt(pairs)))
+def selected(pairs: int, mode: str) -> int:
+    """How many of so many pairs are examined in depth: what `DEPTH_SECONDS` pay for, or the square root of all.
+
+    Examples
+    --------
+    >>> [selected(pairs, "sequential") for pairs in (12, 105, 1_000, 474_825)], selected(1_000, "fixed")
+    ([12, 16, 31, 48], 166)
+    """
+    if pairs > MANY_PAIRS:
+        return SELECTED
+    return min(pairs, max(math.isqrt(pairs), int(DEPTH_SECONDS / SECONDS_A_PAIR[mode])))
 
 
-def table_draws(samples: int, inputs: int) -> int:
-    """Runs on each of so many inputs that the table takes in an audit of `samples`."""
-    return max(LEAST_DRAWS, min(int(TABLE_SHARE * samples), TABLE_RUNS // inputs))
+def table_draws(samples: int, inputs: int, pairs: int) -> int:
+    """Runs on each of so many inputs that the table of so many pairs takes in an audit of `samples`."""
+    most = TABLE_RUNS // inputs if pairs > MANY_PAIRS else samples
+    return max(LEAST_DRAWS, min(int(TABLE_SHARE * samples), most))
 
 
 def losses_found(game: UniverseGame, event_mass: float, probability: float) -> FloatArray:
@@ -222,7 +232,7 @@ class UniverseAudit:
             return (), table
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
-        draws = table_draws(self.samples, used)
+        draws = table_draws(self.samples, used, len(asked))
         self.crew.expected = draws * used
         error_rate = 1.0 - self.confidence
         drawer = Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.crew)
@@ -327,7 +337,7 @@ class UniverseAudit:
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
         is_violated = game.violated[order]
-        most = selected(len(game.first))
+        most = selected(len(game.first), self.mode)
         named = order[is_violated][: int(NAMED_SHARE * most)]
         return np.concatenate([named, order[~is_violated][: most - len(named)]])
 

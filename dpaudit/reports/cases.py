@@ -106,9 +106,8 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
         message = pair_sentence(result, finding)
         yield Case(result.subject, claim, "claim", name, finding.verdict, message, is_part=True)
     rest = ranked[PAIRS:]
-    if rest or result.universe is not None:
-        listed = min(len(ranked), PAIRS)
-        others = wording.asked_count(result) - listed
+    others = wording.asked_count(result) - min(len(ranked), PAIRS)
+    if rest or (result.universe is not None and (others or not ranked)):
         status = result.verdict if result.universe is not None else rest[0].verdict
         text = f"{wording.headline(result)}. {wording.plural(others, 'pair')} not listed one by one: see audit.json."
         yield Case(result.subject, claim, "claim", "claim on all pairs", status, text, is_part=True)

@@ -13,7 +13,7 @@ import pytest
 
 import dpaudit
 from dpaudit.audits import universe_auditing
-from dpaudit.audits.universe_auditing import SECONDS_A_PAIR, games_of, is_universe, selected
+from dpaudit.audits.universe_auditing import SECONDS_A_PAIR, games_of, is_universe, selected, table_draws
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.callables import as_subject
@@ -52,7 +52,7 @@ def neighbours(count):
 def cheap(monkeypatch):
     """Universes of all that costs more than a fifth of a second, with a depth of four pairs."""
     monkeypatch.setattr(universe_auditing, "MOST_SECONDS", 0.2)
-    monkeypatch.setattr(universe_auditing, "SELECTED", {"least": 4, "most": 4})
+    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.25)
 
 
 # --- what decides ---
@@ -93,8 +93,16 @@ def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
     assert not is_universe(METRIC, pairs, "sequential", games=0)
 
 
-def test_the_depth_grows_with_the_square_root_of_the_pairs():
-    assert [selected(pairs) for pairs in (3, 21, 256, 1_024, 2_016, 474_825)] == [3, 16, 16, 32, 44, 48]
+def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
+    sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
+    assert [selected(pairs, "sequential") for pairs in sizes] == [3, 16, 16, 32, 44, 48, 48]
+    assert [selected(pairs, "fixed") for pairs in sizes] == [3, 21, 166, 166, 166, 48, 48]
+
+
+def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
+    assert table_draws(100_000, 4_000, 2_000) == 50_000
+    assert table_draws(100_000, 4_000, 2_001) == 5_000  # 20 million over all inputs
+    assert table_draws(150, 10, 45) == 100
 
 
 # --- what a user gets ---
@@ -209,13 +217,14 @@ def test_draws_that_depend_on_each_other_are_noted_of_every_pair(cheap):
 # --- error rates and power ---
 
 
-# 12 pairs at their budgets, where the next larger loss would be a violation: P(an audit alarms) <= 5%, so that more
-# than 37 of 400 has a probability of 1.4e-4 at most. Draws: 400 audits of 24 inputs.
+# 8 pairs at their budgets, where any larger loss would be a violation: P(an audit alarms) <= 5%, so that more than 37
+# of 400 has a probability of 1.4e-4 at most. 400 audits of 16 inputs, 600 draws each.
 @pytest.mark.long
-def test_sound_pairs_at_their_budgets_alarm_in_at_most_5_percent_of_audits(cheap):
+def test_sound_pairs_at_their_budgets_alarm_in_at_most_5_percent_of_audits(cheap, monkeypatch):
+    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.13)
     alarms = 0
     for seed in range(400):
-        result = audited(response, "eps=1", neighbours(12), samples=1_000, seed=seed)
+        result = audited(response, "eps=1", neighbours(8), samples=600, seed=seed)
         assert result.universe is not None
         alarms += result.verdict == "violated"
     assert alarms <= 37
