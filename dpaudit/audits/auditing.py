@@ -96,8 +96,9 @@ def audit(
     claim : Claim or str, optional
         The promise, or the command line's string for it; the mechanism's own `claim` by default.
     pairs : iterable of (x, x_prime) or Pair, optional
-        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. More than
-        20 (of pure, approximate and metric claims) are audited as one universe, see Notes; `AllPairs` is the compact
+        The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
+        than 20 (of pure, approximate and metric claims) each is tested once, and more than 120 are audited as one
+        universe, see Notes; `AllPairs` is the compact
         form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
@@ -195,14 +196,16 @@ def audit(
 
     A universe: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all inputs) for
     one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth then, with
-    the rest of `samples`: 48 beyond 2,000 pairs; up to there 16 in sequential mode, 25 in adaptive, 166 in fixed mode,
-    or the square root of all where that is more. Up to 1,000 pairs each has a finding. What was taken is in `options`:
-    `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with `depth_samples`.
+    the rest of `samples`: 100, and 48 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is in
+    `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
+    `depth_samples`.
 
-    Pairs are a universe where a game for each would take more than 12 seconds of a processor: more than 20 pairs in
-    sequential mode, 30 in adaptive and 200 in fixed mode. Up to 2,000 pairs have games of their own where the audit
-    asks for what only games give: a store, a band, pools (and pairs that fall into few pools), an isolated subject that
-    is called once a draw, an input beside itself, or fewer than 200 samples.
+    Where a game for each pair would take more than 12 seconds of a processor in the mode that is asked for, the audit
+    is in fixed mode (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead
+    of adaptive. Above 120 pairs a fixed game for each takes that long too, and they are a universe. Pairs of pure,
+    approximate and metric claims, that is. Up to 2,000 pairs have games in the mode that is asked for where the audit
+    asks for what only these give: a store, a band, pools (and pairs that fall into few pools), an isolated subject
+    that is called once a draw, an input beside itself, or fewer than 200 samples.
 
     Examples
     --------

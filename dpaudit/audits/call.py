@@ -15,9 +15,10 @@ from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, or
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import Options
-from dpaudit.audits.universe_auditing import UniverseAudit, games_of, is_universe
+from dpaudit.audits.universe_auditing import UniverseAudit, games_of, is_universe, mode_of
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.schedules import Mode
 from dpaudit.doubles import floating_point as doubles
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
@@ -75,6 +76,7 @@ class Call:
     store: str | os.PathLike[str] | None
     crew: Crew
     tell: Callable[[Progress], None] | None
+    asked_mode: dict[str, str] = dataclasses.field(default_factory=dict)  # where another one was asked for
 
     def header(self) -> dict[str, Any]:
         """Which audit a checkpoint is of: whatever its draws and its result depend on."""
@@ -106,11 +108,17 @@ class Call:
             games = games_of(
                 self.subject, self.promise, self.chosen, self.options.pool, self.options.samples, needs_games
             )
+            self._take_mode(mode_of(self.promise, self.chosen, self.options.mode, games))
         if not is_universe(self.promise, self.chosen, self.options.mode, games=games):
             return self._pairs()
         if self.options.band:
             raise UsageError("band must not be given with a universe, got True. Audit fewer pairs with it.")
         return self._universe()
+
+    def _take_mode(self, mode: Mode) -> None:
+        if mode != self.options.mode:
+            self.asked_mode = {"asked_mode": self.options.mode}
+            self.options = dataclasses.replace(self.options, mode=mode)
 
     def _universe(self) -> AuditResult:
         subject = self.subject
@@ -155,7 +163,7 @@ class Call:
             not_asked=(),
             report_delta=table.delta,
             samples=universe.runs,
-            options={**self.options.said, **universe.options},
+            options={**self.options.said, **self.asked_mode, **universe.options},
             floating_point=about_doubles,
             universe=table,
             beside=order_finding(universe.changes, universe.inputs_looked_at, self.options.mode == "fixed"),
@@ -200,7 +208,7 @@ class Call:
             not_asked=tuple(pair.id for k, pair in enumerate(chosen) if k not in set(asked)),
             report_delta=max((claims[k].report_delta for k in asked), default=self.promise.report_delta),
             samples=played.runs + more + of_stages + of_band,
-            options={**self.options.said, **played.options},
+            options={**self.options.said, **self.asked_mode, **played.options},
             floating_point=about_doubles,
             trade_off=drawn,
             beside=order_finding(*changes_of(games), self.options.mode == "fixed", played.options.get("night", 1)),

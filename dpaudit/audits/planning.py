@@ -35,6 +35,7 @@ from dpaudit.audits.universe_auditing import (
     games_of,
     is_universe,
     losses_found,
+    mode_of,
     selected,
     table_draws,
 )
@@ -149,6 +150,7 @@ def plan(
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
     games = games_of(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
+    mode = mode if games is None else mode_of(promise, chosen, mode, games)
     universe = is_universe(promise, chosen, mode, games=games)
     asked, values, inputs = _asked(promise, chosen, universe)
     cost = _timed(subject, [chosen[k] for k in asked[:1]], root)

@@ -1,7 +1,8 @@
 """The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
 
-Pairs are a universe where a game for each would cost more than `MOST_SECONDS` of a processor: their number decides, and
-what a game costs in the mode of the audit, by measured constants and never by the clock.
+Up to `MANY_PAIRS` pairs it is the cost of a game for each that decides, by their number and the measured
+`SECONDS_A_PAIR`, never by the clock. Where games that look after each round would cost more than `MOST_SECONDS`, they
+look once (`mode_of`). Where these cost too much as well, the pairs are a universe.
 
 Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
 `LabelGame` on the pairs that the table selects.
@@ -56,8 +57,8 @@ TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the tab
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 LEAST_DRAWS = 100  # of each input for the table
 # Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
-SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.06}
-MOST_SECONDS = 12.0  # of the label games of an audit: beyond, its pairs share one table
+SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.1}
+MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each, or their pairs share one table
 DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
 SELECTED = 48  # pairs that are examined in depth, beyond
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
@@ -135,6 +136,15 @@ def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatAr
     return np.array([promise.distance(pair.x, pair.x_prime) for pair in pairs])
 
 
+def mode_of(promise: Claim, pairs: Sequence[Pair], mode: Mode, games: int) -> Mode:
+    """The mode of an audit of at most `MANY_PAIRS` pairs that asks for this one: one look where that costs too much.
+
+    One exact test of all draws finds about what bets on them find, at a sixth of the time.
+    """
+    is_served = isinstance(promise, ApproxDP | MetricDP) and len(pairs) <= MANY_PAIRS
+    return "fixed" if is_served and games * SECONDS_A_PAIR[mode] > MOST_SECONDS else mode
+
+
 def games_of(
     subject: Subject, promise: Claim, pairs: Sequence[Pair], pool: bool | None, samples: int, needs_games: bool = False
 ) -> int:
@@ -160,7 +170,7 @@ def selected(pairs: int, mode: str) -> int:
     Examples
     --------
     >>> [selected(pairs, "sequential") for pairs in (12, 105, 1_000, 474_825)], selected(1_000, "fixed")
-    ([12, 16, 31, 48], 166)
+    ([12, 16, 31, 48], 100)
     """
     if pairs > MANY_PAIRS:
         return SELECTED

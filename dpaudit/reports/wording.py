@@ -233,7 +233,11 @@ def notes(result: AuditResult) -> list[str]:
         more = f" and {plural(len(names) - NOTED, 'more pair')}" if len(names) > NOTED else ""
         lines.append(f"{', '.join(names[:NOTED])}{more}: {clean(note, 600)}")
     rest = len(about) - NOTES
-    return [*lines, f"{plural(rest, 'more note')} in the saved result."] if rest > 0 else lines
+    if rest > 0:
+        lines.append(f"{plural(rest, 'more note')} in the saved result.")
+    if asked := result.options.get("asked_mode"):
+        lines.append(f"{clean(asked, 20)} mode was asked for. To save time, so many pairs are tested once each.")
+    return lines
 
 
 def least_powerful(result: AuditResult) -> Finding | None:

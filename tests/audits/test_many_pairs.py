@@ -13,9 +13,10 @@ import pytest
 
 import dpaudit
 from dpaudit.audits import universe_auditing
-from dpaudit.audits.universe_auditing import SECONDS_A_PAIR, games_of, is_universe, selected, table_draws
+from dpaudit.audits.universe_auditing import SECONDS_A_PAIR, games_of, is_universe, mode_of, selected, table_draws
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.privacy.pairs import as_pairs
+from dpaudit.reports.wording import notes
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import isolated
 
@@ -50,18 +51,21 @@ def neighbours(count):
 
 @pytest.fixture
 def cheap(monkeypatch):
-    """Universes of all that costs more than a fifth of a second, with a depth of four pairs."""
+    """Universes of all that costs more than 0.2 seconds, which is two pairs, with a depth of four pairs."""
     monkeypatch.setattr(universe_auditing, "MOST_SECONDS", 0.2)
-    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.25)
+    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.45)
 
 
 # --- what decides ---
 
 
-@pytest.mark.parametrize(("mode", "most"), [("sequential", 20), ("adaptive", 30), ("fixed", 200)])
+@pytest.mark.parametrize(("mode", "most"), [("sequential", 20), ("adaptive", 30), ("fixed", 120)])
 def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most):
     pairs = dpaudit.AllPairs([float(k) for k in range(30)])
     assert not is_universe(METRIC, pairs[:most], mode) and is_universe(METRIC, pairs[: most + 1], mode)
+    assert mode_of(METRIC, pairs[:most], mode, most) == mode
+    assert mode_of(METRIC, pairs[: most + 1], mode, most + 1) == "fixed"
+    assert mode_of(METRIC, pairs[: most + 1], mode, 0) == mode_of(dpaudit.GaussianDP(1.0), pairs, mode, 99) == mode
     assert most * SECONDS_A_PAIR[mode] == pytest.approx(universe_auditing.MOST_SECONDS)
     assert not is_universe(dpaudit.GaussianDP(1.0), pairs[: most + 1], mode)  # the table serves no such claim
 
@@ -96,7 +100,7 @@ def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
 def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
     sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
     assert [selected(pairs, "sequential") for pairs in sizes] == [3, 16, 16, 32, 44, 48, 48]
-    assert [selected(pairs, "fixed") for pairs in sizes] == [3, 21, 166, 166, 166, 48, 48]
+    assert [selected(pairs, "fixed") for pairs in sizes] == [3, 21, 100, 100, 100, 48, 48]
 
 
 def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
@@ -124,6 +128,24 @@ def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
         assert result.violated and {one.id for one in result.violated} <= broken  # false alarms: at most 5%, fixed
     assert table.options["selected"] == 4
     assert sum(one.error_share for one in table.findings) <= 0.05
+
+
+def test_many_pairs_of_a_sequential_audit_have_the_games_of_fixed_mode(monkeypatch):
+    """To the bit; what was asked for is said. (0.75 pays for one sequential game, and for seven fixed ones.)"""
+    monkeypatch.setattr(universe_auditing, "MOST_SECONDS", 0.75)
+    pairs = dpaudit.all_pairs(POINTS[:4])
+    asked, fixed = (audited(moved, pairs=pairs, samples=1_000, mode=mode) for mode in ("sequential", "fixed"))
+    assert asked.mode == "fixed" and asked.universe is None
+    assert asked.options == {**fixed.options, "asked_mode": "sequential"}
+    records = [[one.to_dict() for one in result.findings] for result in (asked, fixed)]
+    assert records[0] == records[1]
+    assert any("sequential mode was asked for" in line for line in notes(asked)) and not notes(fixed)
+    few = audited(moved, pairs=pairs[:1], samples=1_000, mode="sequential")
+    assert few.mode == "sequential" and "asked_mode" not in few.options
+    modes = ("sequential", "fixed")
+    one, other = (dpaudit.plan(moved, METRIC, pairs, samples=1_000, mode=mode, seed=1) for mode in modes)
+    known = [[power.known for budget in planned.budgets for power in budget.powers] for planned in (one, other)]
+    assert one.mode == "fixed" and known[0] == known[1]
 
 
 def test_jobs_and_a_checkpoint_change_no_bit(cheap, tmp_path):
@@ -156,11 +178,12 @@ def test_a_store_a_band_and_pools_play_games(cheap, tmp_path):
     pairs = dpaudit.all_pairs(POINTS[:3])
     options = {"pairs": pairs, "samples": 400, "mode": "sequential"}
     kept = audited(laplace, **options, store=tmp_path / "evidence.db")
-    assert kept.universe is None and kept.options["night"] == 1 and len(kept.findings) == 3
+    assert kept.mode == "sequential" and kept.universe is None
+    assert kept.options["night"] == 1 and len(kept.findings) == 3
     band = audited(laplace, **options, band=True)
-    assert band.universe is None and band.trade_off is not None
+    assert band.mode == "sequential" and band.universe is None and band.trade_off is not None
     pooled = audited(Family(), **options, pool=True)
-    assert pooled.universe is None and pooled.options["pools"] == 1
+    assert pooled.mode == "sequential" and pooled.universe is None and pooled.options["pools"] == 1
     assert audited(laplace, **options).universe is not None
 
 
@@ -221,7 +244,7 @@ def test_draws_that_depend_on_each_other_are_noted_of_every_pair(cheap):
 # of 400 has a probability of 1.4e-4 at most. 400 audits of 16 inputs, 600 draws each.
 @pytest.mark.long
 def test_sound_pairs_at_their_budgets_alarm_in_at_most_5_percent_of_audits(cheap, monkeypatch):
-    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.13)
+    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.25)
     alarms = 0
     for seed in range(400):
         result = audited(response, "eps=1", neighbours(8), samples=600, seed=seed)
