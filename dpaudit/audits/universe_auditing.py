@@ -31,7 +31,7 @@ from dpaudit.audits.findings import (
     named,
     withhold_all,
 )
-from dpaudit.audits.kept import withheld
+from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, withheld
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
@@ -80,7 +80,7 @@ def is_universe(promise: Claim, pairs: Sequence[Pair], mode: Mode, *, games: int
     mode : {"sequential", "adaptive", "fixed"}
     games : int, optional
         The label games that would take their place up to `MANY_PAIRS` pairs, fewer where pairs are pooled: one a pair
-        by default. 0 where an audit asks for what games alone give (`games_only`).
+        by default. 0 where an audit asks for what games alone give (`games_of`).
 
     Raises
     ------
@@ -150,8 +150,8 @@ def games_of(
 ) -> int:
     """The label games that an audit of at most `MANY_PAIRS` pairs would play; 0 where it needs them.
 
-    It needs them where it asks for what a table does not give: evidence of many nights or a band (`needs_games`), pools
-    that were asked for, calls in one random order, controls, or fewer draws than a table and a depth take.
+    It needs them where it asks for what a table or one look does not give: evidence of many nights or a band
+    (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes.
     """
     if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS:
         return 0
@@ -222,7 +222,7 @@ class UniverseAudit:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     changes: list[Change] = dataclasses.field(default_factory=list)  # of outcomes from call to call
     inputs_looked_at: int = 0  # for these
-    kept: str = ""  # why nothing can be said, where the mechanism keeps its noise or has spent a budget
+    kept: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
     _moved: Mapping[int, bool] = dataclasses.field(default_factory=dict)  # inputs whose first calls took randomness
 
     def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
@@ -401,7 +401,7 @@ class UniverseAudit:
             # The depth's own first calls are none of the mechanism's: what it keeps, it has drawn for the table.
             kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used.tolist()) if self._moved.get(i)])
             self.runs += more
-            self.kept = next(iter(kept.values()), "")
+            self.kept = next((reason for reason in kept.values() if reason in (KEPT_NOISE, SHARED_NOISE)), "")
         withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
         self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
@@ -420,9 +420,9 @@ class UniverseAudit:
                 one = dataclasses.replace(one, traceback=traceback)
             if not has_started:
                 one = dataclasses.replace(one, message=failure)
-            if self.kept:
-                one = withheld(one, kept.get(place, self.kept))
-            nothing = pair_game.change is not None or bool(self.kept)
+            if reason := kept.get(place, self.kept):
+                one = withheld(one, reason)
+            nothing = pair_game.change is not None or bool(reason)
             deep[int(k)] = _Deep(one, nothing, one.message if is_over else "")
         return deep
 
