@@ -339,7 +339,7 @@ class _Engine:
         if not self.universe:
             return self.inputs * samples
         table = table_draws(samples, self.inputs, self.pairs)
-        deep = min(2 * selected(self.pairs, self.mode), self.inputs)
+        deep = min(2 * selected(self.pairs, self.mode, samples), self.inputs)
         return self.inputs * table + deep * max(samples - table, 0)
 
 

@@ -58,6 +58,7 @@ TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 
 LEAST_DRAWS = 100  # of each input for the table
 # Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
 SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.1}
+MEASURED_SAMPLES = 100_000  # of the largest of them
 MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each, or their pairs share one table
 DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
 SELECTED = 48  # pairs that are examined in depth, beyond
@@ -164,17 +165,20 @@ def games_of(
     return len(games.groups) if asked else 0
 
 
-def selected(pairs: int, mode: str) -> int:
+def selected(pairs: int, mode: str, samples: int) -> int:
     """How many of so many pairs are examined in depth: what `DEPTH_SECONDS` pay for, or the square root of all.
+
+    A game takes longer where it has more draws, by their power of 0.4: that is what fixed games were measured at.
 
     Examples
     --------
-    >>> [selected(pairs, "sequential") for pairs in (12, 105, 1_000, 474_825)], selected(1_000, "fixed")
-    ([12, 16, 31, 48], 100)
+    >>> [selected(pairs, "fixed", 20_000) for pairs in (12, 328, 2_000, 474_825)], selected(328, "fixed", 1_000_000)
+    ([12, 100, 100, 48], 39)
     """
     if pairs > MANY_PAIRS:
         return SELECTED
-    return min(pairs, max(math.isqrt(pairs), int(DEPTH_SECONDS / SECONDS_A_PAIR[mode])))
+    seconds = SECONDS_A_PAIR[mode] * max(1.0, samples / MEASURED_SAMPLES) ** 0.4
+    return min(pairs, max(math.isqrt(pairs), int(DEPTH_SECONDS / seconds)))
 
 
 def table_draws(samples: int, inputs: int, pairs: int) -> int:
@@ -347,7 +351,7 @@ class UniverseAudit:
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
         is_violated = game.violated[order]
-        most = selected(len(game.first), self.mode)
+        most = selected(len(game.first), self.mode, self.samples)
         named = order[is_violated][: int(NAMED_SHARE * most)]
         return np.concatenate([named, order[~is_violated][: most - len(named)]])
 

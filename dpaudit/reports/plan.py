@@ -178,8 +178,8 @@ def _sentences(plan: Plan) -> list[str]:
         )
     if plan.is_universe:
         sentences.append(
-            f"These figures hold for every pair: the {selected(plan.pairs, plan.mode)} most suspicious ones are "
-            "examined in depth as well."
+            f"These figures hold for every pair: the {selected(plan.pairs, plan.mode, plan.samples)} most suspicious "
+            "ones are examined in depth as well."
         )
     if plan.pools:
         sentences.append(
