@@ -18,8 +18,6 @@ from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.audits.call import Call
 from dpaudit.audits.composition import check_composition
-from dpaudit.audits.grey_box import MOST_PAIRS as MOST_REPLAYED
-from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import contained_findings
 from dpaudit.campaign.campaign import Progress
@@ -28,7 +26,6 @@ from dpaudit.doubles import floating_point as doubles
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
-from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
 from dpaudit.results.model import AuditResult, Finding, SideFinding
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
@@ -77,7 +74,7 @@ def audit(
     floating_point: bool | None = None,
     pool: bool | None = None,
     grey_box: bool = False,
-    severity: bool = True,
+    severity: bool | None = None,
     band: bool = False,
     fresh: bool = False,
     target: str | None = None,
@@ -151,11 +148,12 @@ def audit(
     fresh : bool
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
-    severity : bool
-        Whether violated pairs (the clearest 8) have as many labelled draws again, 1,000 at least (200 of a subject that
-        is called once a draw), for a bound that says how bad they are: see `dpaudit.audits.severity`. A sequential
-        audit stops at its first proof otherwise, when its bound is hardly above the budget. Not in fixed mode, whose
-        bound has all draws already, nor of pools, universes and stores.
+    severity : bool, optional
+        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: see
+        `dpaudit.audits.severity`. By default half as many as the verdict took, at least 100; with True as many again,
+        at least 1,000 (200 of a subject that is called once a draw), for a higher bound. With False the audit stops at
+        its first proof, when its bound is hardly above the budget. Not in fixed mode, whose bound has all draws
+        already, nor of pools, universes and stores.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth
@@ -305,7 +303,10 @@ def _audited(
     beside = contained_findings(call.subject, promise, chosen, root, asks_independence=has_draws)
     beside += searched.side_findings(result.findings) if searched is not None else ()
     if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):
-        beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_REPLAYED))).side_finding(),)
+        from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
+        from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
+
+        beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_PAIRS))).side_finding(),)
         beside += (recorded_finding(subject, promise, list(islice(chosen, MOST_RECORDED)), root),)
     return dataclasses.replace(
         result, options={**result.options, **running.limits}, side_findings=(*result.side_findings, *beside)

@@ -6,9 +6,9 @@ band (`dpaudit.scores.bands`) is that of the score's values on the others, and h
 Validity. The pair is chosen from what the audit saw, and the stage reads streams that nothing else reads. How many
 draws it takes depends on the audit's options alone. So given the audit, the pair and the score, the values on the
 second part of the draws are independent samples of two fixed laws, and the band is wrong somewhere with probability at
-most its level. That level is `BAND_SHARE` of the error rate of the call; the pairs and their bounds have the rest. By
-the union bound the whole call is wrong with probability at most its error rate, the band included. Where the stage
-gives no band, its share is lost: to give it back would depend on what was seen.
+most its level. That level is `BAND_SHARE` of the error rate of the call (`dpaudit.audits.options`); the pairs and their
+bounds have the rest. By the union bound the whole call is wrong with probability at most its error rate, the band
+included. Where the stage gives no band, its share is lost: to give it back would depend on what was seen.
 
 The score is a fixed function of the output by then, so its trade-off function is at least that of the mechanism, and an
 upper limit of the one is an upper limit of the other (post-processing). The lower limit is of the score's thresholds.
@@ -35,7 +35,6 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.testing.order import change_of
 from dpaudit.testing.tasks import Task
 
-BAND_SHARE = 0.2  # of the error rate of a call that asks for a band
 MOST_DRAWS = {True: 12_000, False: 2_000}  # of each input: of a subject that draws batches, of one that is called once
 TRAINING_SHARE = 0.25  # of these, on which the score is fitted
 SMALL_BATCH, MOST_BATCHES = 16, 64  # outputs of a batch, at least, and about so many batches of a part at most

@@ -9,12 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits import band, severity
+from dpaudit.audits import severity
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
-from dpaudit.audits.options import Options
+from dpaudit.audits.options import BAND_SHARE, Options
 from dpaudit.audits.universe_auditing import UniverseAudit, games_of, is_universe, mode_of
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
@@ -25,14 +25,13 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart, is_same_input
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.playing import game_on, until_it_raises
-from dpaudit.running.store import Store
 from dpaudit.running.streams import BATCH_DRAWS, FLOAT_COINS, FLOAT_DRAWS, KEPT_NOISE, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
@@ -62,6 +61,8 @@ class Played:
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
     traceback: str = ""  # of what broke, as text
     kept: dict[int, str] = dataclasses.field(default_factory=dict)  # by game: why nothing can be said (`audits.kept`)
+    # The outcomes of a game that fits may see, on x and on x_prime.
+    shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
 
 
 @dataclasses.dataclass
@@ -179,13 +180,15 @@ class Call:
         played = self._played(pairs, asked_claims, data, positions) if asked else Played([], (), 0)
         games, more = [game for game, _ in played.pairs], 0
         severities, of_stages = self._severities(pairs, asked_claims, played) if not played.kept else (None, 0)
-        # A night of a store has asked: what it was told stays with the evidence. So has a stage, in small batches.
-        has_stage = severities is not None and any(severity is not None for severity in severities.values())
-        has_asked = self.store is not None or has_stage or any(game.change for game in games)
+        # A night of a store has asked: what it was told stays with the evidence.
+        has_asked = self.store is not None or any(game.change for game in games)
         if games and not played.failure and not has_asked and not played.kept:
             clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
             most = most_runs_of_batches(played.runs, games[clearest].hint)
-            games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x, most)
+            # A stage has asked too, in small batches of its own; a short one not enough where something hints.
+            has_stage = severities is not None and any(severity is not None for severity in severities.values())
+            if not has_stage or (most is None and not self.options.severity):
+                games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x, most)
         drawn, of_band = self._band(pairs, asked_claims, played) if self.options.band else (None, 0)
         withhold_all(games)
         findings = self._findings(pairs, played, severities)
@@ -222,7 +225,8 @@ class Call:
         Where draws of a stage depend on each other, that is noted as of the pair. None where there are no stages.
         """
         depends = any(game.change for game, _ in played.pairs)
-        if not self.options.severity or self.options.mode == "fixed" or self.store is not None or depends:
+        asked, shown = self.options.severity, played.shown  # a store's nights show nothing
+        if (asked is not None and not asked) or self.options.mode == "fixed" or shown is None or depends:
             return None, 0
         of_pair = {group[0]: game for group, game in zip(played.groups, played.pairs, strict=True) if len(group) == 1}
         broken = [k for k, (game, _) in of_pair.items() if game.is_violated]
@@ -232,10 +236,11 @@ class Call:
             return found, runs
         for k in sorted(broken, key=lambda k: (-of_pair[k][0].wealth, k))[: severity.MOST_EXAMINED]:
             game, labelled = of_pair[k]
-            draws = severity.draws_of(labelled, self.options.samples, self.subject.is_vectorised)
+            draws = severity.draws_of(labelled, self.options.samples, self.subject.is_vectorised, bool(asked))
             one, game.change, taken = severity.examine(
-                pairs[k], claims[k], game, k, subject=self.subject, draws=draws, seed=self.root, crew=self.crew
-            )
+                pairs[k], claims[k], game, k, shown=shown(game), subject=self.subject, draws=draws, seed=self.root,
+                crew=self.crew,
+            )  # fmt: skip
             runs += taken
             if game.change is not None:
                 return None, runs
@@ -244,7 +249,9 @@ class Call:
 
     def _band(self, pairs: Sequence[Pair], claims: Sequence[Claim], played: Played) -> tuple[TradeOffBand, int]:
         """The band of the clearest pair, or why there is none, and the runs."""
-        level = (1.0 - self.options.confidence) * band.BAND_SHARE
+        from dpaudit.audits import band  # few audits need it, and it takes long to import
+
+        level = (1.0 - self.options.confidence) * BAND_SHARE
         games = [game for game, _ in played.pairs]
         places = [k for k, game in enumerate(games) if not game.is_broken and k not in played.kept]
         if any(game.change for game in games):
@@ -299,7 +306,7 @@ class Call:
                 # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
                 inputs, apart = inputs_apart(pairs)
                 games = pooling.placed(apart)
-            error_rate = (1.0 - self.options.confidence) * (1.0 - band.BAND_SHARE if self.options.band else 1.0)
+            error_rate = (1.0 - self.options.confidence) * (1.0 - BAND_SHARE if self.options.band else 1.0)
             sizes = self.options.samples, error_rate, self.options.mode
             return game_on(subject, inputs, of_games, games, *sizes, root=self.root, restart=restart, crew=self.crew)
 
@@ -322,7 +329,7 @@ class Call:
             pair.is_fair = self._has_fair_labels(game, data)
         taken = [(pair, game.labelled(pair)) for pair in game.pairs]
         kept, more = self._kept(game, data)
-        return Played(taken, pooling.groups, game.runs + more, failure, pooling.options, traceback, kept)
+        return Played(taken, pooling.groups, game.runs + more, failure, pooling.options, traceback, kept, game.shown)
 
     def _kept(
         self, game: LabelGame, data: Sequence[Any], earlier: Collection[int] = ()
@@ -372,6 +379,9 @@ class Call:
 
     def _accumulated(self, pairs: Sequence[Pair], claims: Sequence[Claim]) -> Played:
         """One night of the store's evidence on the pairs that are asked."""
+        from dpaudit.running.nights import AccumulatingAudit  # few audits need it, and it takes long to import
+        from dpaudit.running.store import Store
+
         assert self.store is not None
         with Store.at(self.store) as opened:
             night = AccumulatingAudit(

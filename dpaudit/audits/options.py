@@ -16,6 +16,8 @@ from dpaudit.errors import UsageError
 from dpaudit.running.checkpoint import CheckpointPlan, as_plan
 from dpaudit.subjects.isolation import Isolation, as_isolation
 
+BAND_SHARE = 0.2  # of the error rate of a call that asks for a band
+
 
 @dataclasses.dataclass(frozen=True)
 class Options:
@@ -36,15 +38,15 @@ class Options:
     floating_point: bool | None
     pool: bool | None
     grey_box: bool = False
-    severity: bool = True
+    severity: bool | None = None
     band: bool = False
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
         if self.floating_point is not None and not isinstance(self.floating_point, bool | np.bool_):
             raise UsageError(f"floating_point must be True, False or None, got {self.floating_point!r}.")
-        if not isinstance(self.severity, bool | np.bool_):
-            raise UsageError(f"severity must be True or False, got {self.severity!r}.")
+        if self.severity is not None and not isinstance(self.severity, bool | np.bool_):
+            raise UsageError(f"severity must be True, False or None, got {self.severity!r}.")
         if not isinstance(self.band, bool | np.bool_):
             raise UsageError(f"band must be True or False, got {self.band!r}.")
         if self.pool is not None and not isinstance(self.pool, bool | np.bool_):

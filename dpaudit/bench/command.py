@@ -14,9 +14,10 @@ from rich.text import Text
 from dpaudit.bench.benching import FILE, run_bench
 from dpaudit.bench.design import PARTS, make_design
 from dpaudit.bench.extra import Extra
-from dpaudit.bench.extras import load_extras
+from dpaudit.bench.extras import SETS, load_extras
 from dpaudit.bench.figure import write_figure
 from dpaudit.bench.problem import load_problems
+from dpaudit.bench.speed_page import into_page, write_speed
 from dpaudit.bench.summary import overall_lines, tables
 from dpaudit.errors import UsageError
 
@@ -32,6 +33,7 @@ def bench(
     jobs: int,
     out: str,
     resume: bool,
+    page: str | None = None,
     tell: Callable[[str], None],
 ) -> tuple[Group, list[Path], bool]:
     """Run the bench of the named problems (all without names).
@@ -56,7 +58,9 @@ def bench(
     if (folder / FILE).exists() and not resume:
         tell(f"Note: {folder / FILE} is written anew; --resume goes on from it.")
     content = run_bench(problems, design, folder, parts=parts, extras=extras, jobs=jobs, resume=resume, tell=tell)
-    written = [folder / FILE, *write_figure(content, folder)]
+    written = [folder / FILE, *write_figure(content, folder), *write_speed(content, folder)]
+    if page is not None:
+        written.append(into_page(content, Path(page)))
     said = Group(tables(content), *overall_lines(content))
     if quick:
         said.renderables.append(
@@ -77,14 +81,15 @@ def chosen_parts(
         extras = [extra for extra in known.values() if extra.by_default and not has_names]
         asked = list(PARTS)
     else:
-        names = [name.strip() for name in only.split(",") if name.strip()]
-        for name in names:
-            if name not in PARTS and name not in known:
-                close = difflib.get_close_matches(name, [*PARTS, *known], 1)
+        given, all_names = [name.strip() for name in only.split(",") if name.strip()], [*PARTS, *known, *SETS]
+        for name in given:
+            if name not in all_names:
+                close = difflib.get_close_matches(name, all_names, 1)
                 hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise UsageError(f"only must name parts among {', '.join([*PARTS, *known])}, got {name!r}.{hint}")
-        if not names:
-            raise UsageError(f"only must name parts among {', '.join([*PARTS, *known])}, got {only!r}.")
+                raise UsageError(f"only must name parts among {', '.join(all_names)}, got {name!r}.{hint}")
+        if not given:
+            raise UsageError(f"only must name parts among {', '.join(all_names)}, got {only!r}.")
+        names = [name for one in given for name in SETS.get(one, (one,))]
         asked = [name for name in names if name in PARTS]
         extras = [known[name] for name in dict.fromkeys(names) if name in known]
     if memory and known["memory"] not in extras:

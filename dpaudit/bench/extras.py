@@ -1,4 +1,4 @@
-"""Measurements that are not of one problem: overhead, low bits, runs, peak memory, processes. More are added by name.
+"""Measurements that are not of one problem: overhead, low bits, runs, memory, processes, speed. More are added by name.
 
 Those of other packages are found through the entry-point group `dpaudit.measurements` (each entry point: an `Extra`);
 that is where a measurement goes that needs more than this package, as one over a universe of inputs does.
@@ -15,6 +15,8 @@ from typing import Any, Literal
 import numpy as np
 
 import dpaudit
+from dpaudit.bench import speed
+from dpaudit.bench.comparisons import comparisons
 from dpaudit.bench.design import TARGETS, Design
 from dpaudit.bench.doubles import floating_point
 from dpaudit.bench.extra import Extra
@@ -126,8 +128,17 @@ EXTRAS: tuple[Extra, ...] = (
     Extra("floating_point", "what the low bits of naive and of sound noise give away", floating_point),
     Extra("runs", "runs that an audit takes behind its decision", runs, by_default=False),
     Extra("memory", "peak memory with many draws over that with few", memory, by_default=False),
+    Extra("comparisons", "total runs where others have published theirs", comparisons, by_default=False),
     Extra("jobs", "what a second process is worth", jobs, by_default=False),
+    Extra("start", "what a program waits for before its first audit", speed.start, by_default=False),
+    Extra("reading", "what outputs that are objects take to read", speed.reading, by_default=False),
+    Extra("checks", "what a check and a test of objects take", speed.checks, by_default=False),
+    Extra("one_pair", "what an audit of one pair takes", speed.one_pair, by_default=False),
+    Extra("pairs", "what audits of many pairs take", speed.pairs, by_default=False),
+    Extra("curves", "how the time of an audit grows", speed.curves, by_default=False),
 )
+# Measurements that one name of `--only` stands for.
+SETS = {"speed": ("start", "reading", "checks", "one_pair", "pairs", "runs", "comparisons", "jobs", "curves")}
 
 
 def load_extras() -> dict[str, Extra]:

@@ -21,7 +21,7 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -161,8 +161,7 @@ class LabelGame(Campaign):
         violated = [pair for pair in self.pairs if pair.is_violated] if not self.schedule.looks_once else []
         for pair in sorted(violated, key=lambda pair: -pair.wealth)[:MOST_LEARNED]:
             if all(self.draws.kept.get(i) for i in pair.inputs):
-                # As many of each input: of one that other pairs draw there are more, and a guess of it is often right.
-                first, second = self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs))
+                first, second = self.shown(pair)
                 if len(first) >= FEWEST_COMPARED:
                     pair.main.learn_witness(first, second, pair.hints)
 
@@ -204,6 +203,21 @@ class LabelGame(Campaign):
         for pair in self.pairs:
             pair.unseen = self._unseen(pair)
             pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, LOOKED_AT))) for i in pair.inputs)
+        self._fix_levels()
+
+    def start_after(self, shown: Mapping[int, Outcomes]) -> None:
+        """Start on what an earlier game has kept of each input, instead of a pilot: every draw of this game is counted.
+
+        Validity: these outcomes are fixed before the first draw of this game, and are never counted.
+        """
+        self.draws.go_on(sorted(shown), shown)
+        self.schedule.shown = 2 * min(len(outcomes) for outcomes in shown.values())
+        self._shorten_pilot(0)
+        for pair in self.pairs:
+            pair.fit(*self._training(pair), self.error_rate / len(self.pairs))
+        self._fix_levels()
+
+    def _fix_levels(self) -> None:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
         for pair, weight in zip(self.pairs, shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
@@ -273,6 +287,11 @@ class LabelGame(Campaign):
         """The name of a class of which the first outputs show nothing else; empty for none."""
         kept = (self.draws.joined(i) for i in pair.inputs if self.draws.kept[i])
         return unseen(output for outcomes in kept for output in outcomes.raw[:LOOKED_AT])
+
+    def shown(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
+        """The outcomes of both sides of a pair that fits may see, as many of each."""
+        # Of an input that other pairs draw there are more, and a guess of it would often be right.
+        return self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs))
 
     def kept(self, i: int) -> Outcomes | None:
         """The outputs of one input that fits of a later run may see: of vectors, the first that this one saw."""

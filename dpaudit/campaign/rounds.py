@@ -168,8 +168,11 @@ class Draws:
 
     def hint(self, i: int) -> float:
         """How the outcomes of one input are spread over the batches of this run: an approximate p-value."""
-        if self._calls or not self.kept[i]:
+        later = self.later[i].parts if i in self.later else []
+        if self._calls or not (self._batches.get(i) or later):
             return 1.0
+        if not self._batches.get(i):  # nothing of this run is kept for fits
+            return dependence_hint(join(later), [len(part) for part in later])
         return dependence_hint(self.joined(i).rows(slice(self._from_before.get(i, 0), None)), self._batches.get(i, ()))
 
     def keep_for_order(self, rows: int) -> None:

@@ -46,6 +46,7 @@ class Schedule:
     pairs: int
     inputs: int
     mode: Mode = "sequential"
+    shown = 0  # labelled draws of an earlier game that the first fit sees, in the place of a pilot
     looks_once = False  # whether a test is looked at once, at the end, and fitted before it alone
 
     def __post_init__(self) -> None:
@@ -117,7 +118,7 @@ class Fixed(Schedule):
 
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         del runs
-        size = min(pairs[k].stage_size(self.planned, self.pilot) for k in open_pairs)
+        size = min(pairs[k].stage_size(self.planned, self.pilot + self.shown) for k in open_pairs)
         return {k: pairs[k].pool.labelled(size) for k in open_pairs}
 
 

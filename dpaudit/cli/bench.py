@@ -23,6 +23,7 @@ from dpaudit.errors import SubjectError
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; -1 takes all processors.")
 @click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")
 @click.option("--resume", is_flag=True, help="Go on from the bench.json that is there.")
+@click.option("--page", help="A page whose table between the marks of speed is made anew.")
 @click.option("--quiet", "-q", is_flag=True, help="No progress on stderr.")
 @with_debug
 @click.pass_context

@@ -12,7 +12,7 @@ import math
 from collections.abc import Iterator
 
 import numpy as np
-import scipy.special
+import scipy
 from numpy.typing import NDArray
 
 from dpaudit.learning.candidates import by_kind, candidates

@@ -24,6 +24,7 @@ import hashlib
 import itertools
 import math
 import numbers
+import operator
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -50,6 +51,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
+LONGEST_ALIKE = 256  # parts of sequences that are read together, place by place
 FEWEST_ALIKE = 4  # dictionaries with the same keys, on average, that are read key by key
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
@@ -242,44 +244,70 @@ def from_objects(outputs: Sequence[Any]) -> Outcomes:
     return Outcomes(numbers, tokens, raw=tuple(outputs))
 
 
-def _canonicals(outputs: Sequence[Any]) -> list[str]:
+def _canonicals(outputs: Sequence[Any]) -> Iterable[str]:
     """The canonical form of each output; of dictionaries with texts as keys, those with the same ones together.
 
     Validity: what is read of an output is what `canonical` reads of it alone.
     """
+    if not _have_texts_as_keys(outputs):
+        return _canonical_items(outputs, 0)
     of_keys: dict[tuple[Any, ...], list[int]] = {}
-    if set(map(type, outputs)) == {dict} and set(map(type, itertools.chain.from_iterable(outputs))) == {str}:
-        for position, output in enumerate(outputs):
-            of_keys.setdefault(tuple(output), []).append(position)
-    if FEWEST_ALIKE * len(of_keys) > len(outputs) or not of_keys:
+    for position, output in enumerate(outputs):
+        of_keys.setdefault(tuple(output), []).append(position)
+    if len(of_keys) == 1:
+        return _canonicals_of(tuple(outputs[0]), outputs, 1)
+    if FEWEST_ALIKE * len(of_keys) > len(outputs):
         return [canonical(output) for output in outputs]
     found = [""] * len(outputs)
     for keys, positions in of_keys.items():
         alike = [outputs[position] for position in positions]
-        for position, token in zip(positions, _canonicals_of(keys, alike), strict=True):
+        for position, token in zip(positions, _canonicals_of(keys, alike, 1), strict=True):
             found[position] = token
     return found
 
 
-def _canonicals_of(keys: tuple[str, ...], outputs: Sequence[Mapping[str, Any]]) -> Iterable[str]:
-    """The canonical forms of dictionaries with these texts as keys, key by key."""
+def _have_texts_as_keys(values: Sequence[Any]) -> bool:
+    """Whether all are dictionaries, and all of their keys texts."""
+    return set(map(type, values)) == {dict} and set(map(type, itertools.chain.from_iterable(values))) <= {str}
+
+
+def _canonicals_of(keys: tuple[str, ...], outputs: Sequence[Mapping[str, Any]], depth: int) -> Iterable[str]:
+    """The canonical forms of dictionaries with these texts as keys, key by key; `depth` is that of their items."""
     if not keys:
         return ["{}"] * len(outputs)
     # The printed form of a text is never the start of another one's: so keys alone say in which order items stand.
     printed = sorted((repr(key), key) for key in keys)
     form = "{" + ",".join(text.replace("%", "%%") + ":%s" for text, _ in printed) + "}"
-    columns = [_canonical_items([output[key] for output in outputs]) for _, key in printed]
-    return [form % items for items in zip(*columns, strict=True)]
+    columns = [_canonical_items(list(map(operator.itemgetter(key), outputs)), depth) for _, key in printed]
+    return map(form.__mod__, zip(*columns, strict=True))
 
 
-def _canonical_items(values: Sequence[Any]) -> Iterable[str]:
-    """The canonical forms of the items of one key: all at once where they are floats, texts or small integers."""
+def _canonical_items(values: Sequence[Any], depth: int) -> Iterable[str]:
+    """The canonical forms of the items of one place, at a depth: all at once where they are alike, down to their parts.
+
+    Alike are floats, texts and small integers, dictionaries with the same texts as keys, and sequences of one length.
+    """
     kinds = set(map(type, values))
+    if depth > DEEPEST or len(values) < FEWEST_ALIKE:
+        return [canonical(value, depth) for value in values]
     if kinds <= {float, str}:
         return map(repr, values)
-    if kinds <= {float, int} and all(-LARGEST_EXACT < value < LARGEST_EXACT for value in values if type(value) is int):
+    if kinds <= {float, int, bool} and (
+        int not in kinds or all(-LARGEST_EXACT < value < LARGEST_EXACT for value in values if type(value) is int)
+    ):
         return map(repr, map(float, values))
-    return [canonical(value, 1) for value in values]
+    if kinds == {dict}:
+        keys = tuple(values[0])
+        if all(tuple(value) == keys for value in values) and _have_texts_as_keys(values):
+            return _canonicals_of(keys, values, depth + 1)
+    elif kinds <= {list, tuple}:
+        lengths = set(map(len, values))
+        if lengths == {0}:
+            return ["[]"] * len(values)
+        if len(lengths) == 1 and max(lengths) <= LONGEST_ALIKE:
+            parts = [_canonical_items(part, depth + 1) for part in zip(*values, strict=True)]
+            return [f"[{','.join(of_one)}]" for of_one in zip(*parts, strict=True)]
+    return [canonical(value, depth) for value in values]
 
 
 def shortened(token: str) -> str:

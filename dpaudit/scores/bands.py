@@ -42,8 +42,8 @@ import math
 from collections.abc import Callable
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import special, stats
 
 from dpaudit.scores.profile_bounds import ProfileBound
 
@@ -103,9 +103,9 @@ def law_band(size: int, error_rate: float) -> LawBand:
 
 def _limits(size: int, levels: FloatArray, z: FloatArray) -> tuple[IntArray, IntArray]:
     """a_j and b_j: quantiles of the binomial at the normal tails of z, made monotone (N is, so nothing is lost)."""
-    tail = special.ndtr(-z)
-    least = np.maximum.accumulate(stats.binom.ppf(tail, size, levels))
-    most = np.minimum.accumulate(stats.binom.isf(tail, size, levels)[::-1])[::-1]
+    tail = scipy.special.ndtr(-z)
+    least = np.maximum.accumulate(scipy.stats.binom.ppf(tail, size, levels))
+    most = np.minimum.accumulate(scipy.stats.binom.isf(tail, size, levels)[::-1])[::-1]
     return least.astype(np.int64), most.astype(np.int64)
 
 
@@ -115,7 +115,8 @@ def _probability(size: int, levels: FloatArray, least: IntArray, most: IntArray)
     state, start = np.ones(1), 0  # P(N = start + i, and within the limits so far)
     for gap, low, high in zip(gaps.tolist(), least.tolist(), most.tolist(), strict=True):
         most_more = int(gap + 9.0 * math.sqrt(gap) + 12.0)
-        more = np.exp(np.arange(most_more + 1) * math.log(gap) - gap - special.gammaln(np.arange(1.0, most_more + 2.0)))
+        log_factorials = scipy.special.gammaln(np.arange(1.0, most_more + 2.0))
+        more = np.exp(np.arange(most_more + 1) * math.log(gap) - gap - log_factorials)
         state = np.convolve(state, more)[max(0, low - start) : max(0, high - start + 1)]
         start = max(start, low)
         if not len(state):
@@ -127,7 +128,7 @@ def _probability(size: int, levels: FloatArray, least: IntArray, most: IntArray)
 
 
 def _log_poisson(counts: IntArray, mean: float) -> FloatArray:
-    return np.asarray(counts * math.log(mean) - mean - special.gammaln(counts + 1.0))
+    return np.asarray(counts * math.log(mean) - mean - scipy.special.gammaln(counts + 1.0))
 
 
 @dataclasses.dataclass(frozen=True)

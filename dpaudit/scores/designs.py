@@ -10,8 +10,8 @@ import math
 from collections.abc import Mapping
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy import stats
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
@@ -82,7 +82,7 @@ def check_scores(scores_in: FloatArray, scores_out: FloatArray, design: str, rng
     if design == "one-run":
         if sum(sizes) == 0:
             raise UsageError("scores must have at least one canary, got none.")
-        p_value = stats.binomtest(sizes[0], sum(sizes), 0.5).pvalue
+        p_value = scipy.stats.binomtest(sizes[0], sum(sizes), 0.5).pvalue
         if p_value < BEYOND_DOUBT:
             raise UsageError(
                 f"scores_in must have about half of the canaries, as fair coins give, got {sizes[0]} of {sum(sizes)} "
@@ -145,7 +145,7 @@ def _signs_of_dependence(scores: FloatArray) -> list[str]:
     if len(scores) >= 20 and different > 0.5 * len(scores):
         if _is_sorted_beyond_doubt(scores):
             return [*found, "the scores are sorted, so that nothing can be seen of whether the runs are independent."]
-        ranks = stats.rankdata(np.where(np.isnan(scores), -np.inf, scores))
+        ranks = scipy.stats.rankdata(np.where(np.isnan(scores), -np.inf, scores))
         lagged = float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) * math.sqrt(len(scores))
         if abs(lagged) > 5.0:  # under independence about normal: 6e-7
             found.append("neighbouring scores are correlated. Runs that share state are not independent.")

@@ -201,6 +201,22 @@ class _Seer(Planer):
     def spend(self, size: int) -> None:
         pass
 
+    def plain(self, value: Any, depth: int = 0) -> Any:
+        kind = type(value)
+        if depth <= DEEPEST:  # the usual cases, faster: what is made of them is the same
+            if kind in IN_A_DICTIONARY:
+                return value
+            if kind is list or kind is tuple:
+                if IN_A_DICTIONARY.issuperset(map(type, value)) and depth < DEEPEST:
+                    return value[:]
+                items = [self.plain(item, depth + 1) for item in value]
+                return items if kind is list else tuple(items)
+            if kind is dict and set(map(type, value)) <= {str} and depth < DEEPEST:
+                if IN_A_DICTIONARY.issuperset(map(type, value.values())):
+                    return value.copy()
+                return {key: self.plain(item, depth + 1) for key, item in value.items()}
+        return super().plain(value, depth)
+
     def array(self, array: NDArray[Any]) -> Any:
         return array.copy()
 
@@ -247,8 +263,6 @@ def seen(output: Any) -> Any:
     if (kind is list or kind is tuple) and AS_THEY_ARE.issuperset(map(type, output)):
         return output[:]
     if kind is np.ndarray and output.dtype.kind in KEPT_KINDS:
-        return output.copy()
-    if kind is dict and IN_A_DICTIONARY.issuperset(map(type, output.values())) and set(map(type, output)) <= {str}:
         return output.copy()
     try:
         return SEER.plain(output)

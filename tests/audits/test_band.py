@@ -11,6 +11,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.audits import band as stage
+from dpaudit.audits.options import BAND_SHARE
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
@@ -95,7 +96,7 @@ def test_a_loss_above_the_claim_shows_in_the_band_and_the_draws_are_those_that_w
 def test_the_band_and_the_bounds_share_one_error_rate():
     result = dpaudit.audit(laplace, **{**QUICK, "pairs": [(0.0, 1.0), (0.0, 0.5)]}, band=True)
     shares = sum(finding.error_share for finding in result.findings)
-    assert shares == pytest.approx(0.05 * (1.0 - stage.BAND_SHARE))
+    assert shares == pytest.approx(0.05 * (1.0 - BAND_SHARE))
     assert shares + result.trade_off.error_rate == pytest.approx(0.05)
     assert result.trade_off.pair in {finding.id for finding in result.findings}
     assert result.options["band"] is True

@@ -81,17 +81,42 @@ def test_no_bound_of_a_call_exceeds_its_truth_more_often_than_the_error_rate(mec
     assert examined >= calls // 2 * min(len(pairs), severity.MOST_EXAMINED)
 
 
-def test_a_bound_is_worth_printing_where_the_loss_is_large():
-    """The truth is infinite: 500 right guesses of 500 give log(500 / log(20)) = 5.1 or more, where the proof gave 1."""
-    result = audited(released)
+@pytest.mark.parametrize(("asked", "samples", "least"), [(None, 100, 3.3), (True, 1_000, 5.7)])
+def test_a_bound_is_worth_printing_where_the_loss_is_large(asked, samples, least):
+    """The truth is infinite: n right guesses of n give log(n / log(20)), where the proof gave 1."""
+    result = audited(released, severity=asked)
     finding = result.findings[0]
-    assert finding.severity.samples >= 1_000
-    assert finding.parameter_lower == finding.epsilon_lower == finding.severity.parameter_lower > 4.5
+    assert finding.severity.samples == samples
+    assert finding.parameter_lower == finding.epsilon_lower == finding.severity.parameter_lower > least
     assert finding.ratio_lower == finding.parameter_lower
     without = audited(released, severity=False)
     assert without.findings[0].severity is None and without.epsilon_lower < 1.5
     # Nothing but the stage is drawn behind so early a proof: its draws serve as small batches too.
     assert result.samples == without.samples + finding.severity.samples
+
+
+def test_a_violation_costs_half_as_many_runs_again():
+    """A hint of dependence, which independent draws give in 5% of audits, calls for 512 runs more."""
+    more = []
+    for seed in range(5):
+        result = audited(response(1.5), seed=seed)
+        (finding,) = result.findings
+        assert finding.verdict == "violated"
+        assert finding.severity.samples == max(finding.samples // 4 * 2, severity.LEAST)
+        more.append(result.samples - finding.samples - finding.severity.samples)
+    assert sorted(more)[3] == 0 and max(more) <= 512
+
+
+def test_noise_that_batches_share_is_told_by_a_short_stage():
+    def shared(data, size, rng):
+        return np.full(size, data + rng.laplace(scale=0.05))
+
+    def of_two_values(data, size, rng):
+        return np.full(size, data + 5.0 * rng.integers(2))
+
+    for mechanism in (shared, of_two_values):
+        result = audited(mechanism)
+        assert result.verdict != "violated" and any("depend" in note for note in result.findings[0].notes)
 
 
 @pytest.mark.parametrize("claim", ["eps=1,delta=0.01", "mu=1", "rho=0.5", "order=2,rdp=0.5"])
@@ -126,7 +151,7 @@ def test_only_the_clearest_pairs_have_a_stage(monkeypatch):
 def test_calls_that_raise_in_the_stage_leave_the_verdict():
     class Breaks:
         def __init__(self):
-            self.left = 300
+            self.left = 120
 
         def sample(self, data, size, rng):
             self.left -= size
@@ -155,13 +180,26 @@ def test_same_seed_same_bits_whatever_the_workers():
 
 
 def test_bad_input_has_one_message():
-    with pytest.raises(dpaudit.UsageError, match="severity must be True or False, got 'yes'"):
+    with pytest.raises(dpaudit.UsageError, match="severity must be True, False or None, got 'yes'"):
         audited(released, severity="yes")
 
 
 @pytest.mark.parametrize(
-    ("labelled", "samples", "is_vectorised", "expected"),
-    [(88, 20_000, True, 500), (88, 20_000, False, 100), (5_000, 20_000, True, 2_500), (5_000, 300, True, 300)],
+    ("labelled", "samples", "is_vectorised", "is_asked", "expected"),
+    [
+        (88, 20_000, True, False, 50),
+        (200, 20_000, False, False, 50),
+        (5_000, 20_000, True, False, 1_250),
+        (5_000, 300, True, False, 300),
+        (88, 20_000, True, True, 500),
+        (88, 20_000, False, True, 100),
+        (5_000, 20_000, True, True, 2_500),
+    ],
 )
-def test_as_many_draws_again_with_a_floor(labelled, samples, is_vectorised, expected):
-    assert severity.draws_of(labelled, samples, is_vectorised) == expected
+def test_half_as_many_draws_again_or_as_many_with_a_floor(labelled, samples, is_vectorised, is_asked, expected):
+    assert severity.draws_of(labelled, samples, is_vectorised, is_asked) == expected
+
+
+@pytest.mark.parametrize(("draws", "expected"), [(50, 5), (320, 10), (500, 15), (1_000, 16), (6_400, 100)])
+def test_batches_of_a_stage_are_small(draws, expected):
+    assert severity.batch_of(draws) == expected

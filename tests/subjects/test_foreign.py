@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import math
 import types
 
 import numpy as np
@@ -130,3 +131,31 @@ def test_shifted_outputs_are_found_and_sound_ones_are_not_accused(mechanism):
     stated = {"samples": 600, "seed": 5, "floating_point": False}
     assert dpaudit.audit(mechanism, "eps=1", [(0.0, 3.0)], **stated).verdict == "violated"
     assert dpaudit.audit(mechanism, "eps=3", [(0.0, 1.0)], **stated).verdict != "violated"
+
+
+def test_a_table_holds_what_each_of_its_columns_holds():
+    columns = {
+        "float": [0.5, math.nan, 1e300],
+        "short": np.array([0.1, 2.0, 3.0], dtype=np.float32),
+        "integer": [1, 2**62, -3],
+        "flag": [True, False, True],
+        "text": ["a", "b", None],
+        "moment": pd.to_datetime(["2020-01-01", "2021-02-03", None]),
+        "span": pd.to_timedelta([1, 2, 3], unit="s"),
+        "maybe": pd.array([1, None, 3], dtype="Int64"),
+        "kind": pd.Categorical(["u", "v", "u"]),
+        "mixed": [1, "x", (2.0,)],
+        "complex": [1j, 2.0, 3.0],
+    }
+    table = pd.DataFrame(columns)
+    of_columns = {name: own(table[name]) for name in table}
+    found = own(table)
+    assert list(found) == list(of_columns)
+    for name, values in of_columns.items():
+        assert [type(value) for value in found[name]] == [type(value) for value in values], name
+        assert repr(found[name]) == repr(values), name
+    labelled = {name: dict(zip([5, 6, 7], found[name], strict=True)) for name in found}
+    assert repr(own(table.set_axis([5, 6, 7]))) == repr(labelled)
+    assert own(pd.DataFrame({"a": []})) == {"a": []} and own(pd.DataFrame()) == {}
+    twice = pd.DataFrame([[1, 2.5]], columns=["a", "a"])
+    assert own(twice) == [["a", [1]], ["a", [2.5]]]

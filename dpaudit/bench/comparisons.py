@@ -1,0 +1,161 @@
+"""Total runs until a violation is found, on subjects for which other sequential testers have published theirs.
+
+Source of their figures: arXiv 2602.06518, table 1 and its published runs, sides added; they are means. "Non
+DP 1" is a mean of a dataset with Laplace noise of scale 2 / (n epsilon), n the true number of rows, on the datasets (0)
+and (0, 1): the number of rows is private, so the noise tells the two apart.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import statistics
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+import dpaudit
+from dpaudit.bench.design import CONFIDENCE, Design
+
+SAMPLES = 20_000  # of an input, at most
+Sample = Callable[[Any, int, np.random.Generator], Any]
+# What is drawn behind the decision: severity and the check of low bits, by how they are asked for.
+BEHIND: dict[str, dict[str, Any]] = {"nothing": {"severity": False, "floating_point": False}, "default": {}}
+GRID = 40_001  # points at which the densities of the optimum are taken
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """One published case: the subject, its claim, its pair of inputs, and the runs of the best published tester.
+
+    `density` is (data, outputs) to the density of the outputs, and `spread` of them is far more than all of its mass.
+    """
+
+    name: str
+    sample: Sample
+    claim: str
+    pair: tuple[Any, Any]
+    published: int
+    density: Callable[[Any, NDArray[np.float64]], NDArray[np.float64]] | None = None
+    spread: float = math.nan
+    epsilon: float = math.nan
+
+
+def _of_private_size(epsilon: float) -> Sample:
+    def sample(data: tuple[float, ...], size: int, rng: np.random.Generator) -> Any:
+        return sum(data) / len(data) + rng.laplace(scale=2.0 / (len(data) * epsilon), size=size)
+
+    return sample
+
+
+def _density_of_private_size(epsilon: float) -> Callable[[Any, NDArray[np.float64]], NDArray[np.float64]]:
+    def density(data: tuple[float, ...], outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        scale = 2.0 / (len(data) * epsilon)
+        return np.exp(-np.abs(outputs - sum(data) / len(data)) / scale) / (2.0 * scale)
+
+    return density
+
+
+def _laplace(data: float, size: int, rng: np.random.Generator) -> Any:
+    return data + rng.laplace(size=size)
+
+
+def _laplace_density(data: float, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+    return np.exp(-np.abs(outputs - data)) / 2.0
+
+
+def _gaussian(data: float, size: int, rng: np.random.Generator) -> Any:
+    return data + rng.normal(size=size)
+
+
+ROWS = ((0.0,), (0.0, 1.0))
+COMPARISONS = (
+    *(
+        Comparison(
+            f"non-DP Laplace mean, eps={epsilon:g}",
+            _of_private_size(epsilon),
+            f"eps={epsilon:g}",
+            ROWS,
+            published,
+            _density_of_private_size(epsilon),
+            40.0 / epsilon,
+            epsilon,
+        )
+        for epsilon, published in ((0.01, 173), (0.1, 228))
+    ),
+    *(
+        Comparison(
+            f"Laplace, loss 1, claim {claim:g}",
+            _laplace,
+            f"eps={claim:g}",
+            (0.0, 1.0),
+            published,
+            _laplace_density,
+            40.0,
+            claim,
+        )
+        for claim, published in ((0.5, 439), (0.8, 3_400))
+    ),
+    *(
+        Comparison(f"Gaussian, mu 1, claim {claim:g}", _gaussian, f"mu={claim:g}", (0.0, 1.0), published)
+        for claim, published in ((0.5, 376), (0.8, 2_906))
+    ),
+)
+
+
+def comparisons(design: Design) -> dict[str, Any]:
+    """Median labelled draws and total runs of each case over `design.seeds` seeds, with nothing behind and by default.
+
+    `least` is what bets of one who is told both densities need on average, about: log(1 / error rate) over what they
+    win a draw. "met": with nothing drawn behind the decision, every violation is found in fewer runs than published.
+    """
+    record: dict[str, Any] = {"cases": {}}
+    for case in COMPARISONS:
+        of_case: dict[str, Any] = {"published": case.published, "least": least_draws(case)}
+        for behind, options in BEHIND.items():
+            labelled, runs, doubles, found = [], [], [], 0
+            for number in range(design.seeds):
+                seed = design.audit_seed(case.name, "comparisons", number)
+                result = dpaudit.audit(case.sample, case.claim, [case.pair], samples=SAMPLES, seed=seed, **options)
+                found += result.verdict == "violated"
+                labelled.append(result.findings[0].samples)
+                runs.append(result.samples)
+                doubles.append(0 if result.floating_point is None else result.floating_point.samples)
+            of_case[behind] = {
+                "found": found,
+                "labelled": statistics.median(labelled),
+                "runs": statistics.median(runs),
+                "mean": statistics.mean(runs),
+                "low_bits": statistics.median(doubles),
+            }
+        record["cases"][case.name] = of_case
+    record["says"] = "; ".join(
+        f"{name}: {of['nothing']['runs']:g} runs with nothing behind, {of['default']['runs']:g} by default and "
+        f"{of['default']['low_bits']:g} for low bits (published {of['published']:,})"
+        for name, of in record["cases"].items()
+    )
+    record["met"] = all(
+        of["nothing"]["runs"] < of["published"] and of["nothing"]["found"] == design.seeds
+        for of in record["cases"].values()
+    )
+    return record
+
+
+def least_draws(case: Comparison) -> float | None:
+    """Labelled draws that bets on both densities need on average, about; None where no density is given.
+
+    On an output whose density is p under x and q under x_prime, with p > e^epsilon q, the stake g on x that wins most
+    is (p - e^epsilon q) / (e^epsilon (p + q)): see `dpaudit.testing.betting`.
+    """
+    if case.density is None:
+        return None
+    outputs = np.linspace(-case.spread, case.spread, GRID)
+    masses = [case.density(data, outputs) * (outputs[1] - outputs[0]) for data in case.pair]
+    risk, won = math.exp(case.epsilon), 0.0
+    for p, q in (masses, masses[::-1]):
+        stake = np.clip((p - risk * q) / (risk * np.maximum(p + q, np.finfo(float).tiny)), 0.0, (1.0 - 1e-9) / risk)
+        won += 0.5 * float(np.sum(scipy.special.xlog1py(p, stake) + scipy.special.xlog1py(q, -stake * risk)))
+    return -math.log1p(-CONFIDENCE) / won
