@@ -108,7 +108,7 @@ def replay_floating_point(
     candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
     level = result.floating_point.error_rate
     labelled = 2 * samples if samples is not None else tested
-    again, _ = count_again(candidate, rule, labelled, draw, lambda _: stream(root, FLOAT_REPLAY_COINS), level)
+    again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
     return FloatingPointReplay(
         pair=found.id,
         description=again.description,
