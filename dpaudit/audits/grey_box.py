@@ -43,9 +43,9 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 
 KIND = "same_randomness"
-RUNS = 16
-LEAST_RUNS = 4
-MOST_PAIRS = 200  # of an audit
+RUNS = 16  # of each input, by default
+LEAST_RUNS = 4  # fewer show nothing that varies
+MOST_PAIRS = 200  # of an audit that are looked into: a bound on time
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
 Grade = Literal["definite", "implied", "hint", "same"]

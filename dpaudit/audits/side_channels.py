@@ -49,12 +49,12 @@ from dpaudit.testing.independence import dependence, equal_pairs, features, more
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
 INDEPENDENCE_RATE = 1e-3  # the same, of sharing noise
-WORKERS = 96
-INDEPENDENCE_SECONDS = 30.0
-TIMED_PAIRS = 8
-PILOT_SHARE = 0.3
+WORKERS = 96  # fresh ones: two thirds are tested, in about a second
+INDEPENDENCE_SECONDS = 30.0  # beyond which a slow subject is not asked
+TIMED_PAIRS = 8  # that share the error rate, and the time
+PILOT_SHARE = 0.3  # of the calls, on which the rule is fixed
 RECENT = 32  # calls whose median time a time is compared with
-QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])
+QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])  # of thresholds that are tried
 QUANTILE_COST = 1.0  # nats by which the evidence of a threshold at a quantile is lowered beside that of one in a gap
 WORDS = {
     "printed": "printed",

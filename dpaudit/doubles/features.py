@@ -25,10 +25,10 @@ from dpaudit.privacy.claims import FloatArray
 
 Codes = NDArray[np.int64]
 _Number = TypeVar("_Number", np.int64, np.float64)
-SPECIAL = 1 << 40
-ZERO, NOT_FINITE, NOT_A_NUMBER = SPECIAL, SPECIAL + 1, SPECIAL + 2
-MANTISSA = (1 << 52) - 1
-LAST_BITS = 8
+SPECIAL = 1 << 40  # codes from here on, above those of all features, are of what has no lowest bit
+ZERO, NOT_FINITE, NOT_A_NUMBER = SPECIAL, SPECIAL + 1, SPECIAL + 2  # the codes of these
+MANTISSA = (1 << 52) - 1  # its bits in a double
+LAST_BITS = 8  # of the mantissa: 256 codes, each seen often enough in a few thousand draws
 MOST_DECIMALS = 9  # decimal places that are tried; more are one code
 # Below it, 10^MOST_DECIMALS times a double is below 2^50, so that the product is off by less than 1/4 and rounds to the
 # integer that was meant.

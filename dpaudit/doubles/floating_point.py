@@ -61,7 +61,7 @@ from dpaudit.testing.tasks import Draw, Request, Task, TaskResult, toss
 
 ERROR_RATE = 1e-3  # of the whole check, beside the audit's own
 MASS_SHARE = 0.05  # of a pair's level, spent on the probability of a guess where the line has a delta
-MOST_PAIRS = 8
+MOST_PAIRS = 8  # that share the error rate, and the time
 LEAST_SAMPLES = 1_000  # of the audit, below which a check would cost as much as the audit and find little
 # Of the audit's runs on one input: the draws of one input, of a subject that draws batches, and that is called once a
 # draw, where these are more than `LEAST_SAMPLES`; and at most.

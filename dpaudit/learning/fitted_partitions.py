@@ -26,7 +26,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.reading.tallies import Tally
 
-REMAINDERS = np.arange(0.25, 2.0, 0.25)
+REMAINDERS = np.arange(0.25, 2.0, 0.25)  # edges of cells of a number modulo 2: parity, and fractions of it
 
 
 @dataclasses.dataclass(frozen=True)
