@@ -32,11 +32,12 @@ from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, Layout, in
 from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
 
 DEEPEST = 12  # levels of expansions, those of texts in texts included
+# Each of these bounds the time that one output takes:
 LONGEST_PARSED = 20_000  # characters of a text, or bytes, that are parsed
 MOST_KEYS = 64  # of a mapping that are read as a list
 MOST_COMPARED = 2_000  # items of a list of numbers, of which equal ones are counted
 MOST_PARTS = 64  # of a list, or of a mapping, that are expanded
-MOST_LINES = 64  # of a text that are read one by one: a bound on time
+MOST_LINES = 64
 MOST_EXPANDED = 20_000  # parts of an output, those in texts and in compressed bytes included
 LONGEST_SCREENED = 4_000  # places of a long part that are compared
 MOST_PLACES = 12  # of a long part that are read
