@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: audit universe museum claims certificates compliance history test processors mutants rates long durations lint docs dist \
+.PHONY: constants audit universe museum claims certificates compliance history test processors mutants rates long durations lint docs dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -44,6 +44,10 @@ mutants: $(VENV)/.dev
 # False alarms on the claim: adds to reports/meta.json on seeds that are not spent, and writes the table.
 rates: $(VENV)/.dev
 	$(BIN)/python tests/meta/rates.py --seconds $(or $(SECONDS),60) --page docs/measurements/error-rates.md
+
+# The constants of the engine, with their reasons.
+constants: $(VENV)/.dev
+	$(BIN)/python tests/meta/constants.py --folder docs/measurements/constants
 
 long: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"

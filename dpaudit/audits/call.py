@@ -273,7 +273,8 @@ class Call:
         for place, (group, (game, labelled)) in enumerate(zip(played.groups, played.pairs, strict=True)):
             members = [pairs[k] for k in group]
             told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
-            one = self._finding(told, game, labelled, played.failure)
+            sizes = self.options.event_mass, self.options.inconclusive_factor
+            one = finding_of(told, game, labelled, self.subject.name, played.failure, *sizes)
             if one.verdict == "error" and not one.traceback:
                 one = dataclasses.replace(one, traceback=played.traceback)
             if one.verdict == "violated" and severities is not None and group[0] in severities:
@@ -445,12 +446,6 @@ class Call:
         if self.subject.has_lost_calls:
             return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
         return dataclasses.replace(found, omitted=found.omitted + omitted)
-
-    def _finding(self, pair: Pair, game: PairGame, labelled: int, failure: str) -> Finding:
-        options = self.options
-        return finding_of(
-            pair, game, labelled, self.subject.name, failure, options.event_mass, options.inconclusive_factor
-        )
 
     def _result(self, beside: Sequence[SideFinding] = (), **found: Any) -> AuditResult:
         return AuditResult(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dpaudit.audits.replaying import check_not_redacted, saved_inputs
+from dpaudit.audits.replaying import check_not_redacted, saved_inputs, subject_again
 from dpaudit.doubles.floating_point import Candidate, count_again
 from dpaudit.doubles.saved_low_bits import rule_from_dict
 from dpaudit.errors import UsageError
@@ -17,9 +17,7 @@ from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import AuditResult, FloatingPointPair
 from dpaudit.running.draws import Drawer
-from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, fresh_seed, stream
-from dpaudit.subjects.fresh import subject_of
-from dpaudit.subjects.isolation import as_audited
+from dpaudit.running.streams import FLOAT_REPLAY_COINS, FLOAT_REPLAY_DRAWS, root_of, stream
 
 
 @dataclasses.dataclass(frozen=True)
@@ -87,8 +85,7 @@ def replay_floating_point(
     """
     if samples is not None:
         whole_number("samples", samples, "an integer of at least 10", 10)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
+    root = root_of(seed)
     check_not_redacted(result)
     found = _leak(result, pair)
     assert result.floating_point is not None and found.rule is not None
@@ -97,10 +94,7 @@ def replay_floating_point(
         rule = rule_from_dict(found.rule, both.x, both.x_prime)
     except (KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
-    subject = as_audited(subject_of(mechanism, result.subject), result.options)
-    if result.subject.get("interface", "").endswith("one call a draw"):
-        subject = dataclasses.replace(subject, one_by_one=True)
-    root = fresh_seed() if seed is None else seed
+    subject = subject_again(mechanism, result)
     tested = found.correct + found.wrong + found.abstained
     data = (both.x, both.x_prime)
 
@@ -108,7 +102,7 @@ def replay_floating_point(
     candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
     level = result.floating_point.error_rate
     labelled = 2 * samples if samples is not None else tested
-    again, _ = count_again(candidate, rule, labelled, draw, lambda _: stream(root, FLOAT_REPLAY_COINS), level)
+    again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
     return FloatingPointReplay(
         pair=found.id,
         description=again.description,

@@ -38,14 +38,14 @@ from dpaudit.reading.nested import learn_layout
 from dpaudit.reading.outcomes import join, read_outputs
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
-from dpaudit.running.streams import GREY_BOX, fresh_seed, stream
+from dpaudit.running.streams import GREY_BOX, root_of, stream
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 
 KIND = "same_randomness"
-RUNS = 16
-LEAST_RUNS = 4
-MOST_PAIRS = 200  # of an audit
+RUNS = 16  # of each input, by default
+LEAST_RUNS = 4  # fewer show nothing that varies
+MOST_PAIRS = 200  # of an audit that are looked into: a bound on time
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
 Grade = Literal["definite", "implied", "hint", "same"]
@@ -209,10 +209,8 @@ def replay_same_randomness(
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     whole_number("runs", runs, f"an integer of at least {LEAST_RUNS}", LEAST_RUNS)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
     chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
-    return GreyBox(subject, promise, fresh_seed() if seed is None else int(seed), runs).examine(as_pairs(chosen))
+    return GreyBox(subject, promise, root_of(seed), runs).examine(as_pairs(chosen))
 
 
 class GreyBox:

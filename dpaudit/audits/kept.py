@@ -40,7 +40,7 @@ from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 
 FEWEST = 100  # outcomes of each input, without which nothing is said of a budget
-OTHERS = 2  # processes
+OTHERS = 2  # processes: how often a sound one differs is bounded by their number, in the module
 RARE_SHARE = 0.01  # of them, at most, that came before a budget was spent
 KEPT_NOISE = (
     "Noise is kept: the first calls on an input took random numbers, a later one took none, and all outcomes on an "

@@ -61,7 +61,7 @@ from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 from dpaudit.testing.protocols import Test
 
-EVENT_MASSES = (0.5, 0.1, 0.01)
+EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
@@ -75,7 +75,7 @@ EVENTS_SEEN, EVENTS_SEEN_AT_COST = 150, 500
 DEVIATIONS_SEEN = 5.0
 MOST_BUDGETS = 8  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
-LEAST_SAMPLES = 10  # of an audit
+LEAST_SAMPLES = 10  # of an audit: fewer are refused
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
 

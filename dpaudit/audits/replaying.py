@@ -29,7 +29,7 @@ from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
-from dpaudit.running.streams import BATCH_REPLAY_DRAWS, REPLAY_COINS, REPLAY_DRAWS, fresh_seed, stream
+from dpaudit.running.streams import BATCH_REPLAY_DRAWS, REPLAY_COINS, REPLAY_DRAWS, root_of, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
@@ -108,17 +108,13 @@ def replay(
     """
     if samples is not None:
         whole_number("samples", samples, "an integer of at least 10", 10)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
+    root = root_of(seed)
     check_not_redacted(result)
     finding = _finding(result, pair)
     assert finding.witness is not None
     if inputs is None:
         inputs = saved_inputs(result, finding)
-    subject = as_audited(subject_of(mechanism, result.subject), result.options)
-    if result.subject.get("interface", "").endswith("one call a draw"):
-        subject = dataclasses.replace(subject, one_by_one=True)
-    root = fresh_seed() if seed is None else seed
+    subject = subject_again(mechanism, result)
     draws = 2 * (samples if samples is not None else max(finding.samples // 2, 1_000))
     data = [inputs.x, inputs.x_prime]
     member = _read_as(subject, inputs) if finding.pool is not None else Member((0, 1))
@@ -159,6 +155,13 @@ def replay(
         pool=finding.pool,
         dependence="" if change is None else change_sentence(change),
     )
+
+
+def subject_again(mechanism: Any, result: AuditResult) -> Subject:
+    """The subject of a result, called as it was called then."""
+    subject = as_audited(subject_of(mechanism, result.subject), result.options)
+    is_one_call = result.subject.get("interface", "").endswith("one call a draw")
+    return dataclasses.replace(subject, one_by_one=True) if is_one_call else subject
 
 
 def check_not_redacted(result: AuditResult) -> None:

@@ -39,7 +39,7 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorder
-from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, fresh_seed, stream
+from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 from dpaudit.subjects.stated import stated_claim
@@ -53,14 +53,14 @@ STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, wh
 CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
 PLANNED = 20_000  # labelled draws of the audit for which rules are chosen
-LEVEL = 0.01
+LEVEL = 0.01  # about that of the audit that comes next, for which rules are ranked
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on more
 RECORDED_PAIRS, RECORDED_PATHS = 4, 16  # pairs of a round whose noise is recorded, and paths of their inputs
-BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints
+BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
-MOST_CHOSEN = 100  # pairs
+MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
 
@@ -158,10 +158,8 @@ def search_pairs(
     """
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
     search = Search(domain, examples, adjacency, pairs, budget, candidates, grey_box)
-    return search.choose_pairs(subject, promise, fresh_seed() if seed is None else int(seed))
+    return search.choose_pairs(subject, promise, root_of(seed))
 
 
 @dataclasses.dataclass

@@ -46,15 +46,16 @@ from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.isolation.subject import LOOKED_AT
 from dpaudit.testing.binomial import binomial_lower, binomial_upper_tail
 from dpaudit.testing.independence import dependence, equal_pairs, features, more_equal
+from dpaudit.testing.tasks import toss
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
 INDEPENDENCE_RATE = 1e-3  # the same, of sharing noise
-WORKERS = 96
-INDEPENDENCE_SECONDS = 30.0
-TIMED_PAIRS = 8
-PILOT_SHARE = 0.3
+WORKERS = 96  # fresh ones: a third fixes the features, two thirds test them
+INDEPENDENCE_SECONDS = 30.0  # beyond which a slow subject is not asked
+TIMED_PAIRS = 8  # that share the error rate, and the time
+PILOT_SHARE = 0.3  # of the calls, on which the rule is fixed
 RECENT = 32  # calls whose median time a time is compared with
-QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])
+QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])  # of thresholds that are tried
 QUANTILE_COST = 1.0  # nats by which the evidence of a threshold at a quantile is lowered beside that of one in a gap
 WORDS = {
     "printed": "printed",
@@ -138,8 +139,7 @@ def timing_finding(subject: IsolatedSubject, pairs: Sequence[Pair], calls: int, 
     level = TIMING_RATE / len(examined)
     records = []
     for place, pair in enumerate(examined):
-        ones = int(stream(seed, TIMING_COINS, place).binomial(calls, 0.5))
-        sides = [(pair.x, ones), (pair.x_prime, calls - ones)]
+        sides = list(zip((pair.x, pair.x_prime), toss(calls, stream(seed, TIMING_COINS, place)), strict=True))
         parts = [(data, size, stream(seed, TIMING_DRAWS, place, k)) for k, (data, size) in enumerate(sides)]
         looked_at = [(data, LOOKED_AT, stream(seed, TIMING_DRAWS, place, 2 + k)) for k, (data, _) in enumerate(sides)]
         try:

@@ -43,7 +43,7 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
 from dpaudit.results.model import Verdict
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
-from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, fresh_seed, stream
+from dpaudit.running.streams import UTILITY_DRAWS, UTILITY_SEARCH, root_of, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
@@ -122,9 +122,7 @@ def audit_utility(
         whole_number(name, value, "a positive integer", 1)
     number("confidence", confidence, "in (0, 1)", lambda v: 0.0 < v < 1.0)
     number("inconclusive_factor", inconclusive_factor, "at least 1", lambda v: v >= 1.0)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
-    root = fresh_seed() if seed is None else int(seed)
+    root = root_of(seed)
     plans = [(bound, _inputs(subject, bound, inputs)) for bound in chosen]
     # Validity: the number of tests is known before the search, which may find fewer inputs but never more.
     tests = sum(len(given) + (worst if bound.search is not None else 0) for bound, given in plans)

@@ -143,6 +143,13 @@ class Draws:
         self.release(fresh)
         return fresh.counts
 
+    def hand_over(self, sizes: Mapping[int, int]) -> dict[int, Outcomes]:
+        """Draw so many of each input that no test counts, and give them away: nothing is kept here."""
+        self.learn(Plan(sizes, keeps=max(sizes.values())))
+        drawn = {i: self.joined(i) for i in self.kept}
+        self.kept = {}
+        return drawn
+
     def joined(self, i: int) -> Outcomes:
         """What fits may see of one input, as one object."""
         if self._is_open:

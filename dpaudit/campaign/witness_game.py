@@ -2,16 +2,31 @@
 
 from __future__ import annotations
 
+from typing import Protocol
+
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.testing.order import MOST_OBJECTS
-from dpaudit.testing.protocols import Test
-from dpaudit.testing.tasks import Draw, Request, toss
+from dpaudit.testing.tasks import Draw, Request, Statistic, toss
 
 LARGEST_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
+
+
+class FixedRule(Protocol):
+    """What is asked: of a `Test`, or of the test of low bits, the part behind its fit."""
+
+    @property
+    def statistic(self) -> Statistic: ...
+
+    def start(self, level: float) -> None: ...
+
+    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None: ...
+
+    def update(self) -> None: ...
 
 
 class WitnessGame(Campaign):
@@ -19,7 +34,7 @@ class WitnessGame(Campaign):
 
     Parameters
     ----------
-    test : Test
+    test : FixedRule
         With its rule set; not started.
     level : float
         Of its one look.
@@ -34,7 +49,13 @@ class WitnessGame(Campaign):
     """
 
     def __init__(
-        self, test: Test, level: float, labelled: int, draw: Draw, coin: np.random.Generator, move: FloatArray | None
+        self,
+        test: FixedRule,
+        level: float,
+        labelled: int,
+        draw: Draw,
+        coin: np.random.Generator,
+        move: FloatArray | None = None,
     ) -> None:
         super().__init__(Draws(draw, largest_batch=LARGEST_BATCH))
         self.test, self._level, self._move = test, level, move

@@ -22,7 +22,7 @@ from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.running.streams import fresh_seed
+from dpaudit.running.streams import root_of
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import what_raised
@@ -80,7 +80,7 @@ def check(
         raise UsageError(f"only must name checks, got {unknown!r}. {close(unknown)}")
     if only is not None and not only:
         raise UsageError("only must name at least one check, got none.")
-    root = fresh_seed() if seed is None else seed
+    root = root_of(seed)
     given: Any = mechanism.mechanism if isinstance(mechanism, Subject) else mechanism
     records: list[CheckRecord] = []
     described: dict[str, dict[str, Any]] = {}

@@ -35,7 +35,7 @@ from dpaudit.privacy.claims import FloatArray
 
 Sampler = Literal["numpy", "logarithm"]
 ScaleOf = Literal["one", "difference"]
-GRID = 2.0**53
+GRID = 2.0**53  # uniform doubles are multiples of 1 over this
 BLOCK = 1 << 13  # values that are looked at together: the arrays of one block stay in a cache of a megabyte
 LANES = 64  # a multiple of the doubles in any vector register
 

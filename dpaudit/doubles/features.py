@@ -15,7 +15,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Protocol, TypeVar
 
 import numpy as np
@@ -25,10 +25,10 @@ from dpaudit.privacy.claims import FloatArray
 
 Codes = NDArray[np.int64]
 _Number = TypeVar("_Number", np.int64, np.float64)
-SPECIAL = 1 << 40
-ZERO, NOT_FINITE, NOT_A_NUMBER = SPECIAL, SPECIAL + 1, SPECIAL + 2
-MANTISSA = (1 << 52) - 1
-LAST_BITS = 8
+SPECIAL = 1 << 40  # codes from here on, above those of all features, are of what has no lowest bit
+ZERO, NOT_FINITE, NOT_A_NUMBER = SPECIAL, SPECIAL + 1, SPECIAL + 2  # the codes of these
+MANTISSA = (1 << 52) - 1  # its bits in a double
+LAST_BITS = 8  # of the mantissa: 256 codes, each seen often enough in a few thousand draws
 MOST_DECIMALS = 9  # decimal places that are tried; more are one code
 # Below it, 10^MOST_DECIMALS times a double is below 2^50, so that the product is off by less than 1/4 and rounds to the
 # integer that was meant.
@@ -103,12 +103,10 @@ class LowestBit:
         return lowest_set_bit(values)[0]
 
     def words(self, ranges: Sequence[tuple[int, int]]) -> str:
-        return _joined([self._range(first, last) for first, last in ranges])
+        return _said(ranges, self._range)
 
     @staticmethod
     def _range(first: int, last: int) -> str:
-        if first >= SPECIAL:
-            return _special(first)
         if first == BELOW_ALL and last == ABOVE_ALL:
             return "that are finite and not 0"
         if first == BELOW_ALL:
@@ -129,12 +127,10 @@ class ExponentAndLowestBit:
         return np.where(position >= SPECIAL, position, (exponent + 1100) * 4096 + position + 1100)
 
     def words(self, ranges: Sequence[tuple[int, int]]) -> str:
-        return _joined([self._one(first) for first, _ in ranges])
+        return _said(ranges, self._one)
 
     @staticmethod
-    def _one(code: int) -> str:
-        if code >= SPECIAL:
-            return _special(code)
+    def _one(code: int, _: int) -> str:
         exponent, position = code // 4096 - 1100, code % 4096 - 1100
         return (
             f"of size 2^{exponent} to 2^{exponent + 1} that are multiples of 2^{position} but not of 2^{position + 1}"
@@ -151,11 +147,7 @@ class LastBits:
         return np.where(np.isfinite(values), bits_of(values) & ((1 << LAST_BITS) - 1), NOT_FINITE)
 
     def words(self, ranges: Sequence[tuple[int, int]]) -> str:
-        shown = [
-            _special(first) if first >= SPECIAL else f"whose last {LAST_BITS} bits are {first:0{LAST_BITS}b}"
-            for first, _ in ranges
-        ]
-        return _joined(shown)
+        return _said(ranges, lambda first, _: f"whose last {LAST_BITS} bits are {first:0{LAST_BITS}b}")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -180,12 +172,10 @@ class DecimalPlaces:
         return np.asarray(np.rint(values * scale) / scale == values)
 
     def words(self, ranges: Sequence[tuple[int, int]]) -> str:
-        return _joined([self._range(first, last) for first, last in ranges])
+        return _said(ranges, self._range)
 
     @staticmethod
     def _range(first: int, last: int) -> str:
-        if first >= SPECIAL:
-            return _special(first)
         if first == BELOW_ALL and last == ABOVE_ALL:
             return "that are finite"
         if first == BELOW_ALL:
@@ -214,13 +204,7 @@ class Remainder:
         return codes
 
     def words(self, ranges: Sequence[tuple[int, int]]) -> str:
-        shown = [
-            _special(first)
-            if first >= SPECIAL
-            else f"whose remainder modulo {self.name} is about {first / PHASES:.3g} of it"
-            for first, _ in ranges
-        ]
-        return _joined(shown)
+        return _said(ranges, lambda code, _: f"whose remainder modulo {self.name} is about {code / PHASES:.3g} of it")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,7 +231,7 @@ class SeenBefore:
             f"with a value that earlier draws showed on {self.x_prime} only",
             "with a value that earlier draws showed on both inputs",
         )
-        return _joined([names[first] for first, _ in ranges])
+        return _said(ranges, lambda code, _: names[code])
 
 
 BELOW_ALL, ABOVE_ALL = -(1 << 39), (1 << 39)  # the open ends of ordered features
@@ -261,13 +245,11 @@ def _member(bits: Codes, known: Codes) -> Codes:
     return found
 
 
-def _special(code: int) -> str:
-    return {ZERO: "that are 0", NOT_FINITE: "that are infinite", NOT_A_NUMBER: "that are NaN"}[code]
-
-
-def _joined(parts: Sequence[str]) -> str:
-    shown = list(parts[:KINDS_SHOWN])
-    more = len(parts) - len(shown)
+def _said(ranges: Sequence[tuple[int, int]], words: Callable[[int, int], str]) -> str:
+    """The first ranges in words, and how many more there are."""
+    special = {ZERO: "that are 0", NOT_FINITE: "that are infinite", NOT_A_NUMBER: "that are NaN"}
+    shown = [words(*one) if one[0] < SPECIAL else special[one[0]] for one in ranges[:KINDS_SHOWN]]
+    more = len(ranges) - len(shown)
     return " or ".join(shown) + (f" (and {more} more kinds)" if more > 0 else "")
 
 

@@ -38,12 +38,15 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.campaign.campaign import Campaign
+from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.doubles.locations import location_of
 from dpaudit.doubles.low_bits import Columns, LowBitRule, choose_columns, fit, union
 from dpaudit.doubles.saved_low_bits import rule_to_dict
@@ -54,11 +57,11 @@ from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.real_columns import Path, paths_of, read_path
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
 from dpaudit.testing.binomial import binomial_lower_each, p_value
-from dpaudit.testing.tasks import Draw, Request, Task, TaskResult
+from dpaudit.testing.tasks import Draw, Request, Task, TaskResult, toss
 
 ERROR_RATE = 1e-3  # of the whole check, beside the audit's own
 MASS_SHARE = 0.05  # of a pair's level, spent on the probability of a guess where the line has a delta
-MOST_PAIRS = 8
+MOST_PAIRS = 8  # that share the error rate, and the time
 LEAST_SAMPLES = 1_000  # of the audit, below which a check would cost as much as the audit and find little
 # Of the audit's runs on one input: the draws of one input, of a subject that draws batches, and that is called once a
 # draw, where these are more than `LEAST_SAMPLES`; and at most.
@@ -69,13 +72,11 @@ STAGE_GROWTH = 4  # the draws at the end of a stage over those at the end of the
 LAST_STAGE_SHARE = 0.5  # of a pair's level, where there are several stages; the others have the rest evenly
 PROBE = 128  # draws of one input that show whether and where its outputs are real numbers
 TRAINING_SHARE = 0.3  # of the draws of one input
-MOST_NUMBERS = 1 << 23  # numbers drawn of one input, where its outputs are wide
-CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+MOST_NUMBERS = 1 << 23  # numbers drawn of one input, and held of all, where outputs are wide
 FOUND_WITH = 0.9  # the probability that defines `detectable_share`
 ROUNDING = 1e-9  # nats by which bounds are lowered, for the rounding of the incomplete beta function
-PROBING, TRAINING, COUNTING = 0, 1, 2  # phases: each has streams of its own, and so has each further stage
 
-# (phase, input, chunk, size) to that many fresh outputs of the input
+# (round, input, chunk, size) to that many fresh outputs of the input
 DrawChunk = Callable[[int, int, int, int], Outcomes]
 
 
@@ -146,7 +147,7 @@ def examine(
     draws : int
         Of each input, about and at most.
     draw : callable
-        Carries out tasks, whose rounds are the phases of the check: workers count, and return what is fitted on.
+        Carries out tasks: workers count, and return what is fitted on.
     coin : callable
         The place of a pair to the generator of its labels.
     error_rate : float
@@ -162,32 +163,187 @@ def examine(
     omitted = len(candidates) - len(chosen)
     if not chosen:
         return not_applicable("There is no pair to examine.")
-    reader = _Reader(draw)
+    game = DoublesGame(chosen, draws, draw, coin, error_rate, in_stages)
     try:
-        pairs = _examine(chosen, draws, reader, coin, error_rate, in_stages)
+        game.start()
+        while game.round():
+            pass
     except SubjectError as error:
-        return not_applicable(f"The subject broke during the check: {error}", reader.runs, len(candidates))
+        return not_applicable(f"The subject broke during the check: {error}", game.runs, len(candidates))
+    pairs = [test.found for test in game.tests if test.found is not None]
     if not pairs:
         reason = (
             "No pair has a real-valued entry in its outputs: a number, as often on one input as on the other, that "
             "varies on both and is not always an integer."
         )
-        return not_applicable(reason, reader.runs, len(candidates))
+        return not_applicable(reason, game.runs, len(candidates))
     ranked = tuple(sorted(pairs, key=lambda pair: (pair.verdict != "leaks", pair.p_value, -pair.epsilon_lower)))
     return FloatingPointFinding(
-        ranked[0].verdict, "", error_rate, reader.runs, ranked, omitted + len(chosen) - len(pairs)
+        ranked[0].verdict, "", error_rate, game.runs, ranked, omitted + len(chosen) - len(pairs)
     )
 
 
+class LowBitTest:
+    """One pair: what its rule guesses on fresh labelled draws, and what that says at a level, which stages may share.
+
+    `found` is the finding of the last look; None before the first.
+    """
+
+    def __init__(self, pair: Candidate, rule: LowBitRule | None = None) -> None:
+        self.pair, self.rule, self.share, self.level = pair, rule, 1.0, math.nan
+        self.paths: list[Path] = []
+        self.found: FloatingPointPair | None = None
+
+    def start(self, level: float) -> None:
+        """Fix the level of all stages together."""
+        self.level = level
+
+    def fit(self, trained: Mapping[int, Columns], share: float, labelled: int) -> None:
+        """Fix the rule of the next stage, which has this share of the level, from training columns by input."""
+        self.share = share
+        of_x, of_x_prime = ({path: trained[i][path] for path in self.paths} for i in self.pair.inputs)
+        both, budget = self.pair.pair, self.pair.budget
+        known = {path: location_of(both.x, both.x_prime, path, of_x[path], of_x_prime[path]) for path in self.paths}
+        fitted = fit(
+            of_x, of_x_prime, epsilon=budget.epsilon, delta=budget.delta, level=self.level * share, draws=labelled,
+            names=both.said, locations=known,
+        )  # fmt: skip
+        self.rule = fitted.rule if fitted is not None else None
+
+    @property
+    def statistic(self) -> Guesses:
+        """What is counted on each side's draws, where there is a rule."""
+        assert self.rule is not None
+        return Guesses(self.rule)
+
+    def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
+        """Take the counts of one stage."""
+        self._counts = counts_x.tolist(), counts_x_prime.tolist()
+
+    def update(self) -> None:
+        """Look at the counts of the stage, once."""
+        (x_right, x_wrong, on_x), (prime_wrong, prime_right, on_x_prime) = self._counts
+        pair, rule, of_stage = self.pair, self.rule, self.level * self.share
+        correct, wrong, labelled = x_right + prime_right, x_wrong + prime_wrong, on_x + on_x_prime
+        epsilon, delta = pair.budget.epsilon, pair.budget.delta
+        cost = delta * (rule.sides if rule is not None else 0) / 2.0
+        lower = float(lower_bound(np.array([correct]), np.array([wrong]), labelled, cost, of_stage)[0])
+        p = p_value(correct, correct + wrong, labelled, epsilon, cost, of_stage, MASS_SHARE)
+        self.found = FloatingPointPair(
+            id=pair.pair.id,
+            x_id=pair.pair.x_id,
+            x_prime_id=pair.pair.x_prime_id,
+            budget=pair.budget,
+            verdict="leaks" if lower > epsilon else "nothing_found",
+            epsilon_lower=lower,
+            p_value=min(1.0, p / self.share),
+            error_share=self.level,
+            correct=correct,
+            wrong=wrong,
+            abstained=labelled - correct - wrong,
+            detectable_share=detectable_share(labelled, epsilon, delta, of_stage),
+            description=_describe(pair, rule, self._counts) if rule is not None else "",
+            rule=rule_to_dict(rule) if rule is not None and lower > epsilon else None,
+        )
+
+
+class DoublesGame(Campaign):
+    """The check on its pairs, of which `tests` has one each: a round is a stage.
+
+    Parameters are those of `examine`, of the pairs that are chosen.
+    """
+
+    def __init__(
+        self,
+        chosen: Sequence[Candidate],
+        draws: int,
+        draw: Draw,
+        coin: Callable[[int], np.random.Generator],
+        error_rate: float,
+        in_stages: bool,
+    ) -> None:
+        super().__init__(Draws(draw))
+        self.tests = [LowBitTest(pair) for pair in chosen]
+        self.error_rate = error_rate
+        self._size, self._coin, self._in_stages = draws, coin, in_stages
+        self._trained: dict[int, Columns] = {}
+        self._stages: list[tuple[int, int, float]] = []  # those to come: training, labelled draws, share of the level
+
+    def start(self) -> None:
+        """Probe the inputs, leave out pairs without real numbers, fix levels and stages, and fit the first one."""
+        probed = min(PROBE, self._size // 4)
+        probes = self.draws.hand_over(dict.fromkeys(self._inputs(), probed))
+        for test in self.tests:
+            test.paths = choose_columns(*_probed(*(probes[i] for i in test.pair.inputs)))
+        self.tests = [test for test in self.tests if test.paths]
+        if not self.tests:
+            return
+        # Validity: the pairs, their levels, the stages and their sizes are fixed by probes, before all other draws.
+        self.draws.measure(list(probes.values()))
+        held = self.draws.columns * max(1.0, TRAINING_SHARE * len(self._inputs()))
+        draws = max(min(self._size, LEAST_SAMPLES), min(self._size, int(MOST_NUMBERS / held)))
+        for test in self.tests:
+            test.start(self.error_rate / len(self.tests))
+        self._coins = {test.pair.place: self._coin(test.pair.place) for test in self.tests}
+        begin = 0
+        for end, share in stages_of(draws) if self._in_stages else [(draws, 1.0)]:
+            training = int(TRAINING_SHARE * end) - int(TRAINING_SHARE * begin)
+            self._stages.append((training, 2 * (end - begin - training - (0 if begin else probed)), share))
+            begin = end
+        self._fit()
+
+    def _inputs(self) -> list[int]:
+        """Those of the pairs that are still asked."""
+        return sorted({i for test in self._open() for i in test.pair.inputs})
+
+    def _open(self) -> list[LowBitTest]:
+        return [test for test in self.tests if test.found is None or test.found.verdict != "leaks"]
+
+    def _freeze(self) -> Plan | None:
+        if not self._stages or not self._open():
+            return None
+        _, labelled, _ = self._stages.pop(0)
+        # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
+        self._playing = [(test, toss(labelled, self._coins[test.pair.place])) for test in self._open()]
+        requests: dict[int, list[Request]] = {}
+        for test, quotas in self._playing:
+            for i, quota in zip(test.pair.inputs, quotas, strict=True):
+                if test.rule is not None:
+                    requests.setdefault(i, []).append(Request(quota, test.statistic))
+        return Plan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
+
+    def _absorb(self, counts: Counts) -> None:
+        counted = {i: iter(of_input) for i, of_input in counts.items()}
+        for test, quotas in self._playing:
+            if test.rule is None:  # it guesses nothing, whatever is drawn
+                test.add(*(np.array([0, 0, quota]) for quota in quotas))
+            else:
+                test.add(*(next(counted[i]) for i in test.pair.inputs))
+
+    def _look(self) -> None:
+        for test, _ in self._playing:
+            test.update()
+
+    def _fit(self) -> None:
+        if not self._stages or not self._open():
+            return
+        training, labelled, share = self._stages[0]
+        fresh = self.draws.hand_over(dict.fromkeys(self._inputs(), training))
+        for i in self._inputs():
+            paths = union([test.paths for test in self._open() if i in test.pair.inputs])
+            more = {path: read_path(fresh[i], path) if i in fresh else np.empty(0) for path in paths}
+            before = self._trained.get(i)
+            self._trained[i] = (
+                more if before is None else {path: np.concatenate([before[path], more[path]]) for path in paths}
+            )
+        for test in self._open():
+            test.fit(self._trained, share, labelled)
+
+
 def count_again(
-    pair: Candidate,
-    rule: LowBitRule,
-    labelled: int,
-    draw: Draw,
-    coin: Callable[[int], np.random.Generator],
-    error_rate: float,
-) -> tuple[FloatingPointPair, int]:
-    """One test of a rule that was fixed before, on fresh draws of one pair; and how many runs it took.
+    pair: Candidate, rule: LowBitRule, labelled: int, draw: Draw, coin: np.random.Generator, error_rate: float
+) -> FloatingPointPair:
+    """One test of a rule that was fixed before, on fresh draws of one pair.
 
     P(verdict "leaks") <= error_rate if the doubles keep the claim: no other pair or rule shares it.
 
@@ -196,127 +352,12 @@ def count_again(
     SubjectError
         If the subject breaks.
     """
-    reader = _Reader(draw)
-    # Validity: coins are of a stream that nothing else reads; the rule was fixed before these draws.
-    ones = int(coin(pair.place).binomial(labelled, 0.5))
-    quota = (ones, labelled - ones)
-    width = reader.probes({pair.inputs[0]: 1})[pair.inputs[0]].numbers.shape[1]
-    counts = reader.counts([(i, size, rule) for i, size in zip(pair.inputs, quota, strict=True)], width, COUNTING)
-    return _pair(pair, rule, counts, quota, error_rate), reader.runs
-
-
-def _examine(
-    chosen: Sequence[Candidate],
-    draws: int,
-    reader: _Reader,
-    coin: Callable[[int], np.random.Generator],
-    error_rate: float,
-    in_stages: bool,
-) -> list[FloatingPointPair]:
-    inputs = sorted({i for pair in chosen for i in pair.inputs})
-    probes = reader.probes({i: min(PROBE, draws // 4) for i in inputs})
-    paths = {pair.place: choose_columns(*_probed(probes[pair.inputs[0]], probes[pair.inputs[1]])) for pair in chosen}
-    chosen = [pair for pair in chosen if paths[pair.place]]
-    if not chosen:
-        return []
-    # Validity: the pairs, their levels, the stages and their sizes are fixed by probes, before the first of these.
-    width = max(probe.numbers.shape[1] for probe in probes.values())
-    draws = max(min(draws, LEAST_SAMPLES), min(draws, MOST_NUMBERS // width))
-    level = error_rate / len(chosen)
-    probed = min(PROBE, draws // 4)
-    coins = {pair.place: coin(pair.place) for pair in chosen}
-    trained: dict[int, Columns] = {}
-    found: dict[int, FloatingPointPair] = {}
-    left, begin = chosen, 0
-    for number, (end, share) in enumerate(stages_of(draws) if in_stages else [(draws, 1.0)]):
-        training = int(TRAINING_SHARE * end) - int(TRAINING_SHARE * begin)
-        labelled = 2 * (end - begin - training - (0 if number else probed))
-        inputs = sorted({i for pair in left for i in pair.inputs})
-        needed = {i: union([paths[pair.place] for pair in left if i in pair.inputs]) for i in inputs}
-        more = reader.columns({i: training for i in inputs}, needed, width, TRAINING + 2 * number)
-        trained = {i: _joined(trained.get(i), more[i]) for i in inputs}
-        rules = _rules(left, paths, trained, level * share, labelled)
-        quotas: dict[int, tuple[int, int]] = {}
-        for pair in left:
-            # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
-            ones = int(coins[pair.place].binomial(labelled, 0.5))
-            quotas[pair.place] = (ones, labelled - ones)
-        asked = [
-            (pair.inputs[k], quotas[pair.place][k], rules[pair.place])
-            for pair in left
-            for k in (0, 1)
-            if pair.place in rules
-        ]
-        counted = iter(reader.counts(asked, width, COUNTING + 2 * number))
-        for pair in left:
-            rule, quota = rules.get(pair.place), quotas[pair.place]
-            # Rows: draws of x, of x_prime; columns: guesses of x, of x_prime.
-            counts = [(0, 0), (0, 0)] if rule is None else [next(counted), next(counted)]
-            found[pair.place] = _pair(pair, rule, counts, quota, level, share)
-        left = [pair for pair in left if found[pair.place].verdict != "leaks"]
-        begin = end
-        if not left:
-            break
-    return [found[pair.place] for pair in chosen]
-
-
-def _joined(before: Columns | None, more: Columns) -> Columns:
-    """Training columns with those of one more stage; `more` may have fewer of them."""
-    return more if before is None else {path: np.concatenate([before[path], more[path]]) for path in more}
-
-
-def _rules(
-    pairs: Sequence[Candidate],
-    paths: dict[int, list[Path]],
-    trained: dict[int, Columns],
-    level: float,
-    labelled: int,
-) -> dict[int, LowBitRule]:
-    """What each pair is tested with, by its place, from training columns by input; none where no rule is of use."""
-    rules: dict[int, LowBitRule] = {}
-    for pair in pairs:
-        of_x, of_x_prime = ({path: trained[i][path] for path in paths[pair.place]} for i in pair.inputs)
-        line = {"epsilon": pair.budget.epsilon, "delta": pair.budget.delta}
-        both = pair.pair.x, pair.pair.x_prime
-        known = {path: location_of(*both, path, of_x[path], of_x_prime[path]) for path in of_x}
-        fitted = fit(of_x, of_x_prime, level=level, draws=labelled, names=pair.pair.said, locations=known, **line)
-        if fitted is not None:
-            rules[pair.place] = fitted.rule
-    return rules
-
-
-def _pair(
-    pair: Candidate,
-    rule: LowBitRule | None,
-    counts: Sequence[tuple[int, int]],
-    quota: tuple[int, int],
-    level: float,
-    share: float = 1.0,
-) -> FloatingPointPair:
-    """The finding of one pair from the counts of one stage, which has this share of the pair's level."""
-    (x_right, x_wrong), (prime_wrong, prime_right) = counts
-    correct, wrong, labelled = x_right + prime_right, x_wrong + prime_wrong, sum(quota)
-    sides = rule.sides if rule is not None else 0
-    epsilon, delta = pair.budget.epsilon, pair.budget.delta
-    cost = delta * sides / 2.0
-    of_stage = level * share
-    lower = float(lower_bound(np.array([correct]), np.array([wrong]), labelled, cost, of_stage)[0])
-    return FloatingPointPair(
-        id=pair.pair.id,
-        x_id=pair.pair.x_id,
-        x_prime_id=pair.pair.x_prime_id,
-        budget=pair.budget,
-        verdict="leaks" if lower > epsilon else "nothing_found",
-        epsilon_lower=lower,
-        p_value=min(1.0, p_value(correct, correct + wrong, labelled, epsilon, cost, of_stage, MASS_SHARE) / share),
-        error_share=level,
-        correct=correct,
-        wrong=wrong,
-        abstained=labelled - correct - wrong,
-        detectable_share=detectable_share(labelled, epsilon, delta, of_stage),
-        description=_describe(pair, rule, counts, quota) if rule is not None else "",
-        rule=rule_to_dict(rule) if rule is not None and lower > epsilon else None,
-    )
+    test = LowBitTest(pair, rule)
+    game = WitnessGame(test, error_rate, labelled, draw, coin)
+    game.start()
+    game.round()
+    assert test.found is not None
+    return test.found
 
 
 def lower_bound(correct: FloatArray, wrong: FloatArray, labelled: int, cost: float, level: float) -> FloatArray:
@@ -356,32 +397,32 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     return float(shares[found[0]]) if len(found) else math.inf
 
 
-def _describe(pair: Candidate, rule: LowBitRule, counts: Sequence[tuple[int, int]], quota: tuple[int, int]) -> str:
+def _describe(pair: Candidate, rule: LowBitRule, counts: Sequence[Sequence[int]]) -> str:
     """The guessing events in words, with how often fresh draws of each input fell into them."""
     sides = zip(("x", "x′"), pair.pair.said, strict=True)
     names = [letter if name == letter else f"{letter} = {name}" for letter, name in sides]
     said = []
     for k, event in enumerate(rule.events()):
         if event:
-            shares = [f"{counts[side][k]:,} of {quota[side]:,} on {names[side]}" for side in (k, 1 - k)]
+            shares = [f"{counts[side][k]:,} of {counts[side][2]:,} on {names[side]}" for side in (k, 1 - k)]
             said.append(f"Outputs {event}: {shares[0]}, {shares[1]}.")
     return " ".join(said)
 
 
 @dataclasses.dataclass(frozen=True)
 class Guesses:
-    """How often a rule guesses x and x_prime: what is counted on a batch of outcomes."""
+    """How often a rule guesses x and x_prime, and of how many: what is counted on a batch of outcomes."""
 
     rule: LowBitRule
 
     def zeros(self) -> NDArray[np.int64]:
-        return np.zeros(2, dtype=np.int64)
+        return np.zeros(3, dtype=np.int64)
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         if not len(outcomes):
             return self.zeros()
         columns = {path: read_path(outcomes, path) for path, _ in self.rule.tables}
-        return np.array(self.rule.count(columns, len(outcomes)), dtype=np.int64)
+        return np.array([*self.rule.count(columns, len(outcomes)), len(outcomes)], dtype=np.int64)
 
 
 def in_turn(draw: DrawChunk) -> Draw:
@@ -391,85 +432,11 @@ def in_turn(draw: DrawChunk) -> Draw:
         results = []
         for task in tasks:
             outcomes = draw(task.round, task.input, task.chunk, task.size)
-            counts = tuple(request.statistic.count(outcomes.rows(slice(0, request.quota))) for request in task.requests)
+            counts = tuple(request.count(outcomes) for request in task.requests)
             results.append(TaskResult(counts, task.kept_of(outcomes)))
         return results
 
     return carry_out
-
-
-class _Reader:
-    """Draws in chunks, keeps the columns that are asked for, counts runs."""
-
-    def __init__(self, draw: Draw) -> None:
-        self._draw, self.runs = draw, 0
-
-    def probes(self, sizes: dict[int, int]) -> dict[int, Outcomes]:
-        """So many first outputs of each input."""
-        tasks = [Task(i, PROBING, 0, 0, size, (), size) for i, size in sizes.items()]
-        kept = [result.kept for result in self._carried_out(tasks)]
-        return {i: outcomes for i, outcomes in zip(sizes, kept, strict=True) if outcomes is not None}
-
-    def columns(
-        self, sizes: dict[int, int], paths: dict[int, list[Path]], width: int, phase: int
-    ) -> dict[int, Columns]:
-        """So many training outputs of each input, each of its paths as one array, (draws,).
-
-        `width` numbers an output bound the size of a chunk, and how many inputs are held at a time.
-        """
-        parts: dict[int, dict[Path, list[FloatArray]]] = {i: {path: [] for path in paths[i]} for i in sizes}
-        for inputs in self._batches(sizes, width):
-            tasks = [task for i in inputs for task in self._tasks(phase, i, sizes[i], (), width, keeps=True)]
-            for task, result in zip(tasks, self._carried_out(tasks), strict=True):
-                if result.kept is not None:
-                    for path in paths[task.input]:
-                        parts[task.input][path].append(read_path(result.kept, path))
-        return {
-            i: {path: np.concatenate(arrays) if arrays else np.empty(0) for path, arrays in found.items()}
-            for i, found in parts.items()
-        }
-
-    def counts(self, asked: Sequence[tuple[int, int, LowBitRule]], width: int, phase: int) -> list[tuple[int, int]]:
-        """For each (input, quota, rule), on the first `quota` fresh outputs of the input: guesses of x, of x_prime."""
-        inputs = sorted({i for i, _, _ in asked})
-        of_input = {i: [k for k, (other, _, _) in enumerate(asked) if other == i] for i in inputs}
-        tasks = []
-        for i in inputs:
-            requests = tuple(Request(asked[k][1], Guesses(asked[k][2])) for k in of_input[i])
-            tasks += self._tasks(phase, i, max(request.quota for request in requests), requests, width)
-        totals = np.zeros((len(asked), 2), dtype=np.int64)
-        for task, result in zip(tasks, self._carried_out(tasks), strict=True):
-            for k, counts in zip(of_input[task.input], result.counts, strict=True):
-                totals[k] += counts
-        return [(int(x), int(x_prime)) for x, x_prime in totals]
-
-    def _tasks(
-        self, phase: int, i: int, size: int, requests: tuple[Request, ...], width: int, keeps: bool = False
-    ) -> list[Task]:
-        chunk_size = max(64, CHUNK_NUMBERS // max(width, 1))
-        tasks = []
-        for chunk, start in enumerate(range(0, size, chunk_size)):
-            length = min(chunk_size, size - start)
-            wanted = tuple(Request(min(max(r.quota - start, 0), length), r.statistic) for r in requests)
-            tasks.append(Task(i, phase, chunk, start, length, wanted, length if keeps else 0))
-        return tasks
-
-    def _batches(self, sizes: dict[int, int], width: int) -> list[list[int]]:
-        """The inputs, as many together as keep no more numbers than one input may."""
-        batches: list[list[int]] = [[]]
-        held = 0
-        for i, size in sizes.items():
-            if batches[-1] and held + size * width > MOST_NUMBERS:
-                batches.append([])
-                held = 0
-            batches[-1].append(i)
-            held += size * width
-        return batches
-
-    def _carried_out(self, tasks: Sequence[Task]) -> list[TaskResult]:
-        results = self._draw(tasks)
-        self.runs += sum(task.size for task in tasks)
-        return results
 
 
 def _probed(first: Outcomes, second: Outcomes) -> tuple[Columns, Columns]:

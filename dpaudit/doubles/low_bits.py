@@ -47,7 +47,7 @@ from dpaudit.reading.real_columns import Path, path_text
 MOST_COLUMNS = 16  # of an output that a rule looks at
 POOLED = 12  # draws of both sides below which neighbouring codes of an ordered feature share a table entry
 SMALL_SPAN = 1 << 15  # of codes that are counted one by one, between the least and the greatest
-LARGEST_SCORE = 6.0  # of one column
+LARGEST_SCORE = 6.0  # of one column, in nats: one code cannot outweigh all others
 MOST_CUTS = 32  # thresholds that are tried a side
 CAUTION = 1.0  # standard deviations by which a record of the training draws is distrusted
 PRESENCE = 3.0  # standard deviations by which the inputs' shares of numbers in a column may differ

@@ -27,7 +27,7 @@ from dpaudit.exhibits.environments import command, interpreter
 from dpaudit.exhibits.exhibit import Exhibit, Release
 from dpaudit.privacy.pairs import short_form
 from dpaudit.results.model import AuditResult
-from dpaudit.running.streams import fresh_seed
+from dpaudit.running.streams import root_of
 from dpaudit.search.shrinking import KIND as SHRUNK
 from dpaudit.search.shrinking import audit_and_shrink
 from dpaudit.subjects.programs import exec_subject
@@ -133,7 +133,7 @@ def run(
     >>> record["told"]["found"], record["told"]["verdict"]
     (True, 'violated')
     """
-    root = fresh_seed() if seed is None else seed
+    root = root_of(seed)
     record: dict[str, Any] = {name: getattr(exhibit, name) for name in ("name", "kind", "source", "link", "wrong")}
     record |= {"claim": str(exhibit.claim), "channel": exhibit.channel, "out_of_reach": exhibit.out_of_reach}
     record["seed"] = root

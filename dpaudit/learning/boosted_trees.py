@@ -19,11 +19,12 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.vectors import floats
 
-DEPTH, TREES = 3, 12
+DEPTH, TREES = 3, 12  # questions of a tree, and trees: more learn noise, and take longer
 RATE = 0.4  # share of a tree's values that is added
 TAILS = 2.0 ** -np.arange(2.5, 9.1, 0.5)  # masses cut off in either tail, beside sixteenths
+# Shares of a column at which it is cut.
 LEVELS = np.unique(np.concatenate([np.arange(1.0, 16.0) / 16.0, TAILS, 1.0 - TAILS]))
-BINS = len(LEVELS) + 1
+BINS = len(LEVELS) + 1  # between these cuts
 FEWEST = 4  # draws beyond a cut
 LARGEST_ROWS = 8_000  # draws of one side that trees are fitted on
 RIDGE = 4.0  # draws' worth of evidence towards 0 in each leaf

@@ -21,9 +21,9 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 
 TAIL_MASSES = (0.035, 0.015, 0.006, 0.0025, 0.001)  # of rare cells, in each tail
-RARE_MASSES = (0.03, 0.01, 0.003)
-MOST_CELLS, FEWEST_CELLS = 12, 3  # of equal mass
-MOST_FINE_CELLS, MOST_WHOLE = 48, 128
+RARE_MASSES = (0.03, 0.01, 0.003)  # of tails that have cells of their own: what is rare may be telling
+MOST_CELLS, FEWEST_CELLS = 12, 3  # of equal mass: more are too rare to tell apart
+MOST_FINE_CELLS, MOST_WHOLE = 48, 128  # cells of numbers, and of whole numbers: a bound on time
 DRAWS_A_CELL = 12  # training draws in a cell of equal mass
 SMALLEST_CELL = 6.0  # training draws beyond a cut in a tail
 SEPARATE_VALUES = 12  # so few different values have a cell each

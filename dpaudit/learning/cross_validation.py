@@ -24,7 +24,7 @@ from dpaudit.learning.objectives import Objective
 from dpaudit.learning.rules import ABSTAIN, Rule
 from dpaudit.reading.outcomes import Outcomes, join
 
-FOLDS = 3
+FOLDS = 3  # more leave less to test a fold on, and take longer
 AGREEING = 2.0  # times as many guesses of one fold as of another, up to which they are alike
 MOST_OBJECTS = 12_000  # outputs of one input, where they are no plain numbers: a bound on time
 

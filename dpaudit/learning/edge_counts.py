@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import FloatArray
 
 BLOCK = 1 << 14  # numbers looked at together: they, and their places, stay in the processor's cache
-PLACES = 1 << 13  # of the grid
+PLACES = 1 << 13  # of the grid: it is looked up, and stays in the processor's cache
 FEW_EDGES = {0: 6, 1_000: 24}  # so few are compared with every number, where there are so many numbers
 FEW_NUMBERS = 2_000  # so few are searched for one by one
 MANY_EDGES = 200  # so many share a place with too many numbers: these are sorted

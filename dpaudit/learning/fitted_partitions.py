@@ -26,7 +26,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.reading.tallies import Tally
 
-REMAINDERS = np.arange(0.25, 2.0, 0.25)
+REMAINDERS = np.arange(0.25, 2.0, 0.25)  # edges of cells of a number modulo 2: parity, and fractions of it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,15 +73,9 @@ class Partition:
 
 def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> list[Partition]:
     """Partitions by every score that suits outcomes under x (`first`) and x_prime (`second`), the simplest first."""
-    is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # numbers of different lengths: compared as objects
-    objects = first.tokens is not None or second.tokens is not None or is_mixed
-    if objects:
-        first, second = first.as_objects(), second.as_objects()
-    else:
-        hints = hints.fitting(first, second)
-    reading = Reading(0 if objects else first.numbers.shape[1])
+    first, second, hints, reading = hints.alike(first, second)
     partitions: list[Partition] = []
-    for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves=False)):
+    for kind, (score, a, b) in by_kind(candidates(first, second, first.tokens is not None, hints, halves=False)):
         learned = _learned(score)
         if learned is not None:
             cells = Cells(*learned, reading)

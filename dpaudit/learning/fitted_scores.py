@@ -133,16 +133,10 @@ def fit_scores(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS, halve
     With `halves` scores that are themselves fitted see one half of the draws, and are valued on the other; else they
     see all draws, and are valued on them.
     """
-    is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # numbers of different lengths: compared as objects
-    objects = first.tokens is not None or second.tokens is not None or is_mixed
-    if objects:
-        first, second = first.as_objects(), second.as_objects()
-    else:
-        hints = hints.fitting(first, second)
-    reading = Reading(0 if objects else first.numbers.shape[1])
+    first, second, hints, reading = hints.alike(first, second)
     return [
         FittedScore(kind, score, reading, _ordered(score, a), _ordered(score, b))
-        for kind, (score, a, b) in by_kind(candidates(first, second, objects, hints, halves))
+        for kind, (score, a, b) in by_kind(candidates(first, second, first.tokens is not None, hints, halves))
     ]
 
 

@@ -11,7 +11,7 @@ from typing import Any
 from dpaudit.learning.predicted import Proposal, known_points, proposals
 from dpaudit.learning.reductions import NO_POINTS, Points
 from dpaudit.learning.scores import LogRatio
-from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.reading.vectors import Nearness
 
 
@@ -38,6 +38,13 @@ class Hints:
         if self.log_ratio is None:
             return self
         return dataclasses.replace(self, log_ratio=self.log_ratio.fitting(first, second))
+
+    def alike(self, first: Outcomes, second: Outcomes) -> tuple[Outcomes, Outcomes, Hints, Reading]:
+        """Both outcomes in one form, the hints for it, and how a rule reads it: as objects where one is not numbers."""
+        columns = first.numbers.shape[1]
+        if first.tokens is None and second.tokens is None and columns == second.numbers.shape[1]:
+            return first, second, self.fitting(first, second), Reading(columns)
+        return first.as_objects(), second.as_objects(), self, Reading(0)
 
     def with_proposals(self, first: Outcomes, second: Outcomes) -> Hints:
         """The same, with what learners propose for these numbers: so that parts of them are cut into the same cells."""

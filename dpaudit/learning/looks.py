@@ -13,7 +13,7 @@ MOST_COLUMNS = 48  # that are looked at one by one: of longer rows the first one
 FIRST_COLUMNS = 24  # of these, the first ones
 MOST_PAIRED = 5  # of each pair of which the difference is looked at
 MOST_RELATED = 3  # of each pair of which the sum, the ratio and the product are looked at, too
-MOST_SUMMED = 512
+MOST_SUMMED = 512  # columns that are looked at all: a bound on time
 
 
 def looked_at(training: Training) -> list[Reduction]:

@@ -21,14 +21,14 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 
-LEAVES = 512
-MOST_ATOMS = 1024
+LEAVES = 512  # cells at most: a pair's test has a count of each
+MOST_ATOMS = 1024  # values with a cell of their own, at most: a bound on memory
 LEAST_REPEATS = 5  # of a value among the pooled draws of the fit, before it is an atom
 ATOM_SHARE = 1e-4  # and its least share of them
-SMALLEST_LEAF = 16  # pooled draws
+SMALLEST_LEAF = 16  # pooled draws: fewer tell little of a log ratio
 MOST_COLUMNS = 6  # that the tree may split
 FIT_ROWS = 200_000  # pooled draws that the tree is fitted on
-FIT_NUMBERS = 4_000_000
+FIT_NUMBERS = 4_000_000  # numbers that it is fitted on, at most: a bound on time
 SIGNIFICANT = 5.0  # standard deviations by which a column must differ between inputs, if another one does
 
 

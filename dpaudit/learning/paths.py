@@ -33,7 +33,7 @@ from dpaudit.privacy.claims import FloatArray
 
 Order = Literal["free", "monotone", "mirrored"]
 ORDERS: tuple[Order, ...] = get_args(Order)
-LEVELS = 5  # of a cell
+LEVELS = 5  # of a cell: as many as there are shares in FIRST_LEVELS
 # Prior probability of each of the two extreme levels in a free cell that does not follow its neighbour.
 END_SHARE = 0.35
 SWITCHES = {"free": 8.0, "monotone": 5.0, "mirrored": 3.0}  # expected number of cells that do not follow a neighbour

@@ -47,7 +47,7 @@ from dpaudit.reading.outcomes import Outcomes, Reading
 MOST_SORTED = 20_000  # draws of one side, up to which they are looked at one by one
 HALVES = 2  # of the draws, by turns: scores are fitted on one, and valued on the other
 PARTS = FOLDS * HALVES  # of the draws of each side, by turns
-CELLS = 512  # of equal mass
+CELLS = 512  # of equal mass, in which draws are counted
 ENDS = 64  # draws at each end of a part that are looked at one by one
 END_STEP = 1.4  # from the rank of one draw at an end that begins a cell to that of the next
 BINS = 64  # of a histogram

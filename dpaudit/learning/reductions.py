@@ -14,10 +14,10 @@ from typing import Any, Protocol
 import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.log_ratios import DECIMALS
 
 Points = Mapping[str, tuple[float, ...]]  # what is known of inputs, by names
 NO_POINTS: Points = {}
-DECIMALS = 9  # of a sum or distance, in units of its size: what lower digits tell is the floating-point check's to say
 
 
 class Reduction(Protocol):

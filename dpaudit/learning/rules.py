@@ -24,9 +24,9 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.reading.outlines import WHOLE
 
-ABSTAIN = -1
+ABSTAIN = -1  # beside the guesses, 0 and 1
 MOST_NAMED, LONGEST_NAMED = 4, 60  # outcomes or ranges in the description of a rule, and characters of an outcome
-LEAST = math.nextafter(0.0, 1.0)
+LEAST = math.nextafter(0.0, 1.0)  # the least positive double: a threshold between 0 and what is above it
 INSET = 6  # spacings by which thresholds of rules that are hardly ever wrong may move
 
 

@@ -35,7 +35,7 @@ from dpaudit.learning.predicted import Binned, Reduced
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.distances import Distance
 from dpaudit.reading.expanded import ExpandedLayout
-from dpaudit.reading.log_ratios import LARGEST_LOG_RATIO
+from dpaudit.reading.log_ratios import DECIMALS, LARGEST_LOG_RATIO
 from dpaudit.reading.nested import Layout
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.outlines import FORM, STRUCTURE, WHOLE
@@ -63,7 +63,6 @@ __all__ = [
     "score_from_dict",
 ]
 
-RATIO_DECIMALS = 9
 SINGLES = 4  # outputs of a batch on which a log density is tried alone
 
 
@@ -123,7 +122,7 @@ LogDensity = Callable[[Any, Any], NDArray[np.float64] | None]
 
 @dataclasses.dataclass(frozen=True)
 class LogRatio:
-    """The mechanism's own log density on x minus that on x_prime, to `RATIO_DECIMALS` decimals.
+    """The mechanism's own log density on x minus that on x_prime, to `DECIMALS` decimals.
 
     The rounding keeps the last bits out: where the exact ratio is constant, the computed one varies by rounding, and
     that depends on which doubles an input can give. What doubles leak is a question of its own, not one that a witness
@@ -143,7 +142,7 @@ class LogRatio:
         first, second = self._one_side(self.x, outputs), self._one_side(self.x_prime, outputs)
         with np.errstate(invalid="ignore"):  # impossible on both sides: says nothing
             ratio = np.clip(first - second, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-        return np.where(known, np.round(ratio, RATIO_DECIMALS), math.nan)
+        return np.where(known, np.round(ratio, DECIMALS), math.nan)
 
     def _one_side(self, data: Any, outputs: NDArray[Any]) -> FloatArray:
         """The log density of each output, as it is for the output alone; NaN where the call fails.

@@ -32,6 +32,7 @@ from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, Layout, in
 from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
 
 DEEPEST = 12  # levels of expansions, those of texts in texts included
+# Each of these bounds the time that one output takes:
 LONGEST_PARSED = 20_000  # characters of a text, or bytes, that are parsed
 MOST_KEYS = 64  # of a mapping that are read as a list
 MOST_COMPARED = 2_000  # items of a list of numbers, of which equal ones are counted

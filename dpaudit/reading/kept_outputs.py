@@ -13,13 +13,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.reading.outcomes import Outcomes, from_objects
+from dpaudit.reading.outcomes import DEEPEST, Outcomes, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.foreign import own
 
 NUMBERS, OBJECTS = b"N", b"O"
 MOST_BYTES = 1 << 28  # of what is unpacked: more is no file of ours
-DEEPEST = 40
 
 
 class NotPlain(TypeError):

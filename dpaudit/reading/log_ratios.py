@@ -6,7 +6,8 @@ import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
 
-LARGEST_LOG_RATIO = 12.0
+LARGEST_LOG_RATIO = 12.0  # nats, beyond which training draws cannot tell one ratio from another
+DECIMALS = 9  # of a number in units of its size, or of a log ratio: lower digits are the floating-point check's to read
 
 
 def shrunk_log_ratio(first: FloatArray, second: FloatArray, pseudo_count: float = 1.0) -> FloatArray:

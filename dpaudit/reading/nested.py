@@ -37,7 +37,7 @@ from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, 
 from dpaudit.reading.outlines import NUMBER
 from dpaudit.reading.unread import Limits
 
-MOST_LEAVES = 256
+MOST_LEAVES = 256  # columns of a layout: a bound on time
 MOST_CODES = 64  # texts of one place that have a number of their own
 MOST_MEMBERS = 32  # members of one place's sets, and words of its texts, that are looked for
 LEARNED_FROM = 1_000  # draws of one side that the leaves are collected from
@@ -61,7 +61,7 @@ LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 6
 
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
 LOW = "low digits"  # of an integer that has more digits than a double
-LOW_MODULUS = 10**15
+LOW_MODULUS = 10**15  # the last digits of a large integer: so many are exact in a double
 PLACE = "place"  # of a key among those of its mapping, in the order in which they come
 MOST_PLACED = LIMITS.keys  # of a mapping, of which places are read: those of a larger one are not
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's

@@ -20,7 +20,7 @@ from dpaudit.reading.outcomes import Outcomes, plain
 
 Path = tuple[Any, ...]
 DEEPEST = 6  # levels of nesting that are looked into
-MOST_PATHS = 4_096  # of one audit
+MOST_PATHS = 4_096  # of one output that are followed: a bound on time
 
 
 def paths_of(outcomes: Outcomes) -> list[Path]:

@@ -15,6 +15,7 @@ import numpy as np
 import scipy
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.log_ratios import DECIMALS
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.threads import in_one_thread
 from dpaudit.reading.vectors import Quadratic, floats
@@ -23,7 +24,6 @@ MOST_USUAL = 4  # values that are counted
 USUAL_SHARE = 0.01  # of all coordinates, from which on a value is a usual one
 TALLIED_DRAWS = 4_096  # draws, about, that the usual values and the scale of the others are taken from
 FEWEST_OTHERS = 20  # other numbers among these
-MEAN_DECIMALS = 9  # of the mean of the others, in spreads: what lower ones leak is the floating-point check's
 FARTHEST = 6.0  # spreads from its centre at which a column is clipped
 RIDGE = 10.0  # draws' worth of evidence, about, for each coefficient being 0
 STEPS, CLOSE = 12, 1e-6  # of Newton's method: at most, and the change of a coefficient that ends them
@@ -53,7 +53,7 @@ class Tally:
             z = np.clip((numbers - self.centre) / self.spread, -FARTHEST, FARTHEST)
         z[is_usual | np.isnan(z)] = 0.0
         others = np.maximum(numbers.shape[1] - np.sum(counts, axis=0), 1)
-        mean = np.round(z.sum(axis=1) / others, MEAN_DECIMALS)
+        mean = np.round(z.sum(axis=1) / others, DECIMALS)
         return Outcomes(np.stack([*counts, mean, np.minimum(mean, 0.0)], axis=1, dtype=float))
 
     @classmethod

@@ -12,7 +12,7 @@ from typing import Any
 
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
-LONGEST_EXAMPLE = 40  # characters
+LONGEST_EXAMPLE = 40  # characters of an example that are shown
 MOST_PARTS = 10_000  # of one output that are gone through
 
 

@@ -16,6 +16,7 @@ import scipy  # whose rooms are imported when they are used
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.log_ratios import DECIMALS
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.threads import in_one_thread
 
@@ -23,7 +24,6 @@ TAIL = 0.02  # share of the draws that is clipped at either end of a column
 SPREAD_DRAWS = 1_024  # draws that the centre, the spread and the tails of a column are taken from
 LARGEST_WORK = 1e9  # multiplications that a matrix of covariances may cost
 LARGEST_SCALED = 1e100  # numbers from here on count as infinite where a column is scaled: their squares overflow
-NEARNESS_DECIMALS = 9
 LARGEST_DEVIATION = 1e6  # standard deviations, in place of infinity
 MOST_PAIRED = 6  # coordinates of a quadratic form
 QUADRATIC_ROWS = ("low", "high", "centre", "spread", "vector")
@@ -40,7 +40,6 @@ SUMMARIES = (
 )
 STANDARDISED = (*SUMMARIES[:5], SUMMARIES[8])
 STEPS_CORRELATION = 0.4  # of neighbouring columns, on average, from which on their differences are looked at
-STEP_DECIMALS = 9
 ALIKE = 1.5  # largest over smallest spread, up to which columns have one in common
 
 
@@ -81,7 +80,7 @@ class Nearness:
 
     With d = x - x_prime, order 1 is the sum of |y - x_prime| - |y - x| over the sum of |d|, in [-1, 1]: the log density
     ratio of Laplace noise, or of randomised response on bits, up to its scale. Order 2 is the sum of
-    d (2 y - x - x_prime) over the sum of d^2, that of normal noise. Both are rounded to `NEARNESS_DECIMALS` decimals:
+    d (2 y - x - x_prime) over the sum of d^2, that of normal noise. Both are rounded to `DECIMALS` decimals:
     the last bits of a sum tell which doubles an input can give. An output with a NaN or an infinity may score NaN.
     """
 
@@ -97,7 +96,7 @@ class Nearness:
                 terms, whole = np.abs(outputs - self.x_prime) - np.abs(outputs - self.x), np.abs(difference).sum()
             else:
                 terms, whole = difference * (2.0 * outputs - self.x - self.x_prime), np.square(difference).sum()
-            return np.asarray(np.round(terms.sum(axis=1) / whole, NEARNESS_DECIMALS))
+            return np.asarray(np.round(terms.sum(axis=1) / whole, DECIMALS))
 
     @classmethod
     def between(cls, x: Any, x_prime: Any, shape: tuple[int, ...]) -> tuple[Nearness, ...]:
@@ -205,7 +204,7 @@ class Summary:
         if name == "sum":
             # To nine decimals of a spread: where coordinates have a given sum nothing but rounding is left of it, and
             # what rounding gives away is the floating-point check's to say (see `scores` on the density ratio).
-            return np.asarray(np.round(z.sum(axis=1), 9))
+            return np.asarray(np.round(z.sum(axis=1), DECIMALS))
         if name == "sum of sizes":
             return np.asarray(np.abs(z).sum(axis=1))
         if name == "sum of squares":
@@ -269,7 +268,7 @@ class Summary:
 class Steps:
     """A view: the first coordinate, and the difference of each one to the one before; for running sums and paths.
 
-    Differences are rounded to `STEP_DECIMALS` decimals of `spread`, the size of the columns (shape (columns,)): the
+    Differences are rounded to `DECIMALS` decimals of `spread`, the size of the columns (shape (columns,)): the
     last bits of a difference tell which doubles an input can give. inf - inf is NaN.
     """
 
@@ -279,7 +278,7 @@ class Steps:
         numbers = outcomes.numbers
         with np.errstate(invalid="ignore", over="ignore"):  # of infinite outputs
             steps = np.diff(numbers, axis=1)
-            steps = np.round(steps / self.spread[1:], STEP_DECIMALS) * self.spread[1:]
+            steps = np.round(steps / self.spread[1:], DECIMALS) * self.spread[1:]
         return Outcomes(np.concatenate([numbers[:, :1], steps], axis=1))
 
     @classmethod

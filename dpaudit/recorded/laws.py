@@ -15,7 +15,6 @@ import scipy
 
 CONTINUOUS = ("laplace", "normal", "gumbel", "logistic", "exponential", "uniform", "cauchy")
 DISCRETE = ("geometric", "two-sided geometric")
-ONE_SIDED = ("exponential", "uniform", "geometric")
 FAR = 60.0  # scales from the centre: as far out as ratios of densities are looked at
 
 

@@ -20,7 +20,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, number_text, whole_number
+from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.recorded.blaming import blamed
 from dpaudit.recorded.composing import Implied, Note, differences, imply
@@ -30,7 +30,7 @@ from dpaudit.recorded.tape import Tape
 from dpaudit.recorded.trace import Row, rows
 from dpaudit.results.saving import to_json
 from dpaudit.results.side_findings import SideFinding
-from dpaudit.running.streams import fresh_seed
+from dpaudit.running.streams import root_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 
@@ -184,11 +184,9 @@ def record_noise(
     """
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
-    if seed is not None:
-        whole_number("seed", seed, "a non-negative integer", 0)
     check_runs(subject)
     chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
-    recorder = Recorder(subject, promise, fresh_seed() if seed is None else int(seed))
+    recorder = Recorder(subject, promise, root_of(seed))
     return recorder.result([(recorder.pair(pair), pair) for pair in as_pairs(chosen)])
 
 

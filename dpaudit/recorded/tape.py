@@ -153,11 +153,6 @@ class Tape:
         """Whether the program got at a value that is not accounted for."""
         return bool(self.opaque_at)
 
-    @property
-    def has_drawn(self) -> bool:
-        """Whether any primitive was called."""
-        return bool(self.events)
-
     def stream(self) -> np.random.Generator:
         """The stream of the next event."""
         key = (RECORDED, self.run, len(self.events))

@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-DIGITS = 24  # hexadecimal
-DEEPEST = 30
+DIGITS = 24  # hexadecimal ones that are shown: two inputs of one digest are as good as impossible
+DEEPEST = 30  # levels of nesting that a digest follows
 LARGE, SPREAD = 1 << 20, 1 << 16  # bytes of an array that is looked at here and there, and entries that are looked at
 
 

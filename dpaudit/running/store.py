@@ -33,7 +33,7 @@ from dpaudit.running.store_rows import Identity, Night, SavedPair, failed_night,
 from dpaudit.testing.saved_state import State, StateError, joined
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
-LAYOUT = 1  # of the tables
+LAYOUT = 1  # of the tables: a store of another one is refused
 PATIENCE = 60.0  # seconds to wait for another writer
 MOST_STATE = 1 << 26  # bytes of the state of a pair, unpacked: more is no state of ours
 TABLES = """

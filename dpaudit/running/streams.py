@@ -9,6 +9,8 @@ import hashlib
 
 import numpy as np
 
+from dpaudit.arguments import whole_number
+
 DRAWS, COINS, REPLAY_DRAWS, REPLAY_COINS = 0, 1, 2, 3
 FLOAT_DRAWS, FLOAT_COINS = 8, 9  # of the floating-point check
 RESTART = 4  # added to the purposes of the streams of an audit that starts again, one call a draw
@@ -49,6 +51,11 @@ def stream(root: int, *key: int) -> np.random.Generator:
     bits = np.random.PCG64(np.random.SeedSequence(int.from_bytes(entropy, "little")))
     bits.state = np.random.PCG64(sequence).state
     return np.random.Generator(bits)
+
+
+def root_of(seed: int | None) -> int:
+    """The seed of a call, or a fresh one for None; `UsageError` if it is no non-negative integer."""
+    return fresh_seed() if seed is None else whole_number("seed", seed, "a non-negative integer", 0)
 
 
 def fresh_seed() -> int:

@@ -163,19 +163,24 @@ def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None
     return LokyWorkers(slots) if backend == "loky" else JoblibWorkers(slots, backend)
 
 
+class _Started:
+    """Workers that are there from the beginning."""
+
+    is_ready = True
+
+    def warm_up(self) -> None:
+        """They have started."""
+
+
 class LokyWorkers:
     """Processes of this machine. They are kept for the next audit, and end by themselves when nothing comes."""
 
     overhead = 0.003
 
     def __init__(self, slots: int) -> None:
-        self._slots = slots
+        self.slots = slots
         self._starting: list[Future[None]] = []
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-
-    @property
-    def slots(self) -> int:
-        return self._slots
 
     @property
     def is_ready(self) -> bool:
@@ -233,24 +238,13 @@ class LokyWorkers:
             pool.shutdown(wait=False, kill_workers=True)
 
 
-class JoblibWorkers:
+class JoblibWorkers(_Started):
     """Any other backend of joblib, by its name."""
 
     overhead = 0.05
 
     def __init__(self, slots: int, backend: str) -> None:
-        self._slots, self.backend = slots, backend
-
-    @property
-    def slots(self) -> int:
-        return self._slots
-
-    @property
-    def is_ready(self) -> bool:
-        return True
-
-    def warm_up(self) -> None:
-        pass
+        self.slots, self.backend = slots, backend
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
         import joblib
@@ -264,7 +258,7 @@ class JoblibWorkers:
         pass
 
 
-class DaskWorkers:
+class DaskWorkers(_Started):
     """The workers of a dask cluster: the one named, else that of this process's client, else one of this machine.
 
     The scheduler keeps every call, so what is lost with a worker is carried out again by another.
@@ -309,13 +303,6 @@ class DaskWorkers:
     def slots(self) -> int:
         return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
 
-    @property
-    def is_ready(self) -> bool:
-        return True
-
-    def warm_up(self) -> None:
-        pass
-
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
         # The job is the result of a call of its own: the scheduler knows how to make it again if its holder dies.
         if packed.digest not in self._packed:
@@ -353,7 +340,7 @@ class DaskWorkers:
         self._own = []
 
 
-class RayWorkers:
+class RayWorkers(_Started):
     """The workers of a ray cluster: the one named, else `RAY_ADDRESS`, else processes of this machine."""
 
     overhead = 0.02
@@ -375,13 +362,6 @@ class RayWorkers:
     @property
     def slots(self) -> int:
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
-
-    @property
-    def is_ready(self) -> bool:
-        return True
-
-    def warm_up(self) -> None:
-        pass
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
         ray = self._ray

@@ -31,7 +31,7 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
-from dpaudit.running.streams import fresh_seed, stream
+from dpaudit.running.streams import root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
 from dpaudit.subjects.stated import stated_claim
@@ -104,7 +104,7 @@ def shrink(
     ([], 'row 0 added: 7.0')
     """
     subject = as_subject(mechanism)
-    found = _Shrinking(subject, stated_claim(subject, claim), domain, fresh_seed() if seed is None else seed, budget)
+    found = _Shrinking(subject, stated_claim(subject, claim), domain, root_of(seed), budget)
     return found.run(pair)
 
 
@@ -129,7 +129,7 @@ def audit_and_shrink(
     **options
         Further arguments of `dpaudit.audit`.
     """
-    root = fresh_seed() if seed is None else seed
+    root = root_of(seed)
     subject = as_subject(mechanism, options.pop("target", None), options.pop("name", None))
     alpha = 1.0 - confidence
     result = audit(subject, claim, search, confidence=1.0 - (1.0 - SHARE) * alpha, seed=root, **options)

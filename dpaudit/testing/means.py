@@ -32,7 +32,7 @@ from dpaudit.privacy.claims import FloatArray
 
 LARGEST_FRACTION = 0.96  # keeps a loss of 0 from ruin
 STEP = 2.0  # ratio of neighbouring fractions
-BISECTIONS = 60
+BISECTIONS = 60  # a bound is found to the last bit of a double: 60 halvings
 CHUNK = 1 << 14  # losses at a time
 LARGEST_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
 

@@ -42,7 +42,7 @@ from dpaudit.testing.hockey_stick import just_above, largest_rejected
 from dpaudit.testing.protocols import Test, Training
 from dpaudit.testing.renyi_epochs import SMALLEST_LOSS, Epoch, payoffs
 
-CELLS = 12
+CELLS = 12  # of equal mass, about, that a score is cut into
 LARGEST_EXPONENT = 600.0  # of g ** order, beyond which a bet overflows
 LARGEST_LOSS = 12.0  # nats, beyond which no alternative is tried for the power
 CAPS = (0.5, 1.0, 1.5, 2.0, 3.0, 4.5, 6.0)  # on |log g|: a rare large g would shrink every stake

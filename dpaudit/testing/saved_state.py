@@ -34,7 +34,7 @@ from dpaudit.privacy.claims import Claim, RenyiDP
 from dpaudit.testing.order import Change
 from dpaudit.testing.pair_game import PairGame
 
-FORMAT = 1
+FORMAT = 1  # of saved states: another one is refused
 
 State = dict[str, Any]
 # How bets for lower targets were made and shared, by what is meant where an engine did not say so.

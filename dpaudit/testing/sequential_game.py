@@ -70,7 +70,7 @@ REACH, ROOT_REACH = 3.0, 30.0
 # are promising: their bets would have won so many nats on the training draws, which those on noise do not.
 IGNORED_WEIGHT = 0.03
 PROMISING = 3.0
-LONG_TRAINING = 2_000  # draws
+LONG_TRAINING = 2_000  # draws, from which on training is long
 KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
 # way (components, weights, floor, which epochs, what share), since they are not saved but made again. Reach has

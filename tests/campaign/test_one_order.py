@@ -10,7 +10,9 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
+from dpaudit.doubles.floating_point import Candidate, DoublesGame
 from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.protocols import Training
@@ -23,8 +25,8 @@ TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 class Deck:
     """Laplace noise around the position of the input, from one stream a task."""
 
-    def __init__(self, journal):
-        self.journal, self.tasks = journal, []
+    def __init__(self, journal, step=0.0):
+        self.journal, self.tasks, self.step = journal, [], step
 
     def __call__(self, tasks):
         self.journal.append("draw")
@@ -32,7 +34,8 @@ class Deck:
         results = []
         for task in tasks:
             rng = np.random.default_rng([task.input, task.round, task.chunk])
-            outcomes = read_outputs(task.input + rng.laplace(size=task.size), task.size)
+            values = task.input + rng.laplace(size=task.size)
+            outcomes = read_outputs(np.round(values / self.step) * self.step if self.step else values, task.size)
             results.append(TaskResult(tuple(r.count(outcomes) for r in task.requests), task.kept_of(outcomes)))
         return results
 
@@ -60,18 +63,26 @@ def witness(deck):
     return WitnessGame(test, ERROR_RATE, 2 * SAMPLES, deck, coin(), None)
 
 
+def doubles(deck, draws=SAMPLES, in_stages=False):
+    chosen = [Candidate(Pair(*pair), pair, PureDP(1.0).budget, k) for k, pair in enumerate(TRIANGLE)]
+    return DoublesGame(chosen, draws, deck, coin, ERROR_RATE, in_stages)
+
+
 MADE = {
     "sequential": label_game("sequential"),
     "adaptive": label_game("adaptive"),
     "fixed": label_game("fixed"),
     "universe": universe,
     "witness": witness,
+    "doubles": doubles,
 }
 
 
 def levels_of(campaign):
     if isinstance(campaign, LabelGame):
         return [use.level for pair in campaign.pairs for _, use in pair.uses]
+    if isinstance(campaign, DoublesGame):
+        return [test.level for test in campaign.tests]
     return [campaign.test.level] if isinstance(campaign, WitnessGame) else campaign.level.tolist()
 
 
@@ -222,3 +233,20 @@ def test_shares_go_by_rank_in_any_form_of_merit():
     np.testing.assert_allclose(shares_by_rank([2.0, 5.0, 2.0]), expected)  # of equals the first
     np.testing.assert_allclose(shares_by_rank([(1, 2.0), (2, -np.inf), (1, -3.0)]), expected)
     np.testing.assert_allclose(shares_by_rank(np.array([-np.inf])), [1.0])
+
+
+def test_what_a_stage_of_low_bits_is_trained_on_is_drawn_by_the_fit_before_it():
+    journal = []
+    deck = Deck(journal, step=2.0**-10)  # whose doubles keep the claim: three stages are played
+    campaign = doubles(deck, 10_000, in_stages=True)
+    campaign.start()
+    levels = levels_of(campaign)
+    journal.clear()
+    watched(campaign, journal)
+    while campaign.round():
+        pass
+    stage = ["_freeze", "draw", "_absorb", "_look", "_fit", "draw"]
+    assert journal == [*stage, *stage, *stage[:-1], "_freeze"]
+    assert levels_of(campaign) == levels and all(test.found is not None for test in campaign.tests)
+    streams = [(task.input, task.round, task.chunk) for task in deck.tasks]
+    assert len(streams) == len(set(streams))

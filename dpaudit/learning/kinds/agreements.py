@@ -19,14 +19,14 @@ from dpaudit.learning.reductions import Above, Reduction, Residue, Weighted
 from dpaudit.learning.training import Training
 from dpaudit.privacy.claims import FloatArray
 
-FEWEST = 32  # draws
-MOST_DRAWS = 4_000
+FEWEST = 32  # draws, below which nothing is looked for
+MOST_DRAWS = 4_000  # that are looked at: a bound on time
 MOST_PAIRED = 96  # columns of which pairs are looked at
-MOST_IN_THREES = 16
+MOST_IN_THREES = 16  # columns of which all threes are looked at: a bound on time
 BEYOND = 2.5  # deviations, over what the best of so many has by chance
-MOST = 2
-LARGEST_EXACT = 2.0**53
-EDGES = np.array([0.25])
+MOST = 2  # proposals: the best of those that stand out
+LARGEST_EXACT = 2.0**53  # integers from here on have no parity of their own
+EDGES = np.array([0.25])  # between a product of signs, or parities, of 0 and of 1
 
 
 def propose(training: Training) -> Iterable[Predictor]:

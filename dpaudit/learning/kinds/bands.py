@@ -21,7 +21,7 @@ from dpaudit.learning.reductions import RowCount
 from dpaudit.learning.training import Training
 from dpaudit.privacy.claims import FloatArray
 
-FEWEST = 60  # draws
+FEWEST = 60  # draws, below which nothing is looked for
 SMALLEST = 6  # draws of a window
 LARGEST_SHARE = 0.12  # of the draws, in a window
 MOST = 8  # bands of one reduction

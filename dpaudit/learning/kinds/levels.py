@@ -15,8 +15,8 @@ from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Own
 from dpaudit.learning.training import Sorted, Training
 
-FEWEST = 24  # draws
-MOST = 24  # values
+FEWEST = 24  # draws, below which nothing is looked for
+MOST = 24  # values with a cell of their own, at most
 LEAST = 4.0  # standard deviations by which labels must differ
 
 

@@ -38,7 +38,7 @@ def _named(*steps: float) -> dict[float, str]:
 INTEGERS = _named(2, 3, 4, 5, 7, 8, 10, 12, 16, 24, 25, 50, 60, 64, 100, 256, 1_000, 10_000, 86_400)
 OTHERS = _named(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3)
 WIDE = 1e-3  # of a step: gaps between residues that are different
-STEPS_OF_EUCLID = 60
+STEPS_OF_EUCLID = 60  # at most, in search of a common divisor
 MOST_OF_FLOATS, MOST_OF_INTEGERS = 1e5, 1e9  # steps that numbers on a lattice range over
 
 

@@ -31,7 +31,7 @@ DENSER = 3.0  # times as dense as around it, at least
 MOST = 12  # spikes of one reduction
 REPEATED = 0.2  # of the values: where more come again, they are counts or categories, and none is dense
 ONE_LABEL = math.log(3.0)  # by which a merit is lowered that is the best of more scans
-TINY = 1e-290
+TINY = 1e-290  # in place of a width of 0, which nothing is divided by
 SLACK = 1.0 - 1e-6  # for rounding, where a bound rules windows out
 
 Spike = tuple[float, float, float]

@@ -21,18 +21,18 @@ from dpaudit.learning.reductions import Surface
 from dpaudit.learning.training import Training
 from dpaudit.privacy.claims import FloatArray
 
-FEWEST = 100  # draws
-MOST_DRAWS = 500
-MOST_COLUMNS = 3  # of a row
+FEWEST = 100  # draws, below which nothing is looked for
+MOST_DRAWS = 500  # that are looked at: a bound on time
+MOST_COLUMNS = 3  # of a row: surfaces in more are not looked for
 CURVED = 2  # columns of one that is no plane: more draws determine it, and hits are rare
-TRIES = 1_500
+TRIES = 1_500  # at random of what a few draws determine: a bound on time
 FIRST = 64  # draws that tries are counted on, all of them:
 FEWEST_OF_FIRST = 3  # of these on a surface, with which it is counted on the others
 MORE = 4  # draws on a surface, beyond those that determine it
 NEAR = 1e-7  # of a unit: as close are draws that lie on a surface
 WIDE = 1e-6  # of a unit: the width of the cell around it
-MOST = 2
-SEED = 20  # of the tries
+MOST = 2  # proposals: the best of those that stand out
+SEED = 20  # of the tries, so that a fit repeats itself
 AWAY = np.array([2.71, 3.39, 2.13])  # in units, by which draws are moved: no usual surface holds the origin then
 
 

@@ -12,7 +12,7 @@ from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Own, SignOfZero
 from dpaudit.learning.training import Training
 
-EDGES = np.array([-0.5, 0.5])
+EDGES = np.array([-0.5, 0.5])  # on either side of 0, among -1, 0 and 1
 MERIT = 6.0  # of cells that are there at all, at least: before what is faint; more where their labels are clear
 
 

@@ -1,0 +1,159 @@
+"""The pages of the engine's constants: each with its value, its reason, and where its choice was measured.
+
+A constant is a module-level name in capitals whose value has a number in it. Its reason is the comment on its line, or
+the comment block above it, which holds for the lines below that have none of their own, up to an empty line. Its choice
+was measured where a page of docs/decisions or docs/measurements names it in backticks, as `NAME` or, where several
+modules have the name, as `module.NAME`.
+
+    python tests/meta/constants.py --folder docs/measurements/constants
+"""
+
+from __future__ import annotations
+
+import argparse
+import ast
+import dataclasses
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+ROOMS = ("reading", "learning", "testing", "doubles", "campaign", "running", "audits")
+NAMES = {"streams"}  # modules whose numbers are names, not choices
+LONGEST_VALUE = 60  # characters that a cell shows
+UNMEASURED = "unmeasured"
+
+
+@dataclasses.dataclass(frozen=True)
+class Constant:
+    """A constant of one module, with its value and its reason as text."""
+
+    room: str
+    module: str
+    name: str
+    value: str
+    reason: str
+
+
+def constants(root: Path = ROOT) -> list[Constant]:
+    """All of them, in the order of rooms, modules and lines."""
+    paths = [(room, path) for room in ROOMS for path in sorted((root / "dpaudit" / room).rglob("*.py"))]
+    return [one for room, path in paths if path.stem not in NAMES for one in _of(room, path)]
+
+
+def _of(room: str, path: Path) -> Iterator[Constant]:
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or not _has_number(node.value):
+            continue
+        targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+        for target in targets:
+            parts = target.elts if isinstance(target, ast.Tuple) else [target]
+            values = node.value.elts if isinstance(target, ast.Tuple) and isinstance(node.value, ast.Tuple) else None
+            for k, part in enumerate(parts):
+                if isinstance(part, ast.Name) and part.id.lstrip("_").isupper():
+                    value = ast.unparse(values[k] if values else node.value)
+                    yield Constant(room, path.stem, part.id, value, _reason(lines, node))
+
+
+def _has_number(value: ast.AST) -> bool:
+    """Whether a number is among what a value is made of, but not within a text, a place of a list, or an object."""
+    if isinstance(value, ast.Subscript | ast.JoinedStr | ast.comprehension | ast.Lambda):
+        return False
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id[:1].isupper():
+        return False
+    is_number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
+    return is_number or any(_has_number(part) for part in ast.iter_child_nodes(value))
+
+
+def _reason(lines: list[str], node: ast.stmt) -> str:
+    first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
+    own = [lines[k].split("  # ", 1)[1] for k in dict.fromkeys((first, last)) if "  # " in lines[k]]
+    if own:
+        return re.sub(r"^noqa.*", "", own[0]).strip()
+    k = first - 1
+    while k >= 0 and lines[k].strip() and not lines[k].startswith("#"):
+        k -= 1
+    block: list[str] = []
+    while k >= 0 and lines[k].startswith("#"):
+        block.insert(0, lines[k].lstrip("# "))
+        k -= 1
+    return " ".join(block)
+
+
+def pages(root: Path = ROOT) -> dict[str, str]:
+    """The texts of the pages that measure, by their places beside the pages of constants."""
+    found = {}
+    for folder, prefix in (("measurements", "../"), ("decisions", "../../decisions/")):
+        for path in sorted((root / "docs" / folder).glob("*.md")):
+            if path.name != "index.md":
+                found[prefix + path.name] = path.read_text(encoding="utf-8")
+    return found
+
+
+def measured(known: list[Constant], texts: dict[str, str]) -> dict[Constant, list[str]]:
+    """The pages that name each constant."""
+    often = Counter(one.name for one in known)
+    quoted = {page: set(re.findall(r"`([\w.]+)`", text)) for page, text in texts.items()}
+    return {
+        one: [
+            page
+            for page, names in quoted.items()
+            if f"{one.module}.{one.name}" in names or (often[one.name] == 1 and one.name in names)
+        ]
+        for one in known
+    }
+
+
+def written(known: list[Constant], texts: dict[str, str]) -> dict[str, str]:
+    """The pages, by the names of their files: one a room, and an index."""
+    where = measured(known, texts)
+    index = [
+        "# Constants of the engine",
+        "",
+        "Each has a reason. Of some, a page says what the choice was measured on. The others follow from what they",
+        "stand for, or were set by judgement. `make constants` writes these pages; a test holds them to the code.",
+        "",
+        "| room | constants | measured |",
+        "| --- | --- | --- |",
+    ]
+    found = {}
+    for room in ROOMS:
+        own = [one for one in known if one.room == room]
+        index.append(f"| [{room}]({room}.md) | {len(own)} | {sum(bool(where[one]) for one in own)} |")
+        lines = [f"# Constants of {room}", "", "| module | constant | value | reason | measured |", "|" + " --- |" * 5]
+        module = ""
+        for one in own:
+            links = ", ".join(f"[{_title(place)}]({place})" for place in where[one]) or UNMEASURED
+            value = one.value if len(one.value) <= LONGEST_VALUE else f"{one.value[:LONGEST_VALUE]} …"
+            shown, module = one.module if one.module != module else "", one.module
+            cells = (shown, f"`{one.name}`", f"`{_cell(value)}`", _cell(one.reason), links)
+            lines.append("| " + " | ".join(cells) + " |")
+        found[f"{room}.md"] = "\n".join([*lines, ""])
+    index.append(f"| all | {len(known)} | {sum(map(bool, where.values()))} |")
+    index += ["", "```{toctree}", ":maxdepth: 1", "", *ROOMS, "```", ""]
+    return {"index.md": "\n".join(index), **found}
+
+
+def _title(place: str) -> str:
+    name = Path(place).stem
+    return f"decision {int(name[:4])}" if name[:4].isdigit() else name.replace("-", " ")
+
+
+def _cell(text: str) -> str:
+    return text.replace("|", "\\|")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--folder", type=Path, required=True)
+    chosen = parser.parse_args()
+    chosen.folder.mkdir(exist_ok=True)
+    for name, text in written(constants(), pages()).items():
+        (chosen.folder / name).write_text(text, encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()
