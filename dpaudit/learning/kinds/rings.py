@@ -138,7 +138,8 @@ def _tried(points: FloatArray, labels: NDArray[np.bool_]) -> FloatArray:
 def _on(points: FloatArray, centres: FloatArray, radius: FloatArray) -> FloatArray:
     """How many points are near each circle."""
     squares = np.square(points).sum(axis=1)[:, None] - 2.0 * points @ centres.T + np.square(centres).sum(axis=1)
-    return np.count_nonzero(np.abs(squares - np.square(radius)) < 2.0 * NEAR * radius, axis=0).astype(float)
+    is_near = np.abs(squares - np.square(radius)) < 2.0 * NEAR * radius
+    return np.asarray(np.count_nonzero(is_near, axis=0), dtype=float)
 
 
 def merits_of(points: FloatArray, labels: NDArray[np.bool_], centres: FloatArray) -> FloatArray:
@@ -189,15 +190,15 @@ def _fitted(points: FloatArray, labels: NDArray[np.bool_], centre: FloatArray) -
 
 def _windows(labels: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.intp], FloatArray]]:
     """Sizes and starts of windows of labels in order, shape (centres, draws), with how clearly they stand out."""
-    of_x = np.cumsum(labels, axis=1)
-    of_x = np.concatenate([np.zeros((len(labels), 1), dtype=of_x.dtype), of_x], axis=1)
     draws = labels.shape[1]
+    of_x: FloatArray = np.zeros((len(labels), draws + 1))
+    np.cumsum(labels, axis=1, out=of_x[:, 1:])
     for k in WINDOWS:
         if k > LARGEST_SHARE * draws or 3 * k >= draws:
             break
         start = np.arange(k, draws - 2 * k + 1, max(1, k // 4))
-        inside = of_x[:, start + k] - of_x[:, start]
-        beside = (of_x[:, start] - of_x[:, start - k]) + (of_x[:, start + 2 * k] - of_x[:, start + k])
+        inside: FloatArray = of_x[:, start + k] - of_x[:, start]
+        beside: FloatArray = (of_x[:, start] - of_x[:, start - k]) + (of_x[:, start + 2 * k] - of_x[:, start + k])
         share, others = inside / k, beside / (2.0 * k)
         pooled = (inside + beside) / (3.0 * k)
         ratio = k * _divergence(share, pooled) + 2.0 * k * _divergence(others, pooled)
