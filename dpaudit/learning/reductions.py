@@ -142,6 +142,37 @@ class Radius:
 
 
 @dataclasses.dataclass(frozen=True)
+class Gap:
+    """The euclidean distance between two points of a row, in multiples of `unit`, rounded as `Weighted` is.
+
+    `columns` are those of the first point and then those of the second.
+    """
+
+    columns: tuple[int, ...]
+    unit: float = 1.0
+
+    def __call__(self, numbers: FloatArray) -> FloatArray:
+        size = len(self.columns) // 2
+        total = np.zeros(len(numbers))
+        with np.errstate(invalid="ignore", over="ignore"):  # of infinite numbers
+            for first, second in zip(self.columns[:size], self.columns[size:], strict=True):
+                total = total + np.square((numbers[:, first] - numbers[:, second]) / self.unit)
+            return np.asarray(np.round(np.sqrt(total), DECIMALS))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "gap", "columns": list(self.columns), "unit": float(self.unit).hex()}
+
+    def describe(self) -> str:
+        size = len(self.columns) // 2
+        first, second = (", ".join(map(str, part)) for part in (self.columns[:size], self.columns[size:]))
+        return f"the distance between coordinates {first} and coordinates {second}"
+
+    @property
+    def name(self) -> str:
+        return self.describe()
+
+
+@dataclasses.dataclass(frozen=True)
 class Ratio:
     """The logarithm of the size of one column over, or times, that of another, to `DECIMALS` decimals.
 
@@ -338,11 +369,15 @@ def reduction_from_dict(record: Mapping[str, Any], points: Points = NO_POINTS) -
         if len(record["limits"]) != len(record["columns"]):
             raise ValueError(f"limits must be {len(record['columns'])} numbers, got {len(record['limits'])}.")
         return Above(tuple(map(int, record["columns"])), tuple(_floats(*record["limits"])))
-    if kind not in ("weighted", "radius"):
+    if kind not in ("weighted", "radius", "gap"):
         raise ValueError(f"reduction must be of a known kind, got {kind!r}.")
     columns, (unit,) = tuple(int(column) for column in record["columns"]), _floats(record["unit"])
     if not 0.0 < unit < math.inf:
         raise ValueError(f"unit must be positive and finite, got {unit!r}.")
+    if kind == "gap":
+        if not columns or len(columns) % 2:
+            raise ValueError(f"columns must be those of two points, got {len(columns)}.")
+        return Gap(columns, unit)
     if kind == "weighted":
         return Weighted(columns, tuple(int(weight) for weight in record["weights"]), unit)
     where = record["centre"]

@@ -30,6 +30,8 @@ import numpy as np
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, Layout, inside_of, learn_layout
 from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
+from dpaudit.reading.records import of_records
+from dpaudit.subjects.call_outcomes import Failed
 
 DEEPEST = 12  # levels of expansions, those of texts in texts included
 # Each of these bounds the time that one output takes:
@@ -38,6 +40,7 @@ MOST_KEYS = 64  # of a mapping that are read as a list
 MOST_COMPARED = 2_000  # items of a list of numbers, of which equal ones are counted
 MOST_PARTS = 64  # of a list, or of a mapping, that are expanded
 MOST_LINES = 64
+MOST_KINDS = 8  # items whose classes are read one by one
 MOST_EXPANDED = 20_000  # parts of an output, those in texts and in compressed bytes included
 LONGEST_SCREENED = 4_000  # places of a long part that are compared
 MOST_PLACES = 12  # of a long part that are read
@@ -202,6 +205,7 @@ def expanded(
     >>> expanded('{"n": 7}')["JSON"]["n"], expanded({4: "a"})["keys"], expanded([1.5, 1.5, 0.5])["repeated"]
     (7, [4], 1)
     """
+    of_array = value.dtype.str if isinstance(value, np.ndarray) else ""
     value = plain(value)
     kind = type(value)
     if kind is float or kind is bool or value is None or len(path) > DEEPEST:
@@ -217,6 +221,11 @@ def expanded(
             return None
         parts = value.as_tuple()
         return {"digits": len(parts.digits), "last digit": parts.digits[-1], "exponent": parts.exponent}
+    if isinstance(value, Failed):  # what was raised is its kind alone; here is what it says
+        return {
+            "message": value.message,
+            "in message": _of_text(value.message, learned, (*path, "message"), long, left),
+        }
     if isinstance(value, Fraction):
         return {"numerator": value.numerator, "denominator": value.denominator}
     if isinstance(value, str | bytes):
@@ -226,7 +235,7 @@ def expanded(
     if isinstance(value, set | frozenset):
         return {"members": sorted(value, key=canonical)[:MOST_KEYS]}
     if isinstance(value, Sequence):
-        return _of_sequence(value, learned, path, long, left)
+        return _of_sequence(value, learned, path, long, left, of_array)
     state = state_of(value)
     return _of_mapping(state, learned, path, long, left) if state else None
 
@@ -246,15 +255,21 @@ def _of_mapping(
         found["falls"] = _falls([canonical(key) for key in keys])
         tokens = {canonical(item) for item in list(value.values())[:MOST_KEYS]}
         found["repeated"] = len(keys) - len(tokens)
+        found["kinds"] = _kinds(list(value.values()))
     elif keys:
         found = {"parts": found, "keys": keys} if found else {"keys": keys}
     return found or None
 
 
 def _of_sequence(
-    value: Sequence[Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None, left: list[int]
+    value: Sequence[Any],
+    learned: Expansion,
+    path: Path,
+    long: dict[Path, list[Any]] | None,
+    left: list[int],
+    of_array: str = "",
 ) -> Any:
-    found: dict[str, Any] = {}
+    found: dict[str, Any] = {"kinds": of_array or _kinds(value)} if len(value) else {}
     if len(value) > LONGEST:
         found |= _learned_of(value, learned, path, long)
     items = [plain(item) for item in value[:MOST_COMPARED]]
@@ -271,6 +286,8 @@ def _of_sequence(
     if len(items) > 1:
         found["repeated"] = len(items) - len(set(map(canonical, items)))
         found["lengths"] = sum(len(item) for item in items if isinstance(item, Sequence))
+        if (rows := of_records(items)) is not None:
+            found["rows"] = rows
     return found or None
 
 
@@ -329,6 +346,17 @@ def _learned_of(value: Any, learned: Expansion, path: Path, long: dict[Path, lis
 
 def _code(item: Any) -> Any:
     return ord(item) if isinstance(item, str) and len(item) == 1 else item
+
+
+def _kinds(items: Sequence[Any]) -> str:
+    """Of which classes a sequence and its items are: each one's of a few, those that there are of many.
+
+    Numpy's numbers count as Python's: they become those on their way from a worker.
+    """
+    several = [item.item() if isinstance(item, np.generic) else item for item in items[:MOST_PARTS]]
+    names = [type(item).__name__ for item in several]
+    of_items = names if len(names) <= MOST_KINDS else sorted(set(names))
+    return " ".join([type(items).__name__, "of", *of_items])
 
 
 def _falls(items: Sequence[Any]) -> int:

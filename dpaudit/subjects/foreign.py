@@ -24,6 +24,7 @@ from dpaudit.subjects.call_outcomes import Opaque
 
 # Most outputs are of these: nothing to do.
 OWN = frozenset({float, int, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, np.ndarray, np.float64})
+PLAIN_TYPES = frozenset({np.dtype(np.int64), np.dtype(np.float64)})  # of what Python's own numbers become in a table
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -126,6 +127,10 @@ def _of_pandas(value: Any, pandas: Any) -> Any:
     columns = [value.tolist()] if is_series else value.to_numpy(dtype=object).T.tolist()
     if not (isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1):
         columns = [_labelled(index, column) for column in columns]
+    else:
+        for k, dtype in enumerate([value.dtype] if is_series else value.dtypes.tolist()):
+            if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and dtype not in PLAIN_TYPES:
+                columns[k] = np.array(columns[k], dtype=dtype)  # which says of which type it is
     return columns[0] if is_series else _table(value.columns.tolist(), columns)
 
 

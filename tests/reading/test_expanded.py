@@ -15,6 +15,7 @@ from dpaudit.learning.candidates import candidates
 from dpaudit.learning.scores import score_from_dict
 from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Expansion, expanded, learn_expanded_layout
 from dpaudit.reading.outcomes import canonical, from_objects
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import seen
 
 RNG = np.random.default_rng
@@ -56,9 +57,36 @@ def test_numbers_that_are_no_doubles_are_read_to_their_last_digit():
     assert expanded(Fraction(3, 97)) == {"numerator": 3, "denominator": 97}
 
 
+def test_what_an_exception_says_is_read():
+    first, second = (expanded(Failed("ValueError", f"row {n}: no parse")) for n in (40, 41))
+    assert first["message"] == "row 40: no parse" != second["message"]
+    assert first["in message"]["digits"] == 2
+    raised = [
+        from_objects([Failed("ValueError", f"row {20 * k + side}: no") for k in range(40)] + [None] * 40)
+        for side in (0, 1)
+    ]
+    layout, *_ = learn_expanded_layout(*raised)
+    assert any("message" in layout.name_of(column) for column in range(len(layout.layout.leaves)))
+
+
+def test_classes_are_read_where_values_are_equal():
+    assert expanded([1, 2.0])["kinds"] == "list of int float" != expanded([1.0, 2.0])["kinds"]
+    assert expanded({"a": True, "b": 1})["kinds"] == "list of bool int"
+    assert expanded(np.zeros(3, dtype="<f4"))["kinds"] == "<f4" != expanded(np.zeros(3))["kinds"]
+    assert expanded([1] * 20)["kinds"] == "list of int"
+    assert expanded((1, 2))["kinds"] == "tuple of int int" == expanded((np.int64(1), np.int64(2)))["kinds"]
+
+
 def test_order_and_repetition_are_counted():
-    assert expanded([3.0, 1.0, 1.0, float("nan"), -2.0]) == {"repeated": 1, "falls": 1, "missing": 1, "below 0": 1}
-    assert expanded({"b": 1.0, "a": 2.0}) == {"keys": ["b", "a"], "falls": 1, "repeated": 0}
+    counts = {"repeated": 1, "falls": 1, "missing": 1, "below 0": 1}
+    kinds = "list of float float float float float"
+    assert expanded([3.0, 1.0, 1.0, float("nan"), -2.0]) == counts | {"kinds": kinds}
+    assert expanded({"b": 1.0, "a": 2.0}) == {
+        "keys": ["b", "a"],
+        "falls": 1,
+        "repeated": 0,
+        "kinds": "list of float float",
+    }
     assert expanded({"a": 2.0, "b": 1.0})["falls"] == 0
     assert expanded({"a": "t", "b": "t"})["repeated"] == 1
     assert expanded({(1, 2): None})["keys"] == [(1, 2)]

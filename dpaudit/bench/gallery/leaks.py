@@ -6,7 +6,7 @@ import functools
 import math
 from collections.abc import Iterator
 
-from dpaudit.bench.gallery import laws, object_laws, row_laws
+from dpaudit.bench.gallery import laws, object_laws, row_laws, table_laws
 from dpaudit.bench.gallery.leak import Leak, Sampler
 
 BASES = ("laplace", "normal", "uniform")
@@ -31,7 +31,8 @@ OBJECTS = {
 
 def gallery() -> list[Leak]:
     """All leaks, by form; the names differ."""
-    return [Leak(form, name, law) for form, name, law in _everything()] + [*second_half(0), *second_half(1)]
+    ours = [Leak(form, name, law) for form, name, law in (*_everything(), *table_laws.leaks())]
+    return [*ours, *second_half(0), *second_half(1)]
 
 
 def second_half(half: int) -> list[Leak]:

@@ -281,9 +281,9 @@ def page(found: list[Output]) -> str:
         lines.append(f"| {kind} | {len(own)} | {full} | {sum(one.is_silent for one in own)} |")
     lines += [
         "",
-        "Types are not compared: a tuple reads as a list, an integer as the float that it equals, an array of single",
-        "precision as one of double. Of a pandas object the names of its series and indices, its attributes and the",
-        "categories that do not occur are not read.",
+        "Of an output that is a number, or an array of numbers, the type is not read: an integer reads as the float",
+        "that it equals. Inside other outputs it is. Of a pandas object the names of its series and indices, its",
+        "attributes and the categories that do not occur are not read.",
     ]
     lines += ["", "## Not read", "", "| kind | what | of |", "| --- | --- | --- |"]
     several: dict[tuple[str, str], list[str]] = {}

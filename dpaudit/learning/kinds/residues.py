@@ -44,8 +44,13 @@ MOST_OF_FLOATS, MOST_OF_INTEGERS = 1e5, 1e9  # steps that numbers on a lattice r
 
 def propose(training: Training) -> Iterable[Predictor]:
     """Residues of every reduction modulo the steps that stand out."""
+    yield from residues_of(training, looked_at(training))
+
+
+def residues_of(training: Training, reductions: Sequence[Reduction]) -> Iterator[Predictor]:
+    """Residues of these reductions modulo the steps that stand out, at most `MOST` of each."""
     found: dict[Reduction, list[Predictor]] = {}
-    for block in training.blocks(looked_at(training)):
+    for block in training.blocks(reductions):
         every = max(1, block.values.shape[1] // LOOKED_AT)
         some = Block(block.reductions, block.values[:, ::every], block.labels[:, ::every])  # every so many, in order
         steps = [list(_steps(values, labels)) for values, labels in zip(some.values, some.labels, strict=True)]
@@ -53,7 +58,7 @@ def propose(training: Training) -> Iterable[Predictor]:
         merits = merits_of(some, row, [(modulus, offset) for own in steps for _, modulus, offset in own])
         for k, reduction in enumerate(block.reductions):
             found[reduction] = list(_of_reduction(training, some.only(k), steps[k], merits[row == k]))
-    for reduction in looked_at(training):
+    for reduction in reductions:
         yield from found[reduction]
 
 
