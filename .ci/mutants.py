@@ -10,8 +10,9 @@ fails, or takes over ten times the processor time that it takes without it.
 
 Without MODULES the faults of .ci/known_faults.json are put in, which the tests missed once: none may be missed again.
 
-reports/mutants.json takes the results up, module by module; docs/measurements/mutants.md is written from it. A fault
-that changes nothing that is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
+reports/mutants.json takes the results up, module by module. The scores in docs/measurements/reliability.md and the
+lists in mutants.md beside it are written from it, by `make mutants MODULES=none` too. A fault that changes nothing that
+is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
 """
 
 from __future__ import annotations
@@ -42,7 +43,7 @@ from scipy import stats
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "reports" / "mutants.json"
-PAGE = ROOT / "docs" / "measurements" / "mutants.md"
+PAGES = ROOT / "docs" / "measurements"
 EQUIVALENT = ROOT / ".ci" / "equivalent_mutants.json"
 KNOWN = ROOT / ".ci" / "known_faults.json"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
@@ -208,7 +209,8 @@ def try_module(module: str, tests: list[str], count: int | None, folder: Path) -
             os.utime(path, (number + 1, number + 1))  # no compiled file is taken for that of another fault
             status, _ = run(folder, list(outcome.asked), AGAIN)
             path.write_text(source, encoding="utf-8")
-        if status in (3, 4, 5, 99):  # pytest itself failed, or found no test: says nothing
+        # 4: the tests were found before, so now their file cannot be imported. Others say nothing of the fault.
+        if status in (3, 5, 99):
             raise SystemExit(f"pytest must run, got status {status} for {module}: {name}")
         if status == 0:
             survived.append(name)
@@ -238,7 +240,7 @@ def try_known(folder: Path) -> list[str]:
 
 
 def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str, str]]) -> str:
-    """The scores per module and room, and every survivor with its reason, in Markdown."""
+    """The scores per module and room, in Markdown."""
     lines = ["| module | faults tried | noticed | equivalent | left | score | 95% interval |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     rooms: dict[str, list[int]] = {}
@@ -251,7 +253,12 @@ def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str,
         room = rooms.setdefault(str(Path(module).parent), [0, 0, 0, 0])
         room[:] = [one + other for one, other in zip(room, counts, strict=True)]
     lines += [_row(f"**{room}**", counts) for room, counts in sorted(rooms.items())]
-    lines += ["", "### Faults that change nothing, and why", ""]
+    return "\n".join(lines)
+
+
+def survivors(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str, str]]) -> str:
+    """Every survivor, with its reason where it changes nothing, in Markdown."""
+    lines = ["### Faults that change nothing, and why", ""]
     for module, reasons in sorted(equivalent.items()):
         lines += [f"* `{module}`: `{name}`. {why}" for name, why in reasons.items()]
     lines += ["", "### Faults that no test of the module noticed", ""]
@@ -266,6 +273,8 @@ def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str,
 
 def _row(name: str, counts: list[int]) -> str:
     tried, noticed, same, left = counts
+    if noticed + left == 0:
+        return f"| {name} | {tried} | 0 | {same} | 0 | none | none |"
     exact = stats.binomtest(noticed, noticed + left).proportion_ci(0.95, method="exact")
     score = noticed / (noticed + left)
     return f"| {name} | {tried} | {noticed} | {same} | {left} | {score:.0%} | {exact.low:.0%} to {exact.high:.0%} |"
@@ -281,10 +290,20 @@ def read(path: Path) -> dict[str, dict]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
+def write_pages(results: dict[str, dict[str, object]]) -> None:
+    for name, content in (("reliability.md", table), ("mutants.md", survivors)):
+        page = (PAGES / name).read_text(encoding="utf-8")
+        page = written_into(page, content(results, read(EQUIVALENT)))
+        (PAGES / name).write_text(page, encoding="utf-8")
+
+
 def main() -> int:
     modules = os.environ.get("MODULES", "").split()
     count = int(os.environ["COUNT"]) if os.environ.get("COUNT") else None
     extra = os.environ.get("TESTS", "").split()
+    if modules == ["none"]:
+        write_pages(read(RESULTS))
+        return 0
     for name in LIBRARIES:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="dpaudit-mutants-") as name:
@@ -305,8 +324,7 @@ def main() -> int:
             results = read(RESULTS)
             results[module] = found
             RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            page = written_into(PAGE.read_text(encoding="utf-8"), table(results, read(EQUIVALENT)))
-            PAGE.write_text(page, encoding="utf-8")
+            write_pages(results)
             print(f"{module}: {found['tried'] - len(found['survived'])} of {found['tried']} faults noticed", flush=True)
     return 0
 
