@@ -186,12 +186,13 @@ def collected(module: str, tests: list[str], chosen: list[tuple[str, str]]) -> l
                 session = Session(name, ROOT / module, chosen)
                 options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow and not long"]
                 status = int(pytest.main([*options, *tests], plugins=[session]))
-                answer.write_bytes(pickle.dumps(session.outcomes))
+                if status == 0:
+                    answer.write_bytes(pickle.dumps(session.outcomes))
             finally:
                 os._exit(status)
         os.waitpid(child, 0)
         found: list[Outcome] = pickle.loads(answer.read_bytes()) if answer.exists() else []
-        if len(found) < len(chosen):
+        if not answer.exists() or len(found) < len(chosen):
             raise SystemExit(f"the tests of {module} must pass without a fault: {log.read_text()[-3000:]}")
         return found
 

@@ -64,6 +64,12 @@ def test_alone():
 
 def test_for_ever():
     assert n.for_ever(5) == 0
+
+def test_that_takes_longer():  # its limit on time is above that of the tests before it
+    import time
+    end = time.process_time() + 0.3
+    while time.process_time() < end:
+        assert n.doubled(1) == 2
 """
 RUN = """
 import dataclasses, json, sys
@@ -81,8 +87,8 @@ print(json.dumps([int(status), [dataclasses.astuple(one) for one in session.outc
 """
 # What is written for what, the status of the fault, and the tests that it is asked by.
 FAULTS = [
-    ("x + x", "x * x", 1, ["test_doubled"]),  # its cache knew the answer
-    ("x + x", "2 * x", 0, ["test_doubled"]),
+    ("x + x", "x * x", 1, ["test_doubled", "test_that_takes_longer"]),  # its cache knew the answer
+    ("x + x", "2 * x", 0, ["test_doubled", "test_that_takes_longer"]),
     ("x > LIMIT", "x >= LIMIT", 1, ["test_large"]),
     ("LIMIT = 3", "LIMIT = 4", 1, None),
     ("x / self.of", "x / (self.of + 1)", 1, ["test_half"]),
@@ -92,18 +98,28 @@ FAULTS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def outcomes(tmp_path_factory):
-    folder = tmp_path_factory.mktemp("session")
+def tried(folder, tests, faults):
+    """The status of a session, and its outcomes."""
     (folder / "numbers_here.py").write_text(MODULE)
-    (folder / "test_numbers_here.py").write_text(TESTS)
-    faults = json.dumps([fault[:2] for fault in FAULTS])
+    (folder / "test_numbers_here.py").write_text(tests)
+    faults = json.dumps([fault[:2] for fault in faults])
     script = textwrap.dedent(RUN).format(ci=str(SOURCE.parent), folder=str(folder), faults=faults)
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, cwd=folder)
     assert done.returncode == 0, done.stderr
-    status, found = json.loads(done.stdout.splitlines()[-1])
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+@pytest.fixture(scope="module")
+def outcomes(tmp_path_factory):
+    status, found = tried(tmp_path_factory.mktemp("session"), TESTS, FAULTS)
     assert status == 0
     return found
+
+
+def test_tests_that_fail_in_a_fork_say_nothing(tmp_path):
+    in_fork = "\nimport os\nHERE = os.getpid()\n\ndef test_process():\n    assert os.getpid() == HERE\n"
+    status, found = tried(tmp_path, TESTS + in_fork, FAULTS[:1])
+    assert status != 0 and found == []
 
 
 @pytest.mark.parametrize(
