@@ -3,14 +3,16 @@
     make mutants MODULES="dpaudit/testing/wealth.py dpaudit/testing/binomial.py" COUNT=40
 
 cosmic-ray's operators make the faults. Those that change no code (annotations, docstrings) are left out. COUNT of the
-rest are drawn with a fixed seed, all where COUNT is not given. Each is tried in a copy of the working tree, in a
-process forked from one that has imported the libraries already, by the tests that mirror the module (and those of
-TESTS). A fault is noticed if the tests fail, or take over ten times the processor time that they take without it.
+rest are drawn with a fixed seed, all where COUNT is not given. Each is tried in a fork of a session of pytest that has
+collected the tests that mirror the module (and those of TESTS): see `collected_session`. What nothing notices there is
+tried again in a copy of the working tree, in a process that imports the module anew. A fault is noticed if a test
+fails, or takes over ten times the processor time that it takes without it.
 
 Without MODULES the faults of .ci/known_faults.json are put in, which the tests missed once: none may be missed again.
 
-reports/mutants.json takes the results up, module by module; docs/measurements/mutants.md is written from it. A fault
-that changes nothing that is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
+reports/mutants.json takes the results up, module by module. The scores in docs/measurements/reliability.md and the
+lists in mutants.md beside it are written from it, by `make mutants MODULES=none` too. A fault that changes nothing that
+is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
 """
 
 from __future__ import annotations
@@ -19,6 +21,7 @@ import ast
 import importlib
 import json
 import os
+import pickle
 import random
 import resource
 import shlex
@@ -31,19 +34,21 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import cosmic_ray.plugins
+import hypothesis
 import pytest
+from collected_session import Outcome, Session
 from cosmic_ray.ast import ast_nodes, get_ast
 from cosmic_ray.mutating import mutate_code
 from scipy import stats
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "reports" / "mutants.json"
-PAGE = ROOT / "docs" / "measurements" / "mutants.md"
+PAGES = ROOT / "docs" / "measurements"
 EQUIVALENT = ROOT / ".ci" / "equivalent_mutants.json"
 KNOWN = ROOT / ".ci" / "known_faults.json"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 SEED = 20_261_126
-PATIENCE = 10  # times the processor seconds of the tests without a fault, and 20 seconds more
+AGAIN = 170  # processor seconds of the tests that are asked again: ten times those that are chosen for a fault, and 20
 WALL = 1_800  # seconds: for a fault that waits for ever, on a busy machine
 MEMORY = 4 << 30
 # Imported once, before the first fork. Nothing of dpaudit may be: each fault is imported anew.
@@ -160,26 +165,58 @@ def run(folder: Path, tests: list[str], processor_seconds: float) -> tuple[int, 
     return (os.WEXITSTATUS(how) if os.WIFEXITED(how) else -1), seconds
 
 
+def collected(module: str, tests: list[str], chosen: list[tuple[str, str]]) -> list[Outcome]:
+    """What becomes of faults in a session that collects the tests once, in a process of its own."""
+    with tempfile.TemporaryDirectory(prefix="dpaudit-mutants-") as name:
+        answer, log = Path(name, "answer"), Path(name, "log")
+        child = os.fork()
+        if child == 0:
+            status = 99
+            try:
+                os.chdir(ROOT)
+                sys.path.insert(0, str(ROOT))
+                quiet = os.open(log, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+                os.dup2(quiet, 1)
+                os.dup2(quiet, 2)
+                # No verdict may hang on how busy the machine is, and the same examples are drawn for every fault.
+                hypothesis.settings.register_profile("mutants", deadline=None, derandomize=True, database=None)
+                hypothesis.settings.load_profile("mutants")
+                name = ".".join(Path(module).with_suffix("").parts).removesuffix(".__init__")
+                importlib.import_module(name)
+                session = Session(name, ROOT / module, chosen)
+                options = ["-q", "-x", "-n", "0", "-p", "no:cacheprovider", "-m", "not slow and not long"]
+                status = int(pytest.main([*options, *tests], plugins=[session]))
+                if status == 0:
+                    answer.write_bytes(pickle.dumps(session.outcomes))
+            finally:
+                os._exit(status)
+        os.waitpid(child, 0)
+        found: list[Outcome] = pickle.loads(answer.read_bytes()) if answer.exists() else []
+        if not answer.exists() or len(found) < len(chosen):
+            raise SystemExit(f"the tests of {module} must pass without a fault: {log.read_text()[-3000:]}")
+        return found
+
+
 def try_module(module: str, tests: list[str], count: int | None, folder: Path) -> dict[str, object]:
     """Try the faults of a module, one after the other: how many there were, and those that no test noticed."""
     path = folder / module
     source = path.read_text(encoding="utf-8")
-    status, seconds = run(folder, tests, 3_600)
-    if status != 0:
-        raise SystemExit(f"the tests of {module} must pass without a fault, got status {status}: {tests}")
-    survived, tried = [], 0
-    for number, (name, changed) in enumerate(faults(source, count)):
-        path.write_text(changed, encoding="utf-8")
-        os.utime(path, (number + 1, number + 1))  # no compiled file is taken for that of another fault
-        status, _ = run(folder, tests, PATIENCE * seconds + 20)
-        if status in (3, 4, 5, 99):  # pytest itself failed, or found no test: says nothing
+    chosen = list(faults(source, count))
+    survived = []
+    for number, (outcome, (name, changed)) in enumerate(zip(collected(module, tests, chosen), chosen, strict=True)):
+        status = outcome.status
+        if not status:  # nothing noticed it, or it was not put in
+            path.write_text(changed, encoding="utf-8")
+            os.utime(path, (number + 1, number + 1))  # no compiled file is taken for that of another fault
+            status, _ = run(folder, list(outcome.asked), AGAIN)
+            path.write_text(source, encoding="utf-8")
+        # 4: the tests were found before, so now their file cannot be imported. Others say nothing of the fault.
+        if status in (3, 5, 99):
             raise SystemExit(f"pytest must run, got status {status} for {module}: {name}")
-        tried += 1
         if status == 0:
             survived.append(name)
             print(f"{module}: {name}", flush=True)
-    path.write_text(source, encoding="utf-8")
-    return {"places": len(candidates(source)), "tried": tried, "survived": survived, "tests": tests}
+    return {"places": len(candidates(source)), "tried": len(chosen), "survived": survived, "tests": tests}
 
 
 def try_known(folder: Path) -> list[str]:
@@ -204,7 +241,7 @@ def try_known(folder: Path) -> list[str]:
 
 
 def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str, str]]) -> str:
-    """The scores per module and room, and every survivor with its reason, in Markdown."""
+    """The scores per module and room, in Markdown."""
     lines = ["| module | faults tried | noticed | equivalent | left | score | 95% interval |"]
     lines.append("| --- | --- | --- | --- | --- | --- | --- |")
     rooms: dict[str, list[int]] = {}
@@ -217,7 +254,12 @@ def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str,
         room = rooms.setdefault(str(Path(module).parent), [0, 0, 0, 0])
         room[:] = [one + other for one, other in zip(room, counts, strict=True)]
     lines += [_row(f"**{room}**", counts) for room, counts in sorted(rooms.items())]
-    lines += ["", "### Faults that change nothing, and why", ""]
+    return "\n".join(lines)
+
+
+def survivors(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str, str]]) -> str:
+    """Every survivor, with its reason where it changes nothing, in Markdown."""
+    lines = ["### Faults that change nothing, and why", ""]
     for module, reasons in sorted(equivalent.items()):
         lines += [f"* `{module}`: `{name}`. {why}" for name, why in reasons.items()]
     lines += ["", "### Faults that no test of the module noticed", ""]
@@ -232,6 +274,8 @@ def table(results: dict[str, dict[str, object]], equivalent: dict[str, dict[str,
 
 def _row(name: str, counts: list[int]) -> str:
     tried, noticed, same, left = counts
+    if noticed + left == 0:
+        return f"| {name} | {tried} | 0 | {same} | 0 | none | none |"
     exact = stats.binomtest(noticed, noticed + left).proportion_ci(0.95, method="exact")
     score = noticed / (noticed + left)
     return f"| {name} | {tried} | {noticed} | {same} | {left} | {score:.0%} | {exact.low:.0%} to {exact.high:.0%} |"
@@ -247,10 +291,20 @@ def read(path: Path) -> dict[str, dict]:
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
 
 
+def write_pages(results: dict[str, dict[str, object]]) -> None:
+    for name, content in (("reliability.md", table), ("mutants.md", survivors)):
+        page = (PAGES / name).read_text(encoding="utf-8")
+        page = written_into(page, content(results, read(EQUIVALENT)))
+        (PAGES / name).write_text(page, encoding="utf-8")
+
+
 def main() -> int:
     modules = os.environ.get("MODULES", "").split()
     count = int(os.environ["COUNT"]) if os.environ.get("COUNT") else None
     extra = os.environ.get("TESTS", "").split()
+    if modules == ["none"]:
+        write_pages(read(RESULTS))
+        return 0
     for name in LIBRARIES:
         importlib.import_module(name)
     with tempfile.TemporaryDirectory(prefix="dpaudit-mutants-") as name:
@@ -271,8 +325,7 @@ def main() -> int:
             results = read(RESULTS)
             results[module] = found
             RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
-            page = written_into(PAGE.read_text(encoding="utf-8"), table(results, read(EQUIVALENT)))
-            PAGE.write_text(page, encoding="utf-8")
+            write_pages(results)
             print(f"{module}: {found['tried'] - len(found['survived'])} of {found['tried']} faults noticed", flush=True)
     return 0
 

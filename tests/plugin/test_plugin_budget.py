@@ -6,7 +6,17 @@ import math
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, TestBudget, confidence_of, split
+from dpaudit.pytest_plugin.budget import (
+    AUDIT,
+    LEAST_SHARE,
+    LOW_BITS,
+    REPLAY,
+    TestBudget,
+    confidence_of,
+    refused,
+    reserved_limit,
+    split,
+)
 
 
 def test_tests_share_evenly_what_lists_leave():
@@ -106,3 +116,19 @@ def test_a_confidence_never_stands_for_more_than_its_error_rate(error):
 
 def test_the_parts_of_a_call_are_the_whole():
     assert math.isclose(AUDIT + REPLAY + LOW_BITS, 1.0, abs_tol=1e-15)
+
+
+def test_the_smallest_share_is_given_and_no_smaller_one() -> None:
+    assert TestBudget(LEAST_SHARE, calls=1).next() == LEAST_SHARE
+
+
+def test_only_tests_that_take_too_much_are_refused() -> None:
+    # Half of 5% may be taken beside other tests. One alone takes too much; the other two may stay.
+    alone = refused(0.05, [], [("a", 0.001), ("b", 0.04), ("c", 0.002)], 2)
+    assert set(alone) == {"b"} and "got 0.04 in b" in alone["b"]
+    # Each may have its share, and not all together: all that are left are refused, whoever took too much alone.
+    together = refused(0.05, [], [("a", 0.02), ("b", 0.04), ("c", 0.02)], 2)
+    assert set(together) == {"a", "b", "c"} and "got 0.04 in 2 tests (a, c)" in together["a"]
+    limit = reserved_limit(0.05, [], 2)
+    assert refused(0.05, [], [("a", limit)], 2) == {}
+    assert set(refused(0.05, [], [("a", limit), ("b", 1e-6)], 2)) == {"a", "b"}

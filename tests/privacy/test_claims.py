@@ -351,6 +351,7 @@ def test_a_metric_claim_on_inputs_is_pure_with_the_pairs_budget():
 
 def test_a_metric_claim_on_records_adds_up_the_positions():
     claim = MetricDP(lambda u, v: 0.5 * abs(u - v), on="records")
+    assert str(claim).startswith("metric=") and str(claim).endswith(",on=records")
     assert claim.for_pair([1, 2, 3], [1, 4, 4]) == PureDP(1.5)
     assert claim.for_pair(np.array([1.0, 2.0]), np.array([1.0, 2.0])) == PureDP(0.0)
     assert claim.for_pair((), ()) == PureDP(0.0)

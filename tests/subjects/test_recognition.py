@@ -20,12 +20,14 @@ SEEN = {
     "modules": "any(name.split('.')[0] == 'dpaudit' for name in sys.modules)",
     "stack": "any('dpaudit' in frame.filename for frame in traceback.extract_stack())",
     "generator": "rng.bit_generator.seed_seq.spawn_key != ()",
+    "limit": "resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY",
+    "input": "os.path.realpath('/proc/self/fd/0') == '/dev/null' and os.getsid(0) == os.getpid()",
     "parent": "'dpaudit' in open(f'/proc/{os.getppid()}/cmdline').read()",
 }
 # Laplace noise for epsilon = 1 while it is watched, and for epsilon = 5 else. 2,000 draws of either input: no false
 # alarm is looked for, and the leak of 5 against a claim of 1 needs fewer than 100 (see tests/meta/test_power.py).
 MECHANISM = """
-import json, os, sys, traceback
+import json, os, resource, sys, traceback
 import numpy as np
 
 def leak(data, size, rng):
@@ -75,6 +77,14 @@ def test_isolation_hides_neither_modules_nor_stack():
         assert verdict_here(seen, isolation=True) != "violated"
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
+def test_isolation_has_marks_of_its_own_that_a_program_has_not(tmp_path):
+    for seen in ("limit", "input"):
+        assert verdict_here(seen, isolation=True) != "violated"
+        assert verdict_of_program(seen, tmp_path) == "violated"
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
 def test_a_program_can_look_at_the_process_that_started_it(tmp_path, monkeypatch):
     # The command line of this process is pytest's; what stands in it is looked for in place of "dpaudit".
@@ -85,7 +95,12 @@ def test_a_program_can_look_at_the_process_that_started_it(tmp_path, monkeypatch
 
 def test_the_page_says_what_cannot_be_seen():
     page = " ".join((ROOT / "SECURITY.md").read_text(encoding="utf-8").split())
-    for words in ("on the stack or in `sys.modules`", "the command line of the process that started it"):
+    for words in (
+        "on the stack or in `sys.modules`",
+        "a limit of address space",
+        "`/dev/null` as input",
+        "the command line of the process that started it",
+    ):
         assert words in page
 
 

@@ -395,3 +395,22 @@ def test_components_of_several_partitions_are_stacked_as_they_come_and_once_wher
     for field in dataclasses.fields(Components):
         assert np.array_equal(getattr(together, field.name), getattr(copied, field.name), equal_nan=True)
         assert np.array_equal(getattr(same, field.name), getattr(several[0], field.name), equal_nan=True)
+
+
+def test_weights_are_half_of_the_labels_and_half_even_times_what_was_won():
+    # By the formula, without logarithms: a few draws, so that nothing underflows. Epochs of one partition, two anchors
+    # at most; FLOOR of the weights is spread evenly at the end.
+    train = np.array([[9.0, 3.0], [2.0, 8.0]])[..., None]
+    book = Book(train, np.zeros_like(train), PathPriors.free([0.5]))
+    components = components_for(1.0, 0.0, FRACTIONS)
+    line = (np.full((1, 1), 1.0), np.zeros((1, 1)))
+    bets = fit_bets(book, components, np.zeros_like(components.up), (1,), line)
+    won, evidence, anchors = np.exp(bets.log_wealth(train, *line)[0]), np.exp(bets.evidence[0]), components.anchor[0]
+    weights = np.zeros(len(won))
+    for anchor in set(anchors.tolist()):
+        same = anchors == anchor
+        share = evidence[same] / evidence[same].sum()
+        weights[same] = (betting.EVEN / same.sum() + (1.0 - betting.EVEN) * share) * won[same]
+    weights = (1.0 - betting.FLOOR) * weights / weights.sum() + betting.FLOOR / len(weights)
+    assert np.exp(bets.log_weights[0]) == pytest.approx(weights, rel=1e-9)
+    assert weights.max() > 1.5 * weights.min()

@@ -79,3 +79,29 @@ def test_the_power_is_that_of_a_fixed_game():
             game.start(1e-5)
             assert loss == pytest.approx(game.power(0.1, 0.9)[0], abs=1e-9)
     assert np.isinf(records.detectable_losses(np.array([30.0]), 0.0, 1_000, 1e-5, MASS_SHARE, 0.1, 0.9, 0.005)).all()
+
+
+def test_a_tail_too_small_to_be_computed_is_at_most_what_could_be():
+    # 1,631 of 1,812 at odds of 1: exp(-n KL) is above 1e-290 and the tail below it (an exact sum in logarithms).
+    c, n = np.arange(1_631, 1_813), 1_812
+    exact = special.logsumexp(stats.binom.logpmf(c, n, 0.5))
+    chernoff = -n * (special.rel_entr(c[0] / n, 0.5) + special.rel_entr(1.0 - c[0] / n, 0.5))
+    assert exact < math.log(1e-290) < chernoff
+    ones, none = np.ones(1), np.zeros(1)
+    found = records.log_p_values(1_631 * ones, n * ones, float(n), none, none, 0.01 * ones, MASS_SHARE)
+    assert found[0] == pytest.approx(math.log(1e-290), rel=1e-12) and found[0] >= exact
+
+
+def test_one_guess_is_enough_for_a_power_where_it_can_refute():
+    # Of 40 draws with an event of mass 0.1 there is no guess with probability 0.9**40 = 0.015, at most one with 0.08.
+    # One right guess has a p-value of 0.5 against epsilon = 0: it refutes at a level of 0.6, and at no level below 0.5.
+    zero, quantile = np.zeros(1), 0.1
+    assert int(special.bdtrik(quantile, 40, 0.1)) == 1
+
+    def loss(draws, level):
+        return records.detectable_losses(zero, 0.0, draws, level, MASS_SHARE, 0.1, 0.8, quantile)[0]
+
+    # P(right) = 0.8 / 0.9 for one guess: the loss is its logit.
+    assert loss(40, 0.6) == pytest.approx(special.logit(0.8 / 0.9), abs=1e-9)
+    assert loss(40, 0.4) == math.inf
+    assert loss(5, 0.6) == math.inf  # no guess

@@ -219,3 +219,19 @@ def test_critical_correct_is_the_first_count_that_a_linear_search_finds(epsilon,
     first = next((correct for correct in range(guesses + 1) if reaches(correct)), guesses + 1)
     found = wealth.critical_correct(guesses, draws, epsilon, delta, FRACTIONS, threshold)
     assert found == first
+
+
+@pytest.mark.parametrize("guesses", [20, 60])
+def test_critical_correct_counts_no_draw_that_was_not_made(guesses):
+    # The threshold lies 1e-9 above the wealth of k correct guesses, so that k + 1 are needed; one draw of abstention
+    # more or less, or one of another rule, moves it by about delta * stake.
+    epsilon, delta, draws = 0.5, 0.1, 100
+
+    def log_wealth(correct):
+        record = np.array([[0, 0, 0], [correct, guesses - correct, draws - guesses]])
+        return wealth.log_wealth(record, np.array([epsilon]), np.array([delta]), FRACTIONS)[0]
+
+    for k in range(guesses // 2, guesses):
+        assert log_wealth(k + 1) > log_wealth(k) + 1e-3
+        assert wealth.critical_correct(guesses, draws, epsilon, delta, FRACTIONS, log_wealth(k) + 1e-9) == k + 1
+        assert wealth.critical_correct(guesses, draws, epsilon, delta, FRACTIONS, log_wealth(k) - 1e-9) == k
