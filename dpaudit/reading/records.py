@@ -18,7 +18,7 @@ from typing import Any
 from dpaudit.reading.outcomes import canonical, plain
 
 MOST_FIELDS = 8  # of a row
-MOST_ROWS = 256
+MOST_ROWS = 256  # of a list, that are read by field
 DIMENSIONS = 2, 3  # of a point
 DIGITS = 9  # of a sum or distance: what lower ones leak is the floating-point check's
 ENORMOUS = 1e150  # numbers from here on are not added up, nor taken for coordinates

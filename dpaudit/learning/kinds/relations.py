@@ -27,7 +27,7 @@ FEWEST = 100  # draws
 MOST_DRAWS = 1_000  # that are screened
 MOST_COLUMNS = 24  # of a row of which all pairs are looked at
 MOST_POINTS = 24  # of a row, whose distances are looked at
-DIMENSIONS = 2, 3
+DIMENSIONS = 2, 3  # of points in a row
 WINDOWS = 4, 8, 16, 32  # draws
 AROUND = 4  # times a window's draws, on either side of it
 DENSER = 3.0  # times as dense as around it, at least
@@ -35,10 +35,10 @@ REPEATED = 0.2  # of the values, from which on none is dense
 SCANNED = 6  # pairs
 MOST_EQUAL = 300  # columns of which equal ones are counted
 FARTHEST = 32  # columns between two that are compared, of rows longer than:
-ALL_COMPARED = 64
-COMPARED_DRAWS = 2_000
+ALL_COMPARED = 64  # columns of a row, up to which all are compared
+COMPARED_DRAWS = 2_000  # in which equal columns are counted
 BEYOND = 2.5  # deviations, over what the best of so many has by chance
-TINY = 1e-290
+TINY = 1e-290  # instead of a width of 0
 
 
 def propose(training: Training) -> Iterable[Predictor]:

@@ -24,7 +24,7 @@ from dpaudit.learning.training import ENORMOUS, Training
 from dpaudit.privacy.claims import FloatArray
 
 FEWEST = 200  # draws
-MOST_DRAWS = 5_000
+MOST_DRAWS = 5_000  # that are looked at
 LOOKED_AT = {2: ((0, 1),), 3: ((0, 1), (0, 1, 2))}  # columns, by how many a row has: what is behind a place is left
 WINDOWS = 8, 16, 32, 64, 128, 256, 512, 1_024  # draws
 LARGEST_SHARE = 0.25  # of the draws, in a window
@@ -37,14 +37,14 @@ STEP = 0.3  # of the spread, by which centres are moved first
 KEPT = 4  # centres that are moved on
 FEW = 1_200  # draws, on which the first moves are tried:
 ON_FEW = 4  # of these, and of what is asked for:
-FAINT = 0.7
-STEPS = 11
+FAINT = 0.7  # of the least merit
+STEPS = 11  # that shrink
 SHRINKING = 0.55  # from one step to the next
-FITS = 8
+FITS = 8  # of a circle to the draws on it
 TRUSTED = 0.6  # of the draws in a window, that lie nearest to the circle before
-AS_GOOD = 0.7
+AS_GOOD = 0.7  # as a merit, from which on the fitted centre is taken
 LEAST = 6.0  # nats, beyond the logarithm of the draws
-MOST = 2
+MOST = 2  # rings of a row
 
 
 def propose(training: Training) -> Iterable[Predictor]:
@@ -136,10 +136,13 @@ def _tried(points: FloatArray, labels: NDArray[np.bool_]) -> FloatArray:
 
 
 def _on(points: FloatArray, centres: FloatArray, radius: FloatArray) -> FloatArray:
-    """How many points are near each circle."""
-    squares = np.square(points).sum(axis=1)[:, None] - 2.0 * points @ centres.T + np.square(centres).sum(axis=1)
-    is_near = np.abs(squares - np.square(radius)) < 2.0 * NEAR * radius
-    return np.asarray(np.count_nonzero(is_near, axis=0), dtype=float)
+    """How many points are near each circle; in single precision, which a width of `NEAR` allows."""
+    points, centres, radius = (part.astype(np.float32) for part in (points, centres, radius))
+    away = points @ (-2.0 * centres.T)
+    away += np.square(points).sum(axis=1)[:, None]
+    away += np.square(centres).sum(axis=1) - np.square(radius)
+    near = np.abs(away, out=away) < 2.0 * np.float32(NEAR) * radius
+    return np.count_nonzero(near, axis=0).astype(float)
 
 
 def merits_of(points: FloatArray, labels: NDArray[np.bool_], centres: FloatArray) -> FloatArray:
@@ -159,19 +162,18 @@ def merits_of(points: FloatArray, labels: NDArray[np.bool_], centres: FloatArray
     """
     squares = np.square(points[None, :, :] - centres[:, None, :]).sum(axis=2)
     best = np.zeros(len(centres))
-    for _, _, ratio in _windows(labels[np.argsort(squares, axis=1)]):
-        best = np.maximum(best, ratio.max(axis=1))
+    for _, _, ratio in _clearest(labels[np.argsort(squares, axis=1)]):
+        best = np.maximum(best, ratio)
     return best
 
 
 def _fitted(points: FloatArray, labels: NDArray[np.bool_], centre: FloatArray) -> FloatArray:
     """The centre of the circle through most draws of one label in the best window about a centre that is close."""
     order = np.argsort(np.square(points - centre).sum(axis=1))
-    clearest = max(
-        ((float(ratio.max()), k, int(start[np.argmax(ratio)])) for k, start, ratio in _windows(labels[order][None, :])),
+    _, k, start = max(
+        ((float(ratio[0]), k, int(start[0])) for k, start, ratio in _clearest(labels[order][None, :])),
         default=(0.0, 0, 0),
     )
-    _, k, start = clearest
     window = order[start : start + k]
     of_x = labels[window]
     own = points[window[of_x if 2 * np.count_nonzero(of_x) >= k else ~of_x]]
@@ -188,21 +190,29 @@ def _fitted(points: FloatArray, labels: NDArray[np.bool_], centre: FloatArray) -
     return centre
 
 
-def _windows(labels: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.intp], FloatArray]]:
-    """Sizes and starts of windows of labels in order, shape (centres, draws), with how clearly they stand out."""
+def _clearest(labels: NDArray[np.bool_]) -> Iterator[tuple[int, NDArray[np.intp], FloatArray]]:
+    """Of each size of window of labels in order, shape (centres, draws): where it stands out most, and how clearly.
+
+    Pearson's statistic of a window, which takes no logarithm, chooses; that one's log likelihood ratio is returned.
+    """
     draws = labels.shape[1]
-    of_x: FloatArray = np.zeros((len(labels), draws + 1))
+    of_x = np.zeros((len(labels), draws + 1), dtype=np.float32)  # integers, as far as `MOST_DRAWS`
     np.cumsum(labels, axis=1, out=of_x[:, 1:])
     for k in WINDOWS:
         if k > LARGEST_SHARE * draws or 3 * k >= draws:
             break
-        start = np.arange(k, draws - 2 * k + 1, max(1, k // 4))
-        inside: FloatArray = of_x[:, start + k] - of_x[:, start]
-        beside: FloatArray = (of_x[:, start] - of_x[:, start - k]) + (of_x[:, start + 2 * k] - of_x[:, start + k])
-        share, others = inside / k, beside / (2.0 * k)
-        pooled = (inside + beside) / (3.0 * k)
-        ratio = k * _divergence(share, pooled) + 2.0 * k * _divergence(others, pooled)
-        yield k, start, ratio
+        step = max(1, k // 4)
+        before, begin, end, after = (of_x[:, at : at + draws - 3 * k + 1 : step] for at in (0, k, 2 * k, 3 * k))
+        inside, pooled = end - begin, after - before
+        apart = 3.0 * inside - pooled
+        apart *= apart
+        apart /= np.maximum(pooled * (3.0 * k - pooled), 1.0)  # 0 where all labels are the same
+        place = np.argmax(apart, axis=1)
+        own = np.take_along_axis(inside, place[:, None], axis=1)[:, 0].astype(float)
+        every = np.take_along_axis(pooled, place[:, None], axis=1)[:, 0].astype(float)
+        share = every / (3.0 * k)
+        ratio = k * _divergence(own / k, share) + 2.0 * k * _divergence((every - own) / (2.0 * k), share)
+        yield k, k + step * place, ratio
 
 
 def _divergence(p: FloatArray, q: FloatArray) -> FloatArray:
