@@ -19,11 +19,11 @@ from dpaudit.learning.training import Training
 
 FEWEST = 40  # draws
 LOOKED_AT = 4_000  # draws that steps are tried on
-OF_INTEGERS = (*INTEGERS, 500, 3_600, 100_000, 1_000_000, 60_000_000)
+OF_INTEGERS = (*INTEGERS, 500, 3_600, 100_000, 1_000_000, 60_000_000)  # those of residues, and of times
 BEYOND = 2.5  # deviations, over what the best of so many has by chance
 NEAR = 1e-6  # of a step
 EDGES = np.array([-NEAR, NEAR])
-MOST = 2
+MOST = 2  # steps of a row
 
 
 def propose(training: Training) -> Iterable[Predictor]:

@@ -137,12 +137,12 @@ def _tried(points: FloatArray, labels: NDArray[np.bool_]) -> FloatArray:
 
 def _on(points: FloatArray, centres: FloatArray, radius: FloatArray) -> FloatArray:
     """How many points are near each circle; in single precision, which a width of `NEAR` allows."""
-    points, centres, radius = (part.astype(np.float32) for part in (points, centres, radius))
-    away = points @ (-2.0 * centres.T)
-    away += np.square(points).sum(axis=1)[:, None]
-    away += np.square(centres).sum(axis=1) - np.square(radius)
-    near = np.abs(away, out=away) < 2.0 * np.float32(NEAR) * radius
-    return np.count_nonzero(near, axis=0).astype(float)
+    places, middles, radii = (part.astype(np.float32) for part in (points, centres, radius))
+    away = places @ (-2.0 * middles.T)
+    away += np.square(places).sum(axis=1)[:, None]
+    away += np.square(middles).sum(axis=1) - np.square(radii)
+    near = np.abs(away, out=away) < 2.0 * np.float32(NEAR) * radii
+    return np.asarray(np.count_nonzero(near, axis=0), dtype=float)
 
 
 def merits_of(points: FloatArray, labels: NDArray[np.bool_], centres: FloatArray) -> FloatArray:
