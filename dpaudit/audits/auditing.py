@@ -95,14 +95,15 @@ def audit(
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
         than 20 (of pure, approximate and metric claims) each is tested once, and more than 120 are audited as one
-        universe, see Notes; `AllPairs` is the compact
-        form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
+        universe, see Notes; `AllPairs` is the compact form of all pairs of many inputs. A `Search` looks for the worst
+        pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
     mode : {"sequential", "adaptive", "fixed"}
         Stop a pair as soon as the evidence is there, or use all draws for the tightest bound. "adaptive" is sequential
         and spends `samples` runs an input on average where the evidence grows: half of them evenly, half on the leading
-        pairs, of which each may take 16 times its even share. For many pairs of which a few may be broken.
+        pairs, of which each may take 16 times its even share. For many pairs of which a few may be broken. More than 20
+        pairs (30 in adaptive mode) of pure, approximate and metric claims are played in fixed mode, see Notes.
     confidence : float
         In (0, 1), for the whole call: all pairs, directions, witnesses, looks and bounds together.
     seed : int, optional
@@ -153,7 +154,8 @@ def audit(
         `dpaudit.audits.severity`. By default half as many as the verdict took, at least 100; with True as many again,
         at least 1,000 (200 of a subject that is called once a draw), for a higher bound. With False the audit stops at
         its first proof, when its bound is hardly above the budget. Not in fixed mode, whose bound has all draws
-        already, nor of pools, universes and stores.
+        already, nor of pools, universes and stores. With True up to 2,000 pairs have games of their own, whatever that
+        takes.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth

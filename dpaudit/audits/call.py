@@ -15,7 +15,7 @@ from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, or
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
 from dpaudit.audits.options import BAND_SHARE, Options
-from dpaudit.audits.universe_auditing import UniverseAudit, games_of, is_universe, mode_of
+from dpaudit.audits.universe_auditing import UniverseAudit, is_universe, mode_of, replaceable_games
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
@@ -105,8 +105,8 @@ class Call:
             raise UsageError("band must not be given with a store, got True: its error rate is spent in one call.")
         games = None
         if len(self.chosen) <= MANY_PAIRS:
-            needs_games = self.store is not None or self.options.band
-            games = games_of(
+            needs_games = self.store is not None or self.options.band or self.options.severity is True
+            games = replaceable_games(
                 self.subject, self.promise, self.chosen, self.options.pool, self.options.samples, needs_games
             )
             self._take_mode(mode_of(self.promise, self.chosen, self.options.mode, games))

@@ -32,10 +32,10 @@ import numpy as np
 from dpaudit.audits.universe_auditing import (
     TABLE_SHARE,
     budgets_of,
-    games_of,
     is_universe,
     losses_found,
     mode_of,
+    replaceable_games,
     selected,
     table_draws,
 )
@@ -149,7 +149,7 @@ def plan(
     masses = _checked(samples, mode, confidence, over, power, event_masses, pilot, seed, promise)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
-    games = games_of(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
+    games = replaceable_games(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
     mode = mode if games is None else mode_of(promise, chosen, mode, games)
     universe = is_universe(promise, chosen, mode, games=games)
     asked, values, inputs = _asked(promise, chosen, universe)

@@ -81,7 +81,7 @@ def is_universe(promise: Claim, pairs: Sequence[Pair], mode: Mode, *, games: int
     mode : {"sequential", "adaptive", "fixed"}
     games : int, optional
         The label games that would take their place up to `MANY_PAIRS` pairs, fewer where pairs are pooled: one a pair
-        by default. 0 where an audit asks for what games alone give (`games_of`).
+        by default. 0 where an audit asks for what games alone give (`replaceable_games`).
 
     Raises
     ------
@@ -146,7 +146,7 @@ def mode_of(promise: Claim, pairs: Sequence[Pair], mode: Mode, games: int) -> Mo
     return "fixed" if is_served and games * SECONDS_A_PAIR[mode] > MOST_SECONDS else mode
 
 
-def games_of(
+def replaceable_games(
     subject: Subject, promise: Claim, pairs: Sequence[Pair], pool: bool | None, samples: int, needs_games: bool = False
 ) -> int:
     """The label games that an audit of at most `MANY_PAIRS` pairs would play; 0 where it needs them.

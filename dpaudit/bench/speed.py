@@ -32,7 +32,7 @@ TABLES = 1_000  # the same of tables, which are larger; what is reported is for 
 ONE_PAIR = 100_000  # labelled draws of an audit of one pair
 DRAWS = 1_000_000  # labelled draws of the audit whose time is compared with drawing them
 PAIR_SAMPLES = 5_000  # of each input, where there are many pairs
-MANY = (105, 2_016)  # pairs: of 15 and of 64 inputs, the second one just above the switch to universes
+MANY = (105, 2_016)  # pairs: of 15 and of 64 inputs, the second one just above `MANY_PAIRS`
 BASE = "import numpy, scipy.stats"  # which a start is compared with: most programs of this field import them
 # What curves are taken at.
 PAIRS_AT, DRAWS_AT = (3, 10, 36, 105, 300, 1_035, 2_016), (1_000, 10_000, 100_000, 1_000_000)

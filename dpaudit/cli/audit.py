@@ -61,7 +61,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     "--mode",
     type=click.Choice(["sequential", "adaptive", "fixed"]),
     help="Stop as soon as the evidence is there; draw more where it grows; or use all draws for the tightest bound.  "
-    "[default: sequential]",
+    "[default: sequential; fixed for more than 20 pairs]",
 )
 @click.option("--confidence", type=float, help="Of all verdicts and bounds of one audit.  [default: 0.95]")
 @click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
@@ -89,7 +89,8 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option(
     "--severity/--no-severity",
     default=None,
-    help="Go on behind a violation, for a bound that says how bad it is.  [default: --severity]",
+    help="Draws behind a violation, for a bound that says how bad it is: as many as the verdict took, at least 1,000; "
+    "or none.  [default: half as many, at least 100]",
 )
 @click.option(
     "--band/--no-band",

@@ -19,7 +19,7 @@ from dpaudit.errors import UsageError
 @click.option("--claim", help="The promise, as for `dpaudit audit`.")
 @click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
 @click.option("--samples", type=int, help="Of the audit that is planned.  [default: 100000]")
-@click.option("--mode", type=click.Choice(MODES), help="Of that audit.  [default: sequential]")
+@click.option("--mode", type=click.Choice(MODES), help="Of that audit.  [default: as of an audit]")
 @click.option("--confidence", type=float, help="Of that audit.  [default: 0.95]")
 @click.option("--over", default="10%", show_default=True, help="The excess over the claim to be found: 10% or 0.1.")
 @click.option("--power", default="90%", show_default=True, help="The probability with which it is to be found.")

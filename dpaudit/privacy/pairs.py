@@ -17,7 +17,7 @@ import numpy as np
 from dpaudit.errors import DpauditNoteWarning, UsageError
 from dpaudit.privacy.differences import difference, frame_name, is_frame
 
-MANY_PAIRS = 2_000  # from which on pairs are made when they are looked at, and always audited as one universe
+MANY_PAIRS = 2_000  # above which pairs are made when they are looked at, and no option gives them games of their own
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 # Numbers of numpy as they are shown in a container: np.float64(0.5), np.True_.
 _SCALAR = re.compile(r"\bnp\.(?:(?:bool|int|uint|float|complex|str)\w*\(([^()]*)\)|(True|False)_)")

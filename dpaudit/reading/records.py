@@ -15,12 +15,12 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpaudit.reading.log_ratios import DECIMALS
 from dpaudit.reading.outcomes import canonical, plain
 
 MOST_FIELDS = 8  # of a row
 MOST_ROWS = 256  # of a list, that are read by field
 DIMENSIONS = 2, 3  # of a point
-DIGITS = 9  # of a sum or distance: what lower ones leak is the floating-point check's
 ENORMOUS = 1e150  # numbers from here on are not added up, nor taken for coordinates
 
 
@@ -104,7 +104,7 @@ def _of_points(points: Sequence[tuple[Any, ...]]) -> dict[str, Any]:
 
 
 def _rounded(number: float) -> float:
-    return round(number, DIGITS - math.ceil(math.log10(abs(number)))) if number else 0.0
+    return round(number, DECIMALS - math.ceil(math.log10(abs(number)))) if number else 0.0
 
 
 def _of_edges(edges: Sequence[tuple[Any, Any]]) -> dict[str, int]:

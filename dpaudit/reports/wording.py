@@ -236,7 +236,7 @@ def notes(result: AuditResult) -> list[str]:
     if rest > 0:
         lines.append(f"{plural(rest, 'more note')} in the saved result.")
     if asked := result.options.get("asked_mode"):
-        lines.append(f"{clean(asked, 20)} mode was asked for. To save time, so many pairs are tested once each.")
+        lines.append(f"So many pairs are tested once each, in fixed mode: {clean(asked, 20)} games would take minutes.")
     return lines
 
 

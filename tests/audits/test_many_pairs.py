@@ -13,7 +13,14 @@ import pytest
 
 import dpaudit
 from dpaudit.audits import universe_auditing
-from dpaudit.audits.universe_auditing import SECONDS_A_PAIR, games_of, is_universe, mode_of, selected, table_draws
+from dpaudit.audits.universe_auditing import (
+    SECONDS_A_PAIR,
+    is_universe,
+    mode_of,
+    replaceable_games,
+    selected,
+    table_draws,
+)
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.reports.wording import notes
@@ -79,21 +86,21 @@ def test_pairs_that_fall_into_few_pools_are_few_games():
 
     few, many = (dpaudit.all_pairs([float(k) ** power for k in range(8)]) for power in (1, 3))
     subject = as_subject(Family())
-    assert games_of(subject, dpaudit.PureDP(1.0), few, None, 1_000) == 7  # shifts 1 to 7
-    assert games_of(subject, dpaudit.PureDP(1.0), few, False, 1_000) == 28
-    assert games_of(subject, dpaudit.PureDP(1.0), many, None, 1_000) > 20
-    assert games_of(as_subject(laplace), dpaudit.PureDP(1.0), few, None, 1_000) == 28
+    assert replaceable_games(subject, dpaudit.PureDP(1.0), few, None, 1_000) == 7  # shifts 1 to 7
+    assert replaceable_games(subject, dpaudit.PureDP(1.0), few, False, 1_000) == 28
+    assert replaceable_games(subject, dpaudit.PureDP(1.0), many, None, 1_000) > 20
+    assert replaceable_games(as_subject(laplace), dpaudit.PureDP(1.0), few, None, 1_000) == 28
 
 
 def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
     subject, pairs = as_subject(laplace), dpaudit.all_pairs(POINTS)
-    assert games_of(subject, METRIC, pairs, None, 1_000) == 15
-    assert games_of(subject, METRIC, pairs, None, 1_000, needs_games=True) == 0
-    assert games_of(subject, METRIC, pairs, True, 1_000) == 0
-    assert games_of(subject, METRIC, pairs, None, 199) == 0  # a table and a depth take 100 each, at least
-    assert games_of(subject, METRIC, [*pairs, *as_pairs([(POINTS[0], POINTS[0])])], None, 1_000) == 0
+    assert replaceable_games(subject, METRIC, pairs, None, 1_000) == 15
+    assert replaceable_games(subject, METRIC, pairs, None, 1_000, needs_games=True) == 0
+    assert replaceable_games(subject, METRIC, pairs, True, 1_000) == 0
+    assert replaceable_games(subject, METRIC, pairs, None, 199) == 0  # a table and a depth take 100 each, at least
+    assert replaceable_games(subject, METRIC, [*pairs, *as_pairs([(POINTS[0], POINTS[0])])], None, 1_000) == 0
     with isolated(as_subject(lambda data, rng: data + rng.laplace()), dpaudit.Isolation()) as contained:
-        assert games_of(contained, METRIC, pairs, None, 1_000) == 0
+        assert replaceable_games(contained, METRIC, pairs, None, 1_000) == 0
     assert not is_universe(METRIC, pairs, "sequential", games=0)
 
 
@@ -139,7 +146,7 @@ def test_many_pairs_of_a_sequential_audit_have_the_games_of_fixed_mode(monkeypat
     assert asked.options == {**fixed.options, "asked_mode": "sequential"}
     records = [[one.to_dict() for one in result.findings] for result in (asked, fixed)]
     assert records[0] == records[1]
-    assert any("sequential mode was asked for" in line for line in notes(asked)) and not notes(fixed)
+    assert any("tested once each, in fixed mode" in line for line in notes(asked)) and not notes(fixed)
     few = audited(moved, pairs=pairs[:1], samples=1_000, mode="sequential")
     assert few.mode == "sequential" and "asked_mode" not in few.options
     modes = ("sequential", "fixed")

@@ -25,7 +25,7 @@ def draws(law, size, seed, **options):
 def test_two_columns_that_are_close_are_found_among_many(width):
     # 60 of 600 draws of x within a width that holds 0.28 * 1e-2 of the others: two of these at most.
     found = list(relations.propose(draws(near_columns, 600, 1, columns=12, width=width)))
-    assert found[0].name == "spikes in coordinate 10 - coordinate 1" or found[0].reduction.columns == (1, 10)
+    assert set(found[0].reduction.columns) == {1, 10}
 
 
 @pytest.mark.parametrize("columns", [20, 120])
@@ -70,8 +70,9 @@ def test_noise_has_neither():
         assert list(relations.propose(Training(*noise))) == []
         assert list(rings.propose(Training(*noise[:, :, :2]))) == []
     same = draws(step_on_a_grid, 400, 5, dimensions=2)
-    shared = Training(same.numbers[:400:2], same.numbers[1:400:2])  # the grid under both labels tells nothing, and is
-    assert all(isinstance(one.reduction, Gap) or "modulo" in one.name for one in relations.propose(shared))  # a place
+    # The grid under both labels tells nothing, but is a place where draws are dense: a gap, or a residue of one.
+    shared = list(relations.propose(Training(same.numbers[:400:2], same.numbers[1:400:2])))
+    assert shared and all(isinstance(one.reduction, Gap) or "modulo" in one.name for one in shared)
 
 
 @pytest.mark.parametrize("columns", [1, 2, 6, 12])

@@ -106,7 +106,7 @@ def _constant(value: float) -> Callable[[dpaudit.Finding], float]:
 
 
 def sets() -> Iterator[OnBudget]:
-    """The sets of the issue, and those where an auditor is most easily fooled."""
+    """The sets, and those where an auditor is most easily fooled."""
     one = dpaudit.PureDP(1.0)
     universe = [0.0, 0.5, 1.0]
     metric = dpaudit.MetricDP(lambda x, y: abs(x - y))

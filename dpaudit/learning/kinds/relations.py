@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.learning.kinds.residues import residues_of
-from dpaudit.learning.kinds.spikes import labelled_spikes_of
+from dpaudit.learning.kinds.spikes import AROUND, DENSER, REPEATED, TINY, labelled_spikes_of
 from dpaudit.learning.looks import MOST_PAIRED, MOST_RELATED
 from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Gap, Ratio, Reduction, Weighted
@@ -29,16 +29,12 @@ MOST_COLUMNS = 24  # of a row of which all pairs are looked at
 MOST_POINTS = 24  # of a row, whose distances are looked at
 DIMENSIONS = 2, 3  # of points in a row
 WINDOWS = 4, 8, 16, 32  # draws
-AROUND = 4  # times a window's draws, on either side of it
-DENSER = 3.0  # times as dense as around it, at least
-REPEATED = 0.2  # of the values, from which on none is dense
 SCANNED = 6  # pairs
 MOST_EQUAL = 300  # columns of which equal ones are counted
 FARTHEST = 32  # columns between two that are compared, of rows longer than:
 ALL_COMPARED = 64  # columns of a row, up to which all are compared
 COMPARED_DRAWS = 2_000  # in which equal columns are counted
 BEYOND = 2.5  # deviations, over what the best of so many has by chance
-TINY = 1e-290  # instead of a width of 0
 
 
 def propose(training: Training) -> Iterable[Predictor]:
