@@ -105,7 +105,8 @@ class Call:
             raise UsageError("band must not be given with a store, got True: its error rate is spent in one call.")
         games = None
         if len(self.chosen) <= MANY_PAIRS:
-            needs_games = self.store is not None or self.options.band or self.options.severity is True
+            has_stage = bool(self.options.severity) and self.options.mode != "fixed"
+            needs_games = self.store is not None or self.options.band or has_stage
             games = replaceable_games(
                 self.subject, self.promise, self.chosen, self.options.pool, self.options.samples, needs_games
             )
@@ -145,6 +146,8 @@ class Call:
                 if len(self.chosen) > MANY_PAIRS:
                     raise
                 self.subject = dataclasses.replace(subject, one_by_one=True)
+                self._take_mode(self.asked_mode.get("asked_mode", self.options.mode))
+                self.asked_mode = {}
                 return self._pairs()
             universe.subject = self.subject = dataclasses.replace(subject, one_by_one=True)
             found, table = universe.run(RESTART)

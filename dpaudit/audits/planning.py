@@ -30,6 +30,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.audits.universe_auditing import (
+    LEAST_DRAWS,
     TABLE_SHARE,
     budgets_of,
     is_universe,
@@ -149,17 +150,24 @@ def plan(
     masses = _checked(samples, mode, confidence, over, power, event_masses, pilot, seed, promise)
     chosen = stated_pairs(subject, pairs)
     root = fresh_seed() if seed is None else int(seed)
-    games = replaceable_games(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
-    mode = mode if games is None else mode_of(promise, chosen, mode, games)
-    universe = is_universe(promise, chosen, mode, games=games)
-    asked, values, inputs = _asked(promise, chosen, universe)
+    wanted, asked_mode = samples, mode
+
+    def engine_of(samples: int) -> tuple[_Engine, list[int], list[float]]:
+        """What an audit of so many samples plays; the pairs that it asks, and their budgets."""
+        games = replaceable_games(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
+        mode = asked_mode if games is None else mode_of(promise, chosen, asked_mode, games)
+        universe = is_universe(promise, chosen, mode, games=games)
+        asked, values, inputs = _asked(promise, chosen, universe)
+        return _Engine(len(asked), inputs, confidence, power, mode, universe), asked, values
+
+    engine, asked, values = engine_of(samples)
     cost = _timed(subject, [chosen[k] for k in asked[:1]], root)
     subject = cost.subject
-    engine = _Engine(len(asked), inputs, confidence, power, mode, universe)
-    wanted = samples
     if seconds is not None:
         number("seconds", seconds, "above 0", lambda v: 0.0 < v < math.inf)
         samples = _affordable(engine, subject, cost.per_run, seconds, wanted)
+        engine, asked, values = engine_of(samples)  # so few may have games of their own
+    mode = engine.mode
     budgets = []
     for place, (position, count) in enumerate(_represented(asked, values)):
         pair = chosen[position]
@@ -187,8 +195,8 @@ def plan(
         power=power,
         pairs=len(asked),
         not_asked=len(chosen) - len(asked),
-        inputs=inputs,
-        is_universe=universe,
+        inputs=engine.inputs,
+        is_universe=engine.universe,
         error_share=engine.level if asked else 0.0,
         budgets=tuple(budgets),
         runs=runs,
@@ -200,7 +208,7 @@ def plan(
         environment=environment(),
         time_limit=None if seconds is None else float(seconds),
         samples_wanted=wanted if samples < wanted else None,
-        pools=0 if universe else _pools(subject, promise, [chosen[k] for k in asked]),
+        pools=0 if engine.universe else _pools(subject, promise, [chosen[k] for k in asked]),
     )
 
 
@@ -261,6 +269,7 @@ class _Engine:
     ) -> None:
         self.pairs, self.inputs, self.confidence, self.power = pairs, inputs, confidence, power
         self.mode, self.universe = mode, universe
+        self.fewest = 2 * LEAST_DRAWS if universe and pairs <= MANY_PAIRS else 1  # samples of an audit that plays this
         self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if universe else 1.0)
         self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
         self._known: dict[Any, float] = {}
@@ -327,7 +336,7 @@ class _Engine:
 
     def needed(self, finds: Callable[[int], float], loss: float) -> float:
         """The least round number of samples at which `finds` is at most `loss`; inf if there is none up to 10^9."""
-        sizes = _round_sizes()
+        sizes = [size for size in _round_sizes() if size >= self.fewest]
         low, high = -1, len(sizes)
         while high - low > 1:
             middle = (low + high) // 2

@@ -41,13 +41,13 @@ from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, Metri
 from dpaudit.privacy.inputs import Inputs, distinct_inputs, inputs_of, is_same_input
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
-from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
+from dpaudit.results.model import DECIDING_FORM, VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
-from dpaudit.testing import binomial
+from dpaudit.testing import binomial, learned_power
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 from dpaudit.testing.order import Change
@@ -192,6 +192,19 @@ def losses_found(game: UniverseGame, event_mass: float, probability: float) -> F
     return game.detectable(event_mass, probability, GUESSES_QUANTILE)
 
 
+def losses_learned(game: UniverseGame, event_mass: float) -> FloatArray:
+    """The smallest loss that the table is taken to find of an event in several pieces, to be learned; inf: none.
+
+    An allowance: a rule of the table is fixed before its one test, and is taken to need as many times the draws of a
+    witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
+    """
+    seen = game.labelled * min(event_mass / learned_power.event_mass_measured(), 1.0)
+    share = learned_power.worth(DECIDING_FORM, True, seen) / seen
+    if share * game.labelled < 2.0:
+        return np.full(len(game.epsilon), math.inf)
+    return game.detectable(event_mass, FOUND_WITH, GUESSES_QUANTILE, int(share * game.labelled))
+
+
 @dataclasses.dataclass(frozen=True)
 class _Deep:
     """What the depth says of a pair.
@@ -332,7 +345,11 @@ class UniverseAudit:
         table.log10_p_value[asked] = game.log_p / math.log(10.0)
         at_budget = self._losses_at_budget(game.epsilon, game.delta)
         limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
-        found_little = np.isinf(detectable) | (detectable > limit)
+        # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
+        judged = detectable
+        if len(self.pairs) <= MANY_PAIRS:
+            judged = np.maximum(detectable, losses_learned(game, self.event_mass))
+        found_little = np.isinf(judged) | (judged > limit)
         code = np.where(found_little, VERDICTS.index("inconclusive"), VERDICTS.index("not_refuted"))
         code = np.where(game.violated, VERDICTS.index("violated"), code)
         table.verdict[asked] = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)

@@ -283,17 +283,19 @@ class UniverseGame(Campaign):
         score = CellScore(self.partition, tuple(plus.tolist()), tuple(minus.tolist()))
         return Rule(score, -0.5, 0.5, 1, Reading(self.partition.reading.columns))
 
-    def detectable(self, event_mass: float, probability: float, quantile: float) -> FloatArray:
+    def detectable(
+        self, event_mass: float, probability: float, quantile: float, labelled: int | None = None
+    ) -> FloatArray:
         """The smallest loss of randomised-response type that each pair's test would have found, never understated.
 
         At the level that every pair has at least, on a grid of budgets; each pair takes the value of the next larger
-        point, and the loss does not fall as the budget grows.
+        point, and the loss does not fall as the budget grows. Of the draws that it has, or of so many `labelled` ones.
         """
         largest = float(self.epsilon.max(initial=0.0))
         grid = np.unique(np.concatenate([[0.0], np.geomspace(1e-3, max(largest, 2e-3) * (1.0 + 1e-9), 600)]))
         level = float(self.level.min())
         losses = guess_records.detectable_losses(
-            grid, self.delta, self.labelled, level, MASS_SHARE, event_mass, probability, quantile
+            grid, self.delta, labelled or self.labelled, level, MASS_SHARE, event_mass, probability, quantile
         )
         losses = np.maximum.accumulate(losses)
         found: FloatArray = losses[np.minimum(np.searchsorted(grid, self.epsilon, side="left"), len(grid) - 1)]

@@ -296,7 +296,7 @@ def _canonical_items(values: Sequence[Any], depth: int) -> Iterable[str]:
         int not in kinds or all(-LARGEST_EXACT < value < LARGEST_EXACT for value in values if type(value) is int)
     ):
         return map(repr, map(float, values))
-    if kinds == {dict}:
+    if kinds == {dict} and depth < DEEPEST:  # where `canonical` leaves out what keys are called
         keys = tuple(values[0])
         if all(tuple(value) == keys for value in values) and _have_texts_as_keys(values):
             return _canonicals_of(keys, values, depth + 1)

@@ -50,6 +50,11 @@ def probability_measured() -> float:
     return float(_measured()["probability"])
 
 
+def event_mass_measured() -> float:
+    """The mass of the events that were measured."""
+    return float(_measured()["event_mass"])
+
+
 def times(form: str, is_fixed: bool, draws: float) -> float:
     """How many times the draws of a witness an audit takes that learns; inf: it may not find the event at all.
 
@@ -126,7 +131,7 @@ def learned_losses(
         The one form that is asked for; all by default.
     """
     harder = RENYI if game.claim.family == "renyi" else FREE_LINES if is_fixed and game.claim.anchored else 1.0
-    seen = game.draws * min(event_mass / _measured()["event_mass"], 1.0)
+    seen = game.draws * min(event_mass / event_mass_measured(), 1.0)
     found = {0.0: math.inf}
     losses = []
     for form in [only] if only else forms():

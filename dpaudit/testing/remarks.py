@@ -24,7 +24,7 @@ LEAST = 20  # outputs, of which it is worth saying that all are the same
 FEW = 64  # outputs that nearly always show at once that not all are the same
 TEXTS_DIFFER = (
     "The texts of the exceptions on x are none of those on x′. Look at them: a text that names a record gives it away, "
-    "and the verdict does not see it."
+    "and no rule may have seen it."
 )
 KINDS = 5  # of exceptions that are named, the most frequent ones
 
@@ -48,7 +48,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
         if any(isinstance(output, Ended) for part in parts for output in part.raw):
             what += " or did not come back"
         text = f"Of the {count:,} outcomes that were looked at, on {on}, {raised.total():,} {what}"
-        text += f": {', '.join(kinds)}{more}. The kind of each is an outcome like any other; its text is not compared."
+        text += f": {', '.join(kinds)}{more}. The kind of each is an outcome like any other; rules look at its text, too."
         return (text, TEXTS_DIFFER) if _have_texts_of_their_own(inputs) else (text,)
     same = _one_value(parts) if count >= LEAST else ""
     if not same:

@@ -11,7 +11,7 @@ be ended at any time.
 
 Truths are closed forms: the mechanism's own exact loss, its exact profile inverted, or its exact Renyi divergence.
 
-Most sets are of few draws, `FEW` runs of each input, so that an audit takes 2 to 100 ms. A wealth of 20 takes 8 right
+Most sets are of few draws, `FEW` runs of each input, so that an audit takes 2 to 100 ms. A wealth of 20 takes 10 right
 guesses in a row at a loss of 1 (their factor is at most 1 + 1/e), so such audits can be wrong as well as larger ones.
 """
 

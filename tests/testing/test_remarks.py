@@ -63,7 +63,7 @@ def test_exceptions_are_counted_by_their_kinds():
     (text,) = remarks([[from_objects(outputs)], []])
     assert text == (
         "Of the 100 outcomes that were looked at, on both inputs, 10 were exceptions: 7 raised KeyError, 3 raised "
-        "ValueError. The kind of each is an outcome like any other; its text is not compared."
+        "ValueError. The kind of each is an outcome like any other; rules look at its text, too."
     )
     (text,) = remarks([[], [from_objects([*outputs, Ended("time-out", "")])]])
     assert "11 were exceptions or did not come back" in text and "1 ended by time-out" in text
