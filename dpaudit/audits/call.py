@@ -77,7 +77,7 @@ class Call:
     store: str | os.PathLike[str] | None
     crew: Crew
     tell: Callable[[Progress], None] | None
-    asked_mode: dict[str, str] = dataclasses.field(default_factory=dict)  # where another one was asked for
+    asked_mode: dict[str, Mode] = dataclasses.field(default_factory=dict)  # where another one was asked for
 
     def header(self) -> dict[str, Any]:
         """Which audit a checkpoint is of: whatever its draws and its result depend on."""

@@ -110,8 +110,8 @@ def comparisons(design: Design) -> dict[str, Any]:
     """Median labelled draws and total runs of each case over `design.seeds` seeds, with nothing behind and by default.
 
     `least` is what bets of one who is told both densities need on average, about: log(1 / error rate) over what they
-    win a draw. "met": with nothing drawn behind the decision, every violation is found, in fewer
-    runs on average than published.
+    win a draw. "met": with nothing drawn behind the decision, every violation is found, in fewer runs on average than
+    published.
     """
     record: dict[str, Any] = {"cases": {}}
     for case in COMPARISONS:

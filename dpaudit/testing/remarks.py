@@ -48,7 +48,8 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
         if any(isinstance(output, Ended) for part in parts for output in part.raw):
             what += " or did not come back"
         text = f"Of the {count:,} outcomes that were looked at, on {on}, {raised.total():,} {what}"
-        text += f": {', '.join(kinds)}{more}. The kind of each is an outcome like any other; rules look at its text, too."
+        text += f": {', '.join(kinds)}{more}. "
+        text += "The kind of each is an outcome like any other; rules look at its text, too."
         return (text, TEXTS_DIFFER) if _have_texts_of_their_own(inputs) else (text,)
     same = _one_value(parts) if count >= LEAST else ""
     if not same:
