@@ -94,7 +94,7 @@ def audit(
         The promise, or the command line's string for it; the mechanism's own `claim` by default.
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
-        than 20 (of pure, approximate and metric claims) each is tested once, and more than 120 are audited as one
+        than 20 (of pure, approximate and metric claims) each is tested once, and more than 500 are audited as one
         universe, see Notes; `AllPairs` is the compact form of all pairs of many inputs. A `Search` looks for the worst
         pairs first, on draws of its own.
     samples : int
@@ -202,7 +202,7 @@ def audit(
 
     Where a game for each pair would take more than 12 seconds of a processor in the mode that is asked for, the audit
     is in fixed mode (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead
-    of adaptive. Above 120 pairs a fixed game for each takes that long too, and they are a universe. Pairs of pure,
+    of adaptive. Above 500 pairs a fixed game for each takes 50 seconds, and they are a universe. Pairs of pure,
     approximate and metric claims, that is. Up to 2,000 pairs have games in the mode that is asked for where the audit
     asks for what only these give: a store, a band, pools (and pairs that fall into few pools), an isolated subject
     that is called once a draw, an input beside itself, or fewer than 200 samples.

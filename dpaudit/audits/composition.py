@@ -20,7 +20,7 @@ FEATURES: Mapping[str, str] = {
     "sequential": "stop as soon as the evidence is there",
     "adaptive": "spend runs where the evidence grows",
     "fixed": "use all draws, for one exact test",
-    "universe": "more than 120 pairs in one table",
+    "universe": "more than 500 pairs in one table",
     "pool": "pairs of one shift in one game",
     "search": "pairs that are looked for",
     "grey_box": "both inputs on the same random stream",

@@ -59,7 +59,8 @@ LEAST_DRAWS = 100  # of each input for the table
 # Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
 SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.1}
 MEASURED_SAMPLES = 100_000  # of the largest of them
-MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each, or their pairs share one table
+MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each
+LOOKS_SECONDS = 50.0  # of games that look once each: beyond, their pairs share one table, which has half of the draws
 DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
 SELECTED = 48  # pairs that are examined in depth, beyond
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
@@ -91,7 +92,7 @@ def is_universe(promise: Claim, pairs: Sequence[Pair], mode: Mode, *, games: int
     is_served = isinstance(promise, ApproxDP | MetricDP)
     if len(pairs) <= MANY_PAIRS:
         count = len(pairs) if games is None else games
-        return is_served and count * SECONDS_A_PAIR[mode] > MOST_SECONDS
+        return is_served and count * SECONDS_A_PAIR[mode] > (LOOKS_SECONDS if mode == "fixed" else MOST_SECONDS)
     if is_served:
         return True
     if len(pairs) > LARGEST_LABEL_GAME:

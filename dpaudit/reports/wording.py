@@ -235,8 +235,8 @@ def notes(result: AuditResult) -> list[str]:
     rest = len(about) - NOTES
     if rest > 0:
         lines.append(f"{plural(rest, 'more note')} in the saved result.")
-    if asked := result.options.get("asked_mode"):
-        lines.append(f"So many pairs are tested once each, in fixed mode: {clean(asked, 20)} games would take minutes.")
+    if "asked_mode" in result.options:
+        lines.append("Above 20 pairs (30 in adaptive mode) each pair is tested once, in fixed mode.")
     return lines
 
 
