@@ -349,7 +349,7 @@ def _code(item: Any) -> Any:
 
 
 def _kinds(items: Sequence[Any]) -> str:
-    """Of which classes a sequence and its items are: each one's of a few, those that there are of many.
+    """The class of a sequence and those of its items: item by item where they are few, else each class once.
 
     Numpy's numbers count as Python's: they become those on their way from a worker.
     """
