@@ -66,9 +66,9 @@ EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a ver
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
-# Measured of single values, for the table of a universe: it finds what a witness that knows the event finds in so many
-# times fewer samples, if the pilot that its rule is fixed on sees so many outputs inside the event, more where the line
-# has a delta, since then a rule has to be worth its cost. Where lines are free the pilot chooses one as well.
+# Measured of single values, for the table of a universe. It finds what a witness that knows the event finds in so many
+# times fewer samples, if the pilot that fixes its rule sees so many outputs in the event. Where the line has a delta
+# it has to see more, since a rule has to be worth its cost. Where lines are free the pilot chooses one as well.
 LEARNING, LEARNING_OF_LINES = 2.0, 4.0
 EVENTS_SEEN, EVENTS_SEEN_AT_COST = 150, 500
 # And if right guesses in the event exceed wrong ones in the pilot by so many standard deviations of fair coins: a small

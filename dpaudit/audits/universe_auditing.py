@@ -141,7 +141,7 @@ def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatAr
 def mode_of(promise: Claim, pairs: Sequence[Pair], mode: Mode, games: int) -> Mode:
     """The mode of an audit of at most `MANY_PAIRS` pairs that asks for this one: one look where that costs too much.
 
-    One exact test of all draws takes a sixth of the time that bets on them take. It finds a little less near the budget.
+    One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
     """
     is_served = isinstance(promise, ApproxDP | MetricDP) and len(pairs) <= MANY_PAIRS
     return "fixed" if is_served and games * SECONDS_A_PAIR[mode] > MOST_SECONDS else mode
