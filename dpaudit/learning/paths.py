@@ -142,16 +142,15 @@ class PathPriors:
         extremes : ndarray of float, shape (partitions, cells, 2, components), optional
             What is added to those of the two extreme levels, in the order of the chain.
         """
-        total, extreme, between = emissions.weights(extremes)
+        total, weights = emissions.weights(extremes)
         matrices, state = self._chain
         # From both ends at once, which takes half as many steps: (directions, partitions, levels, components), for
         # products with one matrix a direction and partition.
-        cells = len(extreme)
-        state = np.repeat(state, extreme.shape[-1], axis=-1)
+        cells = len(weights)
+        state = np.repeat(state, weights.shape[-1], axis=-1)
         for cell in range((cells + 1) // 2):
             both = slice(cell, cells - cell, max(cells - 1 - 2 * cell, 1))  # or they meet in the middle cell
-            state[: 1 + (2 * cell + 1 < cells), :, :: LEVELS - 1] *= extreme[both]
-            state[: 1 + (2 * cell + 1 < cells), :, 1:-1] *= between[both]
+            state[: 1 + (2 * cell + 1 < cells)] *= weights[both]
             if cell % RESCALED == RESCALED - 1:  # in between it cannot vanish: every level is reached with some chance
                 mass = state.sum(axis=2)
                 total += np.log(mass).sum(axis=0)
@@ -229,23 +228,25 @@ class Emissions:
         extremes, between = self.extremes[:cells, positions], self.between[:cells, positions]
         return Emissions(extremes, between, self.total[positions], self.columns)
 
-    def weights(self, added: FloatArray | None) -> tuple[FloatArray, FloatArray, FloatArray]:
+    def weights(self, added: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """All levels of each cell over the likeliest one between, as numbers: see `PathPriors.log_sum`.
 
         `added` to the extreme ones is of shape (partitions, cells, 2, components). The logs of the likeliest ones of
-        all cells together, the extreme ones, and those between. Where an extreme one exceeds e^`LARGEST_LOG`, all of
-        its cell are less by as much, and the logs more.
+        all cells together, and the levels, (cells, partitions, LEVELS, components). Where an extreme one exceeds
+        e^`LARGEST_LOG`, all of its cell are less by as much, and the logs more.
         """
         extremes = self.extremes.copy() if added is None else self.extremes + np.swapaxes(added, 0, 1)
-        total, between = self.total.copy(), self.between
+        cells, partitions, _, components = extremes.shape
+        total, levels = self.total.copy(), np.empty((cells, partitions, LEVELS, components))
+        levels[:, :, 1:-1] = self.between
         high = np.flatnonzero(extremes.max(axis=(1, 2, 3)) > LARGEST_LOG)
         if len(high):
             over = np.maximum(extremes[high].max(axis=2) - LARGEST_LOG, 0.0)
             extremes[high] -= over[:, :, None]
             total += over.sum(axis=0)
-            between = between.copy()
-            between[high] *= np.exp(-over)[:, :, None]
-        return total, np.exp(extremes, out=extremes), between
+            levels[high, :, 1:-1] *= np.exp(-over)[:, :, None]
+        levels[:, :, :: LEVELS - 1] = np.exp(extremes, out=extremes)
+        return total, levels
 
 
 def _folded(emission: FloatArray, centre: int) -> FloatArray:

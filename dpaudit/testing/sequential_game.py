@@ -428,12 +428,12 @@ class SequentialGame(HockeyStickGame):
         """Of some epochs: the bets for each deep target."""
         # Validity: whether an epoch bets is told by its training draws.
         own = [epoch for epoch in epochs if epoch.training >= DEEP_FROM]
-        return [self._stack_for(own, target, is_deep=True) if own else NO_BETS for target in self._deep_targets]
+        return [self._stack_for(own, target) if own else NO_BETS for target in self._deep_targets]
 
-    def _stack_for(self, epochs: Sequence[Epoch], target: float, is_deep: bool = False) -> Stack:
+    def _stack_for(self, epochs: Sequence[Epoch], target: float) -> Stack:
         """Of some epochs: the bets for one target. For lower values the free paths are enough, and cost less."""
         value, free = target * self.claim.value, [epoch.of_each_cells for epoch in epochs]
-        anchors = [self._anchor_for(value, epoch, is_deep) for epoch in epochs]
+        anchors = [self._anchor_for(value, epoch) for epoch in epochs]
         of_anchors = {anchor: self._components(value, (anchor,)) for anchor in set(anchors)}
         return stack_of_fits(
             [epoch.stakes[of_each] for epoch, of_each in zip(epochs, free, strict=True)],
@@ -443,19 +443,17 @@ class SequentialGame(HockeyStickGame):
             np.array([epoch.idle for epoch in epochs]),
         )
 
-    def _anchor_for(self, value: float, epoch: Epoch, is_deep: bool) -> float:
+    def _anchor_for(self, value: float, epoch: Epoch) -> float:
         """The line of a free family that an epoch's bets meant for this parameter value are on, by its training draws.
 
-        A line that is good against the budget may be poor far below it. For deep targets it is the one that is good in
-        the partition that shows most against the budget: to ask all would take most of the time.
+        A line that is good against the budget may be poor far below it. It is the one that is good in the partition
+        that shows most against the budget: to ask all would take most of the time.
         """
         if not self.claim.anchored:
             return 0.0
         if value not in epoch.anchors:
             components = self._components(value, BET_ANCHORS)
-            asked = epoch.of_each_cells
-            if is_deep:
-                asked = np.argmax(log_sum(epoch.bets.log_weights, axis=1), keepdims=True)
+            asked = np.argmax(log_sum(epoch.bets.log_weights, axis=1), keepdims=True)
             book = epoch.book.for_partitions(asked)
             prior = np.zeros((len(book.paths), components.up.shape[1]))
             bets = fit_bets(book, components, prior, (len(book.paths),), self._lines(value, components))
