@@ -52,7 +52,7 @@ def one_by_one(game, value, targets):
             if is_deep and epoch.training < DEEP_FROM:
                 kinds.append(None)
                 continue
-            components = game._components(meant_for, (game._anchor_for(meant_for, epoch, is_deep),))
+            components = game._components(meant_for, (game._anchor_for(meant_for, epoch),))
             prior = np.zeros((len(free), components.up.shape[1]))
             kinds.append((book, fit_bets(book, components, prior, (len(free),))))
         for k, kind in enumerate(kinds):
