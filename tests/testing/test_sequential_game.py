@@ -273,9 +273,9 @@ def test_deep_targets_are_asked_only_where_no_bound_was_found_above_them(monkeyp
     asked = []
     of_target = SequentialGame._stack_for
 
-    def noted(game, epochs, target, is_deep=False):
-        asked.append((target, is_deep))
-        return of_target(game, epochs, target, is_deep)
+    def noted(game, epochs, target):
+        asked.append((target, target in game._deep_targets))
+        return of_target(game, epochs, target)
 
     monkeypatch.setattr(SequentialGame, "_stack_for", noted)
     assert found_below(1.0, PureDP(1.0), 2_000, seed=1) > 0.6 and set(asked) == {(0.6, False)}
