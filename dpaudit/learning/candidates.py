@@ -29,7 +29,7 @@ from dpaudit.learning.predicted import Binned, learned_scores
 from dpaudit.learning.scores import Score, Viewed
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.distances import find_distance
-from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layout
+from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layouts
 from dpaudit.reading.nested import SUMMARIES as LEAF_SUMMARIES
 from dpaudit.reading.nested import Layout, Leaf, learn_layout
 from dpaudit.reading.outcomes import Outcomes
@@ -162,7 +162,7 @@ def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
             table = fit_table(*fit, largest=largest, outline=outline)
             if table is not None:
                 yield table, *rest
-    for learned in (learn_layout(*fit), learn_expanded_layout(*fit)):
+    for learned in (learn_layout(*fit), *learn_expanded_layouts(*fit)):
         if learned is None:
             continue
         view, *seen = learned

@@ -3,10 +3,10 @@
 A text may be JSON, a date, an encoding of bytes or a table; bytes may be numbers; a mapping has keys that are numbers;
 a list is in order or not, and has values twice. Each reading is a function of one value here, and a new one is a new
 entry of `TEXTS` or `BYTES`, or a line in `expanded`. Of long texts, bytes and lists only what was *learned* to differ
-is read: a few places, and a few pieces of text.
+is read: a few places, and a few pieces of text (`Telling`), by a view of their own.
 
-Validity: an expansion is a function of one output and of what earlier draws taught (`Expansion`), and nothing is run
-that an output holds: JSON, numbers and dates are parsed, pickles are not opened.
+Validity: an expansion is a function of one output, what tells is one of an output and of what earlier draws taught, and
+nothing is run that an output holds: JSON, numbers and dates are parsed, pickles are not opened.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import itertools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -62,7 +62,23 @@ NOTHING: Mapping[Path, Any] = {}
 
 @dataclasses.dataclass(frozen=True)
 class Expansion:
-    """Objects as other objects: what they hold beside their parts.
+    """Objects as other objects: what they hold beside their parts."""
+
+    def __call__(self, outcomes: Outcomes) -> Outcomes:
+        """The expansions as objects without tokens: a layout looks at nothing but what they hold."""
+        outcomes = outcomes.as_objects()
+        if not outcomes.notes:
+            return _as_objects([expanded(output) for output in outcomes.raw])
+        noted = [_noted(note, output) for note, output in zip(outcomes.notes, outcomes.raw, strict=True)]
+        return _as_objects([one.value for one in noted], tuple(one.notes for one in noted))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"places": [], "pieces": []}
+
+
+@dataclasses.dataclass(frozen=True)
+class Telling:
+    """Objects as what was learned to tell of their texts, and of their long parts.
 
     Attributes
     ----------
@@ -76,35 +92,55 @@ class Expansion:
     pieces: Mapping[Path, tuple[str, ...]] = dataclasses.field(default_factory=dict)
 
     def __call__(self, outcomes: Outcomes) -> Outcomes:
-        """The expansions as objects without tokens: a layout looks at nothing but what they hold."""
-        outcomes = outcomes.as_objects()
-        notes: tuple[Notes, ...] = ()
-        if outcomes.notes and not self.places and not self.pieces:  # then it is of the output alone
-            pairs = [_noted(note, output) for note, output in zip(outcomes.notes, outcomes.raw, strict=True)]
-            raw, notes = tuple(value for value, _ in pairs), tuple(note for _, note in pairs)
-        else:
-            raw = tuple(expanded(output, self) for output in outcomes.raw)
-        return Outcomes(np.full((len(raw), 1), math.nan), np.full(len(raw), "", dtype=object), raw=raw, notes=notes)
+        """What tells as objects without tokens, by the paths that lead there."""
+        return _as_objects([self.of(output) for output in outcomes.as_objects().raw])
+
+    def of(self, output: Any) -> dict[str, Any]:
+        """What tells of one output: nothing of a part that it does not have."""
+        found: dict[str, Any] = {}
+        for path in sorted(self.places.keys() | self.pieces.keys()):
+            part = part_at(output, path)
+            if not isinstance(part, str | bytes | Sequence):
+                continue
+            inside: dict[Any, Any] = {k: _code(part[k]) for k in self.places.get(path, ()) if k < len(part)}
+            if isinstance(part, str):
+                inside |= {piece: int(piece in part) for piece in self.pieces.get(path, ())}
+            found[" ".join(path) or "whole"] = inside
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         places = [{"path": list(path), "places": list(several)} for path, several in self.places.items()]
         pieces = [{"path": list(path), "pieces": list(several)} for path, several in self.pieces.items()]
-        return {"places": places, "pieces": pieces}
+        return {"telling": {"places": places, "pieces": pieces}}
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Expansion:
-        """What `to_dict` wrote; ValueError where a place is no position."""
+    def from_dict(cls, record: Mapping[str, Any]) -> Telling:
+        """What `to_dict` wrote under "telling"; ValueError where a place is no position."""
         places = {tuple(one["path"]): tuple(map(int, one["places"])) for one in record["places"]}
         if any(place < 0 for several in places.values() for place in several):
             raise ValueError("places must be at least 0.")
         return cls(places, {tuple(one["path"]): tuple(map(str, one["pieces"])) for one in record["pieces"]})
 
 
+def _as_objects(values: Sequence[Any], notes: tuple[Notes, ...] = ()) -> Outcomes:
+    size = len(values)
+    return Outcomes(np.full((size, 1), math.nan), np.full(size, "", dtype=object), raw=tuple(values), notes=notes)
+
+
+def _view_of(record: Mapping[str, Any]) -> Expansion | Telling:
+    """What `to_dict` of an expansion, or of what tells, wrote."""
+    if "telling" in record:
+        return Telling.from_dict(record["telling"])
+    if record["places"] or record["pieces"]:
+        raise ValueError("rule must be of this version, got one of an earlier one, which read texts in another way.")
+    return Expansion()
+
+
 @dataclasses.dataclass(frozen=True)
 class ExpandedLayout:
-    """A view: the leaves of an output's expansion as columns of numbers."""
+    """A view: the leaves of an output's expansion, or of what tells, as columns of numbers."""
 
-    expansion: Expansion
+    expansion: Expansion | Telling
     layout: Layout
 
     def __call__(self, outcomes: Outcomes) -> Outcomes:
@@ -116,7 +152,7 @@ class ExpandedLayout:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> ExpandedLayout:
         """What `to_dict` wrote."""
-        return cls(Expansion.from_dict(record["expansion"]), Layout.from_dict(record["layout"]))
+        return cls(_view_of(record["expansion"]), Layout.from_dict(record["layout"]))
 
     def name_of(self, column: int) -> str:
         return self.layout.name_of(column).replace("the output", "what the output holds", 1)
@@ -131,59 +167,81 @@ class ExpandedLayout:
         return "a feature of what the output holds, beside its parts"
 
 
-PLAIN = Expansion()
+@dataclasses.dataclass(frozen=True)
+class Noted:
+    """What is noted of an output: its expansion, with notes on that, and its texts and long parts with their paths."""
+
+    value: Any
+    notes: Notes
+    long: Mapping[Path, Any]
 
 
-def _noted(note: Notes, output: Any) -> tuple[Any, Notes]:
-    """The expansion of an output where nothing was learned, with notes on it; noted now if it was not."""
+def _noted(note: Notes, output: Any) -> Noted:
+    """What is noted of an output; noted now if it was not."""
     if note.expansion is None:
-        note.expansion = expanded(output), Notes()
-    return note.expansion
+        long: dict[Path, Any] = {}
+        note.expansion = Noted(expanded(output, long=long), Notes(), long)
+    noted: Noted = note.expansion
+    return noted
 
 
-def learn_expanded_layout(first: Outcomes, second: Outcomes) -> tuple[ExpandedLayout, Outcomes, Outcomes] | None:
-    """The view of expansions for outcomes of x and x_prime, with what it shows of them; None where nothing varies."""
-    expansion = learn_expansion(first, second)
-    if expansion is None:
-        return None
-    learned = learn_layout(expansion(first), expansion(second))
-    if learned is None:
-        return None
-    layout, *seen = learned
-    return ExpandedLayout(expansion, layout), seen[0], seen[1]
+def learn_expanded_layouts(first: Outcomes, second: Outcomes) -> Iterator[tuple[ExpandedLayout, Outcomes, Outcomes]]:
+    """The views of expansions for outcomes of x and x_prime that vary, with what they show of them."""
+    for expansion in learn_expansions(first, second):
+        learned = learn_layout(first.seen_by(expansion), second.seen_by(expansion))
+        if learned is not None:
+            layout, *seen = learned
+            yield ExpandedLayout(expansion, layout), seen[0], seen[1]
 
 
-def learn_expansion(first: Outcomes, second: Outcomes) -> Expansion | None:
-    """The expansion for outcomes of x and x_prime; None where there is nothing in any of them to expand."""
-    sides = [some.as_objects().raw[:LEARNED_FROM] for some in (first, second)]
+def learn_expansions(first: Outcomes, second: Outcomes) -> list[Expansion | Telling]:
+    """The expansion for outcomes of x and x_prime, if there is anything in them to expand, and what tells."""
     long: tuple[dict[Path, list[Any]], dict[Path, list[Any]]] = ({}, {})
     is_any = False
-    for side, outputs in zip(long, sides, strict=True):
-        for output in outputs:
-            is_any = expanded(output, PLAIN, long=side) is not None or is_any
-    if not is_any and not long[0] and not long[1]:
-        return None
+    for side, outcomes in zip(long, (first, second), strict=True):
+        some = outcomes.as_objects().rows(slice(0, LEARNED_FROM))
+        for note, output in zip(some.notes or itertools.repeat(None), some.raw, strict=False):
+            noted = _noted(Notes() if note is None else note, output)
+            is_any = noted.value is not None or is_any
+            for path, part in noted.long.items():
+                side.setdefault(path, []).append(part)
     places: dict[Path, tuple[int, ...]] = {}
     pieces: dict[Path, tuple[str, ...]] = {}
-    for path in long[0].keys() & long[1].keys():
+    for path in sorted(long[0].keys() & long[1].keys()):
         a, b = long[0][path], long[1][path]
         if min(len(a), len(b)) < FEWEST:
             continue
-        if found := _places(a, b):
+        if any(map(_is_long, (*a, *b))) and (found := _places(a, b)):
             places[path] = found
         if (isinstance(a[0], str) and isinstance(b[0], str)) and (telling := _pieces(a, b)):
             pieces[path] = telling
-    if not is_any and not places and not pieces:
-        return None
-    return Expansion(dict(sorted(places.items())), dict(sorted(pieces.items())))
+    return [EXPANSION] * is_any + [Telling(places, pieces)] * bool(places or pieces)
+
+
+EXPANSION = Expansion()
+
+
+def part_at(output: Any, path: Path) -> Any:
+    """The part of an output that a path leads to, as `expanded` makes paths; None where there is none."""
+    value = plain(output)
+    for step in path:
+        if isinstance(value, Failed):
+            value = value.message
+        elif isinstance(value, str | bytes):
+            name, value = _inside(value)
+            if name != step:
+                return None
+        elif isinstance(value, Sequence):
+            value = value[int(step)] if int(step) < len(value) else None
+        else:
+            items = value if isinstance(value, Mapping) else (state_of(value) or {})
+            value = next((item for key, item in items.items() if canonical(key) == step), None)
+        value = plain(value)
+    return value
 
 
 def expanded(
-    value: Any,
-    learned: Expansion = PLAIN,
-    path: Path = (),
-    long: dict[Path, list[Any]] | None = None,
-    left: list[int] | None = None,
+    value: Any, path: Path = (), long: dict[Path, Any] | None = None, left: list[int] | None = None
 ) -> Any:
     """What one output holds beside its parts, as plain data; None for nothing.
 
@@ -191,12 +249,10 @@ def expanded(
     ----------
     value : Any
         Plain data, or a part of an output.
-    learned : Expansion, optional
-        Which places and pieces of long parts are read.
     path : tuple of str, optional
         Where the value is.
     long : dict, optional
-        Long parts are put there, by their paths.
+        Texts and long parts are put there, by their paths.
     left : list of int, optional
         How many parts are expanded yet, of which each is taken off: `MOST_EXPANDED` of an output.
 
@@ -222,30 +278,25 @@ def expanded(
         parts = value.as_tuple()
         return {"digits": len(parts.digits), "last digit": parts.digits[-1], "exponent": parts.exponent}
     if isinstance(value, Failed):  # what was raised is its kind alone; here is what it says
-        return {
-            "message": value.message,
-            "in message": _of_text(value.message, learned, (*path, "message"), long, left),
-        }
+        return {"message": value.message, "in message": _of_text(value.message, (*path, "message"), long, left)}
     if isinstance(value, Fraction):
         return {"numerator": value.numerator, "denominator": value.denominator}
     if isinstance(value, str | bytes):
-        return _of_text(value, learned, path, long, left)
+        return _of_text(value, path, long, left)
     if isinstance(value, Mapping):
-        return _of_mapping(value, learned, path, long, left)
+        return _of_mapping(value, path, long, left)
     if isinstance(value, set | frozenset):
         return {"members": sorted(value, key=canonical)[:MOST_KEYS]}
     if isinstance(value, Sequence):
-        return _of_sequence(value, learned, path, long, left, of_array)
+        return _of_sequence(value, path, long, left, of_array)
     state = state_of(value)
-    return _of_mapping(state, learned, path, long, left) if state else None
+    return _of_mapping(state, path, long, left) if state else None
 
 
-def _of_mapping(
-    value: Mapping[Any, Any], learned: Expansion, path: Path, long: dict[Path, list[Any]] | None, left: list[int]
-) -> Any:
+def _of_mapping(value: Mapping[Any, Any], path: Path, long: dict[Path, Any] | None, left: list[int]) -> Any:
     found: dict[Any, Any] = {}
     for key, item in list(value.items())[:MOST_PARTS]:
-        inner = expanded(item, learned, (*path, canonical(key)), long, left)
+        inner = expanded(item, (*path, canonical(key)), long, left)
         if inner is not None:
             found[key] = inner
     keys = list(value)[:MOST_KEYS]
@@ -262,16 +313,11 @@ def _of_mapping(
 
 
 def _of_sequence(
-    value: Sequence[Any],
-    learned: Expansion,
-    path: Path,
-    long: dict[Path, list[Any]] | None,
-    left: list[int],
-    of_array: str = "",
+    value: Sequence[Any], path: Path, long: dict[Path, Any] | None, left: list[int], of_array: str = ""
 ) -> Any:
     found: dict[str, Any] = {"kinds": of_array or _kinds(value)} if len(value) else {}
-    if len(value) > LONGEST:
-        found |= _learned_of(value, learned, path, long)
+    if long is not None and _is_long(value):
+        long[path] = value
     items = [plain(item) for item in value[:MOST_COMPARED]]
     if len(items) > 1 and all(type(item) in (int, float) for item in items):
         known = [item for item in items if item == item]
@@ -280,7 +326,7 @@ def _of_sequence(
         found["missing"] = len(items) - len(known)
         found["below 0"] = sum(item < 0 for item in known)
         return found
-    inner = [expanded(item, learned, (*path, str(k)), long, left) for k, item in enumerate(items[:MOST_PARTS])]
+    inner = [expanded(item, (*path, str(k)), long, left) for k, item in enumerate(items[:MOST_PARTS])]
     if any(part is not None for part in inner):
         found["parts"] = inner
     if len(items) > 1:
@@ -291,29 +337,33 @@ def _of_sequence(
     return found or None
 
 
-def _of_text(
-    value: str | bytes, learned: Expansion, path: Path, long: dict[Path, list[Any]] | None, left: list[int]
-) -> Any:
-    found: dict[str, Any] = {}
-    if len(value) > (MOST_LETTERS if isinstance(value, str) else MOST_BYTES):
-        found |= _learned_of(value, learned, path, long)
-    elif isinstance(value, str) and path in learned.pieces:
-        found["pieces"] = [int(piece in value) for piece in learned.pieces[path]]
-    if isinstance(value, str):
-        if long is not None and len(value) <= MOST_LETTERS:
-            long.setdefault(path, []).append(value)
-        found |= _counts(value)
+def _of_text(value: str | bytes, path: Path, long: dict[Path, Any] | None, left: list[int]) -> Any:
+    if long is not None and (isinstance(value, str) or _is_long(value)):
+        long[path] = value
+    found: dict[str, Any] = {} if isinstance(value, bytes) else _counts(value)
+    name, inside = _inside(value)
+    if inside is not None:
+        found[name] = inside
+        more = expanded(inside, (*path, name), long, left)
+        if more is not None:
+            found[f"in {name}"] = more
+    return found or None
+
+
+def _inside(value: str | bytes) -> tuple[str, Any]:
+    """What a text or bytes are read as, and what that gives; None where nothing reads them."""
     readings: Mapping[str, Callable[[Any], Any]] = TEXTS if isinstance(value, str) else BYTES
     if 0 < len(value) <= LONGEST_PARSED:
         for name, read in readings.items():
             inside = read(value)
             if inside is not None:
-                found[name] = inside
-                more = expanded(inside, learned, (*path, name), long, left)
-                if more is not None:
-                    found[f"in {name}"] = more
-                break
-    return found or None
+                return name, inside
+    return "", None
+
+
+def _is_long(part: Any) -> bool:
+    """Whether a part has more places than a layout has columns for."""
+    return len(part) > (MOST_LETTERS if isinstance(part, str) else MOST_BYTES if isinstance(part, bytes) else LONGEST)
 
 
 def _counts(text: str) -> dict[str, int]:
@@ -330,18 +380,6 @@ def _counts(text: str) -> dict[str, int]:
         "first": ord(text[0]),
         "last": ord(text[-1]),
     }
-
-
-def _learned_of(value: Any, learned: Expansion, path: Path, long: dict[Path, list[Any]] | None) -> dict[str, Any]:
-    """What was learned to tell of a long part."""
-    if long is not None:
-        long.setdefault(path, []).append(value)
-    found: dict[str, Any] = {}
-    if path in learned.places:
-        found["places"] = [_code(value[k]) if k < len(value) else None for k in learned.places[path]]
-    if path in learned.pieces and isinstance(value, str):
-        found["pieces"] = [int(piece in value) for piece in learned.pieces[path]]
-    return found
 
 
 def _code(item: Any) -> Any:

@@ -4,8 +4,8 @@ A leaf is a place in an output and what is read there: the number under key "a",
 whether a key is there, which of the usual texts stands here. A `Layout` is a list of leaves. It is fixed by the
 training draws and is part of the score that reads through it, so it is saved and replayed with it.
 
-An output that fits look at again and again has all its leaves noted (`Leaves`), where outputs come in few forms: then a
-layout takes columns, instead of going through every output once more. Both ways read the same.
+An output that fits look at again and again has all its leaves noted (`Leaves`): then a layout takes them from there,
+those of many outputs of one form at once, instead of going through every output once more. Both ways read the same.
 
 Validity: a layout reads one output at a time, and what it reads is a function of the output's contents: numbers by
 value, sets without order (their numbers are sorted), dictionaries by their keys, and by the order in which these come.
@@ -19,7 +19,6 @@ import bz2
 import collections
 import dataclasses
 import functools
-import itertools
 import lzma
 import math
 import re
@@ -53,9 +52,7 @@ MOST_LETTERS = 64  # characters of a text that are looked at; those of a longer 
 MOST_BYTES = 224  # the same of bytes, the first ones
 LARGEST_INSIDE = 1 << 20  # bytes that compressed ones may hold, as far as anybody looks
 MOST_NOTED = 256  # leaves of an output that are noted: a bound on memory
-LOOKED_AT = 64  # first outputs that tell whether leaves are worth noting:
-MOST_FORMS = 16  # whether they come in no more forms than this
-FEWEST_ALIKE = 4  # outputs of one form whose columns are taken together
+MOST_PLACES = 200_000  # of all outputs, that have a number: a bound on memory
 
 LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 64)
 
@@ -92,6 +89,11 @@ class Leaf:
         """Where it is, and what is read there."""
         return self.path, self.what
 
+    @functools.cached_property
+    def numbered(self) -> Mapping[str, float]:
+        """The numbers of its texts."""
+        return {code: float(number) for number, code in enumerate(self.codes)}
+
     def describe(self) -> str:
         words = {TEXT: ", number", LETTERS: ", character", BYTES: ", byte", INSIDE: ", uncompressed"}
         place = "the output" + "".join(
@@ -107,7 +109,7 @@ class _Node:
 
     def __init__(self) -> None:
         self.value = self.present = self.length = self.code = self.place = self.low = -1
-        self.codes: dict[str, float] = {}
+        self.codes: Mapping[str, float] = {}
         self.members: dict[str, int] = {}
         self.summaries: dict[str, int] = {}
         self.children: dict[str | int, _Node] = {}
@@ -129,7 +131,7 @@ class _Node:
         elif leaf.what == LOW:
             self.low = column
         else:
-            self.code, self.codes = column, {code: float(k) for k, code in enumerate(leaf.codes)}
+            self.code, self.codes = column, leaf.numbered
 
     def child(self, step: str | int) -> _Node:
         return self.children.setdefault(step, _Node())
@@ -152,28 +154,40 @@ class Layout:
         start = [0.0 if leaf.what == PRESENT else math.nan for leaf in self.leaves]
         columns = np.empty((len(outcomes), len(start)))
         columns[:] = start
-        alike, others = _by_form(outcomes)
-        for form, positions, noted in alike:
-            self._take(form, noted, positions, columns)
+        of_forms, others = _by_form(outcomes)
+        if of_forms:
+            self._take(of_forms, columns)
         for position in others:
             row = start.copy()
             _read(root, outcomes.raw[position], row)
             columns[position] = row
         return Outcomes(columns)
 
-    def _take(self, form: _Form, noted: Sequence[Leaves], positions: Sequence[int], columns: FloatArray) -> None:
-        """Write what is noted of outputs of one form into their rows."""
-        numbers = np.frombuffer(b"".join([leaves.numbers for leaves in noted])).reshape(len(noted), len(form.numbers))
-        known = [(k, form.numbers[leaf.place]) for k, leaf in enumerate(self.leaves) if leaf.place in form.numbers]
-        if known:
-            own, places = zip(*known, strict=True)
-            columns[np.ix_(positions, own)] = numbers[:, places]
-        for k, leaf in enumerate(self.leaves):
-            if leaf.what == CODE and (place := form.tokens.get(leaf.place)) is not None:
-                codes = {code: float(number) for number, code in enumerate(leaf.codes)}
-                columns[positions, k] = [codes.get(leaves.tokens[place], -1.0) for leaves in noted]
-            elif leaf.what == HOLDS and (place := form.members.get(leaf.place)) is not None:
-                columns[positions, k] = [float(leaf.codes[0] in leaves.members[place]) for leaves in noted]
+    def _take(self, of_forms: Mapping[_Form, tuple[list[int], list[Leaves]]], columns: FloatArray) -> None:
+        """Write what is noted of outputs into their rows, those of one form together."""
+        at_place = np.full(len(PLACES), -1, dtype=np.intp)  # where a form has what is read at each place
+        own = [(k, PLACES[leaf.place]) for k, leaf in enumerate(self.leaves) if leaf.place in PLACES]
+        kinds = [[pair for pair in own if _kind_of(self.leaves[pair[0]].what) == kind] for kind in range(3)]
+        of_kinds = [np.array(pairs, dtype=np.intp).reshape(-1, 2) for pairs in kinds]
+        for form, (positions, noted) in of_forms.items():
+            found = []
+            for of_kind, places in zip(of_kinds, form.places, strict=True):
+                at_place[places] = np.arange(len(places))
+                at = at_place[of_kind[:, 1]]
+                at_place[places] = -1
+                found.append((of_kind[at >= 0, 0], at[at >= 0]))
+            (of_numbers, at), (of_tokens, at_token), (of_members, at_members) = found
+            rows = np.array(positions)[:, None]
+            if len(of_numbers):
+                numbers = np.frombuffer(b"".join([leaves.numbers for leaves in noted])).reshape(len(noted), -1)
+                columns[rows, of_numbers] = numbers[:, at]
+            if len(of_tokens):
+                numbered = [self.leaves[k].numbered for k in of_tokens.tolist()]
+                codes = list(zip(numbered, at_token.tolist(), strict=True))
+                columns[rows, of_tokens] = [[own.get(leaves.tokens[k], -1.0) for own, k in codes] for leaves in noted]
+            if len(of_members):
+                sought = [(self.leaves[k].codes[0], at) for k, at in zip(of_members, at_members, strict=True)]
+                columns[rows, of_members] = [[one in leaves.members[k] for one, k in sought] for leaves in noted]
 
     def only(self, columns: Sequence[int]) -> Layout:
         """The layout of some of its columns."""
@@ -363,29 +377,35 @@ def _has_places(parts: _Parts) -> bool:
     return parts.is_mapping and 1 < len(parts.items or ()) <= MOST_PLACED
 
 
+def _kind_of(what: str) -> int:
+    """Whether numbers (0), a category's token (1) or the tokens of members (2) are read."""
+    return {CODE: 1, HOLDS: 2}.get(what, 0)
+
+
 class _Form:
-    """Where the leaves of outputs of one form stand: the same for all of them, so it is kept once.
+    """Where the leaves of outputs stand: one for all that have the same places.
 
     Attributes
     ----------
-    numbers, tokens, members : dict
-        From a leaf's place to its position among the numbers, the category tokens and the sets of member tokens.
+    places : tuple of ndarray of int
+        The numbers that `PLACES` gives those of numbers, of tokens, and of sets of members, in their order.
+    counted : ndarray of int
+        Those that a layout may read: of summaries only where they are of several numbers.
     """
 
-    __slots__ = ("__weakref__", "members", "numbers", "tokens")
+    __slots__ = ("__weakref__", "counted", "places")
 
-    def __init__(self, places: tuple[Place, ...]) -> None:
-        self.numbers: dict[Place, int] = {}
-        self.tokens: dict[Place, int] = {}
-        self.members: dict[Place, int] = {}
-        for place in places:
-            kind = {CODE: self.tokens, HOLDS: self.members}.get(place[1], self.numbers)
-            assert place not in kind, "an output has one thing at a place"
-            kind[place] = len(kind)
+    def __init__(self, found: tuple[Sequence[Place], ...]) -> None:
+        self.places = tuple(np.array([PLACES[place] for place in places], dtype=np.intp) for places in found)
+        numbers = found[0]
+        several = {path for path, what in numbers if what == SEVERAL}
+        is_counted = [what != SEVERAL and (what not in SUMMARIES or path in several) for path, what in numbers]
+        self.counted = np.concatenate([self.places[0][is_counted], self.places[1]])
 
 
 TOO_MANY = object()  # in the place of leaves
-FORMS: weakref.WeakValueDictionary[tuple[Place, ...], _Form] = weakref.WeakValueDictionary()
+PLACES: dict[Place, int] = {}  # all that an output had, with a number for each
+FORMS: weakref.WeakValueDictionary[tuple[tuple[int, ...], ...], _Form] = weakref.WeakValueDictionary()
 
 
 class Leaves:
@@ -396,15 +416,21 @@ class Leaves:
     def __init__(self, output: Any) -> None:
         found: list[tuple[Place, Any]] = []
         _found(output, (), found)
-        places = tuple(place for place, _ in found)
-        form = FORMS.get(places)
+        places: tuple[list[Place], ...] = ([], [], [])
+        contents: tuple[list[Any], ...] = ([], [], [])
+        for place, content in found:
+            kind = _kind_of(place[1])
+            places[kind].append(place)
+            contents[kind].append(content)
+        key = tuple(tuple(PLACES.setdefault(place, len(PLACES)) for place in several) for several in places)
+        form = FORMS.get(key)
         if form is None:
-            form = FORMS[places] = _Form(places)
+            assert all(len({*several}) == len(several) for several in key), "an output has one thing at a place"
+            form = FORMS[key] = _Form(places)
         self.form = form
-        self.tokens: tuple[str, ...] = tuple(sys.intern(content) for (_, what), content in found if what == CODE)
-        self.members: tuple[frozenset[str], ...] = tuple(content for (_, what), content in found if what == HOLDS)
-        numbers = [content for (_, what), content in found if what not in (CODE, HOLDS)]
-        self.numbers = array.array("d", numbers).tobytes()
+        self.tokens: tuple[str, ...] = tuple(map(sys.intern, contents[1]))
+        self.members: tuple[frozenset[str], ...] = tuple(contents[2])
+        self.numbers = array.array("d", contents[0]).tobytes()
 
     def __len__(self) -> int:
         return len(self.tokens) + len(self.numbers) // 8 + sum(map(len, self.members))
@@ -445,40 +471,25 @@ def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
 def _noted(note: Notes, output: Any) -> Leaves | None:
     """The leaves of an output, noted now if they were not; None where there are too many to keep."""
     if note.leaves is None:
-        leaves = Leaves(output)
-        note.leaves = leaves if len(leaves) <= MOST_NOTED else TOO_MANY
+        leaves = Leaves(output) if len(PLACES) < MOST_PLACES else None
+        note.leaves = leaves if leaves is not None and len(leaves) <= MOST_NOTED else TOO_MANY
     return None if note.leaves is TOO_MANY else note.leaves
 
 
-def _by_form(outcomes: Outcomes) -> tuple[list[tuple[_Form, list[int], list[Leaves]]], Sequence[int]]:
-    """Outcomes whose leaves are noted, of each form: their positions and leaves; and the positions of all others.
-
-    Leaves are noted where the first few outcomes are of few forms, and have no more leaves than are kept.
-    """
-    everything = range(len(outcomes))
-    if not outcomes.notes:
-        return [], everything
-    first = list(map(_noted, outcomes.notes[:LOOKED_AT], outcomes.raw[:LOOKED_AT]))
-    if None in first or len({leaves.form for leaves in first if leaves is not None}) > MOST_FORMS:
-        return [], everything
+def _by_form(outcomes: Outcomes) -> tuple[dict[_Form, tuple[list[int], list[Leaves]]], Sequence[int]]:
+    """Outcomes whose leaves are noted, of each form: their positions and leaves; and the positions of all others."""
     of_forms: dict[_Form, tuple[list[int], list[Leaves]]] = {}
+    if not outcomes.notes:
+        return of_forms, range(len(outcomes))
     others: list[int] = []
     for position, leaves in enumerate(map(_noted, outcomes.notes, outcomes.raw)):
         if leaves is None:
             others.append(position)
-            continue
-        if leaves.form not in of_forms:
-            of_forms[leaves.form] = [], []
-        positions, noted = of_forms[leaves.form]
-        positions.append(position)
-        noted.append(leaves)
-    alike = []
-    for form, (positions, noted) in of_forms.items():
-        if len(positions) >= FEWEST_ALIKE:
-            alike.append((form, positions, noted))
         else:
-            others += positions
-    return alike, others
+            positions, noted = of_forms.setdefault(leaves.form, ([], []))
+            positions.append(position)
+            noted.append(leaves)
+    return of_forms, others
 
 
 def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, Outcomes] | None:
@@ -487,28 +498,25 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     With the layout, what it shows of the two. At most `MOST_LEAVES`, in the order of their paths. Of leaves that are
     equal on all draws the first stays.
     """
-    counts: collections.Counter[Place] = collections.Counter()
+    of_sides: list[list[Leaves]] = [list(_learned_from(part.as_objects())) for part in (first, second)]
+    total = sum(map(len, of_sides))
+    often = np.zeros(len(PLACES), dtype=np.intp)
     tokens: dict[Place, dict[str, list[float]]] = {}
-    total = 0
-    for side, outcomes in enumerate((first, second)):
-        of_forms: dict[_Form, list[Leaves]] = {}
-        for output in _learned_from(outcomes.as_objects()):
-            total += 1
-            of_forms.setdefault(output.form, []).append(output)
-        for form, alike in of_forms.items():
-            for path, what in (*form.numbers, *form.tokens):
-                if what not in SUMMARIES or (path, SEVERAL) in form.numbers:
-                    counts[path, what] += len(alike)
-            for place, at in form.tokens.items():
-                for token, often in collections.Counter(output.tokens[at] for output in alike).items():
-                    tokens.setdefault(place, {}).setdefault(token, [0.0, 0.0])[side] += often
-            for place, at in form.members.items():
-                for token in itertools.chain.from_iterable(output.members[at] for output in alike):
-                    tokens.setdefault(place, {}).setdefault(token, [0.0, 0.0])[side] += 1.0
+    every = list(PLACES)
+    for side, outputs in enumerate(of_sides):
+        for form, size in collections.Counter(output.form for output in outputs).items():
+            often[form.counted] += size
+        seen_tokens: collections.Counter[tuple[int, str]] = collections.Counter()
+        for output in outputs:
+            _, of_tokens, of_members = output.form.places
+            seen_tokens.update(zip(of_tokens.tolist(), output.tokens, strict=True))
+            for place, members in zip(of_members.tolist(), output.members, strict=True):
+                seen_tokens.update((place, member) for member in members)
+        for (at, token), count in seen_tokens.items():
+            tokens.setdefault(every[at], {}).setdefault(token, [0.0, 0.0])[side] += count
+    counts = {every[at]: int(often[at]) for at in np.flatnonzero(often).tolist()}
     leaves: list[tuple[int, Leaf]] = []
     for (path, what), count in counts.items():
-        if what == SEVERAL:
-            continue
         if what == CODE:
             codes = _codes(tokens[path, what])
             if codes:

@@ -70,7 +70,7 @@ class Notes:
         self.form: str | None = None
         self.structure: str | None = None
         self.leaves: Any = None
-        self.expansion: tuple[Any, Notes] | None = None
+        self.expansion: Any = None
 
 
 @dataclasses.dataclass(frozen=True)

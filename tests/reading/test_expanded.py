@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.learning.candidates import candidates
 from dpaudit.learning.scores import score_from_dict
-from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Expansion, expanded, learn_expanded_layout
+from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Telling, expanded, learn_expanded_layouts, part_at
 from dpaudit.reading.outcomes import canonical, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import seen
@@ -65,7 +65,7 @@ def test_what_an_exception_says_is_read():
         from_objects([Failed("ValueError", f"row {20 * k + side}: no") for k in range(40)] + [None] * 40)
         for side in (0, 1)
     ]
-    layout, *_ = learn_expanded_layout(*raised)
+    (layout, *_), *_ = learn_expanded_layouts(*raised)
     assert any("message" in layout.name_of(column) for column in range(len(layout.layout.leaves)))
 
 
@@ -98,10 +98,40 @@ def _leak(x, rng):
     return "".join(letters)
 
 
+def telling_view(first, second):
+    """The view of what tells, which is there."""
+    (view,) = (view for view, *_ in learn_expanded_layouts(first, second) if isinstance(view.expansion, Telling))
+    return view
+
+
+def test_a_path_leads_to_the_part_that_it_was_made_of():
+    outputs = [
+        {"a": ["one two", {"b": "c" * 70}], "j": json.dumps({"n": "many words here", "m": [1, "x y"]})},
+        Failed("ValueError", "row 40: no parse"),
+        base64.b64encode(b"some text that is long enough").decode(),
+        ["first line, of two\nsecond, line"],
+    ]
+    for output in outputs:
+        long = {}
+        expanded(output, long=long)
+        assert long
+        for path, part in long.items():
+            assert part_at(output, path) == part
+    assert part_at({"a": 1}, ("'b'",)) is None is part_at("two words", ("JSON", "'n'")) and part_at([1], ("3",)) is None
+
+
+def test_rules_of_an_earlier_version_that_read_pieces_are_refused():
+    record = {"expansion": {"places": [], "pieces": [{"path": [], "pieces": ["ab"]}]}, "layout": {"leaves": []}}
+    with pytest.raises(ValueError, match="earlier"):
+        ExpandedLayout.from_dict(record)
+    record["expansion"]["pieces"] = []
+    assert ExpandedLayout.from_dict(record).to_dict()["expansion"] == record["expansion"]
+
+
 def test_a_place_of_a_long_text_is_learned_and_read_on_other_outputs():
     rng = RNG(1)
     first, second, later = (from_objects([_leak(x, rng) for _ in range(60)]) for x in (1, 0, 1))
-    view, *_ = learn_expanded_layout(first, second)
+    view = telling_view(first, second)
     assert 700 in view.expansion.places[()]
     column = next(k for k in range(len(view.layout.leaves)) if (view(later).numbers[:, k] == ord("z")).all())
     assert (view(second).numbers[:, column] == ord("q")).all()
@@ -112,8 +142,10 @@ def test_pieces_of_texts_are_learned():
     rng = RNG(2)
     texts = [["".join(chr(97 + k) for k in rng.integers(26, size=100)) for _ in range(80)] for _ in range(2)]
     texts[0] = [text[:k] + "xqzk" + text[k:] if k < 30 else text for k, text in enumerate(texts[0])]
-    view, *_ = learn_expanded_layout(*map(from_objects, texts))
+    view = telling_view(*map(from_objects, texts))
     assert "xqzk" in view.expansion.pieces[()]
+    column = next(k for k in range(len(view.layout.leaves)) if "'xqzk'" in view.name_of(k))
+    assert view(from_objects(["--xqzk--", "xq zk", 7])).numbers[:, column].tolist()[:2] == [1.0, 0.0]
 
 
 def test_an_output_is_read_by_itself_and_scores_come_back_from_data():
@@ -136,7 +168,7 @@ def test_an_output_is_read_by_itself_and_scores_come_back_from_data():
 def test_a_place_that_is_no_position_is_refused():
     record = {"places": [{"path": [], "places": [-1]}], "pieces": []}
     with pytest.raises(ValueError, match="places must be at least 0"):
-        Expansion.from_dict(record)
+        Telling.from_dict(record)
 
 
 def test_what_refers_to_itself_twice_is_seen_at_once():

@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 
 from dpaudit.learning.scores import _view_from_dict
-from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layout, learn_expansion
+from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layouts, learn_expansions
 from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, Reading, from_objects, join, read_outputs
 from dpaudit.reading.real_columns import paths_of, read_path
@@ -64,7 +64,7 @@ def steps():
 
 VIEWS = {
     "nested": (lambda: learn_layout(objects(0), objects(1))[0], objects),
-    "expanded": (lambda: learn_expanded_layout(objects(0), objects(1))[0], objects),
+    "expanded": (lambda: next(learn_expanded_layouts(objects(0), objects(1)))[0], objects),
     "summary": (summary, vectors),
     "steps": (steps, vectors),
     "tally": (lambda: Tally.between(vectors(0), vectors(1)), vectors),
@@ -74,7 +74,7 @@ OTHERS = {
     "as objects": (lambda: Reading(0), objects),
     "as five numbers": (lambda: Reading(5), vectors),
     "numbers as objects": (lambda: Reading(0), vectors),
-    "expansion": (lambda: learn_expansion(objects(0), objects(1)), objects),
+    "expansion": (lambda: learn_expansions(objects(0), objects(1))[0], objects),
     "a path": (lambda: Path(("mean",)), objects),
     "a column": (lambda: Path((2,)), vectors),
 }
