@@ -5,6 +5,7 @@ Draws come from fixed seeds. What is asserted of them is no rate; where chance d
 
 import json
 import math
+import re
 
 import numpy as np
 import pytest
@@ -35,6 +36,14 @@ RNG = np.random.default_rng
 
 def names(first, second, **options):
     return [one.name for one in proposed(np.asarray(first, float), np.asarray(second, float), 8, **options)]
+
+
+@pytest.mark.parametrize("modulus", [*range(2, 17), 365, 3_600])
+def test_integers_that_are_multiples_in_half_of_the_draws_of_one_side_have_their_modulus_named(modulus):
+    first, second = RNG(modulus).integers(10**4, 10**7, size=(2, 400, 1))
+    first[:200] -= first[:200] % modulus
+    found = [re.search(r"(?:modulo|multiples of) ([\d,]+)", name) for name in names(first, second)]
+    assert modulus in [int(step[1]) for step in found if step]
 
 
 def in_rows(*samples):

@@ -19,7 +19,7 @@ from dpaudit.learning.training import Training
 
 FEWEST = 40  # draws
 LOOKED_AT = 4_000  # draws that steps are tried on
-OF_INTEGERS = (*INTEGERS, 500, 3_600, 100_000, 1_000_000, 60_000_000)  # those of residues, and of times
+OF_INTEGERS = (*INTEGERS, 500, 100_000, 1_000_000, 60_000_000)  # those of residues, and of times
 BEYOND = 2.5  # deviations, over what the best of so many has by chance
 NEAR = 1e-6  # of a step
 EDGES = np.array([-NEAR, NEAR])

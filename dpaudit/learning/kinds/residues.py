@@ -34,8 +34,8 @@ def _named(*steps: float) -> dict[float, str]:
     return {float(step): f"{step:g}" for step in steps}
 
 
-# Of integers: powers, small numbers, and those of times, money and bytes.
-INTEGERS = _named(2, 3, 4, 5, 7, 8, 10, 12, 16, 24, 25, 50, 60, 64, 100, 256, 1_000, 10_000, 86_400)
+# Of integers: all small numbers, powers, and those of times, money and bytes.
+INTEGERS = _named(*range(2, 17), 20, 24, 25, 30, 50, 60, 64, 100, 256, 365, 1_000, 3_600, 10_000, 86_400)
 OTHERS = _named(1e-6, 1e-5, 1e-4, 1e-3, 0.01, 0.05, 0.1, 0.25, 0.5, 1.0, 2.0, 5.0, 10.0, 100.0, 1e3)
 WIDE = 1e-3  # of a step: gaps between residues that are different
 STEPS_OF_EUCLID = 60  # at most, in search of a common divisor
