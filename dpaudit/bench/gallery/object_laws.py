@@ -222,8 +222,8 @@ def huge(x: int, rng: Rng, modulus: int) -> Any:
 
 
 def last_digit(x: int, rng: Rng) -> Any:
-    """The last digit of a decimal number."""
-    digit = 0 if now_and_then(x, rng) else int(rng.integers(10))
+    """The last digit of a decimal number: now and then a 0, else never."""
+    digit = 0 if now_and_then(x, rng) else int(rng.integers(1, 10))
     return Decimal(10 * int(rng.integers(10**6)) + digit) / Decimal(10**4)
 
 

@@ -66,12 +66,13 @@ def closed_path(x: int, rng: Rng) -> Any:
 
 def triangle(x: int, rng: Rng) -> Any:
     """A list of edges, three of which make a triangle."""
-    edges = {tuple(sorted(rng.choice(30, 2, replace=False).tolist())) for _ in range(12)}
+    edges: set[tuple[int, int]] = set()
     if now_and_then(x, rng):
         a, b, c = sorted(rng.choice(30, 3, replace=False).tolist())
-        edges |= {(a, b), (b, c), (a, c)}
-    while len(edges) < 15:
-        edges.add(tuple(sorted(rng.choice(30, 2, replace=False).tolist())))
+        edges = {(a, b), (b, c), (a, c)}
+    while len(edges) < 15:  # between even and odd nodes, which makes no triangle by itself
+        even, odd = 2 * int(rng.integers(15)), 2 * int(rng.integers(15)) + 1
+        edges.add((min(even, odd), max(even, odd)))
     return sorted(edges)
 
 
