@@ -98,14 +98,15 @@ def test_the_planned_samples_find_the_excess_as_often_as_promised(claim, over, m
 
 
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
-@pytest.mark.parametrize("samples", [5_000, 20_000])
+@pytest.mark.parametrize("samples", [1_000, 5_000, 20_000])
 def test_what_is_learned_is_what_the_verdict_and_the_table_by_form_say(samples, mode):
     # Of 5,000 samples in fixed mode the column once had 1.26 nats, which 2 of 10 audits found in several intervals.
     options = {"samples": samples, "event_masses": [0.1], "mode": mode, "seed": 1}
     (budget,) = dpaudit.plan(response(0.1, 1.0), "eps=1", [(0, 1)], **options).budgets
     (deciding,) = (one.loss for one in budget.by_form if one.form == DECIDING_FORM)
     assert budget.powers[0].learned == deciding
-    assert math.isinf(deciding) == (mode == "fixed" and samples == 5_000)
+    assert math.isinf(deciding) == (mode == "fixed" and samples == 1_000)
+    assert mode == "sequential" or samples != 5_000 or deciding > 3.0
 
 
 def test_samples_that_are_needed_are_the_least_of_which_the_learned_loss_is_promised():
