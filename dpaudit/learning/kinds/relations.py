@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.learning.kinds.residues import residues_of
-from dpaudit.learning.kinds.spikes import AROUND, DENSER, REPEATED, TINY, labelled_spikes_of
+from dpaudit.learning.kinds.spikes import AROUND, REPEATED, density_merits, labelled_spikes_of
 from dpaudit.learning.looks import MOST_PAIRED, MOST_RELATED
 from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Gap, Ratio, Reduction, Weighted
@@ -117,10 +117,8 @@ def concentration(values: FloatArray) -> FloatArray:
         low, high = ordered[reach : draws - k + 1 - reach], ordered[reach + k - 1 : draws - reach]
         left, right = ordered[: len(low)], ordered[2 * reach + k - 1 :][: len(low)]
         with np.errstate(invalid="ignore"):
-            beside = np.maximum(np.minimum(low - left, right - high), TINY)
-            expected = np.maximum((high - low + TINY) / beside * reach, 1e-9)
-            inside = k - 1.0
-            merits = np.where(inside > DENSER * expected, inside * np.log(inside / expected) - inside + expected, 0.0)
+            beside = np.minimum(low - left, right - high)
+            merits = density_merits(high - low, beside, k - 1.0, reach)
         best = np.maximum(best, merits.max(axis=0))
     return np.where(known & (repeated <= REPEATED) & (best > least), best, 0.0)
 

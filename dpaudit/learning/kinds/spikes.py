@@ -140,14 +140,28 @@ def _scans(size: int) -> tuple[tuple[int, float], ...]:
 
 
 def _merits(values: FloatArray, row: NDArray[np.intp], start: NDArray[np.intp], draws: NDArray[np.intp]) -> FloatArray:
-    """Log likelihood ratios of windows of so many draws being denser than around them."""
+    """`density_merits` of windows that begin at `start`, of so many draws."""
     size, around = values.shape[1], AROUND * draws
     low, high = values[row, start], values[row, start + draws - 1]
     left = np.where(start >= around, low - values[row, np.maximum(start - around, 0)], np.inf)
     after = start + draws - 1 + around
     right = np.where(after < size, values[row, np.minimum(after, size - 1)] - high, np.inf)
-    expected = (high - low + TINY) / np.maximum(np.minimum(left, right), TINY) * around
-    inside = draws - 1.0
-    is_dense = inside > DENSER * expected
-    expected = np.maximum(expected, 1e-9)
-    return np.where(is_dense, inside * np.log(inside / expected) - inside + expected, 0.0)
+    return density_merits(high - low, np.minimum(left, right), np.asarray(draws - 1.0, dtype=float), around)
+
+
+def density_merits(
+    width: FloatArray, beside: FloatArray, inside: FloatArray | float, around: NDArray[np.intp] | int
+) -> FloatArray:
+    """Log likelihood ratios of windows being denser than what is beside them; 0 where they are not `DENSER`, or NaN.
+
+    Parameters
+    ----------
+    width, beside : ndarray of float
+        Widths of the windows, and of the denser one of their two sides.
+    inside, around : array or number
+        Draws in a window beyond its first one, and draws on a side.
+    """
+    expected = np.maximum((width + TINY) / np.maximum(beside, TINY) * around, 1e-9)
+    with np.errstate(invalid="ignore"):
+        ratio = inside * np.log(inside / expected) - inside + expected
+    return np.where(inside > DENSER * expected, ratio, 0.0)
