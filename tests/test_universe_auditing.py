@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.audits import universe_auditing
+from dpaudit.audits import many_pairs, universe_auditing
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -46,7 +46,8 @@ def found():
 @pytest.fixture
 def small(monkeypatch):
     """Universes from 11 pairs on, for audits that need no more."""
-    monkeypatch.setattr(universe_auditing, "MANY_PAIRS", 10)
+    for module in (many_pairs, universe_auditing):
+        monkeypatch.setattr(module, "MANY_PAIRS", 10)
 
 
 # Miss rate: the pair (20, 40) has a budget of 2 and a loss of 3. In one dimension half of the outputs lie beyond both
@@ -293,7 +294,7 @@ def test_options_say_what_was_drawn(found):
     assert options["table_draws"] == 2_000
     assert options["table_draws"] + options["depth_samples"] == options["samples"]
     assert options["table_labelled"] == found.universe.labelled
-    assert 0 < options["selected"] <= universe_auditing.SELECTED
+    assert 0 < options["selected"] <= many_pairs.SELECTED
 
 
 class Breaks:

@@ -14,8 +14,9 @@ from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
+from dpaudit.audits.many_pairs import is_universe, mode_of, replaceable_games
 from dpaudit.audits.options import BAND_SHARE, Options
-from dpaudit.audits.universe_auditing import UniverseAudit, is_universe, mode_of, replaceable_games
+from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode

@@ -29,17 +29,16 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.universe_auditing import (
+from dpaudit.audits.many_pairs import (
     LEAST_DRAWS,
     TABLE_SHARE,
-    budgets_of,
     is_universe,
-    losses_found,
     mode_of,
     replaceable_games,
     selected,
     table_draws,
 )
+from dpaudit.audits.universe_auditing import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
@@ -49,6 +48,7 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
+from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss

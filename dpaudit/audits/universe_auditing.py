@@ -1,9 +1,5 @@
 """The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
 
-Up to `MANY_PAIRS` pairs it is the cost of a game for each that decides, by their number and the measured
-`SECONDS_A_PAIR`, never by the clock. Where games that look after each round would cost more than `MOST_SECONDS`, they
-look once (`mode_of`). Where these cost too much as well, the pairs are a universe.
-
 Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
 `LabelGame` on the pairs that the table selects.
 
@@ -32,14 +28,14 @@ from dpaudit.audits.findings import (
     withhold_all,
 )
 from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, withheld
+from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
-from dpaudit.privacy.inputs import Inputs, distinct_inputs, inputs_of, is_same_input
-from dpaudit.privacy.metrics import Metric
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
+from dpaudit.privacy.inputs import Inputs, inputs_of
+from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.model import DECIDING_FORM, VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
@@ -51,141 +47,12 @@ from dpaudit.testing import binomial, learned_power
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 from dpaudit.testing.order import Change
-from dpaudit.testing.pools import pool_pairs
 
-TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
-TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
-LEAST_DRAWS = 100  # of each input for the table
-# Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
-SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.1}
-MEASURED_SAMPLES = 100_000  # of the largest of them
-MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each
-LOOKS_SECONDS = 50.0  # of games that look once each: beyond, their pairs share one table, which has half of the draws
-DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
-SELECTED = 48  # pairs that are examined in depth, beyond
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
-CHECKED = 5_000  # pairs at which a metric is asked in both orders
 # A note of a pair whose finding is that of the table.
 NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
-LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
-
-
-def is_universe(promise: Claim, pairs: Sequence[Pair], mode: Mode, *, games: int | None = None) -> bool:
-    """Whether an audit of these pairs is one of a universe.
-
-    Parameters
-    ----------
-    promise : Claim
-    pairs : sequence of Pair
-    mode : {"sequential", "adaptive", "fixed"}
-    games : int, optional
-        The label games that would take their place up to `MANY_PAIRS` pairs, fewer where pairs are pooled: one a pair
-        by default. 0 where an audit asks for what games alone give (`replaceable_games`).
-
-    Raises
-    ------
-    UsageError
-        If there are too many pairs for a claim that is neither pure, approximate nor metric.
-    """
-    is_served = isinstance(promise, ApproxDP | MetricDP)
-    if len(pairs) <= MANY_PAIRS:
-        count = len(pairs) if games is None else games
-        return is_served and count * SECONDS_A_PAIR[mode] > (LOOKS_SECONDS if mode == "fixed" else MOST_SECONDS)
-    if is_served:
-        return True
-    if len(pairs) > LARGEST_LABEL_GAME:
-        raise UsageError(
-            f"pairs must be at most {LARGEST_LABEL_GAME:,} for the claim {promise}, got {len(pairs):,}. Only pure, "
-            "approximate and metric claims are audited on more at a time."
-        )
-    return False
-
-
-def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatArray:
-    """The epsilon of every pair, shape (pairs,): from the metric's matrix where that is cheaper than one by one.
-
-    Whether a metric is symmetric is checked at 5,000 pairs, evenly spaced in the list, and at all of a matrix: to call
-    a function twice for each pair may take as long as the audit.
-
-    Raises
-    ------
-    UsageError
-        If the metric is not symmetric where it is checked, or gives no budget.
-    """
-    if isinstance(promise, ApproxDP):
-        return np.full(len(pairs), promise.epsilon)
-    assert isinstance(promise, MetricDP)
-    checked = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), CHECKED)).astype(np.int64))
-    for k in checked.tolist():
-        promise.for_pair(pairs[k].x, pairs[k].x_prime)  # says what is wrong with it
-    is_dense = len(inputs.data) ** 2 <= 8 * len(pairs)
-    if isinstance(promise.metric, Metric) and promise.on == "inputs" and is_dense:
-        matrix = promise.metric.matrix(inputs.data)
-        budgets = matrix[inputs.first, inputs.second]
-        for k in np.flatnonzero(~(budgets >= 0.0))[:1].tolist():
-            promise.for_pair(pairs[k].x, pairs[k].x_prime)  # says what is wrong with the first one
-            raise UsageError(f"metric must give budgets in [0, inf] nats, got {budgets[k]} for {pairs[k].id}.")
-        back = matrix[inputs.second, inputs.first]
-        is_close = np.isclose(budgets, back, rtol=TOLERANCE, atol=1e-12)
-        for k in np.flatnonzero(~is_close)[:1].tolist():
-            promise.for_pair(pairs[k].x, pairs[k].x_prime)
-            raise UsageError(
-                f"metric must have a symmetric matrix, got {budgets[k]} and {back[k]} for {pairs[k].id}."
-            )
-        return np.asarray(budgets, dtype=float)
-    return np.array([promise.distance(pair.x, pair.x_prime) for pair in pairs])
-
-
-def mode_of(promise: Claim, pairs: Sequence[Pair], mode: Mode, games: int) -> Mode:
-    """The mode of an audit of at most `MANY_PAIRS` pairs that asks for this one: one look where that costs too much.
-
-    One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
-    """
-    is_served = isinstance(promise, ApproxDP | MetricDP) and len(pairs) <= MANY_PAIRS
-    return "fixed" if is_served and games * SECONDS_A_PAIR[mode] > MOST_SECONDS else mode
-
-
-def replaceable_games(
-    subject: Subject, promise: Claim, pairs: Sequence[Pair], pool: bool | None, samples: int, needs_games: bool = False
-) -> int:
-    """The label games that an audit of at most `MANY_PAIRS` pairs would play; 0 where it needs them.
-
-    It needs them where it asks for what a table or one look does not give: evidence of many nights or a band
-    (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes.
-    """
-    if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS:
-        return 0
-    if any(is_same_input(pair) for pair in pairs):
-        return 0
-    data, positions = distinct_inputs(pairs)
-    claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
-    asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
-    games = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
-    return len(games.groups) if asked else 0
-
-
-def selected(pairs: int, mode: str, samples: int) -> int:
-    """How many of so many pairs are examined in depth: what `DEPTH_SECONDS` pay for, or the square root of all.
-
-    A game takes longer where it has more draws, by their power of 0.4: that is what fixed games were measured at.
-
-    Examples
-    --------
-    >>> [selected(pairs, "fixed", 20_000) for pairs in (12, 328, 2_000, 474_825)], selected(328, "fixed", 1_000_000)
-    ([12, 100, 100, 48], 39)
-    """
-    if pairs > MANY_PAIRS:
-        return SELECTED
-    seconds = SECONDS_A_PAIR[mode] * max(1.0, samples / MEASURED_SAMPLES) ** 0.4
-    return min(pairs, max(math.isqrt(pairs), int(DEPTH_SECONDS / seconds)))
-
-
-def table_draws(samples: int, inputs: int, pairs: int) -> int:
-    """Runs on each of so many inputs that the table of so many pairs takes in an audit of `samples`."""
-    most = TABLE_RUNS // inputs if pairs > MANY_PAIRS else samples
-    return max(LEAST_DRAWS, min(int(TABLE_SHARE * samples), most))
 
 
 def losses_found(game: UniverseGame, event_mass: float, probability: float) -> FloatArray:

@@ -10,8 +10,8 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.audits.many_pairs import selected
 from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES
-from dpaudit.audits.universe_auditing import selected
 from dpaudit.errors import UsageError
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count

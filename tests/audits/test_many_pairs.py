@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.audits import universe_auditing
-from dpaudit.audits.universe_auditing import (
+from dpaudit.audits import many_pairs
+from dpaudit.audits.many_pairs import (
     SECONDS_A_PAIR,
     is_universe,
     mode_of,
@@ -59,9 +59,9 @@ def neighbours(count):
 @pytest.fixture
 def cheap(monkeypatch):
     """Universes of all that costs more than 0.2 seconds, which is two pairs, with a depth of four pairs."""
-    monkeypatch.setattr(universe_auditing, "MOST_SECONDS", 0.2)
-    monkeypatch.setattr(universe_auditing, "LOOKS_SECONDS", 0.2)
-    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.45)
+    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 0.2)
+    monkeypatch.setattr(many_pairs, "LOOKS_SECONDS", 0.2)
+    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.45)
 
 
 # --- what decides ---
@@ -74,7 +74,7 @@ def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most
     assert mode_of(METRIC, pairs[:most], mode, most) == mode
     assert mode_of(METRIC, pairs[: most + 1], mode, most + 1) == "fixed"
     assert mode_of(METRIC, pairs[: most + 1], mode, 0) == mode_of(dpaudit.GaussianDP(1.0), pairs, mode, 99) == mode
-    seconds = universe_auditing.LOOKS_SECONDS if mode == "fixed" else universe_auditing.MOST_SECONDS
+    seconds = many_pairs.LOOKS_SECONDS if mode == "fixed" else many_pairs.MOST_SECONDS
     assert most * SECONDS_A_PAIR[mode] == pytest.approx(seconds)
     assert not is_universe(dpaudit.GaussianDP(1.0), pairs[: most + 1], mode)  # the table serves no such claim
 
@@ -124,8 +124,8 @@ def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
 def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
     """Miss rate: (1.0, 1.5) has a loss of twice its budget; on 4,000 draws it was named in 20 of 20 seeds."""
     table = audited(moved)
-    monkeypatch.setattr(universe_auditing, "MOST_SECONDS", 100.0)
-    monkeypatch.setattr(universe_auditing, "LOOKS_SECONDS", 100.0)
+    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 100.0)
+    monkeypatch.setattr(many_pairs, "LOOKS_SECONDS", 100.0)
     games = audited(moved)
     assert table.universe is not None and games.universe is None
     assert [one.id for one in table.findings] == [one.id for one in games.findings]
@@ -142,7 +142,7 @@ def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
 
 def test_many_pairs_of_a_sequential_audit_have_the_games_of_fixed_mode(monkeypatch):
     """To the bit; what was asked for is said. (0.75 pays for one sequential game, and for seven fixed ones.)"""
-    monkeypatch.setattr(universe_auditing, "MOST_SECONDS", 0.75)
+    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 0.75)
     pairs = dpaudit.all_pairs(POINTS[:4])
     asked, fixed = (audited(moved, pairs=pairs, samples=1_000, mode=mode) for mode in ("sequential", "fixed"))
     assert asked.mode == "fixed" and asked.universe is None
@@ -254,7 +254,7 @@ def test_draws_that_depend_on_each_other_are_noted_of_every_pair(cheap):
 # of 400 has a probability of 1.4e-4 at most. 400 audits of 16 inputs, 600 draws each.
 @pytest.mark.long
 def test_sound_pairs_at_their_budgets_alarm_in_at_most_5_percent_of_audits(cheap, monkeypatch):
-    monkeypatch.setattr(universe_auditing, "DEPTH_SECONDS", 0.25)
+    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.25)
     alarms = 0
     for seed in range(400):
         result = audited(response, "eps=1", neighbours(8), samples=600, seed=seed)
