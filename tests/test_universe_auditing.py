@@ -283,12 +283,6 @@ def test_outputs_that_show_nothing_are_an_error(small):
     assert "got Sealed, of which nothing is seen but its name" in result.findings[0].message
 
 
-def test_other_claims_are_refused_with_the_limit_of_pairs():
-    pairs = dpaudit.AllPairs(list(range(150)))  # 11,175 pairs
-    with pytest.raises(UsageError, match=r"pairs must be at most 10,000 for the claim rho=0\.5, got 11,175\."):
-        dpaudit.audit(laplace, "rho=0.5", pairs, samples=1_000, seed=1)
-
-
 def test_options_say_what_was_drawn(found):
     options = found.options
     assert options["table_draws"] == 2_000

@@ -94,16 +94,15 @@ def audit(
         The promise, or the command line's string for it; the mechanism's own `claim` by default.
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
-        than 20 (of pure, approximate and metric claims) each is tested once, and more than 500 are audited as one
-        universe, see Notes; `AllPairs` is the compact form of all pairs of many inputs. A `Search` looks for the worst
-        pairs first, on draws of its own.
+        than 20 each is tested once, and more than 500 are audited as one universe, see Notes; `AllPairs` is the compact
+        form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
     mode : {"sequential", "adaptive", "fixed"}
         Stop a pair as soon as the evidence is there, or use all draws for the tightest bound. "adaptive" is sequential
         and spends `samples` runs an input on average where the evidence grows: half of them evenly, half on the leading
         pairs, of which each may take 16 times its even share. For many pairs of which a few may be broken. More than 20
-        pairs (30 in adaptive mode) of pure, approximate and metric claims are played in fixed mode, see Notes.
+        pairs (30 in adaptive mode) are played in fixed mode, see Notes.
     confidence : float
         In (0, 1), for the whole call: all pairs, directions, witnesses, looks and bounds together.
     seed : int, optional
@@ -202,10 +201,11 @@ def audit(
 
     Where a game for each pair would take more than 12 seconds of a processor in the mode that is asked for, the audit
     is in fixed mode (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead
-    of adaptive. Above 500 pairs a fixed game for each takes 50 seconds, and they are a universe. Pairs of pure,
-    approximate and metric claims, that is. Up to 2,000 pairs have games in the mode that is asked for where the audit
-    asks for what only these give: a store, a band, pools (and pairs that fall into few pools), an isolated subject
-    that is called once a draw, an input beside itself, or fewer than 200 samples.
+    of adaptive. Above 500 pairs a fixed game for each takes 50 seconds, and they are a universe. These are the times of
+    pure claims. Games of a Gaussian, profile, trade-off or Renyi claim take longer: the numbers of pairs are the same,
+    and a sixth of the pairs is examined in depth. Up to 2,000 pairs have games in the mode that is asked for where the
+    audit asks for what only these give: a store, a band, pools (and pairs that fall into few pools), an isolated
+    subject that is called once a draw, an input beside itself, or fewer than 200 samples.
 
     Examples
     --------

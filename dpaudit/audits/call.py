@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -14,7 +15,7 @@ from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
 from dpaudit.audits.kept import KEPT_NOISE as KEPT
 from dpaudit.audits.kept import OTHERS, SHARED_NOISE, differs_in_others, keeps_noise, spent, withheld
-from dpaudit.audits.many_pairs import is_universe, mode_of, replaceable_games
+from dpaudit.audits.many_pairs import Playing, playing_of
 from dpaudit.audits.options import BAND_SHARE, Options
 from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.campaign import Progress
@@ -30,6 +31,7 @@ from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
+from dpaudit.running.checkpoint import PLAYED
 from dpaudit.running.digests import digest
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.playing import game_on, until_it_raises
@@ -80,6 +82,16 @@ class Call:
     tell: Callable[[Progress], None] | None
     asked_mode: dict[str, Mode] = dataclasses.field(default_factory=dict)  # where another one was asked for
 
+    @functools.cached_property
+    def playing(self) -> Playing:
+        """What its pairs are played as."""
+        asked = self.options
+        has_stage = bool(asked.severity) and asked.mode != "fixed"
+        needs_games = self.store is not None or asked.band or has_stage
+        return playing_of(
+            self.subject, self.promise, self.chosen, asked.mode, asked.samples, pool=asked.pool, needs_games=needs_games
+        )
+
     def header(self) -> dict[str, Any]:
         """Which audit a checkpoint is of: whatever its draws and its result depend on."""
         subject, chosen = self.subject, self.chosen
@@ -95,6 +107,7 @@ class Call:
             "fingerprint": f"{subject.fingerprint} {subject.interface}, {replayable}",
             **to_json(self.options.said),
             "mode": self.options.mode,
+            PLAYED: str(self.playing),
             "confidence": float(self.options.confidence),
             "floating_point": None if self.options.floating_point is None else bool(self.options.floating_point),
             **{name: environment()[name] for name in ("dpaudit", "numpy", "scipy", "platform")},
@@ -104,15 +117,9 @@ class Call:
         """Play it."""
         if self.options.band and self.store is not None:
             raise UsageError("band must not be given with a store, got True: its error rate is spent in one call.")
-        games = None
-        if len(self.chosen) <= MANY_PAIRS:
-            has_stage = bool(self.options.severity) and self.options.mode != "fixed"
-            needs_games = self.store is not None or self.options.band or has_stage
-            games = replaceable_games(
-                self.subject, self.promise, self.chosen, self.options.pool, self.options.samples, needs_games
-            )
-            self._take_mode(mode_of(self.promise, self.chosen, self.options.mode, games))
-        if not is_universe(self.promise, self.chosen, self.options.mode, games=games):
+        playing = self.playing
+        self._take_mode(playing.mode)
+        if not playing.is_universe:
             return self._pairs()
         if self.options.band:
             raise UsageError("band must not be given with a universe, got True. Audit fewer pairs with it.")

@@ -2,73 +2,105 @@
 
 Up to `MANY_PAIRS` pairs it is the cost of a game for each that decides, by their number and the measured
 `SECONDS_A_PAIR`, never by the clock. Where games that look after each round would cost more than `MOST_SECONDS`, they
-look once (`mode_of`). Where these cost too much as well, the pairs are a universe.
+look once. Where these cost too much as well, the pairs are a universe (`played_as`).
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from collections.abc import Mapping, Sequence
 
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, is_same_input
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.subjects.callables import Subject
 from dpaudit.testing.pools import pool_pairs
+from dpaudit.testing.table_lines import has_lines, has_own_lines
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 LEAST_DRAWS = 100  # of each input for the table
 # Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
 SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.1}
+FREE_TIMES = 6  # times as long that a game of any other claim takes than that of a line of its own
 MEASURED_SAMPLES = 100_000  # of the largest of them
 MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each
 LOOKS_SECONDS = 50.0  # of games that look once each: beyond, their pairs share one table, which has half of the draws
 DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
 SELECTED = 48  # pairs that are examined in depth, beyond
-LARGEST_LABEL_GAME = 10_000  # pairs of claims that the table does not serve
+LARGEST_LABEL_GAME = 10_000  # pairs of a claim that no table serves
 
 
-def is_universe(promise: Claim, pairs: Sequence[Pair], mode: Mode, *, games: int | None = None) -> bool:
-    """Whether an audit of these pairs is one of a universe.
+@dataclasses.dataclass(frozen=True)
+class Playing:
+    """What the pairs of an audit are played as: one table, or games in a mode, which may be another one than asked for.
+
+    Attributes
+    ----------
+    asked_mode, mode : {"sequential", "adaptive", "fixed"}
+    is_universe : bool
+    """
+
+    asked_mode: Mode
+    mode: Mode
+    is_universe: bool
+
+    def __str__(self) -> str:
+        return "one table" if self.is_universe else f"{self.mode} mode"
+
+
+def playing_of(
+    subject: Subject,
+    promise: Claim,
+    pairs: Sequence[Pair],
+    mode: Mode,
+    samples: int,
+    *,
+    pool: bool | None = None,
+    needs_games: bool = False,
+) -> Playing:
+    """What an audit of these pairs plays.
 
     Parameters
     ----------
-    promise : Claim
-    pairs : sequence of Pair
-    mode : {"sequential", "adaptive", "fixed"}
-    games : int, optional
-        The label games that would take their place up to `MANY_PAIRS` pairs, fewer where pairs are pooled: one a pair
-        by default. 0 where an audit asks for what games alone give (`replaceable_games`).
+    subject, promise, pairs, mode, samples, pool
+        As for `dpaudit.audit`.
+    needs_games : bool
+        Whether it asks for what up to `MANY_PAIRS` pairs have games for: evidence of many nights, a band, stages.
 
     Raises
     ------
     UsageError
-        If there are too many pairs for a claim that is neither pure, approximate nor metric.
+        If there are too many pairs for a claim that no table serves.
     """
-    is_served = isinstance(promise, ApproxDP | MetricDP)
+    is_served = has_lines(promise)
     if len(pairs) <= MANY_PAIRS:
-        count = len(pairs) if games is None else games
-        return is_served and count * SECONDS_A_PAIR[mode] > (LOOKS_SECONDS if mode == "fixed" else MOST_SECONDS)
-    if is_served:
-        return True
-    if len(pairs) > LARGEST_LABEL_GAME:
+        games = replaceable_games(subject, promise, pairs, pool, samples, needs_games) if is_served else 0
+        return played_as(games, mode)
+    if not is_served and len(pairs) > LARGEST_LABEL_GAME:
         raise UsageError(
-            f"pairs must be at most {LARGEST_LABEL_GAME:,} for the claim {promise}, got {len(pairs):,}. Only pure, "
-            "approximate and metric claims are audited on more at a time."
+            f"pairs must be at most {LARGEST_LABEL_GAME:,} for the claim {promise}, got {len(pairs):,}. More at a time "
+            "share one table, whose lines are those of one claim for all pairs, or of a metric."
         )
-    return False
+    return Playing(mode, mode, is_served)
 
 
-def mode_of(promise: Claim, pairs: Sequence[Pair], mode: Mode, games: int) -> Mode:
-    """The mode of an audit of at most `MANY_PAIRS` pairs that asks for this one: one look where that costs too much.
+def played_as(games: int, mode: Mode) -> Playing:
+    """What takes the place of so many label games, of at most `MANY_PAIRS` pairs, where they would cost too much.
 
     One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
+
+    Examples
+    --------
+    >>> [str(played_as(games, "sequential")) for games in (20, 21, 501)]
+    ['sequential mode', 'fixed mode', 'one table']
     """
-    is_served = isinstance(promise, ApproxDP | MetricDP) and len(pairs) <= MANY_PAIRS
-    return "fixed" if is_served and games * SECONDS_A_PAIR[mode] > MOST_SECONDS else mode
+    if mode != "fixed" and games * SECONDS_A_PAIR[mode] <= MOST_SECONDS:
+        return Playing(mode, mode, False)
+    return Playing(mode, "fixed", games * SECONDS_A_PAIR["fixed"] > LOOKS_SECONDS)
 
 
 def replaceable_games(
@@ -90,19 +122,23 @@ def replaceable_games(
     return len(games.groups) if asked else 0
 
 
-def selected(pairs: int, mode: str, samples: int) -> int:
+def selected(promise: Claim, pairs: int, mode: str, samples: int) -> int:
     """How many of so many pairs are examined in depth: what `DEPTH_SECONDS` pay for, or the square root of all.
 
     A game takes longer where it has more draws, by their power of 0.4: that is what fixed games were measured at.
 
     Examples
     --------
-    >>> [selected(pairs, "fixed", 20_000) for pairs in (12, 328, 2_000, 474_825)], selected(328, "fixed", 1_000_000)
-    ([12, 100, 100, 48], 39)
+    >>> from dpaudit.privacy.claims import GaussianDP, PureDP
+    >>> [selected(PureDP(1.0), pairs, "fixed", 20_000) for pairs in (12, 328, 2_000, 474_825)]
+    [12, 100, 100, 48]
+    >>> selected(PureDP(1.0), 328, "fixed", 1_000_000), selected(GaussianDP(1.0), 328, "fixed", 20_000)
+    (39, 18)
     """
+    times = 1 if has_own_lines(promise) else FREE_TIMES
     if pairs > MANY_PAIRS:
-        return SELECTED
-    seconds = SECONDS_A_PAIR[mode] * max(1.0, samples / MEASURED_SAMPLES) ** 0.4
+        return SELECTED // times
+    seconds = times * SECONDS_A_PAIR[mode] * max(1.0, samples / MEASURED_SAMPLES) ** 0.4
     return min(pairs, max(math.isqrt(pairs), int(DEPTH_SECONDS / seconds)))
 
 

@@ -32,9 +32,8 @@ import numpy as np
 from dpaudit.audits.many_pairs import (
     LEAST_DRAWS,
     TABLE_SHARE,
-    is_universe,
-    mode_of,
-    replaceable_games,
+    Playing,
+    playing_of,
     selected,
     table_draws,
 )
@@ -50,6 +49,7 @@ from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
+from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
@@ -61,6 +61,7 @@ from dpaudit.testing.learned_power import learned_losses, probability_measured
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 from dpaudit.testing.protocols import Test
+from dpaudit.testing.table_lines import TableLines, lines_of
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
@@ -154,11 +155,9 @@ def plan(
 
     def engine_of(samples: int) -> tuple[_Engine, list[int], list[float]]:
         """What an audit of so many samples plays; the pairs that it asks, and their budgets."""
-        games = replaceable_games(subject, promise, chosen, None, samples) if len(chosen) <= MANY_PAIRS else None
-        mode = asked_mode if games is None else mode_of(promise, chosen, asked_mode, games)
-        universe = is_universe(promise, chosen, mode, games=games)
-        asked, values, inputs = _asked(promise, chosen, universe)
-        return _Engine(len(asked), inputs, confidence, power, mode, universe), asked, values
+        playing = playing_of(subject, promise, chosen, asked_mode, samples)
+        asked, values, inputs = _asked(promise, chosen, playing.is_universe)
+        return _Engine(promise, len(asked), inputs, confidence, power, playing), asked, values
 
     engine, asked, values = engine_of(samples)
     cost = _timed(subject, [chosen[k] for k in asked[:1]], root)
@@ -265,14 +264,16 @@ class _Engine:
     """What the audit's own tests find, at the level that every one of its pairs has at least."""
 
     def __init__(
-        self, pairs: int, inputs: int, confidence: float, power: float, mode: Mode, universe: bool
+        self, promise: Claim, pairs: int, inputs: int, confidence: float, power: float, playing: Playing
     ) -> None:
-        self.pairs, self.inputs, self.confidence, self.power = pairs, inputs, confidence, power
-        self.mode, self.universe = mode, universe
-        self.fewest = 2 * LEAST_DRAWS if universe and pairs <= MANY_PAIRS else 1  # samples of an audit that plays this
-        self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if universe else 1.0)
+        self.promise, self.pairs, self.inputs, self.confidence, self.power = promise, pairs, inputs, confidence, power
+        self.mode, self.universe = playing.mode, playing.is_universe
+        # Samples of an audit that plays this.
+        self.fewest = 2 * LEAST_DRAWS if self.universe and pairs <= MANY_PAIRS else 1
+        self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if self.universe else 1.0)
         self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
         self._known: dict[Any, float] = {}
+        self._lines: dict[Any, TableLines] = {}
 
     def size(self, samples: int, mode: Mode) -> tuple[int, int]:
         """Labelled draws that a pair's rules are fitted on before its first bet, and those that it is tested on."""
@@ -284,10 +285,13 @@ class _Engine:
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:
         """The test of one pair in the table of a universe, at the level that every pair has at least."""
-        one, budget = np.zeros(1, dtype=np.int64), np.array([claim.value])
+        key = (str(claim), claim.value)
+        if key not in self._lines:
+            self._lines[key] = lines_of(claim, np.array([claim.value]))
+        one, lines = np.zeros(1, dtype=np.int64), self._lines[key]
         draws = table_draws(samples, self.inputs, self.pairs)
         options: dict[str, Any] = {"inputs": 2, "samples": draws, "error_rate": self.level}
-        return UniverseGame(one, one + 1, budget, claim.delta, **options, draw=_never, coin=_never)
+        return UniverseGame(one, one + 1, lines, **options, draw=_never, coin=_never)
 
     def known(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
         """The smallest loss that a witness which knows the event finds, in nats; inf: none."""
@@ -317,8 +321,9 @@ class _Engine:
         return loss
 
     def _learned_in_table(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
-        least = loss_seen(claim, event_mass, 2 * self._table(claim, samples).pilot)
-        worth = int(samples / learning(claim))
+        lines = as_lines(claim)
+        least = loss_seen(lines, event_mass, 2 * self._table(claim, samples).pilot)
+        worth = int(samples / learning(lines))
         if worth < LEAST_SAMPLES or math.isinf(least):
             return math.inf
         return max(self.known(claim, event_mass, worth, mode), least)
@@ -348,7 +353,7 @@ class _Engine:
         if not self.universe:
             return self.inputs * samples
         table = table_draws(samples, self.inputs, self.pairs)
-        deep = min(2 * selected(self.pairs, self.mode, samples), self.inputs)
+        deep = min(2 * selected(self.promise, self.pairs, self.mode, samples), self.inputs)
         return self.inputs * table + deep * max(samples - table, 0)
 
 

@@ -26,6 +26,7 @@ from dpaudit.learning.cells import cells_from_dict
 from dpaudit.learning.rules import rule_from_dict
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
+from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
@@ -221,7 +222,7 @@ def _read_as(subject: Subject, inputs: Pair) -> Member:
 
 def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data: list[Any]) -> FixedGame | RenyiGame:
     try:
-        if claim.family == "renyi":
+        if rule.get("game") == "renyi":
             renyi = RenyiGame(claim, False, draws)
             cells = cells_from_dict(rule, log_density, *data)
             g = np.array([[float.fromhex(value) for value in row] for row in rule["g"]])
@@ -231,7 +232,7 @@ def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data
                 raise ValueError("g must be positive and finite for each cell, at orders of the claim.")
             renyi.epochs.append(Epoch(cells, g, (first, second), np.zeros((2, cells.size), dtype=np.int64)))
             return renyi
-        guess = FixedGame(claim, draws)
+        guess = FixedGame(as_lines(claim), draws)  # a table's rule of a Renyi promise is for the lines that it implies
         guess.set_rule(rule_from_dict(rule, log_density, *data), float(rule["anchor"]))
         return guess
     except (KeyError, TypeError, ValueError) as error:

@@ -10,6 +10,7 @@ drawn before. Both halves hold simultaneously (union bound), so a pair has the l
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -33,7 +34,8 @@ from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
+from dpaudit.exact.response import loss_on_claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
@@ -47,6 +49,7 @@ from dpaudit.testing import binomial, learned_power
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 from dpaudit.testing.order import Change
+from dpaudit.testing.table_lines import FreeLines, has_own_lines, lines_of
 
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
@@ -57,7 +60,7 @@ NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination 
 
 def losses_found(game: UniverseGame, event_mass: float, probability: float) -> FloatArray:
     """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none."""
-    return game.detectable(event_mass, probability, GUESSES_QUANTILE)
+    return game.losses(event_mass, probability, GUESSES_QUANTILE)
 
 
 def losses_learned(game: UniverseGame, event_mass: float) -> FloatArray:
@@ -67,10 +70,11 @@ def losses_learned(game: UniverseGame, event_mass: float) -> FloatArray:
     witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
     """
     seen = game.labelled * min(event_mass / learned_power.event_mass_measured(), 1.0)
-    share = learned_power.worth(DECIDING_FORM, True, seen) / seen
+    harder = learned_power.FREE_LINES if isinstance(game.lines, FreeLines) else 1.0
+    share = learned_power.worth(DECIDING_FORM, True, seen, harder) / seen
     if share * game.labelled < 2.0:
-        return np.full(len(game.epsilon), math.inf)
-    return game.detectable(event_mass, FOUND_WITH, GUESSES_QUANTILE, int(share * game.labelled))
+        return np.full(len(game.first), math.inf)
+    return game.losses(event_mass, FOUND_WITH, GUESSES_QUANTILE, int(share * game.labelled))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,9 +124,8 @@ class UniverseAudit:
         """
         inputs = inputs_of(self.pairs)
         budgets = budgets_of(self.promise, self.pairs, inputs)
-        delta = self.promise.delta if isinstance(self.promise, ApproxDP) else 0.0
-        asked = np.flatnonzero(np.isfinite(budgets) & (delta < 1.0))
-        table = self._empty(inputs, budgets, delta)
+        asked = np.flatnonzero(np.isfinite(budgets) & (self.promise.delta < 1.0))
+        table = self._empty(inputs, budgets)
         if not len(asked):
             return (), table
         first, second = inputs.first[asked], inputs.second[asked]
@@ -135,8 +138,7 @@ class UniverseAudit:
         game = UniverseGame(
             first,
             second,
-            budgets[asked],
-            delta,
+            lines_of(self.promise, budgets[asked]),
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * error_rate,
@@ -177,7 +179,7 @@ class UniverseAudit:
             game.changes = dict.fromkeys(game.used.tolist(), change)
             game.withhold_all()
 
-    def _empty(self, inputs: Inputs, budgets: FloatArray, delta: float) -> UniverseTable:
+    def _empty(self, inputs: Inputs, budgets: FloatArray) -> UniverseTable:
         count, pairs = len(budgets), self.pairs
         pair_ids = None
         if not isinstance(pairs, AllPairs):
@@ -191,10 +193,12 @@ class UniverseAudit:
             second=inputs.second,
             budget=budgets,
             epsilon_lower=np.zeros(count),
+            parameter=self.promise.parameter,
+            parameter_lower=None if has_own_lines(self.promise) else np.zeros(count),
             log10_p_value=np.zeros(count),
             verdict=np.full(count, NOT_ASKED, dtype=np.int8),
             detectable=np.full(count, np.inf),
-            delta=delta,
+            delta=self.promise.report_delta,
             labelled=0,
             draws=0,
             pair_ids=pair_ids,
@@ -209,9 +213,10 @@ class UniverseAudit:
         # Validity: what would have been found supposes that draws are independent.
         detectable = np.where(game.is_withheld, np.inf, detectable)
         table.detectable[asked] = detectable
-        table.epsilon_lower[asked] = game.lower
+        table.epsilon_lower[asked] = game.epsilon_lower
+        table.lower[asked] = game.lower  # of a line of its own, the same
         table.log10_p_value[asked] = game.log_p / math.log(10.0)
-        at_budget = self._losses_at_budget(game.epsilon, game.delta)
+        at_budget = self._losses_at_budget(game.lines.budget)
         limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
         # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
         judged = detectable
@@ -224,19 +229,26 @@ class UniverseAudit:
         labelled = 0 if failure else game.labelled
         return dataclasses.replace(table, labelled=labelled, draws=game.samples, partition=game.partition.to_dict())
 
-    def _losses_at_budget(self, epsilon: FloatArray, delta: float) -> FloatArray:
-        if delta == 0.0:
-            return epsilon
-        return np.asarray(
-            scipy.special.logit(binomial.largest_accuracy(epsilon, np.full_like(epsilon, delta), self.event_mass))
-        )
+    def _losses_at_budget(self, budget: FloatArray) -> FloatArray:
+        """The largest loss of randomised-response type that each budget allows."""
+        if not has_own_lines(self.promise):
+            return np.full_like(budget, self._loss_at_budget)
+        if self.promise.delta == 0.0:
+            return budget
+        delta = np.full_like(budget, self.promise.delta)
+        return np.asarray(scipy.special.logit(binomial.largest_accuracy(budget, delta, self.event_mass)))
+
+    @functools.cached_property
+    def _loss_at_budget(self) -> float:
+        """That of a claim of which all pairs promise the same."""
+        return loss_on_claim(self.promise, self.event_mass) if self.promise.value > 0.0 else 0.0
 
     def _selected(self, game: UniverseGame) -> NDArray[np.int64]:
         """Positions (among the asked) of the pairs to examine in depth: the least p-values, and a few violated ones."""
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
         is_violated = game.violated[order]
-        most = selected(len(game.first), self.mode, self.samples)
+        most = selected(self.promise, len(game.first), self.mode, self.samples)
         named = order[is_violated][: int(NAMED_SHARE * most)]
         return np.concatenate([named, order[~is_violated][: most - len(named)]])
 
@@ -338,18 +350,22 @@ class UniverseAudit:
             if one.is_withheld:  # what its record and the table's say supposes that draws are independent
                 kept[k], table.verdict[row] = found, VERDICTS.index(found.verdict)
                 table.epsilon_lower[row], table.log10_p_value[row], table.detectable[row] = 0.0, 0.0, math.inf
-                game.lower[k] = 0.0
+                game.lower[k] = game.epsilon_lower[k] = table.lower[row] = 0.0
                 continue
             if finding.verdict == "inconclusive" and table.verdict[row] == VERDICTS.index("not_refuted"):
                 finding = dataclasses.replace(finding, verdict="not_refuted")  # the table's test was the stronger one
-            if game.lower[k] > finding.epsilon_lower and finding.verdict != "error":
+            if game.lower[k] > finding.parameter_lower and finding.verdict != "error":
                 finding = self._of_table(table, game, k, row, "violated" if game.violated[k] else finding.verdict)
                 finding = dataclasses.replace(finding, notes=found.notes, keys=found.keys)
                 if found.power is not None and finding.power is not None:
                     finding = dataclasses.replace(
                         finding, power=min(found.power, finding.power, key=lambda power: power.detectable)
                     )
+            if finding.verdict != "error":  # each of the two tests has a bound on epsilon as well
+                epsilon_lower = max(found.epsilon_lower, float(game.epsilon_lower[k]))
+                finding = dataclasses.replace(finding, epsilon_lower=epsilon_lower)
             table.epsilon_lower[row] = max(table.epsilon_lower[row], finding.epsilon_lower)
+            table.lower[row] = max(table.lower[row], finding.parameter_lower)
             if finding.power is None:
                 table.detectable[row] = math.inf
             else:
@@ -358,7 +374,7 @@ class UniverseAudit:
             kept[k] = finding
         # The best ratio of a violated pair first; of budget 0 there is none, and it comes before all.
         with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.where(game.epsilon > 0.0, game.lower / game.epsilon, np.inf)
+            excess = np.where(game.lines.budget > 0.0, game.lower / game.lines.budget, np.inf)
         others = np.flatnonzero((game.violated & ~game.broken) if not failure else np.zeros(len(asked), dtype=bool))
         for k in others[np.argsort(-excess[others], kind="stable")].tolist():
             if k not in kept and len(kept) < LARGEST_FINDINGS:
@@ -382,7 +398,7 @@ class UniverseAudit:
         if self.on_progress is None:
             return
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.nan_to_num(game.lower / game.epsilon, nan=0.0, posinf=math.inf)
+            ratios = np.nan_to_num(game.lower / game.lines.budget, nan=0.0, posinf=math.inf)
         self.on_progress(
             Progress(
                 draws=draws,
@@ -421,21 +437,22 @@ class UniverseAudit:
         rule, lower = game.rule(k), float(game.lower[k])
         correct, wrong = int(game.correct[k]), int(game.wrong[k])
         ratio = lower / claim.value if claim.value > 0.0 else (math.inf if verdict == "violated" else None)
-        at_budget = float(self._losses_at_budget(np.array([claim.value]), game.delta)[0])
+        at_budget = float(self._losses_at_budget(np.array([claim.value]))[0])
+        anchor, epsilon, delta = game.lines.line(game.record, k)
         return Finding(
             **common,
             verdict=verdict,
-            epsilon_lower=lower,
+            epsilon_lower=float(game.epsilon_lower[k]),
             parameter_lower=lower,
             ratio_lower=ratio,
             p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
             power=Power(self.event_mass, FOUND_WITH, float(table.detectable[row]), at_budget),
             witness=WitnessRecord(
                 description=rule.describe(*pair.said),
-                rule={"game": "guess", "anchor": 0.0, **rule.to_dict()},
+                rule={"game": "guess", "anchor": anchor, **rule.to_dict()},
                 correct=correct,
                 wrong=wrong,
                 abstained=game.labelled - correct - wrong,
-                line={"epsilon": claim.value, "delta": game.delta},
+                line={"epsilon": epsilon, "delta": delta},
             ),
         )

@@ -6,7 +6,7 @@
    where it is below minus that, or one of the two only. The threshold is the one with the best expected lower bound
    after the draws to come; ratios of one half of the pilot are judged by the counts of the other.
 3. **Fresh draws.** Every input is drawn again and counted over the cells; each pair's record of correct and wrong
-   guesses is a sum over cells. One exact binomial test and bound a pair (`records.py`).
+   guesses is a sum over cells. One exact binomial test and bound a pair (`dpaudit.testing.table_lines`).
 
 Validity
 --------
@@ -36,16 +36,14 @@ from dpaudit.learning.partition import CellScore, Partition, fit_partition
 from dpaudit.learning.rules import Rule
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading, unseen
-from dpaudit.testing import guess_records
 from dpaudit.testing.failures import Failure, Returned, common_failure
-from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.order import Change
+from dpaudit.testing.table_lines import PilotRecords, Record, TableLines
 from dpaudit.testing.tasks import Draw, Request, toss
 
 PILOT_SHARE = 0.35  # of an input's draws
 STEPS_PER_NAT, STEPS = 8, 48  # of the thresholds tried: 0, 1/8, ..., up to 6 nats
 SMOOTHING = 0.5  # added to each cell's count before a ratio is taken
-PILOT_DEVIATIONS = 2.0  # by which a pilot record's log-odds are lowered where the best of many is taken
 BLOCK_NUMBERS = 1 << 19  # cells of a block of pairs worked on at a time
 LOOKED_AT_FOR_ORDER = 1_000  # outcomes of an input of the pilot, the first ones
 
@@ -53,16 +51,14 @@ IntArray = NDArray[np.int64]
 
 
 class UniverseGame(Campaign):
-    """All pairs of a universe against pure or approximate budgets of their own.
+    """All pairs of a universe against their budgets.
 
     Parameters
     ----------
     first, second : array of int, shape (pairs,)
         Positions of x and x_prime among the inputs; the two differ.
-    epsilon : array of float, shape (pairs,)
-        Budgets in [0, inf), in nats.
-    delta : float
-        In [0, 1), of every budget.
+    lines : TableLines
+        What each of them is tested against.
     inputs : int
         How many inputs there are; positions that no pair names are not drawn.
     samples : int
@@ -78,8 +74,9 @@ class UniverseGame(Campaign):
     ----------
     correct, wrong : array of int, shape (pairs,)
         The records, and `labelled` the draws that each has been tested on.
-    lower, log_p : array of float, shape (pairs,)
-        Lower bounds on epsilon at delta, and natural logarithms of p-values.
+    lower, epsilon_lower, log_p : array of float, shape (pairs,)
+        Lower bounds on the parameter of the claim and on epsilon (one array where that is the parameter), and natural
+        logarithms of p-values.
     level : array of float, shape (pairs,)
         Of each pair's test.
     broken : array of bool, shape (pairs,)
@@ -91,8 +88,7 @@ class UniverseGame(Campaign):
         self,
         first: IntArray,
         second: IntArray,
-        epsilon: FloatArray,
-        delta: float,
+        lines: TableLines,
         *,
         inputs: int,
         samples: int,
@@ -101,7 +97,7 @@ class UniverseGame(Campaign):
         coin: Callable[[], np.random.Generator],
     ) -> None:
         super().__init__(Draws(draw, first=1))
-        self.first, self.second, self.epsilon, self.delta = first, second, epsilon, delta
+        self.first, self.second, self.lines = first, second, lines
         self.error_rate, self.samples = error_rate, samples
         self._coin = coin
         self._inputs = inputs
@@ -118,7 +114,7 @@ class UniverseGame(Campaign):
         self.merit = np.zeros(pairs)
         self.level = np.full(pairs, error_rate / pairs)
         self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
-        self.lower, self.log_p = np.zeros(pairs), np.zeros(pairs)
+        self.lower, self.epsilon_lower, self.log_p = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)
         self.broken = np.zeros(pairs, dtype=bool)
         self.is_withheld = False  # whether nothing is said of any pair, since draws depend on each other
         self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
@@ -182,37 +178,12 @@ class UniverseGame(Campaign):
             correct = np.stack([up[0] + down[1], up[0], down[1]], axis=1) / trained  # (others, ways, steps)
             wrong = np.stack([up[1] + down[0], up[1], down[0]], axis=1) / trained
             sides = np.array([2.0, 1.0, 1.0])[None, :, None]
-            bound, deviations = self._judged(correct, wrong, sides, trained, quantile, self.epsilon[pairs])
-            best = bound.reshape(len(others), -1).argmax(axis=1)
+            seen = PilotRecords(correct, wrong, sides, trained, self.labelled, quantile)
+            best, self.merit[pairs] = self.lines.best(pairs, seen)
             way, step = best // STEPS, best % STEPS
             # The ratio is at least k steps from STEPS + k on and below -k steps up to STEPS - 1 - k.
             self.high[pairs] = np.where(way == 2, 2 * STEPS, STEPS + step)
             self.low[pairs] = np.where(way == 1, -1, STEPS - 1 - step)
-            self.merit[pairs] = deviations[np.arange(len(others)), way, step]
-
-    def _judged(
-        self,
-        correct: FloatArray,
-        wrong: FloatArray,
-        sides: FloatArray,
-        trained: float,
-        quantile: float,
-        epsilon: FloatArray,
-    ) -> tuple[FloatArray, FloatArray]:
-        """The expected bound of each record of the pilot, and its distance from the budget in standard deviations.
-
-        One wrong guess is added to every record: what was lucky does not win.
-        """
-        c = correct - self.delta * sides / 2.0
-        w = wrong + 1.0 / trained
-        positive = np.maximum(c, 1e-150)
-        odds = np.log(positive / w)
-        variance = np.maximum(correct, 1e-150) / positive**2 + 1.0 / w  # of the log-odds, times the draws
-        spread = np.sqrt(variance * (quantile**2 / self.labelled + PILOT_DEVIATIONS**2 / trained))
-        nothing = c <= 0.0
-        bound = np.where(nothing, -np.inf, odds - spread)
-        deviations = np.where(nothing, -np.inf, (odds - epsilon[:, None, None]) / np.sqrt(variance / trained))
-        return bound, deviations
 
     # --- the fresh draws ---------------------------------------------------------------------------------------------
 
@@ -251,19 +222,24 @@ class UniverseGame(Campaign):
             self.wrong[pairs] = (guess_x_prime * x).sum(axis=1) + (guess_x * x_prime).sum(axis=1)
 
     def _look(self) -> None:
-        guesses = (self.correct + self.wrong).astype(float)
-        cost = self.delta * self.sides / 2.0
-        correct = self.correct.astype(float)
-        self.lower = guess_records.epsilon_lower(correct, guesses, self.labelled, cost, self.level, MASS_SHARE)
-        self.log_p = guess_records.log_p_values(
-            correct, guesses, self.labelled, self.epsilon, cost, self.level, MASS_SHARE
-        )
-        self.lower[self.broken], self.log_p[self.broken] = 0.0, 0.0
+        self.lower, self.epsilon_lower = self.lines.bounds(self.record)
+        self.log_p = self.lines.log_p(self.record)
+        self._say_nothing(self.broken)
 
     def withhold_all(self) -> None:
         """Take back what is said of every pair: it supposes that draws are independent."""
         self.is_withheld = True
-        self.lower[:], self.log_p[:] = 0.0, 0.0
+        self._say_nothing(np.ones_like(self.broken))
+
+    def _say_nothing(self, of: NDArray[np.bool_]) -> None:
+        for said in (self.lower, self.epsilon_lower, self.log_p):
+            said[of] = 0.0
+
+    @property
+    def record(self) -> Record:
+        """The record of each pair."""
+        guesses = (self.correct + self.wrong).astype(float)
+        return Record(self.correct.astype(float), guesses, self.sides, self.level, self.labelled)
 
     @property
     def sides(self) -> FloatArray:
@@ -273,7 +249,7 @@ class UniverseGame(Campaign):
     @property
     def violated(self) -> NDArray[np.bool_]:
         """The verdict of each pair *is* its bound above the budget."""
-        return self.lower > self.epsilon
+        return self.lower > self.lines.budget
 
     def rule(self, pair: int) -> Rule:
         """The guessing rule of one pair."""
@@ -283,23 +259,15 @@ class UniverseGame(Campaign):
         score = CellScore(self.partition, tuple(plus.tolist()), tuple(minus.tolist()))
         return Rule(score, -0.5, 0.5, 1, Reading(self.partition.reading.columns))
 
-    def detectable(
-        self, event_mass: float, probability: float, quantile: float, labelled: int | None = None
+    def losses(
+        self, event_mass: float, probability: float, guesses_quantile: float, labelled: int | None = None
     ) -> FloatArray:
         """The smallest loss of randomised-response type that each pair's test would have found, never understated.
 
-        At the level that every pair has at least, on a grid of budgets; each pair takes the value of the next larger
-        point, and the loss does not fall as the budget grows. Of the draws that it has, or of so many `labelled` ones.
+        At the level that every pair has at least; of the draws that it has, or of so many `labelled` ones.
         """
-        largest = float(self.epsilon.max(initial=0.0))
-        grid = np.unique(np.concatenate([[0.0], np.geomspace(1e-3, max(largest, 2e-3) * (1.0 + 1e-9), 600)]))
         level = float(self.level.min())
-        losses = guess_records.detectable_losses(
-            grid, self.delta, labelled or self.labelled, level, MASS_SHARE, event_mass, probability, quantile
-        )
-        losses = np.maximum.accumulate(losses)
-        found: FloatArray = losses[np.minimum(np.searchsorted(grid, self.epsilon, side="left"), len(grid) - 1)]
-        return found
+        return self.lines.losses(labelled or self.labelled, level, event_mass, probability, guesses_quantile)
 
     # --- both --------------------------------------------------------------------------------------------------------
 

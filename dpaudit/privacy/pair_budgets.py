@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP
+from dpaudit.privacy.claims import TOLERANCE, Claim, FloatArray, MetricDP
 from dpaudit.privacy.inputs import Inputs
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
@@ -16,7 +16,9 @@ CHECKED = 5_000  # pairs at which a metric is asked in both orders
 
 
 def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatArray:
-    """The epsilon of every pair, shape (pairs,): from the metric's matrix where that is cheaper than one by one.
+    """What every pair is promised of the claim's parameter, shape (pairs,).
+
+    Of a metric it is read from its matrix where that is cheaper than one by one.
 
     Whether a metric is symmetric is checked at 5,000 pairs, evenly spaced in the list, and at all of a matrix: to call
     a function twice for each pair may take as long as the audit.
@@ -26,9 +28,8 @@ def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> FloatAr
     UsageError
         If the metric is not symmetric where it is checked, or gives no budget.
     """
-    if isinstance(promise, ApproxDP):
-        return np.full(len(pairs), promise.epsilon)
-    assert isinstance(promise, MetricDP)
+    if not isinstance(promise, MetricDP):
+        return np.full(len(pairs), promise.value)
     checked = np.unique(np.linspace(0, len(pairs) - 1, min(len(pairs), CHECKED)).astype(np.int64))
     for k in checked.tolist():
         promise.for_pair(pairs[k].x, pairs[k].x_prime)  # says what is wrong with it

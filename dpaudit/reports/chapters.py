@@ -57,7 +57,7 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
         losses += [Paragraph(universe.sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), rows)]
         worst = tuple(tuple(universe.cells(row)) for row in result.universe.worst(PAIRS))
         omitted = max(0, result.universe.asked - len(worst))
-        losses.append(Table("The worst pairs of the universe", universe.COLUMNS, worst, omitted))
+        losses.append(Table("The worst pairs of the universe", universe.columns(result.universe), worst, omitted))
     else:
         losses += _figure(prefix, figures.heatmap(result))
     losses += _figure(prefix, geometry.atlas(result, coordinates))

@@ -169,7 +169,8 @@ def _context(dossier: Dossier) -> list[str]:
     budgets = [finding.budget for result in dossier.audits for finding in result.findings]
     tables = [result.universe for result in dossier.audits if result.universe is not None]
     notes = []
-    most = [float(table.budget[np.isfinite(table.budget)].max(initial=0.0)) for table in tables]
+    epsilons = [table.budget for table in tables if table.parameter_lower is None]  # of others, those of findings
+    most = [float(budget[np.isfinite(budget)].max(initial=0.0)) for budget in epsilons]
     large = max((*most, *(budget.epsilon for budget in budgets)), default=0.0)
     if large > LARGE_EPSILON:
         notes.append(

@@ -106,7 +106,7 @@ def _universe(result: AuditResult) -> str:
     assert result.universe is not None
     counted = table(["verdict", "pairs", "share"], [row[1:] for row in universe.counts(result.universe)])
     rows = [[escaped(cell) for cell in universe.cells(row)] for row in result.universe.worst(ROWS)]
-    ranked = table(list(universe.COLUMNS), rows)
+    ranked = table(list(universe.columns(result.universe)), rows)
     return f"### The universe\n\n{escaped(universe.sentence(result))}\n\n{counted}\n\n{ranked}"
 
 

@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.audits.many_pairs import selected
 from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES
 from dpaudit.errors import UsageError
 from dpaudit.reports.by_form import NOT_PROMISED
@@ -178,8 +177,7 @@ def _sentences(plan: Plan) -> list[str]:
         )
     if plan.is_universe:
         sentences.append(
-            f"These figures hold for every pair: the {selected(plan.pairs, plan.mode, plan.samples)} most suspicious "
-            "ones are examined in depth as well."
+            "These figures hold for every pair: the most suspicious ones are examined in depth as well."
         )
     if plan.pools:
         sentences.append(

@@ -35,6 +35,7 @@ import numpy as np
 
 from dpaudit.certificates.certificate import Certificate, CertifiedPair
 from dpaudit.conformance.result import CheckResult
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.reports.attachments import Attachment
 from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
@@ -72,6 +73,10 @@ def _lower(value: float, budget: float) -> float:
     """A lower bound, rounded down, with as many digits as it takes to stay above the budget if it is."""
     rounded = [_rounded(value, ROUND_FLOOR, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
     return next((one for one in rounded if (one > budget) == (value > budget)), value)
+
+
+def _lowers(values: FloatArray, budgets: FloatArray) -> FloatArray:
+    return np.array(list(map(_lower, values.tolist(), budgets.tolist())))
 
 
 def _upper(value: float, budget: float) -> float:
@@ -149,13 +154,15 @@ class _Mask:
         universe = result.universe
         if universe is not None:
             pair_ids = None if universe.pair_ids is None else tuple(self.name(one, "pair") for one in universe.pair_ids)
-            ids = tuple(self.name(name) for name in universe.ids)
+            above_all = np.full(len(universe), np.inf)
+            ids, own = tuple(self.name(name) for name in universe.ids), universe.parameter_lower
             universe = dataclasses.replace(
                 universe,
                 ids=ids,
                 pair_ids=pair_ids,
                 partition=None,
-                epsilon_lower=np.array(list(map(_lower, universe.epsilon_lower.tolist(), universe.budget.tolist()))),
+                epsilon_lower=_lowers(universe.epsilon_lower, universe.budget if own is None else above_all),
+                parameter_lower=None if own is None else _lowers(own, universe.budget),
                 log10_p_value=np.minimum(np.ceil(universe.log10_p_value), 0.0),
                 detectable=np.array([_rounded(one, ROUND_CEILING) for one in universe.detectable.tolist()]),
             )

@@ -17,6 +17,7 @@ from markupsafe import Markup
 
 from dpaudit.reports.wording import (
     MISSING,
+    UNITS,
     VERDICT_WORDS,
     clean,
     compared,
@@ -24,6 +25,7 @@ from dpaudit.reports.wording import (
     number_text,
     percent_text,
     plural,
+    symbol,
 )
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
@@ -33,7 +35,6 @@ WORST = 25  # rows of the ranked table
 NAMES = 14  # of inputs along an axis
 COLOURS = 32  # of the matrix: half a million pairs in as many shades would make a page of megabytes
 RINGED = 400  # violated pairs at most that get a ring each in the matrix
-COLUMNS = ("pair", "lower bound on ε (nats)", "budget (nats)", "ratio", "p-value", "verdict", "would have found (nats)")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -81,9 +82,16 @@ def sentence(result: AuditResult) -> str:
     )
 
 
+def columns(table: UniverseTable) -> tuple[str, ...]:
+    """The heads of `cells`."""
+    units = f" ({UNITS[table.parameter]})" if table.parameter in UNITS else ""
+    bound = f"lower bound on {symbol(table.parameter)}{units}"
+    return ("pair", bound, f"budget{units}", "ratio", "p-value", "verdict", "would have found (nats)")
+
+
 def cells(row: PairRow) -> list[str]:
-    """A row of `COLUMNS`."""
-    lower, budget = compared(row.epsilon_lower, row.budget)
+    """A row under `columns`."""
+    lower, budget = compared(row.lower, row.budget)
     verdict = VERDICT_WORDS[row.verdict] if row.verdict else "not asked"
     ratio = compared(row.ratio_lower, 1.0)[0]
     p_value, found = p_value_text(row.log10_p_value), number_text(row.detectable)
@@ -115,7 +123,7 @@ def view(result: AuditResult) -> dict[str, Any] | None:
         "sentence": sentence(result),
         "counts": counts(table),
         "images": [matrix_image(table), budget_image(table)] if table.asked else [],
-        "columns": COLUMNS,
+        "columns": columns(table),
         "worst": [(VERDICTS[max(int(table.verdict[k]), 0)], cells(table.row(int(k)))) for k in table.order()[:WORST]],
         "omitted": max(0, table.asked - WORST),
     }
@@ -139,7 +147,7 @@ def matrix_image(table: UniverseTable) -> Image:
     drawn = axes.imshow(shown, cmap=_colours(), norm=norm, interpolation="nearest")
     bar = figure.colorbar(drawn, ax=axes, shrink=0.9, ticks=[0.0, 0.25, 0.5, 0.75, 1.0, top**0.5, top])
     bar.ax.set_yticklabels(["0", "0.25", "0.5", "0.75", "1", number_text(top**0.5, 2), f"≥{top:g}"])
-    bar.set_label("lower bound / budget (both in nats; above 1 is a violation)")
+    bar.set_label("lower bound / budget (above 1 is a violation)")
     violated = np.flatnonzero(table.verdict == 0)
     if 0 < len(violated) <= RINGED:
         i, j = table.first[violated], table.second[violated]
@@ -175,13 +183,13 @@ def budget_image(table: UniverseTable) -> Image:
     from matplotlib.colors import LogNorm
     from matplotlib.figure import Figure
 
-    shown = (table.verdict != NOT_ASKED) & (table.budget > 0.0) & (table.epsilon_lower > 0.0)
-    shown &= table.epsilon_lower >= 1e-4 * table.epsilon_lower.max(initial=0.0)  # four decades say enough
+    shown = (table.verdict != NOT_ASKED) & (table.budget > 0.0) & (table.lower > 0.0)
+    shown &= table.lower >= 1e-4 * table.lower.max(initial=0.0)  # four decades say enough
     nothing = int(np.count_nonzero((table.verdict != NOT_ASKED) & ~shown))
     figure = Figure(figsize=(9.0, 4.6), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     if shown.any():
-        x, y = np.log10(table.budget[shown]), np.log10(table.epsilon_lower[shown])
+        x, y = np.log10(table.budget[shown]), np.log10(table.lower[shown])
         ends = [min(x.min(), y.min()) - 0.05, max(x.max(), y.max()) + 0.05]
         heights, across, up = np.histogram2d(x, y, bins=[140, 90], range=[ends, ends])
         drawn = axes.pcolormesh(
@@ -193,7 +201,7 @@ def budget_image(table: UniverseTable) -> Image:
         if violated.any():
             axes.plot(
                 table.budget[violated],
-                table.epsilon_lower[violated],
+                table.lower[violated],
                 "o",
                 ms=4.5,
                 mfc="none",
@@ -203,8 +211,8 @@ def budget_image(table: UniverseTable) -> Image:
         axes.legend(loc="upper left", fontsize=8)
         axes.set_xscale("log")
         axes.set_yscale("log")
-    axes.set_xlabel("budget ε of the pair (nats)")
-    axes.set_ylabel("lower bound on ε (nats)")
+    axes.set_xlabel(f"{columns(table)[2]} of the pair")
+    axes.set_ylabel(columns(table)[1])
     return Image(
         id="universe-budgets",
         title="Lower bound of every pair against its budget",

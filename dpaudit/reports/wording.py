@@ -98,8 +98,8 @@ def largest_bound(result: AuditResult) -> LargestBound:
     parameter, at = parameter_of(result), ""
     bounds = [(f.parameter_lower, f.parameter_budget) for f in result.findings if not math.isnan(f.parameter_lower)]
     if result.universe is not None and len(result.universe):
-        place = int(result.universe.epsilon_lower.argmax())
-        bounds.append((float(result.universe.epsilon_lower[place]), float(result.universe.budget[place])))
+        place = int(result.universe.lower.argmax())
+        bounds.append((float(result.universe.lower[place]), float(result.universe.budget[place])))
     # Of bounds that are as large, the one with the least budget: it is the one that may break it.
     lower, budget = min(bounds, key=lambda bound: (-bound[0], bound[1]), default=(0.0, math.inf))
     if all(is_line(finding) for finding in result.findings):
@@ -162,6 +162,8 @@ def unit(parameter: str) -> str:
 
 def parameter_of(result: AuditResult) -> str:
     """The claim's parameter, as its findings name it."""
+    if result.universe is not None:
+        return result.universe.parameter
     return result.findings[0].parameter if result.findings else "epsilon"
 
 

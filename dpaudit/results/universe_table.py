@@ -32,12 +32,16 @@ ROUNDED = 1e-7  # of a budget: more than the rounding of what is saved
 
 @dataclasses.dataclass(frozen=True)
 class PairRow:
-    """One row of the table; `ratio_lower` is inf for a violated pair of budget 0, None for another of budget 0."""
+    """One row of the table; `ratio_lower` is inf for a violated pair of budget 0, None for another of budget 0.
+
+    `budget` and `lower` are of the claim's own parameter.
+    """
 
     id: str
     x_id: str
     x_prime_id: str
     budget: float
+    lower: float
     epsilon_lower: float
     ratio_lower: float | None
     log10_p_value: float
@@ -56,7 +60,7 @@ class UniverseTable:
     first, second : array of int, shape (pairs,)
         Positions of x and x_prime.
     budget : array of float, shape (pairs,)
-        Epsilon, in nats; inf where the claim asks nothing.
+        What is promised of the claim's parameter, an epsilon in nats as a rule; inf where the claim asks nothing.
     epsilon_lower : array of float, shape (pairs,)
         Lower confidence bounds on epsilon at `delta`, simultaneous with all others of the result. Of a pair that was
         also examined in depth the larger of its two.
@@ -67,7 +71,7 @@ class UniverseTable:
     detectable : array of float, shape (pairs,)
         The loss of randomised-response type that would have been found (`results.Power`), in nats.
     delta : float
-        Of every budget.
+        Of every epsilon.
     labelled : int
         Labelled draws that each pair was tested on.
     draws : int
@@ -76,6 +80,10 @@ class UniverseTable:
         The cells that the rules of table findings are made of, as data.
     pair_ids : tuple of str or None
         Names of the pairs, where they are not 'x_id|x_prime_id'.
+    parameter : str
+        Of the claim.
+    parameter_lower : array of float, shape (pairs,), or None
+        Lower confidence bounds on it, simultaneous with all others. None where it is epsilon at `delta`.
     """
 
     ids: tuple[str, ...]
@@ -91,15 +99,22 @@ class UniverseTable:
     draws: int
     partition: dict[str, Any] | None = None
     pair_ids: tuple[str, ...] | None = None
+    parameter: str = "epsilon"
+    parameter_lower: FloatArray | None = None
 
     def __len__(self) -> int:
         return len(self.first)
 
     @property
+    def lower(self) -> FloatArray:
+        """Lower bounds on the claim's parameter, which stand beside `budget`: the array itself, shape (pairs,)."""
+        return self.epsilon_lower if self.parameter_lower is None else self.parameter_lower
+
+    @property
     def ratio_lower(self) -> FloatArray:
         """Lower bound over budget, shape (pairs,); at a budget of 0 inf if violated, else NaN; NaN if not asked."""
         with np.errstate(divide="ignore", invalid="ignore"):
-            ratio = self.epsilon_lower / self.budget
+            ratio = self.lower / self.budget
         ratio = np.where(self.budget == 0.0, np.where(self.verdict == 0, np.inf, np.nan), ratio)
         return np.where(self.verdict == NOT_ASKED, np.nan, ratio)
 
@@ -153,6 +168,7 @@ class UniverseTable:
             x_id=self.ids[self.first[position]],
             x_prime_id=self.ids[self.second[position]],
             budget=float(self.budget[position]),
+            lower=float(self.lower[position]),
             epsilon_lower=float(self.epsilon_lower[position]),
             ratio_lower=None if math.isnan(ratio) else ratio,
             log10_p_value=float(self.log10_p_value[position]),
@@ -185,7 +201,10 @@ class UniverseTable:
         """The table as strict JSON values."""
         violated = self.verdict == 0
         letters = {code: letter for letter, code in LETTERS.items()}
-        lower = np.where(violated, self.epsilon_lower, _down(self.epsilon_lower))
+
+        def bounds(values: FloatArray) -> list[float | str]:
+            return _listed(np.where(violated, values, _down(values)))
+
         budget = np.where(violated, self.budget, _significant(self.budget, 8))
         complete = all(map(np.array_equal, (self.first, self.second), np.triu_indices(len(self.ids), 1)))
         return {
@@ -196,7 +215,9 @@ class UniverseTable:
             "labelled": self.labelled,
             "draws": self.draws,
             "budget": _listed(budget),
-            "epsilon_lower": _listed(lower),
+            "epsilon_lower": bounds(self.epsilon_lower),
+            "parameter": self.parameter,
+            "parameter_lower": None if self.parameter_lower is None else bounds(self.parameter_lower),
             "log10_p_value": _listed(
                 np.minimum(np.round(np.ceil(self.log10_p_value * 1e3 - 1e-6) / 1e3, 3), 0.0) + 0.0
             ),
@@ -218,22 +239,24 @@ class UniverseTable:
         ids = tuple(record["inputs"])
         pairs = np.triu_indices(len(ids), 1) if record["pairs"] == "all" else record["pairs"]
         first, second = (np.array(side, dtype=np.int64) for side in pairs)
-        names = ("budget", "epsilon_lower", "log10_p_value", "detectable")
+        names = ["budget", "epsilon_lower", "log10_p_value", "detectable"]
+        names += ["parameter_lower"] if record.get("parameter_lower") is not None else []
         columns = {name: np.array([float(value) for value in record[name]]) for name in names}
         verdict = np.array([LETTERS[letter] for letter in record["verdict"]], dtype=np.int8)
         pair_ids = record.get("pair_ids")
         for name, values in {**columns, "verdict": verdict, "pair_ids": pair_ids}.items():
             if values is not None and len(values) != len(first):
                 raise UsageError(f"universe.{name} must have {len(first)} entries, got {len(values)}.")
-        is_violated, lower, budget = verdict == 0, columns["epsilon_lower"], columns["budget"]
+        is_violated, budget = verdict == 0, columns["budget"]
+        lower, parameter = columns[names[-1] if len(names) > 4 else "epsilon_lower"], record.get("parameter", "epsilon")
         # Violated pairs are saved with all digits, the budgets of others rounded to 8.
         is_right = np.where(is_violated, lower > budget, lower <= budget * (1.0 + ROUNDED))
         for k in np.flatnonzero(~is_right & (verdict != LETTERS["e"]) & (verdict != NOT_ASKED))[:1].tolist():
             name = pair_ids[k] if pair_ids is not None else f"{ids[first[k]]}|{ids[second[k]]}"
             raise UsageError(
                 f"universe.verdict of the pair {name} must be that of its bound, got {record['verdict'][k]!r} where "
-                f"epsilon is at least {float(lower[k])!r} and {float(budget[k])!r} is promised. Somebody has changed "
-                "the file, or it is not a result of dpaudit."
+                f"{parameter} is at least {float(lower[k])!r} and {float(budget[k])!r} is promised. Somebody has "
+                "changed the file, or it is not a result of dpaudit."
             )
         return cls(
             ids=ids,
@@ -245,6 +268,7 @@ class UniverseTable:
             draws=int(record["draws"]),
             partition=record.get("partition"),
             pair_ids=None if pair_ids is None else tuple(pair_ids),
+            parameter=parameter,
             **columns,
         )
 

@@ -53,6 +53,7 @@ SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is
 COUNT = struct.Struct("<I")  # how many, followed by the length of each
 NAME = "audit.checkpoint"
 
+PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides; older files have none
 SHOWN = "shown"  # entry of a header for people: values of which the others are digests; older files have none
 
 Place = tuple[int, int, int, int]
@@ -384,6 +385,8 @@ def _begun(stream: BinaryIO, header: dict[str, Any], path: Path | None, replayab
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
     here = json.loads(json.dumps(here))
+    if here.get(PLAYED) == f"{here.get('mode')} mode":  # as older versions played them too
+        there = {PLAYED: here[PLAYED], **there}
     different = {name for name in {**here, **there} if here.get(name) != there.get(name)} - {SHOWN}
     if different:
         said = "; ".join(_differences(there, here, different))
@@ -419,7 +422,10 @@ def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str
             said.append("its mechanism has other code or other parameters")
         if way != way_here:
             said.append(f"its mechanism is {way}, here {way_here}")
-    others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint"})
+    if different == {PLAYED}:  # else it follows from what else differs
+        by_then = there.get(PLAYED, "a way that it does not say, by an older version")
+        said.append(f"its pairs are played in {by_then}, here in {here.get(PLAYED)}")
+    others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint", PLAYED})
     said += [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
     return said
 

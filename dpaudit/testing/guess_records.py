@@ -40,13 +40,18 @@ def log_p_values(
     level: FloatArray,
     mass_share: float,
 ) -> FloatArray:
-    """Natural logarithms of the p-values against lines (epsilon, cost), as `binomial.p_value` defines them; at most 0.
-
-    A tail below the smallest double is bounded by exp(-n KL) (Chernoff), which it cannot exceed.
-    """
+    """Natural logarithms of the p-values against lines (epsilon, cost), as `binomial.p_value` has them; at most 0."""
     spent = np.where(cost > 0.0, level * mass_share, 0.0)
     k = np.minimum(_relative_cost(guesses, draws, cost, spent), 1.0)
     limit = np.minimum(scipy.special.expit(epsilon) + k * scipy.special.expit(-epsilon), 1.0)
+    return log_tails(correct, guesses, limit, spent)
+
+
+def log_tails(correct: FloatArray, guesses: FloatArray, limit: FloatArray, spent: FloatArray) -> FloatArray:
+    """Natural logarithms of P(Binomial(guesses, limit) >= correct) + spent; at most 0.
+
+    A tail below the smallest double is bounded by exp(-n KL) (Chernoff), which it cannot exceed.
+    """
     positive = correct > 0
     c, wrong = np.where(positive, correct, 1.0), np.maximum(guesses - correct, 0.0)
     tail = np.where(positive, scipy.special.betainc(c, wrong + 1.0, limit), 1.0)
@@ -68,7 +73,7 @@ def _relative_cost(guesses: FloatArray, draws: float, cost: FloatArray, spent: F
 
 def detectable_losses(
     epsilon: FloatArray,
-    delta: float,
+    delta: float | FloatArray,
     draws: int,
     level: float,
     mass_share: float,

@@ -16,6 +16,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.protocols import Training
+from dpaudit.testing.table_lines import OwnLines
 from dpaudit.testing.tasks import Request, TaskResult, toss
 
 SAMPLES, ERROR_RATE = 400, 0.05
@@ -53,7 +54,7 @@ def label_game(mode):
 def universe(deck):
     ends = np.array(TRIANGLE)
     options = {"inputs": 3, "samples": SAMPLES, "error_rate": ERROR_RATE}
-    return UniverseGame(ends[:, 0], ends[:, 1], np.ones(3), 0.0, **options, draw=deck, coin=coin)
+    return UniverseGame(ends[:, 0], ends[:, 1], OwnLines(np.ones(3), 0.0), **options, draw=deck, coin=coin)
 
 
 def witness(deck):

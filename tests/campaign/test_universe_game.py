@@ -2,27 +2,40 @@
 
 from __future__ import annotations
 
+import functools
+
 import numpy as np
 import pytest
 from scipy import stats
 
+import dpaudit
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
+from dpaudit.testing.table_lines import OwnLines, lines_of
 
 ROOT_SEED = 20_261_121
 INPUTS = 12
 LEVEL = 1e-9  # of each exact binomial test below on counts over audits
 
 
-def play(mechanism, data, epsilon, delta=0.0, samples=400, error_rate=0.05, seed=0):
+@functools.cache
+def lines_of_all(promise, pairs):
+    return lines_of(promise, np.full(pairs, promise.value))
+
+
+def play(mechanism, data, promise, samples=400, error_rate=0.05, seed=0):
+    """The table of all pairs, of a claim or with a budget for each pair."""
     first, second = np.triu_indices(len(data), 1)
+    if not isinstance(promise, dpaudit.Claim):
+        lines = OwnLines(np.broadcast_to(np.asarray(promise, dtype=float), first.shape), 0.0)
+    else:
+        lines = lines_of_all(promise, len(first))
     game = UniverseGame(
         first,
         second,
-        np.broadcast_to(np.asarray(epsilon, dtype=float), first.shape),
-        delta,
+        lines,
         inputs=len(data),
         samples=samples,
         error_rate=error_rate,
@@ -55,34 +68,63 @@ def binary(data, size, rng):
     return np.where(rng.random(size) < np.e / (np.e + 1.0), data, 1 - data)
 
 
+def tail(data, size, rng):
+    """Whether Gaussian noise and a shift of 1 a step lie beyond 0.5: of 0 and 1 all that mu = 1 allows at epsilon 0."""
+    return (data + rng.normal(size=size) > 0.5).astype(int)
+
+
+def far_tail(data, size, rng):
+    """The same beyond 1.5, where its line at an epsilon of about 1 is the one that is reached."""
+    return (data + rng.normal(size=size) > 1.5).astype(int)
+
+
+def divergence(order):
+    """The Renyi divergence of `response` on any two inputs."""
+    p, q, rest = np.e / (np.e + INPUTS - 1), 1.0 / (np.e + INPUTS - 1), (INPUTS - 2) / (np.e + INPUTS - 1)
+    return float(np.log(p**order * q ** (1 - order) + q**order * p ** (1 - order) + rest) / (order - 1))
+
+
+def told_of_response(rate):
+    """The trade-off function of `response`: straight pieces, of the odds e, 1 and 1/e."""
+    q = 1.0 / (np.e + INPUTS - 1)
+    return np.interp(rate, [0.0, q, 1.0 - np.e * q, 1.0], [1.0, 1.0 - np.e * q, q, 0.0])
+
+
+RHO = max(divergence(order) / order for order in dpaudit.ZeroConcentratedDP(1.0).orders)
 POINTS = np.linspace(0.0, 2.0, INPUTS).tolist()
 DISTANCES = np.subtract.outer(POINTS, POINTS)[np.triu_indices(INPUTS, 1)] * -1.0
 ON_BUDGET = {
-    "laplace": (laplace, POINTS, DISTANCES, 0.0),
-    "response": (response, list(range(INPUTS)), 1.0, 0.0),
-    "revealing": (revealing, list(range(INPUTS)), 1.0, 0.02),
-    "binary": (binary, [0, 1], 1.0, 0.0),
+    "laplace": (laplace, POINTS, DISTANCES),
+    "response": (response, list(range(INPUTS)), 1.0),
+    "revealing": (revealing, list(range(INPUTS)), dpaudit.ApproxDP(1.0, 0.02)),
+    "binary": (binary, [0, 1], 1.0),
+    "gaussian": (tail, [0, 1], dpaudit.GaussianDP(1.0)),
+    "gaussian, far out": (far_tail, [0, 1], dpaudit.GaussianDP(1.0)),
+    "trade-off": (response, list(range(INPUTS)), dpaudit.FDP(told_of_response)),
+    "renyi": (response, list(range(INPUTS)), dpaudit.RenyiDP(2.0, divergence(2.0))),
+    "zcdp": (response, list(range(INPUTS)), dpaudit.ZeroConcentratedDP(RHO)),
 }
-AUDITS = 600
+AUDITS = {"trade-off": 200, "renyi": 200, "zcdp": 200}  # and 600 of the others
 
 
-# Under the claim each count is at most binomial(AUDITS, rate), so each of the 4 x 3 assertions fails with probability
-# at most 1e-9: false-positive rate of this test below 2e-8. What it can see at 600 audits: a familywise rate of 13%, or
+# Under the claim each count is at most binomial(audits, rate), so each of the 9 x 3 assertions fails with probability
+# at most 1e-9: false-positive rate of this test below 3e-8. What it can see at 600 audits: a familywise rate of 13%, or
 # a pair's rate of 13% at nominal 5%, is missed with probability below 0.02 (binomial sums).
 @pytest.mark.long
 @pytest.mark.parametrize("name", sorted(ON_BUDGET))
 def test_a_universe_on_its_budgets_raises_no_more_alarms_than_promised(name):
-    mechanism, data, epsilon, delta = ON_BUDGET[name]
+    mechanism, data, promise = ON_BUDGET[name]
+    audits = AUDITS.get(name, 600)
     alarms = above = of_one_pair = 0
-    for audit in range(AUDITS):
+    for audit in range(audits):
         seed = int(np.random.SeedSequence(ROOT_SEED, spawn_key=(audit,)).generate_state(1)[0])
-        game = play(mechanism, data, epsilon, delta, samples=200, seed=seed)
+        game = play(mechanism, data, promise, samples=200, seed=seed)
         alarms += bool(game.violated.any())
-        above += bool((game.lower > game.epsilon).any())
+        above += bool((game.lower > game.lines.budget).any())
         # The union bound over 66 pairs hides a fault of one test: its own p-value must keep its level as well.
         of_one_pair += bool(game.log_p[0] <= np.log(0.05))
     for count in (alarms, above, of_one_pair):
-        assert stats.binom.sf(count - 1, AUDITS, 0.05) >= LEVEL, (alarms, above, of_one_pair)
+        assert stats.binom.sf(count - 1, audits, 0.05) >= LEVEL, (alarms, above, of_one_pair)
 
 
 def test_levels_sum_to_the_error_rate_and_each_pair_has_at_least_half_of_an_even_share():
@@ -185,9 +227,9 @@ def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_o
     from dpaudit.testing.fixed_game import MASS_SHARE
 
     exact = records.detectable_losses(
-        game.epsilon, 0.0, game.labelled, float(game.level.min()), MASS_SHARE, 0.1, 0.9, 0.005
+        game.lines.budget, 0.0, game.labelled, float(game.level.min()), MASS_SHARE, 0.1, 0.9, 0.005
     )
-    found = game.detectable(0.1, 0.9, 0.005)
+    found = game.losses(0.1, 0.9, 0.005)
     assert np.all(found >= exact - 1e-12)
     assert np.all(found <= exact + 0.1)
 

@@ -13,7 +13,7 @@ import pytest
 from scipy import stats
 
 import dpaudit
-from dpaudit.campaign.universe import MASS_SHARE, UniverseGame
+from dpaudit.campaign.universe import UniverseGame
 from dpaudit.doubles import floating_point
 from dpaudit.doubles.saved_low_bits import rule_from_dict
 from dpaudit.learning.cells import Cells
@@ -24,8 +24,10 @@ from dpaudit.reading.outcomes import Outcomes, Reading, canonical, read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
+from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.renyi_game import Epoch, RenyiGame
 from dpaudit.testing.sequential_game import BUDGET_SHARE, SequentialGame
+from dpaudit.testing.table_lines import OwnLines
 
 
 def outcomes(values):
@@ -116,7 +118,7 @@ def on_one_side(data, size, rng):
 def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
     first, second = np.triu_indices(6, 1)
     game = UniverseGame(
-        first, second, np.full(len(first), 0.5), delta, inputs=6, samples=2_000, error_rate=0.05,
+        first, second, OwnLines(np.full(len(first), 0.5), delta), inputs=6, samples=2_000, error_rate=0.05,
         draw=Drawer(as_subject(mechanism), list(range(6)), 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
     game.start()
@@ -186,7 +188,7 @@ def test_a_universe_counts_on_no_draw_of_its_pilot():
 
     first, second = np.triu_indices(4, 1)
     game = UniverseGame(
-        first, second, np.full(6, 0.5), 0.0, inputs=4, samples=500, error_rate=0.05,
+        first, second, OwnLines(np.full(6, 0.5), 0.0), inputs=4, samples=500, error_rate=0.05,
         draw=Drawer(as_subject(noted), [0.0, 1.0, 2.0, 3.0], 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
     game.start()

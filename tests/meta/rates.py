@@ -44,6 +44,7 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
+from dpaudit.testing.table_lines import lines_of
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
@@ -332,8 +333,7 @@ def one_table(case: OnBudget, seed: int) -> tuple[bool, bool]:
     game = UniverseGame(
         first,
         second,
-        np.full(len(first), case.claim.epsilon),
-        0.0,
+        lines_of(case.claim, np.full(len(first), case.claim.value)),
         inputs=len(case.pairs),
         samples=case.samples,
         error_rate=case.promised,

@@ -295,6 +295,33 @@ def test_other_inputs_and_other_metrics_are_said_without_their_names(tmp_path):
             open_checkpoint(path, {**here, **change}, resume=True, replayable=True)
 
 
+def test_what_pairs_were_played_as_is_said_where_a_resumed_audit_plays_them_otherwise(tmp_path, monkeypatch):
+    from dpaudit.audits import many_pairs
+
+    path = tmp_path / "kept"
+    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3, "checkpoint": path, "resume": True}
+    assert stopped(path, laplace, 5, **{name: options[name] for name in ("claim", "pairs", "samples", "seed")})
+    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 0.5)  # as another version might choose
+    with pytest.raises(
+        dpaudit.UsageError, match=r"another one: its pairs are played in sequential mode, here in fixed mode\. State"
+    ):
+        dpaudit.audit(laplace, **options)
+    monkeypatch.setattr(many_pairs, "LOOKS_SECONDS", 0.1)
+    with pytest.raises(dpaudit.UsageError, match=r"its pairs are played in sequential mode, here in one table\."):
+        dpaudit.audit(laplace, **options)
+
+
+def test_a_checkpoint_of_an_older_version_that_does_not_say_what_it_played_goes_on_where_the_mode_says_it(tmp_path):
+    here = {"mode": "sequential", "played": "sequential mode", "seed": 1}
+    path = tmp_path / "kept"
+    open_checkpoint(path, {"mode": "sequential", "seed": 1}, resume=False, replayable=True).close()
+    open_checkpoint(path, here, resume=True, replayable=True).close()
+    with pytest.raises(dpaudit.UsageError, match="in a way that it does not say, by an older version, here in one tab"):
+        open_checkpoint(path, {**here, "played": "one table"}, resume=True, replayable=True)
+    with pytest.raises(dpaudit.UsageError, match=r"another one: its seed is 1, here 2\. State"):
+        open_checkpoint(path, {**here, "played": "one table", "seed": 2}, resume=True, replayable=True)
+
+
 def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
     path = tmp_path / "kept"
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300}
