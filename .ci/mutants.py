@@ -48,6 +48,19 @@ EQUIVALENT = ROOT / ".ci" / "equivalent_mutants.json"
 KNOWN = ROOT / ".ci" / "known_faults.json"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 SEED = 20_261_126
+ALSO = {  # tests of a module that stand under another name
+    "dpaudit/campaign/campaign.py": ["tests/campaign/test_one_order.py"],
+    "dpaudit/campaign/universe.py": [
+        "tests/campaign/test_universe_game.py",
+        "tests/campaign/test_one_order.py",
+        "tests/learning/test_thresholds_and_bounds.py",
+    ],
+    "dpaudit/doubles/floating_point.py": [
+        "tests/campaign/test_one_order.py",
+        "tests/learning/test_thresholds_and_bounds.py",
+    ],
+    "dpaudit/testing/renyi_game.py": ["tests/learning/test_thresholds_and_bounds.py"],
+}
 AGAIN = 170  # processor seconds of the tests that are asked again: ten times those that are chosen for a fault, and 20
 WALL = 1_800  # seconds: for a fault that waits for ever, on a busy machine
 MEMORY = 4 << 30
@@ -56,7 +69,7 @@ LIBRARIES = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "joblib"
 
 
 def tests_of(module: str) -> list[str]:
-    """The tests that mirror a module, and tests of the room for single faults."""
+    """The tests that mirror a module, and those of `ALSO`."""
     path = Path(module)
     room = Path("tests", *path.parts[1:-1]) if path.parts[0] == "dpaudit" else Path("tests", *path.parts[:-1])
     if room.name == "pytest_plugin":  # its tests stand beside those of the sessions
@@ -64,7 +77,7 @@ def tests_of(module: str) -> list[str]:
         own = [ROOT / room / f"test_plugin_{path.stem}.py"]
     else:
         own = [ROOT / room / f"test_{path.stem}.py", *sorted((ROOT / room).glob(f"test_{path.stem}_*.py"))]
-    return [str(one.relative_to(ROOT)) for one in own if one.exists()]
+    return list(dict.fromkeys([*(str(one.relative_to(ROOT)) for one in own if one.exists()), *ALSO.get(module, [])]))
 
 
 class _WithoutWords(ast.NodeTransformer):
