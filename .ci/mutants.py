@@ -12,7 +12,7 @@ Without MODULES the faults of .ci/known_faults.json are put in, which the tests 
 
 reports/mutants.json takes the results up, module by module. The scores in docs/measurements/reliability.md and the
 lists in mutants.md beside it are written from it, by `make mutants MODULES=none` too. A fault that changes nothing that
-is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
+is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason. It is not tried again.
 """
 
 from __future__ import annotations
@@ -214,8 +214,10 @@ def try_module(module: str, tests: list[str], count: int | None, folder: Path) -
     """Try the faults of a module, one after the other: how many there were, and those that no test noticed."""
     path = folder / module
     source = path.read_text(encoding="utf-8")
-    chosen = list(faults(source, count))
-    survived = []
+    drawn = list(faults(source, count))
+    same = read(EQUIVALENT).get(module, {})  # each was tried when it was found
+    survived = [name for name, _ in drawn if name in same]
+    chosen = [(name, changed) for name, changed in drawn if name not in same]
     for number, (outcome, (name, changed)) in enumerate(zip(collected(module, tests, chosen), chosen, strict=True)):
         status = outcome.status
         if not status:  # nothing noticed it, or it was not put in
@@ -229,7 +231,7 @@ def try_module(module: str, tests: list[str], count: int | None, folder: Path) -
         if status == 0:
             survived.append(name)
             print(f"{module}: {name}", flush=True)
-    return {"places": len(candidates(source)), "tried": len(chosen), "survived": survived, "tests": tests}
+    return {"places": len(candidates(source)), "tried": len(drawn), "survived": survived, "tests": tests}
 
 
 def try_known(folder: Path) -> list[str]:
