@@ -13,11 +13,13 @@ Without MODULES the faults of .ci/known_faults.json are put in, which the tests 
 reports/mutants.json takes the results up, module by module. The scores in docs/measurements/reliability.md and the
 lists in mutants.md beside it are written from it, by `make mutants MODULES=none` too. A fault that changes nothing that
 is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason. It is not tried again.
+LEFT=1 tries those alone that the last run left, once tests were added: what was noticed before still is.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import json
 import os
@@ -210,14 +212,24 @@ def collected(module: str, tests: list[str], chosen: list[tuple[str, str]]) -> l
         return found
 
 
-def try_module(module: str, tests: list[str], count: int | None, folder: Path) -> dict[str, object]:
-    """Try the faults of a module, one after the other: how many there were, and those that no test noticed."""
+def try_module(
+    module: str, tests: list[str], count: int | None, folder: Path, before: dict[str, object] | None = None
+) -> dict[str, object]:
+    """Try the faults of a module, one after the other: how many there were, and those that no test noticed.
+
+    `before` is what the last run found: then those alone are tried that were left.
+    """
     path = folder / module
     source = path.read_text(encoding="utf-8")
+    digest = hashlib.sha256(source.encode()).hexdigest()
     drawn = list(faults(source, count))
     same = read(EQUIVALENT).get(module, {})  # each was tried when it was found
     survived = [name for name, _ in drawn if name in same]
     chosen = [(name, changed) for name, changed in drawn if name not in same]
+    if before is not None:
+        if (before.get("digest"), before.get("tried")) != (digest, len(drawn)):
+            raise SystemExit(f"LEFT needs a run of as many faults in the same {module}.")
+        chosen = [(name, changed) for name, changed in chosen if name in before["survived"]]
     for number, (outcome, (name, changed)) in enumerate(zip(collected(module, tests, chosen), chosen, strict=True)):
         status = outcome.status
         if not status:  # nothing noticed it, or it was not put in
@@ -231,7 +243,8 @@ def try_module(module: str, tests: list[str], count: int | None, folder: Path) -
         if status == 0:
             survived.append(name)
             print(f"{module}: {name}", flush=True)
-    return {"places": len(candidates(source)), "tried": len(drawn), "survived": survived, "tests": tests}
+    places = len(candidates(source))
+    return {"digest": digest, "places": places, "tried": len(drawn), "survived": survived, "tests": tests}
 
 
 def try_known(folder: Path) -> list[str]:
@@ -317,6 +330,7 @@ def main() -> int:
     modules = os.environ.get("MODULES", "").split()
     count = int(os.environ["COUNT"]) if os.environ.get("COUNT") else None
     extra = os.environ.get("TESTS", "").split()
+    left = bool(os.environ.get("LEFT"))
     if modules == ["none"]:
         write_pages(read(RESULTS))
         return 0
@@ -336,8 +350,8 @@ def main() -> int:
             tests = list(dict.fromkeys([*tests_of(module), *extra]))
             if not tests:
                 raise SystemExit(f"MODULES must have tests, got {module!r} without. Name some with TESTS=...")
-            found = try_module(module, tests, count, folder)
             results = read(RESULTS)
+            found = try_module(module, tests, count, folder, results.get(module, {}) if left else None)
             results[module] = found
             RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             write_pages(results)
