@@ -12,12 +12,14 @@ import pytest
 from scipy import special
 
 from dpaudit.campaign import universe
-from dpaudit.campaign.universe import PILOT_DEVIATIONS, SMOOTHING, STEPS, STEPS_PER_NAT, UniverseGame
+from dpaudit.campaign.universe import SMOOTHING, STEPS, STEPS_PER_NAT, UniverseGame
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
+from dpaudit.testing.table_lines import PILOT_DEVIATIONS, OwnLines
 
 BOTH, ONLY_X, ONLY_X_PRIME = 0, 1, 2
+BUDGET = 0.5
 
 
 def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
@@ -25,8 +27,7 @@ def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
     return UniverseGame(
         first,
         second,
-        np.full(len(first), 0.5),
-        delta,
+        OwnLines(np.full(len(first), BUDGET), delta),
         inputs=len(data),
         samples=samples,
         error_rate=error_rate,
@@ -59,7 +60,7 @@ def with_halves(game):
     return seen[0]
 
 
-def judged(game, halves, pair, way, step):
+def judged(game, delta, halves, pair, way, step):
     """The expected bound of one rule of a pair, and how far it is above the budget, in deviations."""
     i, j = int(game.first[pair]), int(game.second[pair])
     correct = wrong = 0.0
@@ -75,13 +76,13 @@ def judged(game, halves, pair, way, step):
                 correct, wrong = correct + own[guesses].sum(), wrong + other[guesses].sum()
     draws = 2.0 * game.pilot
     correct, wrong = correct / draws, (wrong + 1.0) / draws  # one wrong guess is added
-    allowed = correct - game.delta * (2.0 if way == BOTH else 1.0) / 2.0
+    allowed = correct - delta * (2.0 if way == BOTH else 1.0) / 2.0
     if allowed <= 0.0:
         return -math.inf, -math.inf
     odds, variance = math.log(allowed / wrong), correct / allowed**2 + 1.0 / wrong
     level = game.error_rate / len(game.first) / 2.0  # what a pair has at least
     spread = variance * (special.ndtri(level) ** 2 / game.labelled + PILOT_DEVIATIONS**2 / draws)
-    return odds - math.sqrt(spread), (odds - game.epsilon[pair]) / math.sqrt(variance / draws)
+    return odds - math.sqrt(spread), (odds - BUDGET) / math.sqrt(variance / draws)
 
 
 def chosen(game, pair):
@@ -104,8 +105,10 @@ def test_the_rule_of_a_pair_has_the_best_expected_bound_of_all(mechanism, delta,
     found = set()
     for pair in range(len(game.first)):
         way, step = chosen(game, pair)
-        bound, deviations = judged(game, halves, pair, way, step)
-        others = [judged(game, halves, pair, w, s)[0] for w in (BOTH, ONLY_X, ONLY_X_PRIME) for s in range(STEPS)]
+        bound, deviations = judged(game, delta, halves, pair, way, step)
+        others = [
+            judged(game, delta, halves, pair, w, s)[0] for w in (BOTH, ONLY_X, ONLY_X_PRIME) for s in range(STEPS)
+        ]
         if max(others) > -math.inf:
             assert bound == pytest.approx(max(others), abs=1e-9)
             found.add(way)
