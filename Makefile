@@ -39,7 +39,7 @@ processors: $(VENV)/.dev
 	$(BIN)/python .ci/processors.py
 
 mutants: $(VENV)/.dev
-	MODULES="$(MODULES)" TESTS="$(TESTS)" COUNT="$(COUNT)" $(BIN)/python .ci/mutants.py
+	MODULES="$(MODULES)" TESTS="$(TESTS)" COUNT="$(COUNT)" LEFT="$(LEFT)" $(BIN)/python .ci/mutants.py
 
 # False alarms on the claim: adds to reports/meta.json on seeds that are not spent, and writes the table.
 rates: $(VENV)/.dev

@@ -60,14 +60,18 @@ class Outcome:
 
 def covering(tests: Iterable[Test], first: int, last: int) -> list[Test]:
     """The tests that run a line of these, the fastest first, as many as `SECONDS` allow."""
+    return fastest(test for test in tests if any(first <= line <= last for line in test.lines))
+
+
+def fastest(tests: Iterable[Test]) -> list[Test]:
+    """The fastest of them, as many as `SECONDS` allow."""
     chosen: list[Test] = []
     taken = 0.0
     for test in sorted(tests, key=lambda test: test.seconds):
-        if any(first <= line <= last for line in test.lines):
-            taken += test.seconds
-            if taken > SECONDS and len(chosen) >= FEWEST:
-                break
-            chosen.append(test)
+        taken += test.seconds
+        if taken > SECONDS and len(chosen) >= FEWEST:
+            break
+        chosen.append(test)
     return chosen
 
 
@@ -200,7 +204,7 @@ class Session:
         for name, changed in self.faults:
             chosen = covering(self.tests, *changed_lines(source, changed))
             if not chosen:  # a line that is run when the module is imported, or by no test
-                chosen = covering(self.tests, 1, len(source.splitlines()))
+                chosen = fastest(self.tests)
             self.outcomes.append(self._try(session, imported, name, source, changed, chosen))
         return True
 

@@ -12,12 +12,14 @@ Without MODULES the faults of .ci/known_faults.json are put in, which the tests 
 
 reports/mutants.json takes the results up, module by module. The scores in docs/measurements/reliability.md and the
 lists in mutants.md beside it are written from it, by `make mutants MODULES=none` too. A fault that changes nothing that
-is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason.
+is promised has to be told by a person: .ci/equivalent_mutants.json gives each its reason. It is not tried again.
+LEFT=1 tries those alone that the last run left, once tests were added: what was noticed before still is.
 """
 
 from __future__ import annotations
 
 import ast
+import hashlib
 import importlib
 import json
 import os
@@ -48,6 +50,19 @@ EQUIVALENT = ROOT / ".ci" / "equivalent_mutants.json"
 KNOWN = ROOT / ".ci" / "known_faults.json"
 BEGIN, END = "<!-- mutants: begin -->", "<!-- mutants: end -->"
 SEED = 20_261_126
+ALSO = {  # tests of a module that stand under another name
+    "dpaudit/campaign/campaign.py": ["tests/campaign/test_one_order.py"],
+    "dpaudit/campaign/universe.py": [
+        "tests/campaign/test_universe_game.py",
+        "tests/campaign/test_one_order.py",
+        "tests/learning/test_thresholds_and_bounds.py",
+    ],
+    "dpaudit/doubles/floating_point.py": [
+        "tests/campaign/test_one_order.py",
+        "tests/learning/test_thresholds_and_bounds.py",
+    ],
+    "dpaudit/testing/renyi_game.py": ["tests/learning/test_thresholds_and_bounds.py"],
+}
 AGAIN = 170  # processor seconds of the tests that are asked again: ten times those that are chosen for a fault, and 20
 WALL = 1_800  # seconds: for a fault that waits for ever, on a busy machine
 MEMORY = 4 << 30
@@ -56,7 +71,7 @@ LIBRARIES = ("numpy", "scipy.optimize", "scipy.special", "scipy.stats", "joblib"
 
 
 def tests_of(module: str) -> list[str]:
-    """The tests that mirror a module, and tests of the room for single faults."""
+    """The tests that mirror a module, and those of `ALSO`."""
     path = Path(module)
     room = Path("tests", *path.parts[1:-1]) if path.parts[0] == "dpaudit" else Path("tests", *path.parts[:-1])
     if room.name == "pytest_plugin":  # its tests stand beside those of the sessions
@@ -64,7 +79,7 @@ def tests_of(module: str) -> list[str]:
         own = [ROOT / room / f"test_plugin_{path.stem}.py"]
     else:
         own = [ROOT / room / f"test_{path.stem}.py", *sorted((ROOT / room).glob(f"test_{path.stem}_*.py"))]
-    return [str(one.relative_to(ROOT)) for one in own if one.exists()]
+    return list(dict.fromkeys([*(str(one.relative_to(ROOT)) for one in own if one.exists()), *ALSO.get(module, [])]))
 
 
 class _WithoutWords(ast.NodeTransformer):
@@ -197,12 +212,24 @@ def collected(module: str, tests: list[str], chosen: list[tuple[str, str]]) -> l
         return found
 
 
-def try_module(module: str, tests: list[str], count: int | None, folder: Path) -> dict[str, object]:
-    """Try the faults of a module, one after the other: how many there were, and those that no test noticed."""
+def try_module(
+    module: str, tests: list[str], count: int | None, folder: Path, before: dict[str, object] | None = None
+) -> dict[str, object]:
+    """Try the faults of a module, one after the other: how many there were, and those that no test noticed.
+
+    `before` is what the last run found: then those alone are tried that were left.
+    """
     path = folder / module
     source = path.read_text(encoding="utf-8")
-    chosen = list(faults(source, count))
-    survived = []
+    digest = hashlib.sha256(source.encode()).hexdigest()
+    drawn = list(faults(source, count))
+    same = read(EQUIVALENT).get(module, {})  # each was tried when it was found
+    survived = [name for name, _ in drawn if name in same]
+    chosen = [(name, changed) for name, changed in drawn if name not in same]
+    if before is not None:
+        if (before.get("digest"), before.get("tried")) != (digest, len(drawn)):
+            raise SystemExit(f"LEFT needs a run of as many faults in the same {module}.")
+        chosen = [(name, changed) for name, changed in chosen if name in before["survived"]]
     for number, (outcome, (name, changed)) in enumerate(zip(collected(module, tests, chosen), chosen, strict=True)):
         status = outcome.status
         if not status:  # nothing noticed it, or it was not put in
@@ -216,7 +243,8 @@ def try_module(module: str, tests: list[str], count: int | None, folder: Path) -
         if status == 0:
             survived.append(name)
             print(f"{module}: {name}", flush=True)
-    return {"places": len(candidates(source)), "tried": len(chosen), "survived": survived, "tests": tests}
+    places = len(candidates(source))
+    return {"digest": digest, "places": places, "tried": len(drawn), "survived": survived, "tests": tests}
 
 
 def try_known(folder: Path) -> list[str]:
@@ -302,6 +330,7 @@ def main() -> int:
     modules = os.environ.get("MODULES", "").split()
     count = int(os.environ["COUNT"]) if os.environ.get("COUNT") else None
     extra = os.environ.get("TESTS", "").split()
+    left = bool(os.environ.get("LEFT"))
     if modules == ["none"]:
         write_pages(read(RESULTS))
         return 0
@@ -321,8 +350,8 @@ def main() -> int:
             tests = list(dict.fromkeys([*tests_of(module), *extra]))
             if not tests:
                 raise SystemExit(f"MODULES must have tests, got {module!r} without. Name some with TESTS=...")
-            found = try_module(module, tests, count, folder)
             results = read(RESULTS)
+            found = try_module(module, tests, count, folder, results.get(module, {}) if left else None)
             results[module] = found
             RESULTS.write_text(json.dumps(results, indent=1, sort_keys=True) + "\n", encoding="utf-8")
             write_pages(results)

@@ -44,7 +44,7 @@ class Progress:
     violated: int
     largest_ratio: float
     largest_log_wealth: float | None
-    open_pairs: int = 0
+    open_pairs: int
 
 
 class Campaign(ABC):

@@ -178,9 +178,9 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
 
     low, high = 1.0, 1.25
     while not found(high):
-        low, high = high, high * high
-        if high > LARGEST_RATIO:
+        if high >= LARGEST_RATIO:
             return math.inf
+        low, high = high, min(high * high, LARGEST_RATIO)
     for _ in range(12):
         middle = math.sqrt(low * high)
         low, high = (low, middle) if found(middle) else (middle, high)

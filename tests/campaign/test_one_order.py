@@ -192,6 +192,13 @@ def test_the_order_is_nobodys_to_change(make):
     assert Campaign.round.__final__
 
 
+@pytest.mark.parametrize("missing", ["start", "_freeze", "_absorb", "_look"])
+def test_a_campaign_without_one_of_its_steps_is_not_made(missing):
+    steps = {name: lambda self: None for name in ("start", "_freeze", "_absorb", "_look") if name != missing}
+    with pytest.raises(TypeError, match=missing):
+        type("Unfinished", (Campaign,), steps)(Draws(Deck([])))
+
+
 def test_a_twin_that_learns_from_what_it_counts_is_stopped_and_the_round_is_closed():
     class Peeking(Campaign):
         def start(self):

@@ -65,6 +65,9 @@ def test_alone():
 def test_for_ever():
     assert n.for_ever(5) == 0
 
+def test_runs_no_line():
+    assert n.Half.of == 2
+
 def test_that_takes_longer():  # its limit on time is above that of the tests before it
     import time
     end = time.process_time() + 0.3
@@ -130,6 +133,11 @@ def test_each_kind_of_fault_is_put_in_and_asked_by_the_tests_that_run_it(outcome
     assert got == status
     if asked is not None:
         assert [test.split("::")[1] for test in tests] == asked
+
+
+def test_a_fault_in_what_is_run_at_import_is_asked_by_tests_that_run_no_line_too(outcomes):
+    asked = next(tests for name, _, tests in outcomes if name == "    of = 3")
+    assert "test_runs_no_line" in [test.split("::")[1] for test in asked]
 
 
 def loaded():

@@ -12,6 +12,7 @@ from dpaudit.doubles import floating_point as check
 from dpaudit.doubles.features import SPECIAL, LastBits
 from dpaudit.doubles.floating_point import Candidate, detectable_share, draws_of, examine, lower_bound, stages_of
 from dpaudit.doubles.low_bits import MOST_COLUMNS, LowBitRule, Table, choose_columns
+from dpaudit.doubles.saved_low_bits import rule_from_dict
 from dpaudit.privacy.claims import Budget, GaussianDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
@@ -260,9 +261,7 @@ def test_the_error_rate_of_all_stages_is_what_is_promised(rate, monkeypatch):
     monkeypatch.setattr(check, "LEAST_SAMPLES", 200)
     mechanism, budget = two_values(1.0), Budget(1.0, 0.0)
     assert len(stages_of(3_200)) == 3
-    leaks = sum(
-        run(mechanism, (0.0, 1.0), budget, 3_200, seed, rate, True).verdict == "leaks" for seed in range(400)
-    )
+    leaks = sum(run(mechanism, (0.0, 1.0), budget, 3_200, seed, rate, True).verdict == "leaks" for seed in range(400))
     assert stats.binom.sf(leaks - 1, 400, rate) >= LEVEL, leaks
 
 
@@ -300,6 +299,54 @@ def test_the_bound_covers_the_truth_by_an_exact_sum(cost, level):
     assert lower_bound(np.array([0.0]), np.array([0.0]), draws, cost, level).tolist() == [0.0]
 
 
+def p_of(found, delta, level):
+    """The p-value of a record at a level, by scipy.stats: what is spent on P(a guess), and a binomial tail."""
+    guesses, labelled = found.correct + found.wrong, found.correct + found.wrong + found.abstained
+    cost, spent = delta, level * check.MASS_SHARE if delta else 0.0  # rules of `two_values` guess both inputs
+    mass = stats.beta.ppf(spent, guesses, labelled - guesses + 1) if delta else 1.0
+    limit = min(1.0, (math.exp(found.budget.epsilon) + cost / mass) / (1.0 + math.exp(found.budget.epsilon)))
+    return spent + stats.binom.sf(found.correct - 1, guesses, limit)
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.05])
+def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
+    budget, probed = Budget(1.0, delta), check.PROBE
+    for in_stages, draws, before, share in [(False, 4_000, 0, 1.0), (True, 4_000, 1_000, 0.5)]:
+        for seed in range(3):
+            finding = run(two_values(1.15, delta), (0.0, 1.0), budget, draws, seed, in_stages=in_stages)
+            (found,) = finding.pairs
+            assert found.wrong > 100  # it guesses, and is wrong at times
+            training = int(0.3 * draws) - int(0.3 * before)
+            labelled = 2 * (draws - before - training - (0 if before else probed))
+            assert found.correct + found.wrong + found.abstained == labelled
+            expected = min(1.0, p_of(found, delta, check.ERROR_RATE * share) / share)
+            assert found.p_value == pytest.approx(expected, rel=1e-9)
+
+
+def test_a_record_is_of_both_inputs_and_the_rest_is_abstained():
+    test = check.LowBitTest(Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0))
+    test.start(0.01)
+    # Of each input: guesses of x, guesses of x_prime, and draws.
+    test.add(np.array([50, 20, 100]), np.array([15, 55, 120]))
+    test.update()
+    assert (test.found.correct, test.found.wrong, test.found.abstained) == (50 + 55, 20 + 15, 30 + 50)
+
+
+def test_a_rule_is_counted_again_at_the_whole_level():
+    found = run(two_values(3.0), (0.0, 1.0), Budget(1.0, 0.0)).pairs[0]
+    rule = rule_from_dict(found.rule, 0.0, 1.0)
+
+    def draw(phase, i, chunk, size):
+        return read_outputs(two_values(3.0)(float(i), size, np.random.default_rng([5, phase, i, chunk])), size)
+
+    chosen = Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0)
+    again = check.count_again(chosen, rule, 800, check.in_turn(draw), np.random.default_rng(6), 0.01)
+    # Right on 95% where 73% are allowed: no "leaks" of 800 draws with a probability below 1e-30.
+    assert again.verdict == "leaks" and again.error_share == 0.01
+    assert again.correct + again.wrong + again.abstained == 800
+    assert again.p_value == pytest.approx(p_of(again, 0.0, 0.01), rel=1e-9)
+
+
 def test_the_detectable_share_is_found_nine_times_of_ten():
     # The rule knows the outputs that x alone can give: right guesses are binomial(labelled, share / 2), none is wrong.
     labelled, level = 5_000, 1e-3
@@ -326,10 +373,14 @@ def test_outputs_without_real_numbers_are_not_examined():
         finding = run(mechanism, (0.0, 1.0), Budget(1.0, 0.0))
         assert finding.verdict == "not_applicable" and "real-valued" in finding.message
         assert finding.pairs == () and finding.samples == 2 * check.PROBE and finding.omitted == 1
+    # Probes are a quarter of the draws at most.
+    for draws, probed in ((1_000, check.PROBE), (200, 50)):
+        assert run(lambda data, size, rng: ["a"] * size, (0.0, 1.0), Budget(1.0, 0.0), draws).samples == 2 * probed
 
 
 def test_no_pair_and_a_subject_that_breaks_are_not_applicable():
-    assert examine([], 5_000, run, run).verdict == "not_applicable"
+    nothing = examine([], 5_000, run, run)
+    assert (nothing.verdict, nothing.samples, nothing.omitted) == ("not_applicable", 0, 0)
 
     def short(data, size, rng):
         return rng.normal(size=size - 1)
@@ -409,6 +460,22 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     assert drawn.omitted == 2
     assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(check.ERROR_RATE)
     assert [pair.p_value for pair in drawn.pairs] == sorted(pair.p_value for pair in drawn.pairs)
+
+
+def test_wide_outputs_of_many_inputs_are_drawn_as_often_as_memory_allows(monkeypatch):
+    monkeypatch.setattr(check, "MOST_NUMBERS", 40_000)
+
+    def draw(phase, i, chunk, size):
+        return read_outputs(i + np.random.default_rng([phase, i, chunk]).laplace(size=(size, 8)), size)
+
+    drawn = {}
+    for inputs in (2, 9):
+        candidates = [Candidate(Pair(k, k + 1), (k, k + 1), Budget(1.0, 0.0), k) for k in range(inputs - 1)]
+        found = examine(candidates, 9_000, check.in_turn(draw), lambda place: np.random.default_rng([9, place]))
+        drawn[inputs] = found.samples / inputs
+    # Of one input 40,000 numbers; of nine, of which 30% are held for training, as many together. Labels are coins.
+    assert drawn[2] == pytest.approx(40_000 / 8, rel=0.1)
+    assert drawn[9] == pytest.approx(40_000 / (8 * 9 * 0.3), rel=0.1)
 
 
 def test_the_number_of_draws_follows_the_samples_of_the_audit():

@@ -168,6 +168,12 @@ def test_rho_of_a_rare_large_loss_is_attained_inside():
     assert exact.zcdp_rho(q, p) == exact.zcdp_rho(p, q)
 
 
+def test_a_search_for_rho_ends_where_orders_are_neighbours_and_the_gap_is_left():
+    """Rounding is larger than the smallest gap that may be asked for: orders were halved without end."""
+    p, q = np.array([1.0 - 1e-6, 1e-6]), np.array([1.0 - 1e-9, 1e-9])
+    assert exact.zcdp_rho(p, q, relative_gap=1e-12) == pytest.approx(exact.zcdp_rho(p, q, relative_gap=1e-9), rel=2e-9)
+
+
 def test_rho_of_normal_noise_on_a_grid_is_that_of_the_normal_law():
     # D_r / r is 1/2 for every order that the grid resolves (it ends 10 standard deviations away): the slowest search.
     grid = np.linspace(-10.0, 11.0, 201)

@@ -47,6 +47,54 @@ def test_a_check_holds_up_to_its_tolerance_and_no_further():
     assert not dataclasses.replace(check, promised=one_way).holds.any()  # every ordered pair counts
 
 
+UNIT = 2.0**-53  # the rounding of one operation
+HALVES = np.array([[0.5, 0.5], [0.5, 0.5]])  # no entry rounds, and |log| is at most 1
+EIGHTHS = np.array([[0.125, 0.875], [0.875, 0.125]])
+
+
+@pytest.mark.parametrize(
+    ("check", "tolerance"),
+    [
+        # A loss: 2 u (k + 1 + 3 |log| at most) for k operations, once for the derived and once for each that is given.
+        (
+            lambda: finite.check_sequential(HALVES, HALVES),
+            3 * 2 * (1 + 1 + 3 * math.log(4.0)),
+        ),  # the derived has quarters
+        (lambda: finite.check_sequential(EIGHTHS, EIGHTHS), 3 * 2 * (1 + 1 + 3 * math.log(64.0))),
+        (lambda: finite.check_post_processing(EIGHTHS, np.eye(2)), 3 * 2 * (2 + 1 + 3 * math.log(8.0))),
+        # Of n outcomes, that are n - 1 sums, a product and a quotient.
+        (lambda: finite.check_conditioning(EIGHTHS, [1.0, 1.0], uses_mass=False), 2 * 2 * (3 + 1 + 3 * math.log(8.0))),
+        (lambda: finite.check_conditioning(EIGHTHS, [1.0, 1.0]), 3 * 2 * (3 + 1 + 3 * math.log(8.0))),
+        (
+            lambda: finite.check_linear(
+                np.full(4, 0.25), [[0, 0], [1, 1]], 2, [[1, 1]], [0]
+            ),  # on two of four outcomes
+            2 * 2 * (5 + 1 + 3 * math.log(4.0)),
+        ),
+        # A delta: 3 (k + 4 + epsilon) and the outcomes. A Renyi divergence of order r: 2 r - 1 times a log, with
+        # 2 u an outcome and 4 u for the log of the sum, all over r - 1.
+        (lambda: finite.check_sequential(HALVES, HALVES, epsilon=(0.5, 0.25)), 3 * (3 * (1 + 4 + 0.75) + 4)),
+        (lambda: finite.check_post_processing(HALVES, np.eye(2), epsilon=1.0), 3 * (3 * (2 + 4 + 1.0) + 2)),
+        (
+            lambda: finite.check_sequential(HALVES, HALVES, order=3.0),
+            3 * (5 * (1 + 1 + 3 * math.log(4.0)) + 2 * 4 + 4) / 2,
+        ),
+    ],
+)
+def test_the_tolerance_is_that_of_its_derivation(check, tolerance):
+    check = check()
+    assert check.tolerance / UNIT == pytest.approx(tolerance, rel=1e-9)
+    assert check.holds
+
+
+def test_the_tolerance_of_a_batch_counts_its_outcomes_and_not_its_inputs():
+    batch = np.full((3, 5, 2), 0.5)
+    (one,) = {finite.check_post_processing(rows, np.eye(2), epsilon=0.0).tolerance for rows in batch}
+    assert finite.check_post_processing(batch, np.eye(2), epsilon=0.0).tolerance == one
+    (one,) = {finite.check_post_processing(rows, np.eye(2), order=2.0).tolerance for rows in batch}
+    assert finite.check_post_processing(batch, np.eye(2), order=2.0).tolerance == one
+
+
 # ---- sequential composition ------------------------------------------------------------------------------------------
 
 
@@ -313,6 +361,7 @@ def test_parallel_composition_on_overlapping_pieces_breaks_the_largest_loss():
         (lambda: finite.renyi_divergences([[1.0]], 1.0), r"order must be in \(1, inf\), got 1.0"),
         (lambda: finite.check_disjoint_union([[0.5, 0.5]], [1, 1], [0, 1]), "disjoint from event"),
         (lambda: finite.additive([[1.0]], [[0, 0]], 3), r"noise must be of shape \(..., 3\^2\)"),
+        (lambda: finite.additive([[0.1] * 10], [[0, 0]], 3), r"noise must be of shape \(..., 3\^2\)"),
         (
             lambda: finite.check_mixture([np.eye(2)] * 2, np.eye(2), by_input=True, epsilon=1.0),
             "by_input must be False",

@@ -6,6 +6,7 @@ import errno
 import io
 import os
 import stat
+import sys
 
 import pytest
 
@@ -13,8 +14,8 @@ from dpaudit.errors import UsageError
 from dpaudit.running.journal import FRAME, Journal, framed, header_of, lock, open_private
 
 FORM = b"a journal 3\n"
-HEADER = {"of": "this", "seed": 7}
-CONTENTS = [b"first", b"", b"a longer one" * 20, b"\xff" * 9]
+HEADER = {"of": "this" * 99, "seed": 7}
+CONTENTS = [b"first", b"", b"a longer one" * 30, b"\xff" * 9]
 
 
 def written(stream):
@@ -32,13 +33,14 @@ def test_what_was_added_is_read_back_in_its_order():
     assert [journal.read(start, len(content)) for start, content in found] == CONTENTS
 
 
-def test_a_header_is_written_once_and_read_back():
+@pytest.mark.parametrize("header", [HEADER, {"of": "this"}, {"of": "this", "seed": 7}, {}], ids=len)
+def test_a_header_is_written_once_and_read_back(header):
     stream = io.BytesIO()
-    _, ends = written(stream)
+    end = Journal(stream, FORM, header).append(framed(b"one"))
     again = Journal(stream, FORM, {"of": "another"})
-    assert again.end == ends[-1]
+    assert again.end == end
     stream.seek(0)
-    assert header_of(stream, FORM) == (ends[0], HEADER)
+    assert header_of(stream, FORM) == (end - len(framed(b"one")), header)
 
 
 def test_torn_at_any_byte_it_ends_with_the_last_whole_record():
@@ -72,6 +74,36 @@ def test_a_record_that_claims_to_be_larger_than_the_file_is_torn():
     assert [content for _, content in journal.records()] == CONTENTS
 
 
+def test_no_more_is_asked_of_the_file_than_it_has():
+    """A length is what the file says: 4 GiB were made room for."""
+    asked = []
+
+    class Asked(io.BytesIO):
+        def read(self, size=-1):
+            asked.append(size)
+            return super().read(size)
+
+    stream = Asked()
+    journal, _ = written(stream)
+    journal.append(FRAME.pack(2**32 - 1, 0))
+    assert [content for _, content in journal.records()] == CONTENTS
+    assert 0 < max(asked) <= len(stream.getvalue())
+
+
+def test_records_are_on_the_disk_after_some_seconds(tmp_path, monkeypatch):
+    clock, synced = [1_000.0], []
+    monkeypatch.setattr("time.monotonic", lambda: clock[0])
+    monkeypatch.setattr("os.fsync", lambda file: synced.append(clock[0]))
+    with open_private(tmp_path / "journal") as stream:
+        journal = Journal(stream, FORM, HEADER)
+        for now in (1_001.0, 1_004.0, 1_006.0, 1_007.0, 1_010.0, 1_012.0):
+            clock[0] = now
+            journal.append(framed(b"one"))
+        assert synced == [1_006.0, 1_012.0]
+        journal.close()
+    assert synced[2:] == [1_012.0]  # and what is left when it is closed
+
+
 def test_on_a_full_disk_it_is_as_before():
     class Full(io.BytesIO):
         room = 10**6
@@ -99,6 +131,7 @@ def test_on_a_full_disk_it_is_as_before():
         (b"a journal 2\n" + framed(b"{}"), "another form than 3: go on with the version of dpaudit that began it, or"),
         (FORM, "its header is torn"),
         (FORM + framed(b"{}")[:-1], "its header is torn"),
+        (FORM + FRAME.pack(9, 0), "its header is torn"),  # 0 is the checksum of nothing
         (FORM + framed(b"no json"), "Expecting value"),
     ],
 )
@@ -121,3 +154,10 @@ def test_a_file_is_its_owners_and_has_one_writer(tmp_path):
             assert stream.read() == b"kept"
     finally:
         os.umask(before)
+
+
+def test_a_system_without_locks_goes_on_without(tmp_path, monkeypatch):
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    with open_private(tmp_path / "journal") as one, open_private(tmp_path / "journal") as other:
+        lock(one, tmp_path / "journal", "journal")
+        lock(other, tmp_path / "journal", "journal")

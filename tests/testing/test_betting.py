@@ -414,3 +414,38 @@ def test_weights_are_half_of_the_labels_and_half_even_times_what_was_won():
     weights = (1.0 - betting.FLOOR) * weights / weights.sum() + betting.FLOOR / len(weights)
     assert np.exp(bets.log_weights[0]) == pytest.approx(weights, rel=1e-9)
     assert weights.max() > 1.5 * weights.min()
+
+
+def test_twins_share_what_they_have_together_by_how_likely_the_labels_are():
+    """Twins have the same cells: the labels decide between them, and not between them and others."""
+    book = book_of(np.random.default_rng(6), draws=40, law=([0.4, 0.3, 0.2, 0.1], [0.1, 0.2, 0.3, 0.4]))
+    places = np.array([0, 0, 1, 0])  # the first partition three times, with other priors
+    paths = PathPriors(np.array([0.5, 0.9, 0.3, 0.05]), np.array([0, 1, 1, -1]), np.full(4, -1))
+    book = Book(book.train[:, :, places], book.live[:, :, places], paths)
+    components = components_for(0.5, 0.0, FRACTIONS)
+    prior = np.log(np.array([[0.1], [0.2], [0.4], [0.3]])) + np.zeros_like(components.up)
+    alone = fit_bets(book, components, prior, (4,))
+    bets = fit_bets(book, components, prior, (4,), twins=[7, 7, 3, 7])
+
+    def per_partition(one):  # without the part that is spread evenly
+        return (np.exp(one.log_weights) - betting.FLOOR / one.log_weights.size).sum(axis=1) / (1.0 - betting.FLOOR)
+
+    likelihood = np.exp(bets.evidence).sum(axis=1)[[0, 1, 3]]
+    decided = 1.0 - betting.EVEN_TWINS
+    factor = np.ones(4)
+    factor[[0, 1, 3]] = decided * 3.0 * likelihood / likelihood.sum() + betting.EVEN_TWINS
+    weights = per_partition(alone) * factor
+    assert per_partition(bets) == pytest.approx(weights / weights.sum(), rel=1e-9)
+    assert 0.0 < betting.EVEN_TWINS < 1.0 and factor.max() > 1.5 * factor.min()
+    assert total_weight(bets) == pytest.approx(0.0, abs=1e-9)
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_wealth_that_is_summed_in_parts_is_that_of_the_whole(monkeypatch, columns):
+    bets = fitted(book_of(np.random.default_rng(1)), 0.5, 0.1)
+    counts, line = live([(1, 0), (0, 3), (1, 1), (1, 3)]), (np.full((1, 1), 0.5), np.full((1, 1), 0.1))
+    whole = bets.log_wealth(counts, *line)
+    assert whole.shape[1] > 3 * columns  # several parts, the last one shorter or not
+    partitions, cells = stakes_of(counts, bets.paths).shape[:2]
+    monkeypatch.setattr(betting, "AT_ONCE", columns * LEVELS * partitions * cells)
+    assert np.allclose(bets.log_wealth(counts, *line), whole, rtol=0.0, atol=1e-12)

@@ -48,6 +48,11 @@ def test_nothing_seen_or_nothing_spent_gives_the_limit_zero():
     assert binomial.binomial_lower(10, 10, 0.0) == 0.0
 
 
+def test_where_all_were_seen_the_upper_limit_is_one():
+    for trials in (1, 10, 100_000):
+        assert binomial.binomial_upper(float(trials), trials, 0.05) == 1.0
+
+
 @pytest.mark.parametrize("epsilon", [0.0, 0.5, 2.0])
 @pytest.mark.parametrize("delta", [0.0, 0.05, 0.4])
 def test_largest_accuracy_bounds_every_law_on_a_grid_that_keeps_the_line(epsilon, delta):

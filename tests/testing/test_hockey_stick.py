@@ -3,6 +3,7 @@
 Nothing here is random: the probabilities are exact sums over all labelled draws, so no assertion has an error rate.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -59,6 +60,21 @@ def test_a_bound_above_the_budget_is_one_that_counts_as_a_violation(budget):
         above = largest_rejected(lambda values: values <= just_above(budget), 0.0, budget, 4, precision)
         below = largest_rejected(lambda values: values <= budget, 0.0, budget, 4, precision)
         assert above > budget >= below
+        above = largest_in_excess(lambda value: just_above(budget) - value, 0.0, budget, precision)
+        below = largest_in_excess(lambda value: budget - value, 0.0, budget, precision)
+        assert above > budget >= below
+
+
+@pytest.mark.parametrize("points", [5, 8])
+def test_a_search_asks_for_as_many_values_at_once_as_it_is_told(points):
+    sizes = []
+
+    def rejected(values):
+        sizes.append(len(values))
+        return values <= 0.7
+
+    largest_rejected(rejected, 0.0, 1.0, points)
+    assert set(sizes) == {2, points - 1}  # the ends first; then each interval is cut into so many parts
 
 
 @FIXED
@@ -122,7 +138,24 @@ def test_a_search_by_the_excess_of_a_bet_asks_for_few_values():
         assert len(asked) <= 6  # by halves it is 10 and more
 
 
+@pytest.mark.parametrize(("of_rejected", "of_others"), [(1e-200, 1e200), (1e200, 1e-200)])
+def test_a_search_whose_guesses_are_all_at_one_end_is_halved(of_rejected, of_others):
+    for end in (0.2, 0.9, 1.5):
+        asked = []
+
+        def excess(value, end=end, asked=asked):
+            asked.append(value)
+            return of_rejected if value <= end else -of_others
+
+        assert largest_in_excess(excess, 0.0, 1.0, 2e-3) == pytest.approx(end, rel=2.1e-3)
+        assert len(asked) <= 3 * math.log2(2.0 / (2e-3 * end)) + 6  # at most three guesses for each halving
+
+
 # --- power ---
+
+
+def test_the_lines_of_a_free_family_begin_at_zero_and_rise():
+    assert ANCHORS[0] == 0.0 and all(one < other for one, other in itertools.pairwise(ANCHORS))
 
 
 def exact_power(game, loss, mass, critical):

@@ -61,6 +61,18 @@ def test_an_unbounded_loss_needs_a_deviation_to_be_limited_from_above():
     assert losses.mean() < upper < losses.mean() + 0.08
 
 
+@pytest.mark.parametrize("unit", [1e-6, 1e-3, 1e3])
+def test_limits_are_in_the_unit_of_the_losses(unit):
+    losses, fractions = np.random.default_rng(2).exponential(size=300), means.stakes(300, 0.05)
+    for stated in ({"largest": None, "deviation": 1.0}, {"largest": 9.0, "deviation": None}):
+        there = {name: value and unit * value for name, value in stated.items()}
+        limit = means.mean_upper(losses, 0.05, fractions, **stated)
+        # A limit from below is found to 1e-9.
+        assert means.mean_upper(unit * losses, 0.05, fractions, **there) == pytest.approx(unit * limit, rel=1e-7)
+    lower = means.mean_lower(losses, 0.05, fractions)
+    assert means.mean_lower(unit * losses, 0.05, fractions) == pytest.approx(unit * lower, rel=1e-7)
+
+
 # Losses of 0 with this probability, else 1: the chance of a limit beyond the mean is a sum over the number of zeros.
 @pytest.mark.parametrize("zeros", [0.5, 0.05, 0.998, 0.002])
 @pytest.mark.parametrize("draws", [10, 30])
@@ -107,6 +119,13 @@ def test_the_detectable_probability_has_the_power():
     found = means.detectable_probability(1_000, 0.05, 0.01, 0.9)
     least = means.critical_count(1_000, 0.05, 0.01)
     assert stats.binom.sf(least - 1, 1_000, found) == pytest.approx(0.9, abs=1e-9)
+
+
+def test_no_mean_is_detectable_that_is_more_than_a_million_times_its_limit():
+    # One draw of a loss of r limits wins less than r times: the level asks for more than 1e30, and for more than 1e5.
+    fractions = means.stakes(1, 1e-30)
+    assert means.detectable_mean_ratio(np.ones(1), 1e-30, fractions, 0.9) == math.inf
+    assert 1e5 < means.detectable_mean_ratio(np.ones(1), 1e-5, means.stakes(1, 1e-5), 0.9) < 1e6
 
 
 def test_the_detectable_mean_is_about_where_the_power_is():
