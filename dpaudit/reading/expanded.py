@@ -213,7 +213,8 @@ def learn_expansions(first: Outcomes, second: Outcomes) -> list[Expansion | Tell
             continue
         if any(map(_is_long, (*a, *b))) and (found := _places(a, b)):
             places[path] = found
-        if (isinstance(a[0], str) and isinstance(b[0], str)) and (telling := _pieces(a, b)):
+        texts = [[part for part in side if isinstance(part, str)] for side in (a, b)]
+        if min(map(len, texts)) >= FEWEST and (telling := _pieces(*texts)):
             pieces[path] = telling
     return [EXPANSION] * is_any + [Telling(places, pieces)] * bool(places or pieces)
 
@@ -226,13 +227,13 @@ def part_at(output: Any, path: Path) -> Any:
     value = plain(output)
     for step in path:
         if isinstance(value, Failed):
-            value = value.message
+            value = value.message if step == "message" else None
         elif isinstance(value, str | bytes):
             name, value = _inside(value)
             if name != step:
                 return None
         elif isinstance(value, Sequence):
-            value = value[int(step)] if int(step) < len(value) else None
+            value = value[int(step)] if step.isdecimal() and int(step) < len(value) else None
         else:
             items = value if isinstance(value, Mapping) else (state_of(value) or {})
             value = next((item for key, item in items.items() if canonical(key) == step), None)

@@ -117,7 +117,17 @@ def test_a_path_leads_to_the_part_that_it_was_made_of():
         assert long
         for path, part in long.items():
             assert part_at(output, path) == part
-    assert part_at({"a": 1}, ("'b'",)) is None is part_at("two words", ("JSON", "'n'")) and part_at([1], ("3",)) is None
+    others = [{"a": 1}, "two words", [1, 2], (), 7, None, 1.5, b"ab", Failed("KeyError", "a"), np.zeros(3), {1, 2}]
+    paths = [("'b'",), ("JSON", "'n'"), ("3",), ("'a'", "0"), ("message", "words"), ("one two", "")]
+    assert all(part_at(other, path) is None for other in others for path in paths)
+
+
+def test_a_place_may_hold_texts_lists_and_bytes_in_turn():
+    rng = RNG(4)
+    some = ["q" * 80 + "z", [1.0] * 300, b"r" * 300, "short", 3]
+    first, second = (from_objects([some[k] for k in rng.integers(len(some), size=200)]) for _ in range(2))
+    for view, *_ in learn_expanded_layouts(first, second):
+        assert len(view(from_objects([*some, {}, None, Failed("KeyError", "a")]))) == 8
 
 
 def test_rules_of_an_earlier_version_that_read_pieces_are_refused():
