@@ -206,23 +206,30 @@ def test_a_layout_reads_the_same_of_outputs_with_notes(outputs, times):
     assert {id(note) for note in noted.rows(slice(1, None, 2)).notes} <= positions
 
 
-def test_leaves_are_noted_once_and_only_of_outputs_in_few_forms_that_are_not_too_large(monkeypatch):
+def test_leaves_are_noted_once_and_only_of_outputs_that_are_not_too_large(monkeypatch):
     read, usual = [], {"a": 1.0, "b": "yes"}
     monkeypatch.setattr(leaves_module, "_read", lambda node, value, row: read.append(value))
     layout = Layout((Leaf(("'a'",), "value"), Leaf(("'b'",), "category", ("'no'", "'yes'"))))
     few = from_objects([{"a": float(k), "b": "yes"} for k in range(40)] + [usual, None]).with_notes()
     assert layout(few).numbers[:41].tolist() == [[k if k < 40 else 1.0, 1.0] for k in range(41)]
-    assert read == [None]  # fewer than are worth it
     first = few.notes[0].leaves
     assert layout(few.rows(slice(0, 5))).numbers[:, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0]
-    assert few.notes[0].leaves is first and read == [None]
+    assert few.notes[0].leaves is first
+    each = from_objects([{"a": float(k), f"c{k}": 1.0} for k in range(64)]).with_notes()  # no two of one form
+    assert layout(each).numbers[:, 0].tolist() == list(range(64)) and read == []
     large = from_objects([usual] * 64 + [list(range(MOST_NOTED + 1))] * 5).with_notes()
     assert layout(large).numbers[:64].tolist() == [[1.0, 1.0]] * 64
-    assert len(read) == 6 and all(note.leaves is TOO_MANY for note in large.notes[64:])
-    for others in ([{str(k): 1.0} for k in range(64)], [list(range(MOST_NOTED + 1))] * 64):
-        read.clear()
-        layout(from_objects(others * 2).with_notes())
-        assert read == others * 2
+    assert len(read) == 5 and all(note.leaves is TOO_MANY for note in large.notes[64:])
+
+
+def test_where_outputs_had_too_many_places_leaves_are_read_and_not_noted(monkeypatch):
+    layout = Layout((Leaf(("'a'",), "value"), Leaf(("'c'",), "value")))
+    outputs = from_objects([{"a": float(k), "c": 2.0} for k in range(8)])
+    known = layout(outputs).numbers
+    monkeypatch.setattr(leaves_module, "MOST_PLACES", 0)
+    noted = outputs.with_notes()
+    assert layout(noted).numbers.tolist() == known.tolist()
+    assert all(note.leaves is TOO_MANY for note in noted.notes)
 
 
 def test_what_a_layout_reads():
