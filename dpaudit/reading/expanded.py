@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, Layout, inside_of, learn_layout
+from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, VALUE, Layout, inside_of, learn_layout
 from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
 from dpaudit.reading.records import of_records
 from dpaudit.subjects.call_outcomes import Failed
@@ -57,7 +57,7 @@ ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 DELIMITERS = ",;\t|"
 
 Path = tuple[str, ...]  # to a part of an output: the steps as texts
-NOTHING: Mapping[Path, Any] = {}
+WHOLE = "whole"  # the name of an output that is a text, or long, itself
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Telling:
             inside: dict[Any, Any] = {k: _code(part[k]) for k in self.places.get(path, ()) if k < len(part)}
             if isinstance(part, str):
                 inside |= {piece: int(piece in part) for piece in self.pieces.get(path, ())}
-            found[" ".join(path) or "whole"] = inside
+            found[" ".join(path) or WHOLE] = inside
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -155,11 +155,28 @@ class ExpandedLayout:
         return cls(_view_of(record["expansion"]), Layout.from_dict(record["layout"]))
 
     def name_of(self, column: int) -> str:
+        if isinstance(self.expansion, Telling) and (piece := self._piece(column)):
+            return f"whether {piece} is in {self._whole(column)}"
+        if isinstance(self.expansion, Telling):
+            leaf = self.layout.leaves[column]
+            what = "" if leaf.what == VALUE else f"{leaf.what} of "
+            return f"{what}place {', '.join(map(str, leaf.path[1:]))} of {self._whole(column)}"
         return self.layout.name_of(column).replace("the output", "what the output holds", 1)
 
     def values_of(self, column: int) -> Mapping[float, str] | None:
         """As for `Layout`."""
-        return self.layout.values_of(column)
+        return {0.0: "no", 1.0: "yes"} if self._piece(column) else self.layout.values_of(column)
+
+    def _piece(self, column: int) -> str:
+        """The piece of text that a column says whether it is there; "" for another column."""
+        leaf = self.layout.leaves[column]
+        is_piece = isinstance(self.expansion, Telling) and leaf.what == VALUE and str(leaf.path[-1])[:1] in "'\""
+        return str(leaf.path[-1]) if is_piece and len(leaf.path) == 2 else ""
+
+    def _whole(self, column: int) -> str:
+        """What pieces and places of a column are of."""
+        name = str(self.layout.leaves[column].path[0])[1:-1]
+        return "the output" if name == WHOLE else f"the part {name} of the output"
 
     @property
     def of_columns(self) -> str:

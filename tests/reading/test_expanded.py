@@ -145,7 +145,7 @@ def test_a_place_of_a_long_text_is_learned_and_read_on_other_outputs():
     assert 700 in view.expansion.places[()]
     column = next(k for k in range(len(view.layout.leaves)) if (view(later).numbers[:, k] == ord("z")).all())
     assert (view(second).numbers[:, column] == ord("q")).all()
-    assert "what the output holds" in view.name_of(column)
+    assert view.name_of(column) == "place 700 of the output" and view.values_of(column) is None
 
 
 def test_pieces_of_texts_are_learned():
@@ -154,7 +154,9 @@ def test_pieces_of_texts_are_learned():
     texts[0] = [text[:k] + "xqzk" + text[k:] if k < 30 else text for k, text in enumerate(texts[0])]
     view = telling_view(*map(from_objects, texts))
     assert "xqzk" in view.expansion.pieces[()]
-    column = next(k for k in range(len(view.layout.leaves)) if "'xqzk'" in view.name_of(k))
+    names = [view.name_of(k) for k in range(len(view.layout.leaves))]
+    column = names.index("whether 'xqzk' is in the output")
+    assert view.values_of(column) == {0.0: "no", 1.0: "yes"}
     assert view(from_objects(["--xqzk--", "xq zk", 7])).numbers[:, column].tolist()[:2] == [1.0, 0.0]
 
 
@@ -172,7 +174,7 @@ def test_an_output_is_read_by_itself_and_scores_come_back_from_data():
         np.testing.assert_array_equal(together, alone)
         again = score_from_dict(json.loads(json.dumps(score.to_dict())), None, 1, 0)
         np.testing.assert_array_equal(again(second), score(second))
-        assert "what the output holds" in score.describe()
+        assert "the output" in score.describe()
 
 
 def test_a_place_that_is_no_position_is_refused():
