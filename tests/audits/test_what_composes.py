@@ -131,7 +131,7 @@ def test_every_two_features_work_together_or_say_what_would_break(first, second,
     if "plan" in (first, second):
         assert both.budgets and both.mode == (first if first in ("adaptive", "fixed") else "sequential")
         return
-    assert both.verdict in ("not_refuted", "inconclusive")
+    assert both.verdict in ("not_refuted", "inconclusive"), [finding.message for finding in both.findings]
     if second in NEUTRAL:
         alone = audited({first}, tmp_path / "alone", request)
         assert evidence(both) == evidence(alone)
