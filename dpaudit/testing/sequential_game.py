@@ -75,7 +75,7 @@ KEPT_LATER = 12  # components, of a line without a delta, once training is long
 # How bets for lower targets are made against a family of free lines, and against others: another number for another
 # way (components, weights, floor, which epochs, what share), since they are not saved but made again. Reach has
 # no part in them.
-LOWER_BETS = {True: 4, False: 3}
+LOWER_BETS = {True: 5, False: 3}
 PRECISION = 2e-3  # relative, of the search for the bound
 LEVEL_OF_PILOT = 0.05  # that rules are fitted for before the level is fixed
 
