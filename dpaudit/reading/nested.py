@@ -23,6 +23,7 @@ import lzma
 import math
 import re
 import sys
+import threading
 import weakref
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -165,8 +166,10 @@ class Layout:
 
     def _take(self, of_forms: Mapping[_Form, tuple[list[int], list[Leaves]]], columns: FloatArray) -> None:
         """Write what is noted of outputs into their rows, those of one form together."""
-        at_place = np.full(len(PLACES), -1, dtype=np.intp)  # where a form has what is read at each place
-        own = [(k, PLACES[leaf.place]) for k, leaf in enumerate(self.leaves) if leaf.place in PLACES]
+        size = len(NOTED.numbers)  # more may come from other threads, which none of these forms has
+        at_place = np.full(size, -1, dtype=np.intp)  # where a form has what is read at each place
+        own = [(k, NOTED.numbers.get(leaf.place, size)) for k, leaf in enumerate(self.leaves)]
+        own = [(k, number) for k, number in own if number < size]
         kinds = [[pair for pair in own if _kind_of(self.leaves[pair[0]].what) == kind] for kind in range(3)]
         of_kinds = [np.array(pairs, dtype=np.intp).reshape(-1, 2) for pairs in kinds]
         for form, (positions, noted) in of_forms.items():
@@ -388,15 +391,15 @@ class _Form:
     Attributes
     ----------
     places : tuple of ndarray of int
-        The numbers that `PLACES` gives those of numbers, of tokens, and of sets of members, in their order.
+        The numbers that `Places` has for those of numbers, of tokens, and of sets of members, in their order.
     counted : ndarray of int
         Those that a layout may read: of summaries only where they are of several numbers.
     """
 
     __slots__ = ("__weakref__", "counted", "places")
 
-    def __init__(self, found: tuple[Sequence[Place], ...]) -> None:
-        self.places = tuple(np.array([PLACES[place] for place in places], dtype=np.intp) for places in found)
+    def __init__(self, found: tuple[Sequence[Place], ...], places: tuple[tuple[int, ...], ...]) -> None:
+        self.places = tuple(np.array(several, dtype=np.intp) for several in places)
         numbers = found[0]
         several = {path for path, what in numbers if what == SEVERAL}
         is_counted = [what != SEVERAL and (what not in SUMMARIES or path in several) for path, what in numbers]
@@ -404,8 +407,28 @@ class _Form:
 
 
 TOO_MANY = object()  # in the place of leaves
-PLACES: dict[Place, int] = {}  # all that an output had, with a number for each
-FORMS: weakref.WeakValueDictionary[tuple[tuple[int, ...], ...], _Form] = weakref.WeakValueDictionary()
+
+
+class Places:
+    """All places that outputs had, with a number for each, and the forms of outputs."""
+
+    def __init__(self) -> None:
+        self.numbers: dict[Place, int] = {}
+        self._forms: weakref.WeakValueDictionary[tuple[tuple[int, ...], ...], _Form] = weakref.WeakValueDictionary()
+        self._lock = threading.Lock()  # audits may run in threads
+
+    def form(self, found: tuple[Sequence[Place], ...]) -> _Form:
+        """That of an output with numbers, tokens and sets of members at these places."""
+        with self._lock:
+            key = tuple(tuple(self.numbers.setdefault(place, len(self.numbers)) for place in kind) for kind in found)
+            form = self._forms.get(key)
+            if form is None:
+                assert all(len({*kind}) == len(kind) for kind in key), "an output has one thing at a place"
+                form = self._forms[key] = _Form(found, key)
+        return form
+
+
+NOTED = Places()  # those of leaves that are noted
 
 
 class Leaves:
@@ -413,7 +436,7 @@ class Leaves:
 
     __slots__ = ("form", "members", "numbers", "tokens")
 
-    def __init__(self, output: Any) -> None:
+    def __init__(self, output: Any, known: Places = NOTED) -> None:
         found: list[tuple[Place, Any]] = []
         _found(output, (), found)
         places: tuple[list[Place], ...] = ([], [], [])
@@ -422,12 +445,7 @@ class Leaves:
             kind = _kind_of(place[1])
             places[kind].append(place)
             contents[kind].append(content)
-        key = tuple(tuple(PLACES.setdefault(place, len(PLACES)) for place in several) for several in places)
-        form = FORMS.get(key)
-        if form is None:
-            assert all(len({*several}) == len(several) for several in key), "an output has one thing at a place"
-            form = FORMS[key] = _Form(places)
-        self.form = form
+        self.form = known.form(places)
         self.tokens: tuple[str, ...] = tuple(map(sys.intern, contents[1]))
         self.members: tuple[frozenset[str], ...] = tuple(contents[2])
         self.numbers = array.array("d", contents[0]).tobytes()
@@ -471,7 +489,7 @@ def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
 def _noted(note: Notes, output: Any) -> Leaves | None:
     """The leaves of an output, noted now if they were not; None where there are too many to keep."""
     if note.leaves is None:
-        leaves = Leaves(output) if len(PLACES) < MOST_PLACES else None
+        leaves = Leaves(output) if len(NOTED.numbers) < MOST_PLACES else None
         note.leaves = leaves if leaves is not None and len(leaves) <= MOST_NOTED else TOO_MANY
     return None if note.leaves is TOO_MANY else note.leaves
 
@@ -498,11 +516,13 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     With the layout, what it shows of the two. At most `MOST_LEAVES`, in the order of their paths. Of leaves that are
     equal on all draws the first stays.
     """
-    of_sides: list[list[Leaves]] = [list(_learned_from(part.as_objects())) for part in (first, second)]
+    # Where too many places were noted, those of these outputs are by themselves, and forgotten.
+    known = NOTED if len(NOTED.numbers) < MOST_PLACES else Places()
+    of_sides: list[list[Leaves]] = [list(_learned_from(part.as_objects(), known)) for part in (first, second)]
     total = sum(map(len, of_sides))
-    often = np.zeros(len(PLACES), dtype=np.intp)
+    every = list(known.numbers)
+    often = np.zeros(len(every), dtype=np.intp)
     tokens: dict[Place, dict[str, list[float]]] = {}
-    every = list(PLACES)
     for side, outputs in enumerate(of_sides):
         for form, size in collections.Counter(output.form for output in outputs).items():
             often[form.counted] += size
@@ -550,12 +570,12 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     return layout.only(columns), shown[0], shown[1]
 
 
-def _learned_from(outcomes: Outcomes) -> Iterator[Leaves]:
-    """The leaves of the outcomes that a layout is learned from."""
+def _learned_from(outcomes: Outcomes, known: Places) -> Iterator[Leaves]:
+    """The leaves of the outcomes that a layout is learned from, whose places have these numbers."""
     for position in range(0, len(outcomes), max(1, -(-len(outcomes) // LEARNED_FROM))):
         output = outcomes.raw[position]
-        noted = _noted(outcomes.notes[position], output) if outcomes.notes else None
-        yield Leaves(output) if noted is None else noted
+        noted = _noted(outcomes.notes[position], output) if outcomes.notes and known is NOTED else None
+        yield Leaves(output, known) if noted is None else noted
 
 
 def _codes(seen: Mapping[str, Sequence[float]]) -> tuple[str, ...]:
