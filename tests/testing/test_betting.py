@@ -448,4 +448,5 @@ def test_wealth_that_is_summed_in_parts_is_that_of_the_whole(monkeypatch, column
     assert whole.shape[1] > 3 * columns  # several parts, the last one shorter or not
     partitions, cells = stakes_of(counts, bets.paths).shape[:2]
     monkeypatch.setattr(betting, "AT_ONCE", columns * LEVELS * partitions * cells)
+    # sums of numbers of the size of 1 in another order
     assert np.allclose(bets.log_wealth(counts, *line), whole, rtol=0.0, atol=1e-12)
