@@ -86,3 +86,27 @@ def test_what_is_no_number_is_no_error(columns):
     mixed[:, 1::3, 0] = np.inf
     for kind in (multiples, relations, rings):
         list(kind.propose(Training(*mixed)))  # and nothing warns
+
+
+def test_points_near_circles_are_counted_as_one_by_one(monkeypatch):
+    monkeypatch.setattr(rings, "AT_ONCE", 7)  # several blocks, the last one shorter
+    rng = np.random.default_rng(5)
+    points, centres, radius = rng.normal(size=(rings.FIRST, 3)), rng.normal(size=(50, 3)), rng.random(50) + 0.5
+    squares = np.square(points[None] - centres[:, None]).sum(axis=2) - np.square(radius)[:, None]
+    expected = (np.abs(squares) < 2.0 * rings.NEAR * radius[:, None]).sum(axis=1)
+    assert np.array_equal(rings._on(points, centres, radius), expected) and expected.max() > expected.min()
+
+
+@pytest.mark.parametrize("draws", [40, 400])
+def test_the_clearest_window_is_that_of_a_search_through_all(draws):
+    labels = np.random.default_rng(6).random((3, draws)) < 0.5
+    labels[1, draws // 2 : draws // 2 + 8] = True
+    sizes, starts, ratios = rings._clearest(labels)
+    assert sizes.tolist() == [k for k in rings.WINDOWS if 4 * k <= draws] and starts.shape == ratios.shape
+    for row, k in enumerate(sizes.tolist()):
+        for centre, own in enumerate(labels.astype(int)):
+            places = range(k, draws - 2 * k + 1, max(1, k // 4))
+            apart = [abs(3 * own[at : at + k].sum() - own[at - k : at + 2 * k].sum()) for at in places]
+            shares = [own[at - k : at + 2 * k].sum() * (3 * k - own[at - k : at + 2 * k].sum()) for at in places]
+            merits = [a * a / max(share, 1) for a, share in zip(apart, shares, strict=True)]
+            assert starts[row, centre] == places[int(np.argmax(merits))] and np.isfinite(ratios[row, centre])
