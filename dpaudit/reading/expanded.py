@@ -155,12 +155,14 @@ class ExpandedLayout:
         return cls(_view_of(record["expansion"]), Layout.from_dict(record["layout"]))
 
     def name_of(self, column: int) -> str:
-        if isinstance(self.expansion, Telling) and (piece := self._piece(column)):
-            return f"whether {piece} is in {self._whole(column)}"
+        leaf = self.layout.leaves[column]
         if isinstance(self.expansion, Telling):
-            leaf = self.layout.leaves[column]
-            what = "" if leaf.what == VALUE else f"{leaf.what} of "
-            return f"{what}place {', '.join(map(str, leaf.path[1:]))} of {self._whole(column)}"
+            if piece := self._piece(column):
+                return f"whether {piece} is in {self._whole(column)}"
+            inside = ", ".join(str(step).removesuffix(".0") for step in leaf.path[1:])
+            if leaf.what == VALUE:
+                return f"place {inside} of {self._whole(column)}"
+            return f"{leaf.what} of {inside or 'what'}{', which' * bool(inside)} is looked for in {self._whole(column)}"
         return self.layout.name_of(column).replace("the output", "what the output holds", 1)
 
     def values_of(self, column: int) -> Mapping[float, str] | None:
@@ -175,7 +177,8 @@ class ExpandedLayout:
 
     def _whole(self, column: int) -> str:
         """What pieces and places of a column are of."""
-        name = str(self.layout.leaves[column].path[0])[1:-1]
+        path = self.layout.leaves[column].path
+        name = str(path[0])[1:-1] if path else WHOLE
         return "the output" if name == WHOLE else f"the part {name} of the output"
 
     @property

@@ -160,6 +160,22 @@ def test_pieces_of_texts_are_learned():
     assert view(from_objects(["--xqzk--", "xq zk", 7])).numbers[:, column].tolist()[:2] == [1.0, 0.0]
 
 
+def test_every_column_of_what_is_looked_for_has_a_name():
+    # A long text that some outputs lack is a column of its own: how many such texts there are.
+    rng = RNG(4)
+    first, second = (
+        from_objects([{"sign": sign} if keep else {} for keep in rng.random(100) < 0.7])
+        for sign in ("down the hill", "up the hill")
+    )
+    view = telling_view(first, second)
+    names = [view.name_of(k) for k in range(len(view.layout.leaves))]
+    assert "length of what is looked for in the output" in names
+    assert "length of what is looked for in the part 'sign' of the output" in names
+    assert "whether 'do' is in the part 'sign' of the output" in names
+    assert "place of 'do', which is looked for in the part 'sign' of the output" in names
+    assert len(set(names)) == len(names)
+
+
 def test_an_output_is_read_by_itself_and_scores_come_back_from_data():
     rng = RNG(3)
     outputs = [[json.dumps({"n": 2 * int(rng.integers(500)) + x, "m": [1] * 3}) for _ in range(60)] for x in (1, 0)]
