@@ -190,11 +190,12 @@ class Call:
         self.crew.expected = self.options.samples * len(data)
         played = self._played(pairs, asked_claims, data, positions) if asked else Played([], (), 0)
         games, more = [game for game, _ in played.pairs], 0
-        severities, of_stages = self._severities(pairs, asked_claims, played) if not played.kept else (None, 0)
+        severities, of_stages = self._severities(pairs, asked_claims, played)
         # A night of a store has asked: what it was told stays with the evidence.
         has_asked = self.store is not None or any(game.change for game in games)
-        if games and not played.failure and not has_asked and not played.kept:
-            clearest = max(range(len(games)), key=lambda k: (games[k].is_violated, games[k].wealth))
+        said = [k for k in range(len(games)) if k not in played.kept]  # of the others nothing is said
+        if said and not played.failure and not has_asked:
+            clearest = max(said, key=lambda k: (games[k].is_violated, games[k].wealth))
             most = most_runs_of_batches(played.runs, games[clearest].hint)
             # A stage has asked too, in small batches of its own; a short one not enough where something hints.
             has_stage = severities is not None and any(severity is not None for severity in severities.values())
@@ -233,13 +234,18 @@ class Call:
     ) -> tuple[dict[int, Severity | None] | None, int]:
         """How bad the violated pairs are, by position (None for one that has no bound of a stage), and the runs.
 
-        Where draws of a stage depend on each other, that is noted as of the pair. None where there are no stages.
+        Where draws of a stage depend on each other, that is noted as of the pair. None where there are no stages. A
+        pair of which nothing is said, as its noise is kept, has none.
         """
         depends = any(game.change for game, _ in played.pairs)
         asked, shown = self.options.severity, played.shown  # a store's nights show nothing
         if (asked is not None and not asked) or self.options.mode == "fixed" or shown is None or depends:
             return None, 0
-        of_pair = {group[0]: game for group, game in zip(played.groups, played.pairs, strict=True) if len(group) == 1}
+        of_pair = {
+            group[0]: game
+            for place, (group, game) in enumerate(zip(played.groups, played.pairs, strict=True))
+            if len(group) == 1 and place not in played.kept
+        }
         broken = [k for k, (game, _) in of_pair.items() if game.is_violated]
         found: dict[int, Severity | None] = dict.fromkeys(broken)
         runs = 0

@@ -94,6 +94,22 @@ def test_a_shared_budget_with_an_exact_count_is_inconclusive_without_power(answe
     assert finding.notes[0].startswith("Nothing was learnt")
 
 
+class CachedAtZero(Cached):
+    """Keeps its noise on 0 and 1, and has too little of it elsewhere."""
+
+    def __call__(self, data, rng):
+        return super().__call__(data, rng) if data < 2 else float(data + rng.laplace(scale=0.25))
+
+
+def test_a_pair_with_kept_noise_takes_nothing_from_another():
+    # The other pair has a loss of 4: both audits find it (a sound one would be called violated with probability 5%).
+    alone = dpaudit.audit(CachedAtZero().__call__, "eps=1", [(2, 3)], **PLAIN)
+    both = dpaudit.audit(CachedAtZero().__call__, "eps=1", [(0, 1), (2, 3)], **PLAIN)
+    assert [finding.verdict for finding in both.findings] == ["inconclusive", "violated"]
+    assert alone.findings[0].severity is not None and both.findings[1].severity is not None
+    assert both.findings[0].severity is None
+
+
 def test_a_mechanism_that_is_rarely_another_is_not_called_spent():
     rng = np.random.default_rng(3)
     rare = [0.5 if draw < 0.005 else "no" for draw in rng.random(4_000)]  # first ones with probability below 1/4000
