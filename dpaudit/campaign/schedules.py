@@ -22,10 +22,13 @@ FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 # Of all labelled draws: before many pairs' bets; before a fixed test, with its trial where fits cannot see as many.
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
-LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}
+# A fixed rule is learned once. Up to so many draws the pilot is this share of all: what takes many cells to see is then
+# found in half as many draws, and one threshold in no more. From about 30,000 draws on, longer pilots gain nothing.
+FIXED_PILOT, FIXED_SHARE = 4_000, 0.35
+LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}  # labelled draws, whatever the share
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
-SMALLEST_ROUND = 16
+SMALLEST_ROUND = 16  # labelled draws
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 
@@ -56,9 +59,12 @@ class Schedule:
 
     def first_pilot(self) -> int:
         share = max(int(PILOT_SHARE[self.mode] * self.planned), 64)
-        if not self.looks_once:  # one pair needs no ranking; the more there are, the more a good one is worth
-            share = min(share, FIRST_PILOT + PILOT_PER_PAIR * (self.pairs - 1))
-        return 2 * max(1, min(share, LARGEST_PILOT[self.mode], self.planned // 4) // 2)
+        # One pair needs no ranking; the more there are, the more a good one is worth.
+        share = min(share, FIRST_PILOT + PILOT_PER_PAIR * (self.pairs - 1))
+        return self._at_most(share, self.planned // 4)
+
+    def _at_most(self, share: int, most: int) -> int:
+        return 2 * max(1, min(share, LARGEST_PILOT[self.mode], most) // 2)
 
     @property
     def most_before_test(self) -> int:
@@ -102,6 +108,10 @@ class Fixed(Schedule):
     """One round of all that the pilot leaves, or stages that it fixes, and one look."""
 
     looks_once = True
+
+    def first_pilot(self) -> int:
+        most = int(FIXED_SHARE * self.planned)
+        return self._at_most(max(int(PILOT_SHARE[self.mode] * self.planned), min(FIXED_PILOT, most), 64), most)
 
     @property
     def before_trial(self) -> int:

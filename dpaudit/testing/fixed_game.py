@@ -49,6 +49,7 @@ MASS_DEVIATIONS = 2.5  # by which the probability of a guess is lowered in an ex
 SURE_GUESSES = 30  # right ones among the training draws, without a wrong one
 INSET_WRONG = 0.3  # wrong guesses that a rule is expected to make whose thresholds have moved away from the other label
 SURE_LOSS = 0.03  # share of them that is lost where thresholds move away from the other label's scores
+TELLING_WRONG = 3.0  # wrong guesses expected of which none was seen: by chance in one case of twenty
 CLEAR_WRONG = 6.0  # wrong guesses on the training draws of a rule just on the line, which tell it from a better one
 MOST_WRONG = 40.0  # wrong guesses that a rule is expected to make, up to which a line with a delta has the joint test
 UNLIKE = 1.5  # times as often, or as rarely: a rule guesses so unlike those that were shown
@@ -406,7 +407,10 @@ class FixedGame(HockeyStickGame):
         rule, lost = inset(fitted.rule, first, second)
         correct, seen = fitted.correct * self.draws, fitted.wrong * fitted.draws
         cautious = (seen + fitted.rule.sides) * times
-        ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), INSET_WRONG)]
+        # Where fewer wrong guesses than `TELLING_WRONG` would be expected, that there were none says nothing.
+        alike = seen * (1.0 - lost)
+        beyond = INSET_WRONG + (alike * times if alike < TELLING_WRONG else 0.0)
+        ways = [(fitted.rule, correct, cautious), (rule, correct * (1.0 - lost), beyond)]
         cost = self._cost(rule, self._aim) * self.draws
         rule, correct, wrong = max(ways, key=lambda way: weight_of_wrong(way[1], way[2], cost))
         is_clear, weight = True, None

@@ -219,10 +219,20 @@ def seldom_telling(i, size, rng):
         (often_telling, 10_000, 200),
         (often_telling, 190_000, 3_800),
         (often_telling, 200_000, 1_000),
-        (seldom_telling, 10_000, 1_500),
-        (noise, 10_000, 1_500),
+        (seldom_telling, 10_000, 3_500),
+        (noise, 10_000, 3_500),
+        (noise, 20_000, 4_000),
+        (noise, 40_000, 6_000),
     ],
-    ids=["often right", "often right, more draws", "often right, many draws", "seldom right", "no leak"],
+    ids=[
+        "often right",
+        "often right, more draws",
+        "often right, many draws",
+        "seldom right",
+        "no leak",
+        "no leak, more draws",
+        "no leak, many draws",
+    ],
 )
 def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, draws, pilot):
     # The short pilot of 10,000 labelled draws has 200, in which 100 right guesses are expected, or 0.4.
@@ -241,13 +251,13 @@ def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
 
     claims = [PureDP(1.0)] * 2
     game, *_ = played(of_three, claims, [(0, 1), (2, 3)], mode="fixed", samples=5_000)
-    assert game.pilot == 1_500
+    assert game.pilot == 3_500
 
 
 def test_the_pilot_of_a_fixed_game_is_no_longer_than_what_is_kept(monkeypatch):
     monkeypatch.setattr(label_game, "TRAINING_NUMBERS", 800)
     game, deck, _ = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
-    assert game.pilot == 800  # of 1,500 draws that it may have
+    assert game.pilot == 800  # of 3,500 draws that it may have
     assert game.pairs[0].labelled == 10_000 - 800 == game.pairs[0].main.draws
     assert game.runs == sum(task.size for task in deck.tasks)
 
@@ -257,7 +267,7 @@ def test_a_fixed_game_keeps_no_draw_of_its_test_to_fit_on():
     game, deck, _ = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=5_000)
     last = max(deck.rounds)
     assert [(task.keep, task.is_last) for task in deck.tasks if task.round == last] == [(LATER, True)] * 2
-    assert [len(game.kept(i)) for i in (0, 1)] == [750, 750]
+    assert [len(game.kept(i)) for i in (0, 1)] == [1_750, 1_750]
 
 
 def test_what_views_show_of_the_kept_outputs_goes_with_the_fit():
@@ -272,7 +282,7 @@ def test_what_views_show_of_the_kept_outputs_goes_with_the_fit():
 
 def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
     game, *_ = played(often_telling, [ZeroConcentratedDP(0.5)], [(0, 1)], mode="fixed", samples=5_000)
-    assert game.pilot == 1_500
+    assert game.pilot == 3_500
     assert len(game.pairs[0].main.epochs) == 1
 
 
