@@ -56,10 +56,11 @@ def caption(result: AuditResult) -> str:
     if not rows(result) or weakest is None or weakest.power is None:
         return ""
     power = weakest.power
+    audits = audits_a_form(result.mode == "fixed")
     return (
         f"Pair {wording.name_text(weakest.id, 60)}, a leak in outputs of total probability "
         f"{wording.number_text(power.event_mass)}: found in about {_in_ten(power.probability)} audits; measured on "
-        f"{audits_a_form()} audits a form: an allowance, not a bound."
+        f"{audits} audits a form: an allowance, not a bound."
     )
 
 

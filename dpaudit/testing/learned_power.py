@@ -40,9 +40,9 @@ def forms() -> tuple[str, ...]:
     return tuple(_measured()["forms"])
 
 
-def audits_a_form() -> int:
+def audits_a_form(is_fixed: bool) -> int:
     """On how many audits each figure was measured."""
-    return int(_measured()["seeds"])
+    return int(_measured()["seeds"]["fixed" if is_fixed else "sequential"])
 
 
 def probability_measured() -> float:
