@@ -142,8 +142,8 @@ def measured(jobs: int, modes: Sequence[Mode]) -> dict[Case, float]:
 def record_of(found: dict[Case, float], known: dict[str, Any] | None = None) -> dict[str, Any]:
     """What the package keeps: by form and mode, draws of the test with the times from there on; null for none.
 
-    Times are with `CAUTION`, and of several budgets at the same draws the largest. A mode that was not measured stays as
-    it is `known`.
+    Times are with `CAUTION`, and of several budgets at the same draws the largest. A mode not measured stays as it is
+    `known`.
     """
     forms: dict[str, dict[str, list[list[float | None]]]] = {}
     for place, form in enumerate(DEVELOPMENT):
