@@ -116,10 +116,10 @@ class Outcomes:
         return self if all(a is b for a, b in zip(cut, self.raw, strict=True)) else from_objects(cut)
 
     def with_notes(self) -> Outcomes:
-        """The same outcomes, with room for notes on objects: for those that many fits will look at."""
+        """The same outcomes, with room for notes on objects: for those that many fits will look at. Equal texts share."""
         if self.tokens is None or self.notes:
             return self
-        notes = tuple(Notes() for _ in self.raw)
+        notes = _shared(self.raw, (Notes() for _ in self.raw))
         return Outcomes(self.numbers, self.tokens, self.shape, self.is_integer, self.raw, notes)
 
     def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
@@ -173,8 +173,17 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
     if any(part.notes for part in parts):
         parts = [part.with_notes() for part in parts]
     raw = tuple(itertools.chain.from_iterable(part.raw for part in parts))
-    notes = tuple(itertools.chain.from_iterable(part.notes for part in parts))
-    return Outcomes(numbers, tokens, raw=raw, notes=notes)
+    notes = itertools.chain.from_iterable(part.notes for part in parts)
+    return Outcomes(numbers, tokens, raw=raw, notes=_shared(raw, notes))
+
+
+def _shared(outputs: Sequence[Any], notes: Iterable[Notes]) -> tuple[Notes, ...]:
+    """The notes of outputs, where equal texts have those of the first of them."""
+    first: dict[str | bytes, Notes] = {}
+    return tuple(
+        first.setdefault(output, note) if type(output) in (str, bytes) else note
+        for output, note in zip(outputs, notes, strict=False)  # none, where nobody has asked for any
+    )
 
 
 @dataclasses.dataclass(frozen=True)
