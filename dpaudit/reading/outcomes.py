@@ -116,7 +116,7 @@ class Outcomes:
         return self if all(a is b for a, b in zip(cut, self.raw, strict=True)) else from_objects(cut)
 
     def with_notes(self) -> Outcomes:
-        """The same outcomes, with room for notes on objects: for those that many fits will look at. Equal texts share."""
+        """The same outcomes, with room for notes on objects that many fits will look at. Equal texts share theirs."""
         if self.tokens is None or self.notes:
             return self
         notes = _shared(self.raw, (Notes() for _ in self.raw))
