@@ -217,6 +217,14 @@ def test_the_outcomes_of_several_batches_are_those_of_one():
     assert [reading(joined, row) for row in range(6)] == [reading(whole, row) for row in range(6)]
 
 
+def test_equal_texts_share_their_notes_and_nothing_else_does():
+    first, second = (from_objects(outputs).with_notes() for outputs in (["a", "b", "a", b"a", [1], [1]], ["b", "c"]))
+    assert [first.notes.index(note) for note in first.notes] == [0, 1, 0, 3, 4, 5]
+    joined = join([first, second])
+    assert [joined.notes.index(note) for note in joined.notes] == [0, 1, 0, 3, 4, 5, 1, 7]
+    assert joined.notes[6] is first.notes[1]  # what is noted of it already
+
+
 @pytest.mark.parametrize("other", [[(1.0, 2.0, 3.0)], [None], [0.5]])
 def test_a_vector_keeps_its_numbers_where_others_have_another_form(other):
     vectors = read_outputs([(1.0, 2.0), (3.0, 4.0)], 2)

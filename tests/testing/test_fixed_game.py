@@ -11,6 +11,7 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.learning.cross_validation import Shown
+from dpaudit.learning.fitted_scores import FittedRule
 from dpaudit.learning.rules import ABSTAIN, Rule, rule_from_dict
 from dpaudit.learning.scores import Coordinate
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ProfileClaim, PureDP
@@ -216,6 +217,20 @@ def test_a_rule_on_few_draws_is_sure_only_where_the_line_would_have_shown_wrong_
     assert pure.is_sure
 
 
+@pytest.mark.parametrize(("last", "is_moved"), [(2.30, False), (2.04, True)])
+def test_thresholds_are_moved_where_the_draws_tell_that_the_other_label_ends(last, is_moved):
+    """Of 70 right guesses 10 lie beyond the 7 wrong ones by as much as these are apart, or 61 do."""
+    right = 2.0 + 0.01 * np.arange(70)
+    wrong = np.linspace(2.0, last, 7)
+    body = np.linspace(-1.0, 1.0, 530)
+    first, second = outcomes(np.concatenate([right, body])), outcomes(np.concatenate([wrong, body, body[:63]]))
+    game = FixedGame(PureDP(1.0), 6_000)
+    rule = Rule(Coordinate(0, 1), -math.inf, 1.9, 1, Reading(1))
+    moved, weight = game._rarely_wrong(FittedRule(rule, 70 / 1_200, 7 / 1_200, 1_200), first, second)
+    assert weight is None and (moved.high > 1.9) == is_moved
+    assert int((right > moved.high).sum()) >= 50
+
+
 def never_wrong(epsilon, delta, level=0.05):
     """A game of 10,000 draws on a leak of mass 0.1 that is never wrong on 1,200 draws, started."""
     game = FixedGame(ApproxDP(epsilon, delta), 10_000)
@@ -296,12 +311,15 @@ def test_the_bound_of_free_lines_does_not_hang_on_the_budget(budget, seed):
 
 @pytest.mark.parametrize("times", [2.0, 10.0])
 def test_nor_does_it_where_the_draws_are_few(times):
-    """Each bound is above mu = 1 with a probability of at most 0.05: above it are 6 or more of 20 with one of 3e-4."""
+    """Each bound is above mu = 1 with a probability of at most 0.05: above it are 6 or more of 20 with one of 3e-4.
+
+    The mean of other 60 bounds was 0.46; that of 20 has a standard error of 0.04.
+    """
     noise = lambda data, size, rng: data + rng.normal(size=size)  # noqa: E731
     options = {"pairs": [(0.0, 1.0)], "samples": 200, "mode": "fixed", "floating_point": False}
     found = [dpaudit.audit(noise, f"mu={times}", seed=seed, **options).findings[0] for seed in range(20)]
     bounds = np.array([finding.parameter_lower for finding in found])
-    assert np.mean(bounds > 0.0) >= 0.8 and bounds.mean() > 0.45 and np.sum(bounds > 1.0) < 6
+    assert np.mean(bounds > 0.0) >= 0.8 and bounds.mean() > 0.35 and np.sum(bounds > 1.0) < 6
 
 
 def test_a_noisy_pilot_does_not_turn_the_rules_away_from_a_budget_that_may_be_broken():
