@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.learning.edge_counts import EdgeCounter
-from dpaudit.learning.histograms import Histogram, Remainder, Table
+from dpaudit.learning.histograms import Coordinate, Histogram, Remainder, Table
 from dpaudit.learning.scores import LogDensity, Score, Viewed, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
@@ -211,22 +211,34 @@ def _by_outcomes(rule: Rule) -> Named | None:
 
 
 def _by_ranges(rule: Rule) -> Named | None:
-    """The rule of a histogram of one column by the ranges that it guesses on; None as for `_by_outcomes`."""
-    histogram = rule.score.score if isinstance(rule.score, Viewed) else rule.score
-    if not is_by_bins(histogram):
+    """The rule of one column by the ranges that it guesses on, or by its values where these have names.
+
+    None as for `_by_outcomes`, and for a column without names that is looked at as it is: thresholds tell that.
+    """
+    score = rule.score.score if isinstance(rule.score, Viewed) else rule.score
+    if not isinstance(score, Coordinate) and not is_by_bins(score):
         return None
-    if isinstance(rule.score, Viewed):
-        what = rule.score.view.name_of(histogram.columns[0])
+    column = score.column if isinstance(score, Coordinate) else score.columns[0]
+    values = rule.score.view.values_of(column) if isinstance(rule.score, Viewed) else None
+    ends: list[float] = []
+    if isinstance(score, Coordinate):
+        if values is None:
+            return None
+        guesses, of_nan = [], rule.nan_guess
     else:
-        what = "the output" if histogram.width == 1 else f"coordinate {histogram.columns[0]} of the output"
-    ends = [-math.inf, *histogram.edges[0].tolist(), math.inf]
-    *guesses, of_nan = rule.guess_scores(histogram.values[0]).tolist()
-    values = rule.score.view.values_of(histogram.columns[0]) if isinstance(rule.score, Viewed) else None
+        ends = [-math.inf, *score.edges[0].tolist(), math.inf]
+        *guesses, of_nan = rule.guess_scores(score.values[0]).tolist()
+    if isinstance(rule.score, Viewed):
+        what = rule.score.view.name_of(column)
+    else:
+        what = "the output" if rule.reading.columns == 1 else f"coordinate {column} of the output"
     where = {}
     for guess in (0, 1):
         own: list[str] = []
         if values is not None:
-            of_values = rule.guess_scores(histogram.values_of(np.array(list(values)))).tolist()
+            codes = np.array(list(values))
+            of_codes = codes if isinstance(score, Coordinate) else score.values_of(codes)
+            of_values = rule.guess_scores(of_codes).tolist()
             own += [_shortened(name) for name, its in zip(values.values(), of_values, strict=True) if its == guess]
         else:
             start = 0

@@ -24,6 +24,8 @@ from dpaudit.testing.epochs import Epoch
 
 ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 LONG_EPOCH = 0.25  # of the draws of the longest one, from which on an epoch is asked for the witness of no violation
+ALIKE = 0.5  # standard deviations, within which one rule is about as strong as another
+MOST_ALIKE = 32  # of them, whose words are counted
 LUCK = 2.0  # standard deviations by which the strongest of the rules of all epochs is so by luck, about
 
 
@@ -34,6 +36,12 @@ class Witness:
     rule: Rule
     counts: tuple[int, int, int]
     anchor: float
+
+
+def _plainest(found: Sequence[tuple[float, Witness]]) -> Witness:
+    """Of witnesses with their strengths, the strongest first, one that is about as strong and is said in few words."""
+    alike = [witness for strength, witness in found if strength >= found[0][0] - ALIKE][:MOST_ALIKE]
+    return min(alike, key=lambda witness: len(witness.rule.describe("x", "x'")))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,23 +74,25 @@ class WitnessSearch:
         asked = [(epoch, int(k)) for epoch in epochs for k in epoch.of_each_cells]
         assert asked, "fit comes before the witness"
         limits = self.most_strengths(asked)
-        best: tuple[float, int, Witness] | None = None
+        found: list[tuple[float, int, Witness]] = []
+        most = -math.inf
         for place in np.argsort(-limits, kind="stable").tolist():
-            if best is not None and limits[place] < best[0]:
+            if found and limits[place] < most - (ALIKE if is_rejected else 0.0):
                 break
             strength, witness = self.of_partition(*asked[place])
-            if best is None or (strength, place) > best[:2]:
-                best = strength, place, witness
-        assert best is not None
-        return best[2]
+            found.append((strength, place, witness))
+            most = max(most, strength)
+        found.sort(key=lambda one: one[:2], reverse=True)
+        return _plainest([(strength, witness) for strength, _, witness in found]) if is_rejected else found[0][2]
 
     def learned(self, known: Witness, first: Outcomes, second: Outcomes, hints: Hints) -> Witness:
         """The witness among all that outputs of x and of x_prime show, counted or not; `known` if none is better.
 
         An epoch is short, and so are the records of its rules: of very many the strongest one is so by luck, and what
         the bets have won by is often another event. Rules of every kind are compared by their records on draws held
-        back (`dpaudit.learning.cross_validation`); of the strongest kind the middle one of its three rules is the
-        witness, unless `known`, a rule of an epoch, is stronger by more than luck.
+        back (`dpaudit.learning.cross_validation`), each kind by the middle one of its three, and `known`, a rule of an
+        epoch, by what luck leaves of it. Of those that are about as strong as the strongest the witness is the one that
+        is said in the fewest words: a person reads it.
         """
         line = self.line_at(known.anchor)
         pilot = pilot_of(first, second, hints)
@@ -90,22 +100,22 @@ class WitnessSearch:
             deviations: Objective(line["epsilon"], line["delta"], self.draws, self.level, False, deviations)
             for deviations in DEVIATIONS
         }
-        scale, best = math.exp(-line["epsilon"]), self.strength_of(known) - LUCK
-        folds: Sequence[tuple[Rule, int, int, int]] = ()
+        scale = math.exp(-line["epsilon"])
+        found = [(self.strength_of(known) - LUCK, known)]
         for shown in pilot.cross_validated(ways).values():
             right, wrong = round(shown.correct * shown.draws), round(shown.wrong * shown.draws)
             cost = scale * line["delta"] * max(shown.sides, 1) / 2.0 * shown.draws
             strength = float(_strength(float(right), float(wrong), scale, cost))
-            if strength > best:
-                best, folds = strength, shown.folds
-        if not folds:
-            return known
-        # The record is that of the rule that is said, on the third of the draws that it was not fitted on.
-        each = [
-            Witness(rule, (right, wrong, draws - right - wrong), known.anchor) for rule, right, wrong, draws in folds
-        ]
-        # The middle one: the best of them would be so by luck, and one may have been fitted on too few.
-        return sorted(each, key=self.strength_of)[len(each) // 2]
+            if not shown.folds or strength <= found[0][0]:
+                continue
+            # The record is that of the rule that is said, on the third of the draws that it was not fitted on.
+            each = [
+                Witness(rule, (right, wrong, draws - right - wrong), known.anchor)
+                for rule, right, wrong, draws in shown.folds
+            ]
+            # The middle one: the best of them would be so by luck, and one may have been fitted on too few.
+            found.append((strength, sorted(each, key=self.strength_of)[len(each) // 2]))
+        return _plainest(sorted(found, key=lambda one: one[0], reverse=True))
 
     def strength_of(self, witness: Witness) -> float:
         """The excess of its record over what its line allows, in standard deviations."""
