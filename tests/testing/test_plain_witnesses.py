@@ -54,7 +54,8 @@ def test_answers_of_yes_and_no_are_said_as_such():
     columns = len(view.layout.leaves)
     column = next(k for k in range(columns) if "'qq'" in view.name_of(k))
     rule = Rule(Viewed(view, Coordinate(column, columns)), 0.5, 0.5, 1, Reading(0))
-    assert rule.describe("a", "b") == "Look at whether 'qq' is in the output: guess a where it is yes; guess b where it is no."
+    where = "guess a where it is yes; guess b where it is no."
+    assert rule.describe("a", "b") == f"Look at whether 'qq' is in the output: {where}"
 
 
 def _text(x, rng):
