@@ -10,7 +10,6 @@ drawn before. Both halves hold simultaneously (union bound), so a pair has the l
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
@@ -37,7 +36,7 @@ from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import loss_on_claim
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import Inputs, inputs_of
-from dpaudit.privacy.pair_budgets import budgets_of
+from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.model import DECIDING_FORM, VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
@@ -48,10 +47,11 @@ from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing import binomial, learned_power
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
+from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.order import Change
-from dpaudit.testing.table_lines import FreeLines, has_own_lines, lines_of
 
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
+EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 # A note of a pair whose finding is that of the table.
@@ -70,11 +70,33 @@ def losses_learned(game: UniverseGame, event_mass: float) -> FloatArray:
     witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
     """
     seen = game.labelled * min(event_mass / learned_power.event_mass_measured(), 1.0)
-    harder = learned_power.FREE_LINES if isinstance(game.lines, FreeLines) else 1.0
+    harder = learned_power.FREE_LINES if game.lines.is_free else 1.0
     share = learned_power.worth(DECIDING_FORM, True, seen, harder) / seen
     if share * game.labelled < 2.0:
         return np.full(len(game.first), math.inf)
     return game.losses(event_mass, FOUND_WITH, GUESSES_QUANTILE, int(share * game.labelled))
+
+
+def losses_at_budgets(budgets: PairBudgets, event_mass: float) -> FloatArray:
+    """The largest loss of randomised-response type that the claim of each pair allows, in nats, shape (pairs,).
+
+    Where a family of free lines has more than 25 values it is interpolated between as many.
+    """
+    losses = np.zeros(len(budgets.values))
+    for k in np.unique(budgets.family).tolist():
+        family, pairs = budgets.families[k], np.flatnonzero(budgets.family == k)
+        values, place = np.unique(budgets.values[pairs], return_inverse=True)
+        if family.anchored or family.family == "renyi":
+            asked = values[values > 0.0]
+            at = asked if len(asked) <= EXACT_LOSSES else np.geomspace(asked[0], asked[-1], EXACT_LOSSES)
+            exact = [loss_on_claim(family.with_value(value), event_mass) for value in at.tolist()]
+            found = np.interp(values, at, exact, left=0.0) if exact else np.zeros(1)
+        else:
+            epsilon, delta = family.lines(values, 0.0)
+            at_cost = scipy.special.logit(binomial.largest_accuracy(epsilon, delta, event_mass))
+            found = np.where(delta > 0.0, at_cost, epsilon)
+        losses[pairs] = found[place.ravel()]
+    return losses
 
 
 @dataclasses.dataclass(frozen=True)
@@ -112,6 +134,7 @@ class UniverseAudit:
     changes: list[Change] = dataclasses.field(default_factory=list)  # of outcomes from call to call
     inputs_looked_at: int = 0  # for these
     kept: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
+    _at_budget: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))  # losses that are allowed, (asked,)
     _moved: Mapping[int, bool] = dataclasses.field(default_factory=dict)  # inputs whose first calls took randomness
 
     def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
@@ -124,10 +147,12 @@ class UniverseAudit:
         """
         inputs = inputs_of(self.pairs)
         budgets = budgets_of(self.promise, self.pairs, inputs)
-        asked = np.flatnonzero(np.isfinite(budgets) & (self.promise.delta < 1.0))
-        table = self._empty(inputs, budgets)
+        asked = budgets.asked
         if not len(asked):
-            return (), table
+            return (), self._empty(inputs, budgets, None)
+        lines = lines_of(budgets.of(asked))
+        table = self._empty(inputs, budgets, None if lines.is_epsilon else np.zeros(len(budgets.values)))
+        self._at_budget = losses_at_budgets(budgets.of(asked), self.event_mass)
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
         draws = table_draws(self.samples, used, len(asked))
@@ -138,7 +163,7 @@ class UniverseAudit:
         game = UniverseGame(
             first,
             second,
-            lines_of(self.promise, budgets[asked]),
+            lines,
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * error_rate,
@@ -179,8 +204,8 @@ class UniverseAudit:
             game.changes = dict.fromkeys(game.used.tolist(), change)
             game.withhold_all()
 
-    def _empty(self, inputs: Inputs, budgets: FloatArray) -> UniverseTable:
-        count, pairs = len(budgets), self.pairs
+    def _empty(self, inputs: Inputs, budgets: PairBudgets, parameter_lower: FloatArray | None) -> UniverseTable:
+        count, pairs = len(self.pairs), self.pairs
         pair_ids = None
         if not isinstance(pairs, AllPairs):
             ids = inputs.ids
@@ -191,14 +216,14 @@ class UniverseAudit:
             ids=inputs.ids,
             first=inputs.first,
             second=inputs.second,
-            budget=budgets,
+            budget=budgets.values,
             epsilon_lower=np.zeros(count),
-            parameter=self.promise.parameter,
-            parameter_lower=None if has_own_lines(self.promise) else np.zeros(count),
+            parameter=budgets.parameter,
+            parameter_lower=parameter_lower,
             log10_p_value=np.zeros(count),
             verdict=np.full(count, NOT_ASKED, dtype=np.int8),
             detectable=np.full(count, np.inf),
-            delta=self.promise.report_delta,
+            delta=budgets.report_delta,
             labelled=0,
             draws=0,
             pair_ids=pair_ids,
@@ -216,8 +241,7 @@ class UniverseAudit:
         table.epsilon_lower[asked] = game.epsilon_lower
         table.lower[asked] = game.lower  # of a line of its own, the same
         table.log10_p_value[asked] = game.log_p / math.log(10.0)
-        at_budget = self._losses_at_budget(game.lines.budget)
-        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
+        limit = np.where(self._at_budget > 0.0, self.inconclusive_factor * self._at_budget, ZERO_BUDGET_LOSS)
         # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
         judged = detectable
         if len(self.pairs) <= MANY_PAIRS:
@@ -228,20 +252,6 @@ class UniverseAudit:
         table.verdict[asked] = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
         labelled = 0 if failure else game.labelled
         return dataclasses.replace(table, labelled=labelled, draws=game.samples, partition=game.partition.to_dict())
-
-    def _losses_at_budget(self, budget: FloatArray) -> FloatArray:
-        """The largest loss of randomised-response type that each budget allows."""
-        if not has_own_lines(self.promise):
-            return np.full_like(budget, self._loss_at_budget)
-        if self.promise.delta == 0.0:
-            return budget
-        delta = np.full_like(budget, self.promise.delta)
-        return np.asarray(scipy.special.logit(binomial.largest_accuracy(budget, delta, self.event_mass)))
-
-    @functools.cached_property
-    def _loss_at_budget(self) -> float:
-        """That of a claim of which all pairs promise the same."""
-        return loss_on_claim(self.promise, self.event_mass) if self.promise.value > 0.0 else 0.0
 
     def _selected(self, game: UniverseGame) -> NDArray[np.int64]:
         """Positions (among the asked) of the pairs to examine in depth: the least p-values, and a few violated ones."""
@@ -364,7 +374,8 @@ class UniverseAudit:
             if finding.verdict != "error":  # each of the two tests has a bound on epsilon as well
                 epsilon_lower = max(found.epsilon_lower, float(game.epsilon_lower[k]))
                 finding = dataclasses.replace(finding, epsilon_lower=epsilon_lower)
-            table.epsilon_lower[row] = max(table.epsilon_lower[row], finding.epsilon_lower)
+            if finding.budget.delta >= table.delta:  # else its bound is at another delta than those of the table
+                table.epsilon_lower[row] = max(table.epsilon_lower[row], finding.epsilon_lower)
             table.lower[row] = max(table.lower[row], finding.parameter_lower)
             if finding.power is None:
                 table.detectable[row] = math.inf
@@ -437,7 +448,6 @@ class UniverseAudit:
         rule, lower = game.rule(k), float(game.lower[k])
         correct, wrong = int(game.correct[k]), int(game.wrong[k])
         ratio = lower / claim.value if claim.value > 0.0 else (math.inf if verdict == "violated" else None)
-        at_budget = float(self._losses_at_budget(np.array([claim.value]))[0])
         anchor, epsilon, delta = game.lines.line(game.record, k)
         return Finding(
             **common,
@@ -446,7 +456,7 @@ class UniverseAudit:
             parameter_lower=lower,
             ratio_lower=ratio,
             p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
-            power=Power(self.event_mass, FOUND_WITH, float(table.detectable[row]), at_budget),
+            power=Power(self.event_mass, FOUND_WITH, float(table.detectable[row]), float(self._at_budget[k])),
             witness=WitnessRecord(
                 description=rule.describe(*pair.said),
                 rule={"game": "guess", "anchor": anchor, **rule.to_dict()},
