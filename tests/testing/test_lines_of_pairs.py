@@ -124,8 +124,9 @@ def test_of_all_records_at_most_a_share_of_the_level_has_a_bound_above_the_truth
         # Both bounds together, as they are said together.
         above = over[place] | (epsilon_lower[place] > epsilon)
         assert float(of_each[above].sum()) <= LEVEL
-        far = stats.multinomial.pmf(counts, DRAWS, [0.495, 0.005, 0.5])  # the control: p = 0.99 over q = 0.01
-        assert float(far[over[place]].sum()) > 0.5
+    # The control: p = 0.99 over q = 0.01 is far from the promise of one step.
+    far = stats.multinomial.pmf(counts, DRAWS, [0.495, 0.005, 0.5])
+    assert float(far[over[0]].sum()) > 0.7
 
 
 @pytest.mark.parametrize("name", sorted(OWN))
