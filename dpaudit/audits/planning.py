@@ -37,7 +37,7 @@ from dpaudit.audits.many_pairs import (
     selected,
     table_draws,
 )
-from dpaudit.audits.universe_auditing import losses_found
+from dpaudit.audits.universe_findings import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame

@@ -1,7 +1,8 @@
 """What many pairs are promised, at once: their claims, as a few families and a value of the parameter for each pair.
 
 Two claims are of one family where they are equal at the same value (`Claim.with_value`). So 474,825 pairs of a metric
-are one family and an array. A claim of the user's own that depends on the pair (`for_pair`) is asked pair by pair.
+are one family and an array. All pure and approximate claims are of one family, since their deltas are an array too. A
+claim of the user's own that depends on the pair (`for_pair`) is asked pair by pair.
 """
 
 from __future__ import annotations
@@ -13,13 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import TOLERANCE, Claim, FloatArray, MetricDP, PureDP, number
+from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP, PureDP, number
 from dpaudit.privacy.inputs import Inputs
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
 
 CHECKED = 5_000  # pairs at which a metric is asked in both orders
 MOST_FAMILIES = 2_000  # whose lines are tabulated at one time: about 60 kB each
+ONE_LINE = ApproxDP(1.0)  # the family of all claims that are one line
 _EQUAL = "Make the class a frozen dataclass, which has __eq__ and __hash__."
 
 
@@ -30,11 +32,15 @@ class PairBudgets:
     Attributes
     ----------
     families : tuple of Claim
-        One claim of each family, with some value; all name one parameter.
+        One claim of each family, with some value.
     family : array of int, shape (pairs,)
         Whose claim each pair has: a position in `families`.
     values : array of float, shape (pairs,)
         What is promised of the parameter; inf where nothing is.
+    deltas : array of float, shape (pairs,)
+        Of the line that each claim is, if it is one line.
+    parameter : str
+        That of all claims.
     report_delta : float
         The largest delta at which a claim reports epsilon: a bound at it is one at any smaller delta too.
     """
@@ -42,27 +48,31 @@ class PairBudgets:
     families: tuple[Claim, ...]
     family: NDArray[np.int64]
     values: FloatArray
+    deltas: FloatArray
+    parameter: str
     report_delta: float
 
     @classmethod
     def same(cls, claim: Claim, pairs: int) -> PairBudgets:
         """One claim for each of so many pairs."""
         values = np.full(pairs, _value(claim, "every pair"))
-        return cls((claim,), np.zeros(pairs, dtype=np.int64), values, claim.report_delta)
+        of_each = np.zeros(pairs, dtype=np.int64), values, np.full(pairs, claim.delta)
+        return cls((claim,), *of_each, claim.parameter, claim.report_delta)
 
     def of(self, rows: NDArray[np.int64]) -> PairBudgets:
         """Those of some pairs."""
-        return dataclasses.replace(self, family=self.family[rows], values=self.values[rows])
+        of_some = {name: getattr(self, name)[rows] for name in ("family", "values", "deltas")}
+        return dataclasses.replace(self, **of_some)
 
     @property
     def asked(self) -> NDArray[np.int64]:
         """Positions of the pairs of which something is asked."""
         return np.flatnonzero(np.isfinite(self.values))
 
-    @property
-    def parameter(self) -> str:
-        """That of all families."""
-        return self.families[0].parameter
+
+def has_own_line(claim: Claim) -> bool:
+    """Whether a claim is the one line (epsilon, delta) whose epsilon is its parameter, as pure and approximate ones."""
+    return type(claim).lines is ApproxDP.lines
 
 
 def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> PairBudgets:
@@ -108,46 +118,51 @@ def _distances(promise: MetricDP, pairs: Sequence[Pair], inputs: Inputs) -> Floa
 def _one_by_one(promise: Claim, pairs: Sequence[Pair]) -> PairBudgets:
     """What `for_pair` gives. Equal claims are looked at once."""
     families: dict[Claim, int] = {}
-    known: dict[Claim, tuple[int, float]] = {}
-    family, values = np.zeros(len(pairs), dtype=np.int64), np.full(len(pairs), np.inf)
-    report_delta, claim = 0.0, promise
+    known: dict[Claim, tuple[int, float, float]] = {}
+    found = np.empty((3, len(pairs)))
+    promised = promise  # what names the parameter
+    report_delta = 0.0
     for k, pair in enumerate(pairs):
         claim = promise.for_pair(pair.x, pair.x_prime)
         if not isinstance(claim, Claim):
             raise UsageError(f"for_pair must return a Claim, got {claim!r} for {pair.id}.")
         try:
-            found = known.get(claim)
+            placed = known.get(claim)
         except TypeError as error:
             raise UsageError(f"for_pair must return hashable claims, got {error} for {pair.id}. {_EQUAL}") from error
-        if found is None:
-            found = known[claim] = _placed(claim, families, pair.id)
-            report_delta = max(report_delta, claim.report_delta if np.isfinite(found[1]) else 0.0)
-        family[k], values[k] = found
-    return PairBudgets(tuple(families) or (claim,), family, values, report_delta)
+        if placed is None:
+            promised = promised if families else claim
+            placed = known[claim] = _placed(claim, families, promised.parameter, pair.id)
+            report_delta = max(report_delta, claim.report_delta if np.isfinite(placed[1]) else 0.0)
+        found[:, k] = placed
+    of_each = found[0].astype(np.int64), found[1], found[2]
+    return PairBudgets(tuple(families) or (promised,), *of_each, promised.parameter, report_delta)
 
 
-def _placed(claim: Claim, families: dict[Claim, int], name: str) -> tuple[int, float]:
-    """The family of one claim, which is added if it is new, and its value."""
+def _placed(claim: Claim, families: dict[Claim, int], parameter: str, name: str) -> tuple[int, float, float]:
+    """The family of one claim, which is added if it is new, its value and its delta."""
     value = _value(claim, name)
     if not np.isfinite(value):
-        return 0, value
-    place = families.setdefault(claim.with_value(1.0), len(families))
+        return 0, value, 0.0
+    place = families.setdefault(ONE_LINE if has_own_line(claim) else claim.with_value(1.0), len(families))
     if place == MOST_FAMILIES:
         raise UsageError(
             f"for_pair must return claims of at most {MOST_FAMILIES:,} families for a table of all pairs, got one more "
             f"for {name}. Two claims are of one family if with_value(1.0) of both is equal. {_EQUAL}"
         )
-    first = next(iter(families)).parameter
-    if claim.parameter != first:
+    if claim.parameter != parameter:
         raise UsageError(
-            f"for_pair must return claims of one parameter for a table of all pairs, got {first} and, for {name}, "
+            f"for_pair must return claims of one parameter for a table of all pairs, got {parameter} and, for {name}, "
             f"{claim.parameter}. Audit these pairs apart."
         )
-    return place, value
+    return place, value, claim.delta
 
 
 def _value(claim: Claim, name: str) -> float:
     """The promised value; inf where nothing is asked."""
     if claim.is_vacuous:
         return np.inf
-    return number(f"value of {claim} for {name}", claim.value, "in [0, inf]", lambda value: value >= 0.0)
+    value = claim.value
+    if type(value) is float and value >= 0.0:  # to name the claim takes longer than all else here
+        return value
+    return number(f"value of {claim} for {name}", value, "in [0, inf]", lambda value: value >= 0.0)

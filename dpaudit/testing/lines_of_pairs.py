@@ -18,8 +18,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import LARGEST_EPSILON, ApproxDP, Claim, FloatArray
-from dpaudit.privacy.pair_budgets import PairBudgets
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
+from dpaudit.privacy.pair_budgets import PairBudgets, has_own_line
 from dpaudit.testing.table_lines import (
     FreeLines,
     IntArray,
@@ -40,15 +40,14 @@ def lines_of(budgets: PairBudgets) -> TableLines:
     UsageError
         If a family has no lines, or they are none: see `table_lines.lines_at`.
     """
-    is_own = np.array([type(family).lines is ApproxDP.lines for family in budgets.families])[budgets.family]
+    is_own = np.array([has_own_line(family) for family in budgets.families])[budgets.family]
     of_family = [(k, np.flatnonzero(~is_own & (budgets.family == k))) for k in range(len(budgets.families))]
     groups = [(k, pairs) for k, pairs in [(-1, np.flatnonzero(is_own)), *of_family] if len(pairs)]
     parts: list[TableLines] = []
     for k, pairs in groups:
         values = budgets.values[pairs]
         if k < 0:
-            deltas = np.array([family.delta for family in budgets.families])[budgets.family[pairs]]
-            parts.append(OwnLines(values, deltas, budgets.report_delta))
+            parts.append(OwnLines(values, budgets.deltas[pairs], budgets.report_delta))
         else:
             family = budgets.families[k]
             is_free = family.anchored or family.family == "renyi"
