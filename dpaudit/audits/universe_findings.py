@@ -213,7 +213,7 @@ class UniverseFindings:
                         finding, power=min(found.power, finding.power, key=lambda power: power.detectable)
                     )
             if finding.verdict != "error":  # each of the two tests has a bound on epsilon as well
-                epsilon_lower = max(found.epsilon_lower, float(game.epsilon_lower[k]))
+                epsilon_lower = max(found.epsilon_lower, finding.epsilon_lower, float(game.epsilon_lower[k]))
                 finding = dataclasses.replace(finding, epsilon_lower=epsilon_lower)
             if finding.budget.delta >= table.delta:  # else its bound is at another delta than those of the table
                 table.epsilon_lower[row] = max(table.epsilon_lower[row], finding.epsilon_lower)
@@ -261,10 +261,13 @@ class UniverseFindings:
         correct, wrong = int(game.correct[k]), int(game.wrong[k])
         ratio = lower / claim.value if claim.value > 0.0 else (math.inf if verdict == "violated" else None)
         anchor, epsilon, delta = game.lines.line(game.record, k)
+        # Of a claim that is one line the bound on its parameter is one on epsilon, at the delta of the finding.
+        is_epsilon = has_own_line(claim) and claim.report_delta <= claim.delta
+        epsilon_lower = max(float(game.epsilon_lower[k]), lower if is_epsilon else 0.0)
         return Finding(
             **common,
             verdict=verdict,
-            epsilon_lower=float(game.epsilon_lower[k]),
+            epsilon_lower=epsilon_lower,
             parameter_lower=lower,
             ratio_lower=ratio,
             p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),

@@ -18,6 +18,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 from dpaudit.privacy.pair_budgets import PairBudgets, has_own_line
 from dpaudit.testing.table_lines import (
@@ -51,6 +52,8 @@ def lines_of(budgets: PairBudgets) -> TableLines:
         else:
             family = budgets.families[k]
             is_free = family.anchored or family.family == "renyi"
+            if family.family == "renyi" and not family.orders:
+                raise UsageError(f"orders of {type(family).__name__} must be Renyi orders above 1, got none.")
             parts.append((FreeLines if is_free else CurveLines)(family, values, budgets.report_delta))
     return parts[0] if len(parts) == 1 else MixedLines(parts, [pairs for _, pairs in groups])
 

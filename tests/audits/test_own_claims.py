@@ -125,6 +125,7 @@ def test_a_faulty_pair_is_named_in_the_parameter_of_the_users_claim(tmp_path, na
         promised = claim.for_pair(pair.x, pair.x_prime)
         assert one.parameter_budget == table.budget[row] == promised.value and one.budget == promised.budget
         assert one.parameter_lower == table.lower[row] and one.epsilon_lower >= table.epsilon_lower[row]
+        assert claim.parameter != "epsilon" or one.epsilon_lower == one.parameter_lower
         assert (one.verdict == "violated") == (one.parameter_lower > promised.value)
         steps = abs(pair.x - pair.x_prime) + (10.0 if pair.id in broken else 0.0)  # at most: all losses are by shifts
         assert one.parameter_lower <= {"bits": steps * 0.4 / np.log(2.0)}.get(claim.parameter, steps * 0.4)

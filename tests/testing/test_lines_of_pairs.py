@@ -207,9 +207,19 @@ class WrongAnchor(dpaudit.GaussianDP):
         return np.full_like(values, 1.0), gaussian_profile(values, 1.0)
 
 
+class NoLines(Steps):
+    lines = Claim.lines
+
+
+class NoOrders(dpaudit.ZeroConcentratedDP):
+    orders = ()
+
+
 @pytest.mark.parametrize(
     ("claim", "words"),
     [
+        (NoLines(1.0), r"must be a family of hockey-stick lines, got steps=1 \(NoLines\)\. Define lines\(values"),
+        (NoOrders(1.0), r"orders of NoOrders must be Renyi orders above 1, got none\."),
         (Wrong(1.0, "shape"), r"lines of Wrong must have an epsilon and a delta for each of \d+ values, got arrays of"),
         (Wrong(1.0, "nan"), r"must have epsilons in \[0, inf\] and deltas in \[0, 1\], got epsilon nan and delta 0"),
         (Wrong(1.0, "range"), r"must have epsilons in \[0, inf\] and deltas in \[0, 1\], got epsilon 0"),
