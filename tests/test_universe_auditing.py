@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.audits import many_pairs, universe_auditing
+from dpaudit.audits import many_pairs, universe_auditing, universe_findings
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -46,7 +46,7 @@ def found():
 @pytest.fixture
 def small(monkeypatch):
     """Universes from 11 pairs on, for audits that need no more."""
-    for module in (many_pairs, universe_auditing):
+    for module in (many_pairs, universe_findings):
         monkeypatch.setattr(module, "MANY_PAIRS", 10)
 
 

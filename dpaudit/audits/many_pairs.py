@@ -12,13 +12,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dpaudit.campaign.schedules import Mode
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, is_same_input
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.subjects.callables import Subject
 from dpaudit.testing.pools import pool_pairs
-from dpaudit.testing.table_lines import has_lines, has_own_lines
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
@@ -31,7 +29,6 @@ MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once ea
 LOOKS_SECONDS = 50.0  # of games that look once each: beyond, their pairs share one table, which has half of the draws
 DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
 SELECTED = 48  # pairs that are examined in depth, beyond
-LARGEST_LABEL_GAME = 10_000  # pairs of a claim that no table serves
 
 
 @dataclasses.dataclass(frozen=True)
@@ -70,22 +67,10 @@ def playing_of(
         As for `dpaudit.audit`.
     needs_games : bool
         Whether it asks for what up to `MANY_PAIRS` pairs have games for: evidence of many nights, a band, stages.
-
-    Raises
-    ------
-    UsageError
-        If there are too many pairs for a claim that no table serves.
     """
-    is_served = has_lines(promise)
     if len(pairs) <= MANY_PAIRS:
-        games = replaceable_games(subject, promise, pairs, pool, samples, needs_games) if is_served else 0
-        return played_as(games, mode)
-    if not is_served and len(pairs) > LARGEST_LABEL_GAME:
-        raise UsageError(
-            f"pairs must be at most {LARGEST_LABEL_GAME:,} for the claim {promise}, got {len(pairs):,}. More at a time "
-            "share one table, whose lines are those of one claim for all pairs, or of a metric."
-        )
-    return Playing(mode, mode, is_served)
+        return played_as(replaceable_games(subject, promise, pairs, pool, samples, needs_games), mode)
+    return Playing(mode, mode, True)
 
 
 def played_as(games: int, mode: Mode) -> Playing:
@@ -109,7 +94,8 @@ def replaceable_games(
     """The label games that an audit of at most `MANY_PAIRS` pairs would play; 0 where it needs them.
 
     It needs them where it asks for what a table or one look does not give: evidence of many nights or a band
-    (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes.
+    (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes;
+    or where the pairs are promised different parameters, of which a table has one.
     """
     if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS:
         return 0
@@ -118,6 +104,8 @@ def replaceable_games(
     data, positions = distinct_inputs(pairs)
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
     asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
+    if len({claims[k].parameter for k in asked}) > 1:
+        return 0
     games = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
     return len(games.groups) if asked else 0
 
@@ -135,7 +123,7 @@ def selected(promise: Claim, pairs: int, mode: str, samples: int) -> int:
     >>> selected(PureDP(1.0), 328, "fixed", 1_000_000), selected(GaussianDP(1.0), 328, "fixed", 20_000)
     (39, 18)
     """
-    times = 1 if has_own_lines(promise) else FREE_TIMES
+    times = FREE_TIMES if promise.anchored or promise.family == "renyi" else 1
     if pairs > MANY_PAIRS:
         return SELECTED // times
     seconds = times * SECONDS_A_PAIR[mode] * max(1.0, samples / MEASURED_SAMPLES) ** 0.4

@@ -37,7 +37,7 @@ from dpaudit.audits.many_pairs import (
     selected,
     table_draws,
 )
-from dpaudit.audits.universe_auditing import losses_found
+from dpaudit.audits.universe_findings import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
@@ -47,7 +47,7 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import loss_on_claim, value_of_loss
 from dpaudit.privacy.claims import Claim, number, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
-from dpaudit.privacy.pair_budgets import budgets_of
+from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.reading.outcomes import read_outputs
@@ -58,10 +58,11 @@ from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.learned_power import learned_losses, probability_measured
+from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 from dpaudit.testing.protocols import Test
-from dpaudit.testing.table_lines import TableLines, lines_of
+from dpaudit.testing.table_lines import TableLines
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
@@ -180,9 +181,7 @@ def plan(
             for mass, is_estimate in rows
         )
         by_form = engine.by_form(pair_claim, FORMS_MASS, samples, mode)
-        planned = PlannedBudget(
-            pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate
-        )
+        planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate)
         budgets.append(planned)
     runs = engine.runs(samples)
     return Plan(
@@ -287,7 +286,7 @@ class _Engine:
         """The test of one pair in the table of a universe, at the level that every pair has at least."""
         key = (str(claim), claim.value)
         if key not in self._lines:
-            self._lines[key] = lines_of(claim, np.array([claim.value]))
+            self._lines[key] = lines_of(PairBudgets.same(claim, 1))
         one, lines = np.zeros(1, dtype=np.int64), self._lines[key]
         draws = table_draws(samples, self.inputs, self.pairs)
         options: dict[str, Any] = {"inputs": 2, "samples": draws, "error_rate": self.level}
@@ -416,9 +415,9 @@ def _asked(promise: Claim, chosen: Sequence[Pair], universe: bool) -> tuple[list
     if universe:
         inputs = inputs_of(chosen)
         budgets = budgets_of(promise, chosen, inputs)
-        asked = np.flatnonzero(np.isfinite(budgets) & (promise.delta < 1.0))
+        asked = budgets.asked
         used = np.unique(np.concatenate([inputs.first[asked], inputs.second[asked]]))
-        return asked.tolist(), budgets[asked].tolist(), len(used)
+        return asked.tolist(), budgets.values[asked].tolist(), len(used)
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in chosen]
     positions = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
     data, _ = distinct_inputs([chosen[k] for k in positions])

@@ -164,7 +164,10 @@ class Claim(ABC):
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         """Epsilon and delta of the family's line at each parameter value (and at the anchor, where anchored)."""
-        raise UsageError(f"claim must be a family of hockey-stick lines, got {self} ({type(self).__name__}).")
+        raise UsageError(
+            f"claim must be a family of hockey-stick lines, got {self} ({type(self).__name__}). Define lines(values, "
+            "anchor), or family = 'renyi' with orders and renyi_epsilons."
+        )
 
     def renyi_epsilons(self, values: FloatArray, order: float) -> FloatArray:
         """The promised Renyi divergence of one order, in nats, at each parameter value."""

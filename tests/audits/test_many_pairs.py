@@ -79,14 +79,21 @@ def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most
 
 
 class ByPair(dpaudit.GaussianDP):
-    """A claim with a budget for each pair that is no metric: no table knows its lines."""
+    """A claim of the user's own, with a budget for each pair."""
 
     def for_pair(self, x, x_prime):
-        return dpaudit.GaussianDP(abs(x - x_prime))
+        return dpaudit.GaussianDP(self.mu * abs(x - x_prime))
+
+
+class Either(ByPair):
+    """Far pairs are promised another parameter."""
+
+    def for_pair(self, x, x_prime):
+        return super().for_pair(x, x_prime) if abs(x - x_prime) < 20.0 else dpaudit.PureDP(20.0)
 
 
 CLAIMS = (dpaudit.GaussianDP(1.0), dpaudit.FDP([(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)]), dpaudit.RenyiDP(2.0, 0.5),
-          dpaudit.ZeroConcentratedDP(0.5), dpaudit.ApproxDP(1.0, 0.01), METRIC)  # fmt: skip
+          dpaudit.ZeroConcentratedDP(0.5), dpaudit.ApproxDP(1.0, 0.01), METRIC, ByPair(1.0))  # fmt: skip
 
 
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
@@ -96,12 +103,11 @@ def test_every_claim_has_one_look_and_one_table(claim):
         assert str(playing_of(subject, claim, pairs[:count], "sequential", 1_000)) == played
 
 
-def test_a_claim_that_no_table_serves_has_games_of_its_own_up_to_ten_thousand_pairs():
-    subject, pairs = as_subject(laplace), dpaudit.AllPairs([float(k) for k in range(142)])
-    for count in (501, 2_016, 10_000):
-        assert str(playing_of(subject, ByPair(1.0), pairs[:count], "sequential", 1_000)) == "sequential mode"
-    with pytest.raises(dpaudit.UsageError, match=r"pairs must be at most 10,000 for the claim mu=1, got 10,011\. More"):
-        playing_of(subject, ByPair(1.0), pairs, "sequential", 1_000)
+def test_pairs_that_are_promised_different_parameters_have_games_up_to_two_thousand():
+    subject, pairs = as_subject(laplace), dpaudit.AllPairs([float(k) for k in range(64)])
+    assert str(playing_of(subject, Either(1.0), pairs[:501], "sequential", 1_000)) == "sequential mode"
+    with pytest.raises(dpaudit.UsageError, match=r"one parameter for a table of all pairs, got mu and, for .* epsilon"):
+        dpaudit.audit(laplace, Either(1.0), pairs, samples=100, seed=1)
 
 
 def test_pairs_that_fall_into_few_pools_are_few_games():

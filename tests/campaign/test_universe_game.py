@@ -10,10 +10,12 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.campaign.universe import UniverseGame
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.table_lines import OwnLines, lines_of
+from dpaudit.testing.lines_of_pairs import lines_of
+from dpaudit.testing.table_lines import OwnLines
 
 ROOT_SEED = 20_261_121
 INPUTS = 12
@@ -22,7 +24,7 @@ LEVEL = 1e-9  # of each exact binomial test below on counts over audits
 
 @functools.cache
 def lines_of_all(promise, pairs):
-    return lines_of(promise, np.full(pairs, promise.value))
+    return lines_of(PairBudgets.same(promise, pairs))
 
 
 def play(mechanism, data, promise, samples=400, error_rate=0.05, seed=0):

@@ -16,7 +16,7 @@ from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
 from dpaudit.testing.binomial import binomial_lower
 from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.hockey_stick import ANCHORS, just_above
-from dpaudit.testing.table_lines import FreeLines, Record, has_lines
+from dpaudit.testing.table_lines import FreeLines, Record
 
 MU = 1.0
 GAUSSIAN = dpaudit.FDP(lambda rate: stats.norm.cdf(stats.norm.isf(rate) - MU), name="f of mu = 1")
@@ -31,7 +31,7 @@ FREE = {
 
 @functools.cache
 def made(claim):
-    lines = FreeLines(claim, 1)
+    lines = FreeLines(claim, np.array([claim.value]))
     assert len(lines._deltas) == len(ANCHORS)  # of which copies have the same
     return lines
 
@@ -175,20 +175,9 @@ def rejects(claim, guesses, draws, level):
 
 
 def test_a_budget_of_nothing_and_a_profile_that_never_ends():
-    nothing = FreeLines(dpaudit.GaussianDP(0.0), 2)
+    nothing = FreeLines(dpaudit.GaussianDP(1.0), np.zeros(2))
     lower, _ = nothing.bounds(records([60, 30], 60, 60))
     assert lower[0] > just_above(0.0) and lower[1] == 0.0
-    constant = FreeLines(dpaudit.ProfileClaim(lambda epsilon: 0.1), 2)  # its line at 0 has no scale
+    constant = FreeLines(dpaudit.ProfileClaim(lambda epsilon: 0.1), np.ones(2))  # its line at 0 has no scale
     lower, epsilon_lower = constant.bounds(records([60, 33], 60, 60))
     assert lower.tolist() == [1000.0, 0.0] and epsilon_lower[0] > 2.0
-
-
-def test_which_claims_have_lines_for_all_pairs():
-    assert all(has_lines(claim) for claim in FREE.values())
-    assert has_lines(dpaudit.PureDP(1.0)) and has_lines(dpaudit.MetricDP(lambda x, y: 1.0))
-
-    class ByPair(dpaudit.GaussianDP):
-        def for_pair(self, x, x_prime):
-            return self
-
-    assert not has_lines(ByPair(1.0))

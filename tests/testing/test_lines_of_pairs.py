@@ -1,0 +1,273 @@
+"""The lines of pairs with claims of their own: valid for each pair's own promise, whatever the others are promised."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import dpaudit
+from dpaudit.errors import UsageError
+from dpaudit.privacy import pair_budgets
+from dpaudit.privacy.claims import Claim, gaussian_profile
+from dpaudit.privacy.inputs import inputs_of
+from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
+from dpaudit.privacy.pairs import as_pairs
+from dpaudit.testing.hockey_stick import ANCHORS
+from dpaudit.testing.lines_of_pairs import CurveLines, MixedLines, lines_of
+from dpaudit.testing.table_lines import OWN_POINTS, FreeLines, OwnLines, Record, lines_at, value_grid
+
+LEVEL, DRAWS = 0.05, 40
+STEPS = (1.0, 2.0, 3.0)  # the pair (0, k) is k steps apart
+
+
+@dataclasses.dataclass(frozen=True)
+class Steps(Claim):
+    """A user's class, from the members that `Claim` asks for: k steps lose 0.4 k nats, but for 0.01 k."""
+
+    steps: float
+    parameter = "steps"
+
+    @property
+    def value(self):
+        return self.steps
+
+    def with_value(self, value):
+        return Steps(value)
+
+    def __str__(self):
+        return f"steps={self.steps:g}"
+
+    @property
+    def delta(self):
+        return min(0.01 * self.steps, 1.0)
+
+    def epsilon_at(self, delta):
+        return 0.4 * self.steps if delta >= self.delta else np.inf
+
+    def lines(self, values, anchor):
+        return 0.4 * np.asarray(values), np.minimum(0.01 * np.asarray(values), 1.0)
+
+
+class ByPair(Claim):
+    """What a function of the two inputs gives."""
+
+    parameter = "of each pair"
+
+    def __init__(self, of_pair):
+        self.of_pair = of_pair
+
+    def for_pair(self, x, x_prime):
+        return self.of_pair(abs(x_prime - x))
+
+    @property
+    def value(self):
+        raise AssertionError("only claims of pairs have one")
+
+    with_value = epsilon_at = __str__ = lambda self, *_: "by pair"
+
+
+def budgets(of_pair, steps=STEPS):
+    pairs = as_pairs([(0.0, step) for step in steps])
+    return budgets_of(ByPair(of_pair), pairs, inputs_of(pairs))
+
+
+OWN = {
+    "pure": lambda k: dpaudit.PureDP(0.5 * k),
+    "group": lambda k: dpaudit.ApproxDP(0.3 * k, 0.02 * k),
+    "curve": Steps,
+    "gaussian": lambda k: dpaudit.GaussianDP(0.5 * k),
+    "renyi and pure": lambda k: dpaudit.RenyiDP(2.0, 0.3 * k) if k > 1.0 else dpaudit.PureDP(0.5),
+    "profiles": lambda k: dpaudit.ProfileClaim(dpaudit.PureDP(0.5 * k).profile, name=f"{k:g} steps"),
+}
+
+
+def on_budget(claim, k):
+    """Probabilities of an event under x and x_prime that the claim of k steps just allows."""
+    if claim.family == "renyi":
+        q = 0.2
+        grid = np.linspace(q, 0.99, 20_000)
+        both = [np.log(a**2 / b + (1 - a) ** 2 / (1 - b)) for a, b in ((grid, q), (q, grid))]
+        return float(grid[np.max(both, axis=0) <= claim.value][-1]), q
+    if isinstance(claim, dpaudit.ProfileClaim):
+        return on_budget(dpaudit.PureDP(0.5 * k), k)
+    if claim.anchored:
+        return stats.norm.cdf(0.5 * k - 1.0), stats.norm.cdf(-1.0)
+    epsilon, delta = (float(side[0]) for side in claim.lines(np.array([claim.value]), 0.0))
+    keeps = (1.0 - delta) / (1.0 + np.exp(epsilon))
+    return 1.0 - keeps, keeps
+
+
+# Every possible record of 40 draws with its probability, of a rule that guesses x on the event and nothing else: a draw
+# is a right guess with probability p / 2, a wrong one with q / 2. The bounds are computed, so no rate is spent.
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_of_all_records_at_most_a_share_of_the_level_has_a_bound_above_the_truth_of_its_pair(name):
+    correct, wrong = (side.ravel() for side in np.meshgrid(np.arange(DRAWS + 1), np.arange(DRAWS + 1)))
+    kept = correct + wrong <= DRAWS
+    correct, wrong = correct[kept], wrong[kept]
+    count, promised = len(correct), budgets(OWN[name])
+    lines = lines_of(promised.of(np.repeat(np.arange(len(STEPS)), count)))
+    levels = np.full(count * len(STEPS), LEVEL)
+    of_all = (np.tile(part, len(STEPS)).astype(float) for part in (correct, correct + wrong))
+    record = Record(*of_all, np.ones_like(levels), levels, DRAWS)
+    lower, epsilon_lower = (side.reshape(len(STEPS), count) for side in lines.bounds(record))
+    over = lower > promised.values[:, None]
+    assert np.array_equal(over.ravel(), lines.log_p(record) <= np.log(LEVEL))
+    for place, k in enumerate(STEPS):
+        claim = OWN[name](k)
+        p, q = on_budget(claim, k)
+        counts = np.stack([correct, wrong, DRAWS - correct - wrong], axis=1)
+        of_each = stats.multinomial.pmf(counts, DRAWS, [p / 2, q / 2, 1 - (p + q) / 2])
+        epsilon = np.log(max(p - promised.report_delta, 1e-12) / q)
+        # Both bounds together, as they are said together.
+        above = over[place] | (epsilon_lower[place] > epsilon)
+        assert float(of_each[above].sum()) <= LEVEL
+    # The control: p = 0.99 over q = 0.01 is far from the promise of one step.
+    far = stats.multinomial.pmf(counts, DRAWS, [0.495, 0.005, 0.5])
+    assert float(far[over[0]].sum()) > 0.7
+
+
+@pytest.mark.parametrize("name", sorted(OWN))
+def test_a_pair_among_others_is_judged_as_it_is_alone(name):
+    """The same p-value, and a bound that is off by the distance of two points of a grid at most."""
+    rng = np.random.default_rng(5)
+    promised = budgets(OWN[name])
+    rows = np.arange(60) % len(STEPS)
+    guesses = rng.integers(20, 400, 60).astype(float)
+    correct = rng.binomial(guesses.astype(int), 0.8).astype(float)
+    record = Record(correct, guesses, np.full(60, 2.0), np.full(60, 0.01), 400)
+    together = lines_of(promised.of(rows))
+    lower, _ = together.bounds(record)
+    for place, k in enumerate(STEPS):
+        own = np.flatnonzero(rows == place)
+        alone = lines_of(PairBudgets.same(OWN[name](k), len(own)))
+        if name not in ("pure", "group", "renyi and pure"):  # where all deltas are 0, no limit of the guesses is needed
+            assert together.log_p(record)[own] == pytest.approx(alone.log_p(record.of(own)), rel=1e-9)
+        assert lower[own] == pytest.approx(alone.bounds(record.of(own))[0], rel=0.05, abs=2e-3)
+    assert len({together.line(record, pair)[1:] for pair in range(3)}) > 1 or name == "pure"
+
+
+def test_every_kind_of_claim_has_the_lines_that_suit_it():
+    assert [type(lines_of(budgets(OWN[name]))) for name in sorted(OWN)] == [
+        CurveLines, FreeLines, OwnLines, MixedLines, OwnLines, MixedLines,
+    ]  # fmt: skip
+    assert len(budgets(OWN["gaussian"]).families) == 1 and len(budgets(OWN["profiles"]).families) == 3
+    assert budgets(OWN["group"]).report_delta == 0.06
+
+
+@pytest.mark.parametrize("of_pair", [dpaudit.GaussianDP, Steps], ids=["free", "curve"])
+def test_of_more_budgets_than_points_each_pair_takes_the_next_larger_point(of_pair):
+    steps = np.linspace(0.5, 3.0, 2 * OWN_POINTS + 1)
+    promised = budgets(of_pair, steps.tolist())
+    lines, grid = lines_of(promised), value_grid(promised.values)
+    n = np.full(len(steps), 400.0)
+    record = Record(np.floor(n * 0.75), n, np.full_like(n, 2.0), np.full_like(n, 0.01), 400)
+    lower, _ = lines.bounds(record)
+    over = lower > promised.values
+    assert np.array_equal(over, lines.log_p(record) <= np.log(0.01)) and over.any() and not over.all()
+    assert np.ptp(lower) == 0.0 and lower[0] in grid  # one record, one family, one bound
+    exact = lines_of(promised.of(np.arange(0, len(steps), 100)))
+    of_some = exact.bounds(record.of(np.arange(0, len(steps), 100)))[0]
+    assert lower[0] == pytest.approx(of_some, rel=0.025) and (lower[0] <= of_some * 1.025).all()
+
+
+def test_losses_found_grow_with_the_budget_of_the_pair():
+    for name in ("gaussian", "curve", "group", "renyi and pure"):
+        found = lines_of(budgets(OWN[name])).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
+        assert (np.diff(found) > 0.0).all() and np.isfinite(found).all()
+
+
+# --- what is refused -------------------------------------------------------------------------------------------------
+
+
+@dataclasses.dataclass(frozen=True)
+class Wrong(Steps):
+    """Lines of a user's class that are none."""
+
+    what: str = ""
+
+    def with_value(self, value):
+        return dataclasses.replace(self, steps=value)
+
+    def lines(self, values, anchor):
+        epsilon, delta = super().lines(values, anchor)
+        return {
+            "shape": (epsilon[:1], delta),
+            "nan": (epsilon * np.nan, delta),
+            "range": (epsilon, delta + 1.0),
+            "falls": (-epsilon + epsilon.max(), delta),
+        }[self.what]
+
+
+@dataclasses.dataclass(frozen=True)
+class WrongAnchor(dpaudit.GaussianDP):
+    def lines(self, values, anchor):
+        return np.full_like(values, 1.0), gaussian_profile(values, 1.0)
+
+
+class NoLines(Steps):
+    lines = Claim.lines
+
+
+class NoOrders(dpaudit.ZeroConcentratedDP):
+    orders = ()
+
+
+@pytest.mark.parametrize(
+    ("claim", "words"),
+    [
+        (NoLines(1.0), r"must be a family of hockey-stick lines, got steps=1 \(NoLines\)\. Define lines\(values"),
+        (NoOrders(1.0), r"orders of NoOrders must be Renyi orders above 1, got none\."),
+        (Wrong(1.0, "shape"), r"lines of Wrong must have an epsilon and a delta for each of \d+ values, got arrays of"),
+        (Wrong(1.0, "nan"), r"must have epsilons in \[0, inf\] and deltas in \[0, 1\], got epsilon nan and delta 0"),
+        (Wrong(1.0, "range"), r"must have epsilons in \[0, inf\] and deltas in \[0, 1\], got epsilon 0"),
+        (Wrong(1.0, "falls"), r"must not promise more at a larger value, got epsilon"),
+        (WrongAnchor(1.0), r"WrongAnchor must stand at the anchor that is asked for, got epsilon 1 .* anchor 0"),
+    ],
+)  # fmt: skip
+def test_lines_that_are_none_are_refused(claim, words):
+    with pytest.raises(UsageError, match=words):
+        lines_of(PairBudgets.same(claim, 3))
+
+
+def test_lines_that_fall_by_rounding_are_lines():
+    claim = dpaudit.GaussianDP(1.0)
+    for anchor in ANCHORS:
+        lines_at(claim, value_grid(np.array([0.0, 1e-3, 1.0, 40.0])), anchor)
+
+
+class Unhashable(Steps):
+    __hash__ = None
+
+
+@pytest.mark.parametrize(
+    ("of_pair", "words"),
+    [
+        (lambda k: 0.5 * k, r"for_pair must return a Claim, got 0\.5 for 0\.0\|1\.0\."),
+        (lambda k: Unhashable(k), r"must return hashable claims, got .* for 0\.0\|1\.0\. Make the class a frozen"),
+        (lambda k: Steps(-k), r"value of steps=-1 for 0\.0\|1\.0 must be in \[0, inf\], got -1\.0"),
+        (lambda k: Steps(np.nan), r"must be in \[0, inf\], got nan"),
+        (
+            lambda k: Steps(k) if k > 1.0 else dpaudit.GaussianDP(k),
+            r"one parameter for a table of all pairs, got mu and, for 0\.0\|2\.0, steps\. Audit these pairs apart\.",
+        ),
+        (
+            lambda k: dpaudit.ProfileClaim(lambda epsilon: 0.1),
+            r"at most 2 families for a table of all pairs, got one more for 0\.0\|3\.0\. Two claims .* frozen",
+        ),
+    ],
+)  # fmt: skip
+def test_claims_of_pairs_that_no_table_holds_are_refused(monkeypatch, of_pair, words):
+    monkeypatch.setattr(pair_budgets, "MOST_FAMILIES", 2)
+    with pytest.raises(UsageError, match=words):
+        budgets(of_pair)
+
+
+def test_a_pair_that_is_promised_nothing_is_no_family():
+    nothing = {1.0: Steps(np.inf), 2.0: dpaudit.ApproxDP(1.0, 1.0), 3.0: dpaudit.GaussianDP(1.0)}
+    found = budgets(nothing.get)
+    assert found.asked.tolist() == [2] and found.parameter == "mu" and found.report_delta == 1e-6
+    none = budgets(lambda k: dpaudit.PureDP(np.inf))
+    assert not len(none.asked) and none.parameter == "epsilon"
