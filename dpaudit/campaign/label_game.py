@@ -43,8 +43,7 @@ from dpaudit.testing.tasks import Draw, Request
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
-# Where a fixed pilot shows hope but no more: of all labelled draws, or times the pilot, whichever is longer.
-LONGER_PILOT, LONGER_TIMES = 0.35, 1.5
+LONGER_PILOT = 0.35  # of all labelled draws: before a fixed test, where a shorter pilot shows hope but no more
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 MOST_LEARNED = 8  # violated pairs whose witnesses are learned from all that is kept
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
@@ -178,7 +177,7 @@ class LabelGame(Campaign):
         longer = side
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
             most = self._most_kept(len(inputs))
-            longer = min(int(max(LONGER_PILOT * self.planned, LONGER_TIMES * self.pilot)) // 2, most)
+            longer = min(int(LONGER_PILOT * self.planned) // 2, most)
             side = min(side, most, max(self._most_of(pair) for pair in self.pairs))
         targets = {side, max(side, longer)}  # the longer one where the pilot leaves open whether a rule refutes
         if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):

@@ -23,7 +23,8 @@ FIRST_PILOT = 24  # labelled draws before the first bet on a single pair
 PILOT_SHARE = {"sequential": 0.05, "adaptive": 0.05, "fixed": 0.15}
 PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a sequential pilot, up to that share
 # A fixed rule is learned once. Up to so many draws the pilot is this share of all: what takes many cells to see is then
-# found in half as many draws, and one threshold in no more. From about 30,000 draws on, longer pilots gain nothing.
+# found in half as many draws, and one threshold in about as many; what shows seldom, and then for certain, takes more.
+# From about 30,000 draws on, longer pilots gain nothing.
 FIXED_PILOT, FIXED_SHARE = 4_000, 0.35
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}  # labelled draws, whatever the share
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on

@@ -179,9 +179,9 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
 
 def _shared(outputs: Sequence[Any], notes: Iterable[Notes]) -> tuple[Notes, ...]:
     """The notes of outputs, where equal texts have those of the first of them."""
-    first: dict[str | bytes, Notes] = {}
+    first: dict[tuple[type, str | bytes], Notes] = {}
     return tuple(
-        first.setdefault(output, note) if type(output) in (str, bytes) else note
+        first.setdefault((type(output), output), note) if type(output) in (str, bytes) else note
         for output, note in zip(outputs, notes, strict=False)  # none, where nobody has asked for any
     )
 

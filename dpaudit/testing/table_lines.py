@@ -272,8 +272,7 @@ class FreeLines(TableLines):
     @functools.cached_property
     def _deltas(self) -> list[FloatArray]:
         """Those of the lines at each of `ANCHORS`, at all values above 0."""
-        # A profile in doubles may fall by its rounding: what is not refuted at a value is not at a larger one.
-        return [np.maximum.accumulate(lines_at(self._lines, self._values[1:], anchor)[1]) for anchor in ANCHORS]
+        return [lines_at(self._lines, self._values[1:], anchor)[1] for anchor in ANCHORS]
 
     def best(self, pairs: IntArray, seen: PilotRecords) -> tuple[IntArray, FloatArray]:
         best, place, merit = np.full(len(pairs), -np.inf), np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs))
@@ -371,9 +370,10 @@ def lines_at(family: Claim, values: FloatArray, anchor: float) -> tuple[FloatArr
             f"{name} must have an epsilon and a delta for each of {len(values)} values, got arrays of shape "
             f"{epsilon.shape} and {delta.shape}."
         )
+    delta = np.minimum(delta, 1.0)  # beyond 1 a line promises as little; NaN stays
     falls = (epsilon < _before(epsilon) - ROUNDING) | (delta < _before(delta) - ROUNDING)
     refused = (
-        ("have epsilons in [0, inf] and deltas in [0, 1]", ~((epsilon >= 0.0) & (delta >= 0.0) & (delta <= 1.0))),
+        ("have epsilons in [0, inf] and deltas of at least 0", ~((epsilon >= 0.0) & (delta >= 0.0))),
         ("stand at the anchor that is asked for", (epsilon != anchor) & family.anchored),
         # Validity: a bound is the largest value that is rejected, since those below promise more.
         ("not promise more at a larger value", falls),
@@ -384,7 +384,8 @@ def lines_at(family: Claim, values: FloatArray, anchor: float) -> tuple[FloatArr
                 f"{name} must {what}, got epsilon {epsilon[k]:g} and delta {delta[k]:g} at the value {values[k]:g} and "
                 f"anchor {anchor:g}."
             )
-    return epsilon, delta
+    # A profile in doubles may fall by its rounding: what is not refuted at a value is not at a larger one.
+    return np.maximum.accumulate(epsilon), np.maximum.accumulate(delta)
 
 
 def _before(values: FloatArray) -> FloatArray:

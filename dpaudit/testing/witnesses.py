@@ -24,7 +24,7 @@ from dpaudit.testing.epochs import Epoch
 
 ROUNDING = 1e-9  # relative, of a limit that is computed in another way than what it limits
 LONG_EPOCH = 0.25  # of the draws of the longest one, from which on an epoch is asked for the witness of no violation
-ALIKE = 0.5  # standard deviations, within which one rule is about as strong as another
+ALIKE = 0.25  # standard deviations, within which one rule is about as strong as another
 MOST_ALIKE = 32  # of them, whose words are counted
 LUCK = 2.0  # standard deviations by which the strongest of the rules of all epochs is so by luck, about
 
@@ -86,7 +86,7 @@ class WitnessSearch:
         return _plainest([(strength, witness) for strength, _, witness in found]) if is_rejected else found[0][2]
 
     def learned(self, known: Witness, first: Outcomes, second: Outcomes, hints: Hints) -> Witness:
-        """The witness among all that outputs of x and of x_prime show, counted or not; `known` if none is better.
+        """The witness among `known` and all that outputs of x and of x_prime show, counted or not.
 
         An epoch is short, and so are the records of its rules: of very many the strongest one is so by luck, and what
         the bets have won by is often another event. Rules of every kind are compared by their records on draws held

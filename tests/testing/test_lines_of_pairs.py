@@ -196,7 +196,7 @@ class Wrong(Steps):
         return {
             "shape": (epsilon[:1], delta),
             "nan": (epsilon * np.nan, delta),
-            "range": (epsilon, delta + 1.0),
+            "range": (epsilon, delta - 1.0),
             "falls": (-epsilon + epsilon.max(), delta),
         }[self.what]
 
@@ -205,6 +205,19 @@ class Wrong(Steps):
 class WrongAnchor(dpaudit.GaussianDP):
     def lines(self, values, anchor):
         return np.full_like(values, 1.0), gaussian_profile(values, 1.0)
+
+
+class Distance(Steps):
+    """The total variation distance: its lines have the value itself as delta, on a grid that goes beyond 1."""
+
+    def lines(self, values, anchor):
+        del anchor
+        return np.zeros_like(values), np.asarray(values, dtype=float)
+
+
+def test_deltas_beyond_1_promise_nothing_and_are_no_error():
+    epsilon, delta = lines_at(Distance(0.02), np.array([0.02, 0.5, 1.5, 20.0]), 0.0)
+    assert epsilon.tolist() == [0.0] * 4 and delta.tolist() == [0.02, 0.5, 1.0, 1.0]
 
 
 class NoLines(Steps):
@@ -221,8 +234,8 @@ class NoOrders(dpaudit.ZeroConcentratedDP):
         (NoLines(1.0), r"must be a family of hockey-stick lines, got steps=1 \(NoLines\)\. Define lines\(values"),
         (NoOrders(1.0), r"orders of NoOrders must be Renyi orders above 1, got none\."),
         (Wrong(1.0, "shape"), r"lines of Wrong must have an epsilon and a delta for each of \d+ values, got arrays of"),
-        (Wrong(1.0, "nan"), r"must have epsilons in \[0, inf\] and deltas in \[0, 1\], got epsilon nan and delta 0"),
-        (Wrong(1.0, "range"), r"must have epsilons in \[0, inf\] and deltas in \[0, 1\], got epsilon 0"),
+        (Wrong(1.0, "nan"), r"must have epsilons in \[0, inf\] and deltas of at least 0, got epsilon nan and delta 0"),
+        (Wrong(1.0, "range"), r"must have epsilons in \[0, inf\] and deltas of at least 0, got epsilon 0.* delta -1"),
         (Wrong(1.0, "falls"), r"must not promise more at a larger value, got epsilon"),
         (WrongAnchor(1.0), r"WrongAnchor must stand at the anchor that is asked for, got epsilon 1 .* anchor 0"),
     ],

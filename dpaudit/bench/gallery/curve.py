@@ -145,11 +145,12 @@ def record_of(found: dict[Case, float], known: dict[str, Any] | None = None) -> 
     Times are with `CAUTION`, and of several budgets at the same draws the largest. A mode not measured stays as it is
     `known`.
     """
+    modes = {of_mode for of_mode, *_ in found}
     forms: dict[str, dict[str, list[list[float | None]]]] = {}
     for place, form in enumerate(DEVELOPMENT):
         curves = forms.setdefault(form.name, {})
         for mode in CASES:
-            if known is not None and all(of_mode != mode for of_mode, *_ in found):
+            if known is not None and mode not in modes:
                 curves[mode] = known["forms"][form.name][mode]
                 continue
             worst: dict[int, float] = {}
@@ -160,8 +161,11 @@ def record_of(found: dict[Case, float], known: dict[str, Any] | None = None) -> 
                 [tested_draws(draws, mode), None if math.isinf(times) else round(times, 2)]
                 for draws, times in sorted(worst.items())
             ]
-    about = {"event_mass": MASS, "probability": PROBABILITY, "seeds": SEEDS, "caution": CAUTION}
-    return {**about, "cases": CASES, "forms": forms}
+    about: dict[str, Any] = {"event_mass": MASS, "probability": PROBABILITY, "caution": CAUTION}
+    of_modes: dict[str, dict[Any, Any]] = {"seeds": {**SEEDS}, "cases": {**CASES}}
+    for name, own in of_modes.items():  # a mode that was not measured has those that it was measured with
+        own |= {mode: known[name][mode] for mode in CASES if known is not None and mode not in modes}
+    return {**about, **of_modes, "forms": forms}
 
 
 def held_out(form: Form, epsilon: float, draws: int, mode: Mode, seeds: int) -> tuple[float, int]:
