@@ -83,9 +83,9 @@ def worth(form: str, is_fixed: bool, draws: float, harder: float = 1.0) -> float
     """The draws of a witness who knows the event that find what so many draws of an audit do; 0: nothing is promised.
 
     It is the largest figure of these draws and of all fewer ones, so that more draws never promise less. The times that
-    were measured do not fall everywhere as draws grow: they are of 20 audits, and larger ones look for smaller losses.
-    What holds for fewer draws is taken to hold for more, which is an allowance as the times themselves are, and no
-    measurement: a size at which no loss was found by 19 of 20 audits keeps the promise of a smaller one.
+    were measured do not fall everywhere as draws grow: they are of few audits (`audits_a_form`), and larger ones look
+    for smaller losses. What holds for fewer draws is taken to hold for more, which is an allowance as the times
+    themselves are, and no measurement: a size at which no loss was found keeps the promise of a smaller one.
 
     Parameters
     ----------
