@@ -64,7 +64,6 @@ ALSO = {  # tests of a module that stand under another name
     "dpaudit/doubles/low_bits.py": ["tests/doubles/test_saved_low_bits.py", "tests/doubles/test_floating_point.py"],
     "dpaudit/running/checkpoint.py": ["tests/running/test_faults_of_resuming.py"],
     "dpaudit/running/store.py": ["tests/running/test_faults_of_resuming.py"],
-    "dpaudit/testing/pair_game.py": ["tests/testing/test_one_face.py"],
     "dpaudit/testing/renyi_game.py": ["tests/learning/test_thresholds_and_bounds.py"],
 }
 AGAIN = 170  # processor seconds of the tests that are asked again: ten times those that are chosen for a fault, and 20
