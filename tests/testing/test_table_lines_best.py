@@ -46,6 +46,11 @@ def lowered(value, variance):
     return value - math.hypot(QUANTILE * math.sqrt(variance / LABELLED), 2.0 * math.sqrt(variance / TRAINED))
 
 
+def test_what_is_shown_is_lowered_by_the_quantile_in_the_test_and_by_two_deviations_in_the_pilot():
+    seen = pilots(0.5, 0.2)
+    assert 1.0 - math.sqrt(0.3 * seen.variance) == pytest.approx(lowered(1.0, 0.3), rel=1e-12)
+
+
 @pytest.mark.parametrize("delta", [0.0, 0.04])
 def test_a_line_of_its_own_takes_the_rule_with_the_highest_lowered_odds(delta):
     seen = pilots(0.5, 0.2)
