@@ -61,7 +61,6 @@ ALSO = {  # tests of a module that stand under another name
         "tests/campaign/test_one_order.py",
         "tests/learning/test_thresholds_and_bounds.py",
     ],
-    "dpaudit/doubles/low_bits.py": ["tests/doubles/test_saved_low_bits.py", "tests/doubles/test_floating_point.py"],
     "dpaudit/running/checkpoint.py": ["tests/running/test_faults_of_resuming.py"],
     "dpaudit/running/store.py": ["tests/running/test_faults_of_resuming.py"],
     "dpaudit/testing/renyi_game.py": ["tests/learning/test_thresholds_and_bounds.py"],

@@ -235,3 +235,22 @@ def test_tables_are_made_of_the_first_half_and_thresholds_of_the_second():
     assert fitted(halves, fine[::-1].copy()).merit < 0.0
     swapped = np.concatenate([fine[:1_000], coarse[1_000:]])
     assert fitted(swapped, fine[::-1].copy()).merit < told.merit
+
+
+def test_rare_codes_share_an_entry_up_to_12_draws_and_a_frequent_or_special_one_has_its_own():
+    codes = np.array([-5, -2, 0, 1, 2, 3, 9, 10, SPECIAL, SPECIAL + 1])
+    totals = np.array([3.0, 8.0, 12.0, 4.0, 8.0, 1.0, 2.0, 40.0, 1.0, 2.0])
+    # 3 and 8, ended by the 12 of 0, which are enough; 4 and 8 are 12; 1 and 2, ended by 40; each special one.
+    assert low_bits._pooled(codes, totals).tolist() == [0, 2, 3, 5, 7, 8, 9]
+    totals[2], totals[4] = 11.0, 7.0  # 3, 8 and 11 are 22; 4, 7 and 1 are 12
+    assert low_bits._pooled(codes, totals).tolist() == [0, 3, 6, 7, 8, 9]
+    assert low_bits._pooled(codes[:1], totals[:1]).tolist() == [0]
+
+
+@pytest.mark.parametrize(
+    ("first", "second", "side"), [((50, 100), (9, 10), 1.0), ((50, 100), (5, 10), 0.0), ((10, 10), (20, 40), -1.0)]
+)
+def test_the_side_that_repeats_more_is_told_by_the_shares_of_different_values(first, second, side):
+    draws = [np.resize(np.arange(different) + 0.5, size) for different, size in (first, second)]
+    assert low_bits._sign(*draws) == side
+    assert low_bits._sign(*draws[::-1]) == -side
