@@ -17,8 +17,9 @@ from dpaudit.learning.rules import ABSTAIN, Rule
 from dpaudit.learning.scores import Coordinate
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.reading.outcomes import Outcomes, Reading
-from dpaudit.testing import fixed_game
+from dpaudit.testing import binomial, fixed_game
 from dpaudit.testing.fixed_game import MASS_SHARE, FixedGame
+from dpaudit.testing.joint_test import joint_p_value
 
 BOTH = Rule(Coordinate(0, 1), -0.5, 0.5, 1, Reading(1), ABSTAIN)
 ONE = Rule(Coordinate(0, 1), -math.inf, 0.5, 1, Reading(1), ABSTAIN)
@@ -79,6 +80,33 @@ def test_p_value_and_bound_are_those_of_the_binomial_test_at_the_line(name, rule
         else:
             assert p_value(correct, wrong, rule.sides, level, *line_of(1e-6), name != "pure") > level
     assert verdicts == {True, False}
+
+
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+@pytest.mark.parametrize("guesses", [1, 30, 200])
+def test_the_power_asks_for_the_fewest_right_guesses_that_reject(guesses, delta):
+    game = FixedGame(ApproxDP(0.5, delta), 1_000)
+    game.start(0.05)
+    rejecting = [
+        right
+        for right in range(guesses + 1)
+        if binomial.p_value(right, guesses, 1_000, 0.5, delta, 0.05, MASS_SHARE) <= 0.05
+    ]
+    assert game._critical(guesses, 0.5, delta) == min(rejecting, default=guesses + 1)
+
+
+@pytest.mark.parametrize("rule", [BOTH, ONE], ids=["both", "one"])
+def test_the_joint_test_pays_half_of_delta_for_each_event(rule):
+    game = FixedGame(ApproxDP(1.0, 0.02), 2_000)
+    game.set_rule(rule, 0.0)
+    game._weight = 6.0  # as a pilot with rare wrong guesses fixes it
+    game.start(0.05)
+    game.add(np.array([1, 60, 939]), np.array([40, 1, 959]))
+    game.update()
+    level = 0.05 * (1.0 - fixed_game.BINOMIAL_SHARE)
+    cost = 0.02 * rule.sides / 2.0
+    p_values = [joint_p_value(100, 2, 2_000, game.lower * by, cost, 6.0, level) for by in (1.0 - 1e-4, 1.0 + 1e-4)]
+    assert game.lower > 1.0 and p_values[0] <= level < p_values[1]
 
 
 def test_the_level_is_fixed_by_start_and_lets_the_trial_go():
