@@ -107,7 +107,7 @@ def all_expected(claim, seen, rules):
 @pytest.mark.parametrize("claim", [dpaudit.GaussianDP(1.0), dpaudit.GaussianDP(0.0), dpaudit.GaussianDP(4.0)], ids=str)
 def test_free_lines_take_the_rule_with_the_highest_expected_bound_over_all_anchors(claim):
     seen = pilots(0.5, 0.2)
-    place, merit = FreeLines(claim, 9).best(np.arange(PAIRS), seen)
+    place, merit = FreeLines(claim, np.full(9, claim.value)).best(np.arange(PAIRS), seen)
     for pair, rules in places(seen):
         found = list(all_expected(claim, seen, rules))
         most = max(bound for _, bound, _, _ in found)
@@ -122,7 +122,7 @@ def test_where_no_bound_is_expected_free_lines_take_what_shows_most_of_an_excess
     claim = dpaudit.GaussianDP(1.0)
     same = np.floor(RNG.random((PAIRS, WAYS, STEPS)) * 0.4 * TRAINED) / TRAINED
     seen = PilotRecords(same, same + 0.01, SIDES, TRAINED, LABELLED, QUANTILE)
-    place, merit = FreeLines(claim, PAIRS).best(np.arange(PAIRS), seen)
+    place, merit = FreeLines(claim, np.full(PAIRS, claim.value)).best(np.arange(PAIRS), seen)
     for pair, rules in places(seen):
         found = list(all_expected(claim, seen, rules))
         assert max(bound for _, bound, _, _ in found) == 0.0
@@ -135,6 +135,6 @@ def test_a_rule_that_is_never_wrong_is_taken_for_free_lines_too():
     right = np.zeros((1, WAYS, STEPS))
     right[0, 2, 4] = 40 / TRAINED
     seen = PilotRecords(right, np.zeros_like(right), SIDES, TRAINED, LABELLED, QUANTILE)
-    for lines in (FreeLines(dpaudit.GaussianDP(0.3), 1), OwnLines(np.array([0.3]), 1e-6)):
+    for lines in (FreeLines(dpaudit.GaussianDP(0.3), np.full(1, 0.3)), OwnLines(np.array([0.3]), 1e-6)):
         place, merit = lines.best(np.zeros(1, dtype=int), seen)
         assert place[0] == 2 * STEPS + 4 and merit[0] > 2.0

@@ -15,7 +15,7 @@ import dpaudit
 from dpaudit.testing import guess_records
 from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.hockey_stick import ANCHORS
-from dpaudit.testing.table_lines import FreeLines, OwnLines, Record, lines_of
+from dpaudit.testing.table_lines import FreeLines, OwnLines, Record
 
 LEVEL, DRAWS = 0.01, 60
 
@@ -87,7 +87,7 @@ def test_of_all_records_of_a_mechanism_on_its_line_at_most_a_share_of_the_level_
 
 
 def test_the_line_that_a_record_speaks_against_is_the_pairs_own():
-    lines = lines_of(dpaudit.ApproxDP(1.0, 0.02), np.array([0.5, 0.7]))
+    lines = OwnLines(np.array([0.5, 0.7]), 0.02)
     assert [lines.line(record_of([50, 20], 60, DRAWS), pair) for pair in (0, 1)] == [
         (0.0, 0.5, 0.02),
         (0.0, 0.7, 0.02),
@@ -126,7 +126,7 @@ def test_randomised_response_of_that_loss_is_rejected_as_often_as_was_asked(delt
 def test_free_lines_name_the_anchor_at_which_the_bound_is_largest():
     claim = dpaudit.GaussianDP(1.0)
     correct, guesses = np.array([59, 40, 30, 29]), np.array([60, 40, 60, 31])
-    table = FreeLines(claim, 4)
+    table = FreeLines(claim, np.full(4, claim.value))
     record = record_of(correct, guesses, DRAWS)
     lower, _ = table.bounds(record)
     for pair in range(4):
