@@ -61,6 +61,8 @@ ALSO = {  # tests of a module that stand under another name
         "tests/campaign/test_one_order.py",
         "tests/learning/test_thresholds_and_bounds.py",
     ],
+    "dpaudit/running/checkpoint.py": ["tests/running/test_faults_of_resuming.py"],
+    "dpaudit/running/store.py": ["tests/running/test_faults_of_resuming.py"],
     "dpaudit/testing/renyi_game.py": ["tests/learning/test_thresholds_and_bounds.py"],
 }
 AGAIN = 170  # processor seconds of the tests that are asked again: ten times those that are chosen for a fault, and 20

@@ -47,6 +47,11 @@ def marked(data, size, rng):
     return np.where((rng.random(size) < 0.1) & (data % 2 == 0), data + 10, rng.integers(0, 3, size=size))
 
 
+def telling(data, size, rng):
+    """Says which input it is in 19 of 20 calls: ratios of several hundred, beyond the last threshold of 6 nats."""
+    return np.where(rng.random(size) < 0.95, data, rng.integers(0, 6, size=size) + 10)
+
+
 def noise(data, size, rng):
     return data + rng.laplace(size=size)
 
@@ -114,6 +119,24 @@ def test_the_rule_of_a_pair_has_the_best_expected_bound_of_all(mechanism, delta,
             found.add(way)
         assert game.merit[pair] == pytest.approx(deviations, rel=1e-9)
     assert found >= ways
+
+
+def test_cells_beyond_the_last_threshold_belong_to_their_own_pair():
+    game = made(telling, list(range(6)), 0.03, samples=2_000)
+    halves = with_halves(game)
+    assert math.log(halves[:, 0].max(axis=1).min() / SMOOTHING) > STEPS / STEPS_PER_NAT
+    for pair in range(len(game.first)):
+        bound, deviations = judged(game, 0.03, halves, pair, *chosen(game, pair))
+        others = [judged(game, 0.03, halves, pair, w, s)[0] for w in (BOTH, ONLY_X, ONLY_X_PRIME) for s in range(STEPS)]
+        assert bound == pytest.approx(max(others), abs=1e-9)
+        assert game.merit[pair] == pytest.approx(deviations, rel=1e-9)
+    # A rule that never guesses x guesses it on no cell, however large its ratio.
+    game.high[:], game.low[:] = 2 * STEPS, STEPS - 1
+    game.play()
+    zeros = game.labelled - int(stream(4, 9).binomial(game.labelled, 0.5))
+    assert (game.sides == 1.0).all()
+    # Only guesses of x_prime: right on 95% of its draws or more, wrong on at most 5% of those of x (7 deviations each).
+    assert (game.correct <= zeros).all() and (game.correct >= 0.9 * zeros).all() and (game.wrong < 0.1 * zeros).all()
 
 
 @pytest.mark.parametrize("pairs_at_once", [1, 2, 3])

@@ -1,0 +1,190 @@
+"""Schedules in numbers: pilots, rounds and limits of stand-in pairs, as their docstrings and constants say.
+
+Nothing is drawn here. Rounds are functions of the numbers below alone.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+import pytest
+
+from dpaudit.campaign.schedules import Adaptive, Fixed, Schedule, schedule_of
+from dpaudit.testing.pools import Member, Pool
+
+
+@dataclasses.dataclass
+class Pair:
+    """What a schedule reads of a pair. Stages are of this size; merits rank the pairs before the first round."""
+
+    pool: Pool
+    labelled: int = 0
+    is_far: bool = False
+    wealth: float = 0.0
+    stage: int = 10**9
+    asked: tuple = ()
+
+    @property
+    def main(self):
+        return self
+
+    @property
+    def merit(self):
+        return 0, -self.wealth  # the other way round, to tell it from wealth
+
+    def stage_size(self, planned, pilot):
+        self.asked = planned, pilot
+        return self.stage
+
+
+def apart(count, **numbers):
+    """So many pairs of which no two share an input."""
+    pairs = [Pair(Pool.single((2 * k, 2 * k + 1))) for k in range(count)]
+    for name, values in numbers.items():
+        for pair, value in zip(pairs, np.broadcast_to(values, count).tolist(), strict=True):
+            setattr(pair, name, value)
+    return pairs
+
+
+# Labelled draws of the pilot: planned ones (twice the samples) and pairs to the pilot.
+PILOTS = {
+    # 5%, but at most 24 for one pair and 250 more for each further one; at least 64, and at most a quarter.
+    "sequential": {(20_000, 1): 24, (20_000, 2): 274, (20_000, 3): 524, (20_000, 9): 1_000, (600, 9): 64,
+                   (100, 9): 24, (2, 1): 2, (10**8, 10**4): 100_000, (20_002, 999): 1_000},
+    # 35% up to 4,000, then 15% once that is more, and at most 400,000.
+    "fixed": {(1_000, 1): 350, (10_000, 1): 3_500, (11_430, 1): 4_000, (20_000, 1): 4_000, (26_668, 1): 4_000,
+              (100_000, 1): 15_000, (10**7, 1): 400_000, (100, 7): 34, (2, 1): 2, (1_000, 50): 350},
+}  # fmt: skip
+PILOTS["adaptive"] = PILOTS["sequential"]
+
+
+@pytest.mark.parametrize("mode", sorted(PILOTS))
+def test_pilots_have_the_lengths_that_the_constants_say(mode):
+    for (planned, pairs), pilot in PILOTS[mode].items():
+        schedule = schedule_of(mode, planned // 2, pairs, 2 * pairs)
+        assert schedule.planned == planned
+        assert schedule.pilot == pilot, (planned, pairs)
+
+
+def test_a_mode_has_its_schedule_and_its_limit():
+    for mode, kind in (("sequential", Schedule), ("fixed", Fixed), ("adaptive", Adaptive)):
+        schedule = schedule_of(mode, 500, 20, 9)
+        assert type(schedule) is kind and schedule.most_runs == 500 * 9
+        assert schedule.limit == (16_000 if mode == "adaptive" else 1_000)
+        assert schedule.looks_once == (mode == "fixed")
+    assert schedule_of("adaptive", 500, 3, 4).limit == 3_000  # no more than all pairs together
+
+
+@pytest.mark.parametrize("open_pairs", [1, 4, 5, 8])
+def test_a_sequential_round_is_a_share_of_the_draws_so_far(open_pairs):
+    schedule = schedule_of("sequential", 50_000, 8, 16)  # with a pilot of 1,774
+    assert schedule.pilot == 24 + 7 * 250
+    asked = list(range(8 - open_pairs, 8))
+    pairs = apart(8, labelled=[100 * k for k in range(8)])
+    growth = 0.02 if open_pairs < 5 else 0.08
+    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(growth * (1_774 + 700)))
+    # A longer round only where every open pair is far from a decision.
+    for pair in pairs:
+        pair.is_far = True
+    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(0.145 * (1_774 + 700)))
+    pairs[7].is_far = False
+    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(growth * (1_774 + 700)))
+
+
+def test_no_sequential_round_is_shorter_than_16_and_a_pool_has_more_labelled_draws_of_the_same_runs():
+    schedule = schedule_of("sequential", 5_000, 2, 6)
+    pool = Pool([Member((0, 1)), Member((2, 3))])  # each input is read for half of the labelled draws
+    assert pool.breadth == 2.0
+    pairs = [Pair(pool, labelled=10_000), Pair(Pool.single((4, 5)), labelled=0)]
+    assert schedule.sizes(pairs, [1], 0) == {1: 16}
+    # 274 of the pilot and 5,000 runs' worth of the pool.
+    assert schedule.sizes(pairs, [0, 1], 0) == {0: 2 * int(0.02 * 5_274), 1: int(0.02 * 5_274)}
+    assert schedule.drawn(pairs, 0) == 5_274
+
+
+def test_a_fixed_round_is_all_that_the_pilot_leaves_or_the_shortest_stage():
+    schedule = schedule_of("fixed", 10_000, 3, 6)
+    pairs = apart(3, stage=[700, 500, 900])
+    pairs[1].pool = Pool([Member((2, 3)), Member((6, 7))])
+    assert schedule.sizes(pairs, [0, 2], 0) == {0: 700, 2: 700}
+    assert schedule.sizes(pairs, [0, 1, 2], 0) == {0: 500, 1: 1_000, 2: 500}
+    assert pairs[0].asked == (20_000, 4_000)
+    schedule.shown = 300  # of an earlier game, in the place of a pilot
+    schedule.sizes(pairs, [0], 0)
+    assert pairs[0].asked == (20_000, 4_300)
+
+
+def test_a_fixed_trial_takes_what_15_in_100_leave_behind_the_first_fit_or_is_not_held():
+    schedule = schedule_of("fixed", 10**6, 1, 2)
+    assert schedule.before_trial == 150_000  # draws of each input
+    assert [schedule.trial(drawn) for drawn in (1_000, 75_000, 75_001, 150_000)] == [149_000, 75_000, 0, 0]
+    # The largest pilot cuts what fits may see, and never the trial.
+    longer = schedule_of("fixed", 10**7, 1, 2)
+    assert (longer.pilot, longer.most_before_test, longer.trial(200_000)) == (400_000, 3_000_000, 1_300_000)
+    assert schedule_of("fixed", 1_000, 1, 2).most_before_test == 700
+    assert schedule_of("sequential", 10**6, 1, 2).trial(10) == 0
+
+
+def adaptive(pairs=4, samples=1_000):
+    schedule = schedule_of("adaptive", samples, pairs, 2 * pairs)
+    schedule.pilot = 64
+    return schedule
+
+
+def test_the_leader_of_an_adaptive_round_catches_up_with_its_share():
+    """Half of all evenly and half by 1 / rank: of 4 pairs the leader has 1/8 + 12/50 of it, that is 0.365."""
+    schedule, pairs = adaptive(), apart(4, labelled=936, wealth=[0.0, 3.0, 1.0, -2.0])
+    # 4,000 labelled draws so far; a round is of 80 (2%), all of which the leader lacks.
+    assert schedule.sizes(pairs, [0, 1, 2, 3], 4_000) == {1: 80}
+    # Where little is left no more than that is drawn, and nothing below a round of 16.
+    assert sum(schedule.sizes(pairs, [0, 1, 2, 3], 8_000 - 40).values()) <= 40
+    assert schedule.sizes(pairs, [0, 1, 2, 3], 8_000 - 15) == {}
+    assert schedule.sizes(pairs, [0, 1, 2, 3], 8_000 - 16) != {}
+
+
+def shares_of(wealths):
+    ranks = np.argsort(np.argsort(-np.asarray(wealths))) + 1
+    return 0.5 / len(wealths) + 0.5 / ranks / (1.0 / ranks).sum()
+
+
+@pytest.mark.parametrize("pairs_count", [2, 4, 6])
+def test_an_adaptive_round_brings_pairs_towards_half_even_and_half_by_rank(pairs_count):
+    rng = np.random.default_rng(20_261_126)
+    for _ in range(40):
+        wealths = rng.normal(size=pairs_count)
+        labelled = rng.integers(1, 3_000, size=pairs_count)
+        pairs = apart(pairs_count, labelled=labelled, wealth=wealths)
+        sizes = adaptive(pairs_count, 100_000).sizes(pairs, list(range(pairs_count)), 0)
+        used = labelled + 64
+        step = max(16.0, (0.08 if pairs_count >= 5 else 0.02) * used.sum())
+        short = np.maximum(shares_of(wealths) * (used.sum() + step) - used, 0.0)
+        expected = np.minimum(short * step / short.sum(), np.maximum(16.0, 0.3 * used))
+        expected[expected.argmax()] = max(expected.max(), 16.0)
+        assert sizes == {k: int(size) for k, size in enumerate(expected) if size >= 16.0}
+        assert all(16 <= size <= max(16.0, 0.3 * used[k]) for k, size in sizes.items())
+
+
+def test_before_the_first_round_pairs_are_ranked_by_what_the_pilot_shows():
+    schedule, pairs = adaptive(2, 100_000), apart(2, wealth=[1.0, 0.0])
+    assert schedule.sizes(pairs, [0, 1], 0) == {1: 16}  # its merit is the larger one
+    for pair in pairs:
+        pair.labelled = 10
+    assert schedule.sizes(pairs, [0, 1], 0) == {0: 16}
+
+
+def test_what_the_leader_draws_is_read_by_open_pairs_of_the_same_inputs_that_lag():
+    pairs = [Pair(Pool.single(inputs), labelled=3_000) for inputs in ((0, 1), (0, 1), (2, 3))]
+    pairs[0].wealth = 5.0
+    schedule = adaptive(3, 2_000)
+    sizes = schedule.sizes(pairs, [0, 1, 2], 0)
+    assert sizes[0] >= 16 and sizes[1] == sizes[0] and 2 not in sizes
+    assert set(schedule.sizes(pairs, [0, 2], 0)) == {0}  # a decided pair reads nothing
+    pairs[1].labelled = 4_000  # and one that had as many as an even share reads no more
+    assert set(schedule.sizes(pairs, [0, 1, 2], 0)) == {0}
+
+
+def test_progress_of_an_adaptive_game_is_that_of_its_runs():
+    schedule = adaptive(4, 1_000)
+    assert schedule.drawn(apart(4), 0) == 0 and schedule.drawn(apart(4), 4_000) == 1_000
+    assert schedule.drawn(apart(4), 8_000) == schedule.planned == 2_000

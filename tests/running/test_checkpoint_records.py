@@ -1,0 +1,397 @@
+"""What stands in a checkpoint, record by record: written, read back, torn, given up and refused, without an audit."""
+
+from __future__ import annotations
+
+import dataclasses
+import errno
+import os
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import DpauditCheckpointWarning, SubjectError, UsageError
+from dpaudit.reading.outcomes import read_outputs
+from dpaudit.running import checkpoint as checkpoints
+from dpaudit.running.checkpoint import (
+    CheckpointPlan,
+    as_plan,
+    open_checkpoint,
+    read_header,
+    temporary_checkpoint,
+)
+from dpaudit.running.workers import Raised
+from dpaudit.testing.failures import Returned
+from dpaudit.testing.tasks import Request, Task, TaskResult
+
+HEADER = {"seed": 3, "claim": "eps=1", "mode": "sequential", "pairs": "1 (aa)"}
+PURPOSE = 1
+
+
+def task(input=0, round=0, chunk=0, size=7):
+    return Task(input, round, chunk, 0, size, (Request(size, Returned()),), keep=2)
+
+
+def result(number):
+    """One that is told apart by its count and by what it keeps."""
+    return TaskResult((np.array([number]),), read_outputs([float(number), -1.0], 2))
+
+
+def same(found, number):
+    return found.counts[0].tolist() == [number] and found.kept.numbers[0, 0] == number
+
+
+def reopened(path, header=HEADER, replayable=True):
+    return open_checkpoint(path, header, resume=True, replayable=replayable)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "kept"
+
+
+@pytest.fixture
+def kept(path):
+    return open_checkpoint(path, HEADER, resume=False, replayable=True)
+
+
+def places():
+    return [task(i, r, c) for i in (0, 3) for r in (0, 1) for c in (0, 2)]
+
+
+# --- what is written is read back ---
+
+
+def test_results_come_back_from_their_places_alone_or_together(kept, path):
+    tasks = places()
+    for number, one in enumerate(tasks[:3]):
+        kept.note(PURPOSE, [(one, result(number))])
+    kept.note(PURPOSE, [(one, result(3 + number)) for number, one in enumerate(tasks[3:])])
+    kept.note(PURPOSE + 1, [(tasks[0], result(99))])
+    kept.note(PURPOSE, [])
+    assert len(kept) == 9 and kept.recovered == 0
+    kept.close()
+    again = reopened(path)
+    assert all(same(again.find(PURPOSE, one), number) for number, one in enumerate(tasks))
+    assert same(again.find(PURPOSE + 1, tasks[0]), 99)
+    assert again.find(PURPOSE + 2, tasks[0]) is None and again.find(PURPOSE, task(1)) is None
+    assert again.find(PURPOSE, task(0, 2)) is None and again.find(PURPOSE, task(0, 0, 1)) is None
+    assert (len(again), again.recovered, again.is_torn, again.trouble) == (9, 9 * 7, False, "")
+    again.close()
+
+
+def test_what_was_noted_is_found_before_the_file_is_closed_and_goes_on_after_it(kept, path):
+    kept.note(PURPOSE, [(task(0), result(5)), (task(1), result(6))])
+    assert same(kept.find(PURPOSE, task(1)), 6) and same(kept.find(PURPOSE, task(0)), 5)
+    kept.close()
+    again = reopened(path)
+    again.note(PURPOSE, [(task(2), result(7))])
+    again.close()
+    last = reopened(path)
+    assert [same(last.find(PURPOSE, task(i)), 5 + i) for i in range(3)] == [True] * 3
+    last.close()
+
+
+def test_an_exception_is_a_result_too(kept, path):
+    kept.note(PURPOSE, [(task(), Raised(SubjectError("not today")))])
+    kept.close()
+    again = reopened(path)
+    found = again.find(PURPOSE, task())
+    assert isinstance(found, Raised) and str(found.error) == "not today"
+    again.close()
+
+
+def test_another_task_at_the_place_of_a_finished_one_is_another_course(kept):
+    kept.note(PURPOSE, [(task(2, 1, 0), result(1))])
+    with pytest.raises(UsageError, match=r"got another course at round 1 of input 2 .*kept"):
+        kept.find(PURPOSE, task(2, 1, 0, size=8))
+    kept.close()
+
+
+def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
+    kept.note(PURPOSE, [(task(0), result(1))], {"lost": 1})
+    kept.note(PURPOSE, [(task(1), result(2)), (task(2), result(3))], {"lost": 4})
+    assert kept.beside == {"lost": 4} and len(kept) == 3
+    kept.close()
+    whole = path.read_bytes()
+    again = reopened(path)
+    assert (again.beside, again.recovered) == ({"lost": 4}, 21)
+    again.close()
+    # Without the chunk behind it, it was contained in calls that are made again.
+    path.write_bytes(whole[:-1])
+    torn = reopened(path)
+    assert (torn.beside, torn.recovered, torn.is_torn, len(torn)) == ({"lost": 1}, 7, True, 1)
+    torn.close()
+
+
+@pytest.mark.parametrize("content", [b"[1]", b"{", b"\xff"])
+def test_what_was_contained_is_an_object_of_json(kept, path, content):
+    kept._journal.append(checkpoints.framed(checkpoints.BESIDE + content))
+    kept.note(PURPOSE, [(task(0), result(1))])
+    kept.close()
+    with pytest.raises(UsageError, match="must hold what was contained as JSON"):
+        reopened(path)
+
+
+def test_a_torn_end_is_cut_off_and_nothing_before_it(kept, path):
+    ends = [path.stat().st_size]
+    for number in range(3):
+        kept.note(PURPOSE, [(task(number), result(number))])
+        ends.append(path.stat().st_size)
+    kept.close()
+    whole = path.read_bytes()
+    sizes = {near for end in ends for near in (end - 1, end, end + 1)} | {*range(ends[0], ends[-1], 17)}
+    for size in sorted(sizes & {*range(ends[0], ends[-1] + 1)}):
+        path.write_bytes(whole[:size])
+        again = reopened(path)
+        is_whole = sum(end <= size for end in ends) - 1
+        assert (len(again), again.recovered, again.is_torn) == (is_whole, 7 * is_whole, size not in ends), size
+        again.close()
+        assert path.stat().st_size == ends[is_whole]
+
+
+def test_a_record_too_short_for_a_key_ends_what_is_read(kept, path):
+    kept.note(PURPOSE, [(task(0), result(0))])
+    end = path.stat().st_size
+    kept._journal.append(checkpoints.framed(b"x" * (checkpoints.KEY.size - 1)))
+    kept.note(PURPOSE, [(task(1), result(1))])
+    kept.close()
+    again = reopened(path)
+    assert (len(again), again.is_torn) == (1, True) and path.stat().st_size == end
+    again.close()
+
+
+# --- what cannot be noted ---
+
+
+def full(*_):
+    raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+
+@pytest.mark.parametrize("replayable", [True, False])
+def test_a_full_disk_ends_the_notes_and_of_a_subject_with_its_own_randomness_the_checkpoint(
+    path, monkeypatch, replayable
+):
+    said = []
+    kept = open_checkpoint(path, HEADER, resume=False, replayable=replayable)
+    kept.on_trouble = said.append
+    kept.note(PURPOSE, [(task(0), result(0))], {"lost": 1})
+    monkeypatch.setattr(kept._journal, "append", full)
+    kept.note(PURPOSE, [(task(1), result(1))])
+    kept.note(PURPOSE, [(task(2), result(2))])
+    assert kept.trouble == "No space left on device" and len(said) == 1
+    assert kept.find(PURPOSE, task(1)) is None
+    if replayable:  # the same bits are drawn again
+        assert said[0].endswith("the audit goes on. It can be resumed from what was noted before.")
+        assert same(kept.find(PURPOSE, task(0)), 0) and kept.path == path and kept.beside == {"lost": 1}
+        kept.close()
+        assert len(reopened(path)) == 1
+    else:  # a second path would be another audit
+        assert said[0].endswith("the audit goes on. It cannot be resumed.")
+        assert kept.find(PURPOSE, task(0)) is None and not path.exists()
+        assert (len(kept), kept.path, kept.beside) == (0, None, None)
+
+
+@pytest.mark.parametrize("replayable", [True, False])
+def test_an_output_that_is_no_plain_value_is_drawn_again_or_ends_the_checkpoint(path, replayable):
+    kept = open_checkpoint(path, HEADER, resume=False, replayable=replayable)
+    strange = TaskResult((np.array([1]),), read_outputs([Fraction(1, 3), Fraction(2, 3)], 2))
+    kept.note(PURPOSE, [(task(0), result(0))])
+    kept.note(PURPOSE, [(task(1), result(1)), (task(2), strange)])  # all of them or none
+    assert kept.find(PURPOSE, task(1)) is None and kept.find(PURPOSE, task(2)) is None
+    kept.note(PURPOSE, [(task(3), result(3))])
+    if replayable:
+        assert kept.trouble == "" and len(kept) == 2 and same(kept.find(PURPOSE, task(3)), 3)
+    else:
+        assert "Fraction is no plain value" in kept.trouble and len(kept) == 0 and not path.exists()
+    kept.close()
+
+
+# --- files ---
+
+
+def test_a_finished_audit_removes_its_file_and_an_interrupted_one_leaves_it(path):
+    kept = open_checkpoint(path, HEADER, resume=False, replayable=True)
+    kept.close()
+    assert path.exists()
+    again = reopened(path)
+    again.close(finished=True)
+    again.close(finished=True)  # it is closed already
+    assert not path.exists()
+    empty = open_checkpoint(path, HEADER, resume=False, replayable=True)
+    empty.close()
+    empty.close(finished=True)
+    assert path.exists()
+
+
+def test_a_temporary_checkpoint_has_no_file_until_it_is_saved(path):
+    kept = temporary_checkpoint(HEADER, replayable=True)
+    kept.note(PURPOSE, [(task(0), result(4))])
+    assert kept.path is None and not path.exists()
+    assert kept.save(path) == path == kept.path
+    assert same(kept.find(PURPOSE, task(0)), 4)
+    kept.close()
+    again = reopened(path)
+    assert same(again.find(PURPOSE, task(0)), 4)
+    assert again.save(path.with_name("other")) == path and not path.with_name("other").exists()
+    again.close()
+    assert again.save(path.with_name("other")) == path  # closed: nothing more to write
+
+
+def test_a_folder_is_made_and_a_file_in_use_or_that_is_there_is_refused(tmp_path):
+    path = tmp_path / "new" / "folder" / "kept"
+    kept = open_checkpoint(path, HEADER, resume=False, replayable=True)
+    with pytest.raises(UsageError, match="checkpoint"):
+        reopened(path)
+    kept.close()
+    with pytest.raises(UsageError, match=r"checkpoint must be a new file, got .*--resume"):
+        open_checkpoint(path, HEADER, resume=False, replayable=True)
+    with pytest.raises(UsageError, match="checkpoint must be a file that can be written"):
+        open_checkpoint(tmp_path / "new", HEADER, resume=True, replayable=True)
+    with pytest.raises(UsageError, match=r"checkpoint must be a readable file, got .*No such file"):
+        read_header(tmp_path / "none")
+    assert read_header(path) == HEADER
+
+
+# --- which audit ---
+
+
+@pytest.mark.parametrize(
+    ("there", "here", "said"),
+    [
+        ({"claim": "eps=2"}, {}, "its claim is eps=2, here eps=1"),
+        ({"promise": "a"}, {"promise": "b"}, "its claim, eps=1, has other values, which its name does not show"),
+        ({"claim": "eps=2", "promise": "a"}, {"promise": "b"}, "its claim is eps=2, here eps=1"),
+        ({"pairs": "2 (aa)"}, {}, "it has 2 pairs, here 1"),
+        ({"pairs": "1 (bb)"}, {}, "its pairs, 1 as here, have other inputs"),
+        ({"pairs": "1 (bb)", "shown": {"pairs": "a|b"}}, {"shown": {"pairs": "a|c"}}, "its pairs are a|b, here a|c"),
+        ({"pairs": "1 (bb)", "shown": {"pairs": "a|b"}}, {"shown": {"pairs": "a|b"}},
+         "its pairs, 1 as here, have other inputs"),
+        ({"subject": "f"}, {"subject": "g"}, "its mechanism is f, here g"),
+        ({"fingerprint": "aa plain"}, {"fingerprint": "bb plain"}, "its mechanism has other code or other parameters"),
+        ({"fingerprint": "aa plain"}, {"fingerprint": "aa isolated"}, "its mechanism is plain, here isolated"),
+        ({"fingerprint": "aa plain", "subject": "f"}, {"fingerprint": "bb plain", "subject": "g"},
+         "its mechanism is f, here g"),
+        ({"played": "one table"}, {"played": "fixed mode"}, "its pairs are played in one table, here in fixed mode"),
+        ({"played": "one table", "seed": 4}, {"played": "fixed mode"}, "its seed is 4, here 3"),
+        ({}, {"event_mass": 0.2}, "its event mass is None, here 0.2"),
+        ({"event_mass": 0.2, "seed": 5}, {}, "its event mass is 0.2, here None; its seed is 5, here 3"),
+    ],
+)  # fmt: skip
+def test_what_differs_is_said_in_words(path, there, here, said):
+    open_checkpoint(path, {**HEADER, **there}, resume=False, replayable=True).close()
+    with pytest.raises(UsageError) as caught:
+        reopened(path, {**HEADER, **here})
+    assert f"got {str(path)!r} of another one: {said}. State what it was begun with" in str(caught.value)
+
+
+def test_what_is_shown_for_people_alone_makes_no_other_audit_and_tuples_are_lists(path):
+    open_checkpoint(path, {**HEADER, "shown": {"pairs": "a|b"}, "at": [1, 2]}, resume=False, replayable=True).close()
+    reopened(path, {**HEADER, "shown": {"pairs": "x|y"}, "at": (1, 2)}).close()
+
+
+def test_an_older_file_that_does_not_say_how_it_was_played_was_played_as_its_mode_says(path):
+    open_checkpoint(path, HEADER, resume=False, replayable=True).close()
+    reopened(path, {**HEADER, "played": "sequential mode"}).close()
+    with pytest.raises(UsageError, match="a way that it does not say, by an older version, here in one table"):
+        reopened(path, {**HEADER, "played": "one table"})
+
+
+# --- plans ---
+
+
+def test_a_plan_has_the_seed_of_the_file_that_it_goes_on_from(path):
+    assert CheckpointPlan(path, True).seed() is None  # not there
+    path.touch()
+    assert CheckpointPlan(path, True).seed() is None  # empty
+    path.unlink()
+    open_checkpoint(path, HEADER, resume=False, replayable=True).close()
+    assert CheckpointPlan(path, True).seed() == 3
+    assert CheckpointPlan(path, False).seed() is None and CheckpointPlan(None, True).seed() is None
+    path.unlink()
+    open_checkpoint(path, {**HEADER, "seed": "3"}, resume=False, replayable=True).close()
+    assert CheckpointPlan(path, True).seed() is None
+
+
+def told(path, before):
+    said = []
+    before()
+    plan = CheckpointPlan(path, True, on_resume=said.append)
+    checkpoint = plan.open(HEADER, replayable=True)
+    assert checkpoint is plan.checkpoint
+    plan.close(finished=False)
+    (text,) = said
+    return text.replace(repr(str(path)), "FILE")
+
+
+def test_who_resumes_is_told_what_was_read_back(path):
+    assert told(path, lambda: None) == "The checkpoint FILE is not there: the audit begins anew."
+    assert told(path, lambda: path.write_bytes(b"")) == "The checkpoint FILE is empty: the audit begins anew."
+    assert told(path, lambda: None) == "The checkpoint FILE holds no finished draws: the audit begins anew."
+
+    def noted(*tasks):
+        kept = reopened(path)
+        kept.note(PURPOSE, [(one, result(1)) for one in tasks])
+        kept.close()
+
+    assert told(path, lambda: noted(task(0, size=1_234))) == (
+        "Going on from FILE: 1,234 draws in 1 finished part are taken from it."
+    )
+    noted(task(1), task(2))
+    torn = path.read_bytes() + b"torn"
+    assert told(path, lambda: path.write_bytes(torn)) == (
+        "Going on from FILE: 1,248 draws in 3 finished parts are taken from it. Its end was torn: what it held is "
+        "drawn again."
+    )
+
+
+def test_a_plan_without_a_place_keeps_its_checkpoint_open_until_the_audit_has_ended(path):
+    plan = CheckpointPlan()
+    plan.close(finished=True)  # nothing was opened
+    said = []
+    plan.on_trouble = said.append
+    kept = plan.open(HEADER, replayable=True)
+    assert kept.path is None and kept.on_trouble is plan.on_trouble
+    plan.close(finished=False)
+    kept.note(PURPOSE, [(task(), result(1))])
+    assert kept.save(path).exists()
+    plan.close(finished=True)
+    assert kept._journal.is_closed
+    placed = CheckpointPlan(path.with_name("second"), False)
+    opened = placed.open(HEADER, replayable=True)
+    placed.close(finished=False)
+    assert opened._journal.is_closed and opened.path.exists()
+
+
+def test_arguments_become_a_plan(path):
+    assert as_plan(None, False) is None
+    with pytest.raises(UsageError, match="checkpoint must be given where resume is, got None"):
+        as_plan(None, True)
+    with pytest.raises(UsageError, match="resume must be True or False, got 1"):
+        as_plan(path, 1)
+    with pytest.raises(UsageError, match=r"checkpoint must be a path, got 3\."):
+        as_plan(3, False)
+    plan = CheckpointPlan(path)
+    assert as_plan(plan, False) is plan
+    made = as_plan(str(path), True)
+    assert (made.path, made.resume, made.checkpoint) == (path, True, None)
+    with pytest.warns(DpauditCheckpointWarning, match="nothing more"):
+        made.on_trouble("nothing more")
+
+
+def test_the_digest_of_a_statistic_is_its_own_however_many_there_were(kept):
+    """64 digests are kept, of the last statistics."""
+    statistics = [Counts(number) for number in range(200)]
+    tasks = [Task(number, 0, 0, 0, 1, (Request(1, one),), 0) for number, one in enumerate(statistics)]
+    for one in tasks:
+        kept.note(PURPOSE, [(one, TaskResult((np.array([1]),), None))])
+    assert all(kept.find(PURPOSE, one) is not None for one in tasks)
+    other = Task(5, 0, 0, 0, 1, (Request(1, statistics[6]),), 0)
+    with pytest.raises(UsageError, match="another course at round 0 of input 5"):
+        kept.find(PURPOSE, other)
+    kept.close()
+
+
+@dataclasses.dataclass(frozen=True)
+class Counts:
+    number: int

@@ -1,0 +1,279 @@
+"""What each transaction of an evidence store does to its rows, with states that are made by hand: nothing is drawn."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import sqlite3
+
+import pytest
+
+from dpaudit.errors import UsageError
+from dpaudit.running import store as store_module
+from dpaudit.running.store import LAYOUT, Store, StoreError
+from dpaudit.running.store_rows import FAILED, Identity, SavedPair, share_of
+
+RATE = 0.05
+ONE = Identity("f" * 16, "laplace", "m.py:laplace", "eps=1")
+OTHER = Identity("e" * 16, "laplace", None, "eps=1")
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "evidence.db"
+
+
+@pytest.fixture
+def store(path):
+    with Store.at(path) as opened:
+        yield opened
+
+
+def state(labelled=0, now=0.0, lower=0.0, violated=False, level=0.0, **more):
+    return {"labelled": labelled, "uses": [{"now": now, "share": 0.9, "lower": lower}], "violated": violated,
+            "level": level, **more}  # fmt: skip
+
+
+def new_pair(key, generation=0, share=1.0):
+    """A pair that has this share of what its generation has of the error rate."""
+    level = RATE * share_of(generation) * share
+    return SavedPair(key, f"pair {key}", "0", "1", "epsilon", 1.0, generation, level, state(level=level))
+
+
+def begun(store, identity=ONE, seed=7, confidence=0.95, samples=100):
+    return store.begin(identity, confidence, seed, samples)
+
+
+# --- nights ---
+
+
+def test_no_two_nights_of_a_subject_and_seed_have_one_number(store):
+    nights = [begun(store, seed=seed) for seed in (7, 7, 8, 7)] + [begun(store, OTHER)]
+    assert [night.number for night in nights] == [0, 1, 0, 2, 0]
+    assert [night.ordinal for night in nights] == [1, 2, 3, 4, 1]
+    assert len({night.id for night in nights}) == 5 and nights[4].subject != nights[0].subject
+    assert {night.life for night in nights} == {0}
+    # A new life begins to count its nights anew, and never the numbers of its streams.
+    store.forget([ONE.digest])
+    later = begun(store, seed=7)
+    assert (later.number, later.ordinal, later.life) == (3, 1, 1)
+    assert later.origin == "7/3" and later.stream_seed not in {night.stream_seed for night in nights}
+
+
+def test_a_subject_keeps_the_confidence_of_its_first_night(store):
+    begun(store, confidence=0.9)
+    with pytest.raises(UsageError, match=r"confidence must be 0.9, as on the first night .*, got 0.95\."):
+        begun(store, confidence=0.95)
+    assert begun(store, confidence=0.9).ordinal == 2  # the refused night is not noted
+    assert begun(store, OTHER, confidence=0.95).ordinal == 1
+
+
+def test_a_subject_has_the_name_of_its_last_night_and_the_last_target_that_was_stated(store):
+    begun(store)
+    begun(store, dataclasses.replace(ONE, name="renamed \ud800", target=None))
+    (subject,) = store.subjects()
+    assert (subject["name"], subject["target"]) == ("renamed \\ud800", "m.py:laplace")
+    begun(store, dataclasses.replace(ONE, target="other.py:f"))
+    assert store.subjects()[0]["target"] == "other.py:f"
+
+
+def test_nights_are_listed_with_how_they_ended_and_what_they_ran(store):
+    first, second = begun(store, samples=100), begun(store, samples=300)
+    store.save(first, {}, {}, runs=41)
+    store.end(first, "finished")
+    nights = store.subjects()[0]["nights"]
+    listed = [(night["number"], night["status"], night["samples"], night["runs"]) for night in nights]
+    assert listed == [(0, "finished", 100, 41), (1, "started", 300, 0)]
+    assert nights[0]["ended"] is not None and nights[1]["ended"] is None and second.number == 1
+
+
+def test_behind_a_batch_that_raised_nothing_is_added_but_by_its_own_night(store):
+    good, bad, beside = begun(store), begun(store), begun(store)
+    store.admit(good, [new_pair("a")])
+    store.end(bad, FAILED)
+    with pytest.raises(UsageError, match="which did in night 2"):
+        begun(store)
+    for night, refused in ((beside, True), (good, True), (bad, False)):
+        pairs = store.pairs_of(night)
+        if refused:
+            with pytest.raises(StoreError, match="got night 2"):
+                store.save(night, {"a": (state(5), pairs["a"])}, {}, runs=9)
+            with pytest.raises(StoreError, match="got night 2"):
+                store.admit(night, [new_pair("b")])
+        else:
+            store.save(night, {}, {}, runs=9)
+    assert store.pairs_of(good)["a"].labelled == 0
+    begun(store, OTHER)  # another subject's evidence goes on
+    store.forget([ONE.digest])
+    assert begun(store).ordinal == 1
+
+
+# --- pairs and their parts of the error rate ---
+
+
+def test_pairs_that_come_in_beside_each_other_have_levels_that_sum_to_less_than_the_error_rate(store):
+    first, second = begun(store), begun(store)
+    assert store.next_generation(first) == store.next_generation(second) == 0
+    own = store.admit(first, [new_pair("a", 0, 0.5), new_pair("b", 0, 0.5)])
+    assert [pair.generation for pair in own.values()] == [0, 0]
+    # The second night asked before; its new pair comes in as of a later generation, with all of its state's level.
+    others = store.admit(second, [new_pair("b", 0, 0.7), new_pair("c", 0, 0.3)])
+    assert list(others) == ["b", "c"] and others["b"] == own["b"]
+    assert others["c"].generation == 1
+    assert others["c"].level == others["c"].state["level"] == pytest.approx(0.3 * RATE * share_of(1), rel=1e-12)
+    assert store.next_generation(first) == 2
+    third = store.admit(first, [new_pair("d", 2)])["d"]
+    assert (third.generation, third.level) == (2, RATE * share_of(2))
+    stored = store.pairs_of(first)
+    assert list(stored) == ["a", "b", "c", "d"]
+    assert sum(pair.level for pair in stored.values()) <= RATE
+    assert store.pairs_of(begun(store, OTHER)) == {} and store.next_generation(begun(store, OTHER)) == 0
+
+
+def test_shares_of_all_generations_sum_to_one():
+    shares = [share_of(generation) for generation in range(10_000)]
+    assert sum(shares) < 1.0
+    # 6 / pi^2 of the sum over 1 / g^2: what lies behind the first n is at most 1 / n of it.
+    assert sum(shares) == pytest.approx(1.0, abs=0.05 / 9_999)
+
+
+# --- what a round saves ---
+
+
+def test_a_round_replaces_states_and_outputs_and_notes_a_look(store):
+    night = begun(store)
+    before = store.admit(night, [new_pair("a"), new_pair("b")])
+    assert before["a"].revision == 0
+    saved = store.save(night, {"a": (state(10, now=1.5, lower=0.2), before["a"])}, {"x": (3, b"abc")}, runs=12)
+    assert list(saved) == ["a"] and saved["a"].revision == 1 and saved["a"] == store.pairs_of(night)["a"]
+    assert (saved["a"].labelled, saved["a"].lower, saved["a"].is_violated) == (10, 0.2, False)
+    assert saved["a"].log_wealth == pytest.approx(1.5 + math.log(0.9))
+    assert store.pairs_of(night)["b"] == before["b"]
+    again = store.save(night, {"a": (state(20, now=9.0, lower=1.2, violated=True), saved["a"])},
+                       {"x": (5, b"abcde")}, runs=25)  # fmt: skip
+    assert (again["a"].revision, again["a"].labelled, again["a"].is_violated) == (2, 20, True)
+    assert store.outputs_of(night, "x") == b"abcde" and store.outputs_of(night, "y") is None
+    (subject,) = store.subjects()
+    # One look a night and pair: the last one.
+    assert [(look["key"], look["labelled"], look["lower"]) for look in subject["looks"]] == [("a", 20, 1.2)]
+    assert subject["nights"][0]["runs"] == 25
+    ((key, count, data, _),) = store.outputs()[subject["id"]]
+    assert (key, count, data) == ("x", 5, b"abcde")
+    other = begun(store)
+    store.save(other, {"a": (state(30, now=math.nan), again["a"])}, {}, runs=1)
+    looks = store.subjects()[0]["looks"]
+    assert [(look["number"], look["labelled"], look["log_wealth"]) for look in looks] == [
+        (0, 20, pytest.approx(9.0 + math.log(0.9))),
+        (1, 30, None),  # SQLite has no NaN
+    ]
+
+
+def test_a_night_that_was_overtaken_and_has_nothing_new_takes_what_is_there(store):
+    slow, fast = begun(store), begun(store)
+    before = store.admit(slow, [new_pair("a")])["a"]
+    there = store.save(fast, {"a": (state(10, lower=0.5), before)}, {}, runs=9)["a"]
+    assert store.save(slow, {"a": (state(0), before)}, {}, runs=4) == {"a": there}
+    assert store.pairs_of(slow)["a"].revision == 1
+    # What it saw to change is new, as long as the store does not know of it.
+    changed = state(10, lower=0.5, change={"kind": "later"})
+    assert store.save(fast, {"a": (changed, there)}, {}, runs=9)["a"].revision == 2
+    assert store.save(slow, {"a": (state(0, change={"kind": "later"}), before)}, {}, runs=4)["a"].revision == 2
+
+
+def test_a_night_that_must_not_be_joined_saves_nothing_of_a_pair_that_another_one_wrote(store):
+    slow, fast = begun(store), begun(store)
+    before = store.admit(slow, [new_pair("a"), new_pair("b")])
+    there = store.save(fast, {"a": (state(10), before["a"])}, {}, runs=9)["a"]
+    saved = store.save(slow, {"a": (state(7), before["a"]), "b": (state(3), before["b"])}, {}, runs=4, joins=False)
+    assert list(saved) == ["b"] and saved["b"].labelled == 3
+    assert store.pairs_of(slow)["a"] == there
+
+
+# --- forgetting ---
+
+
+def test_what_is_forgotten_is_gone_but_for_its_nights_and_no_night_of_then_adds_to_what_comes(store):
+    night, other = begun(store), begun(store, OTHER)
+    pairs = store.admit(night, [new_pair("a"), new_pair("b")])
+    store.admit(other, [new_pair("a")])
+    store.save(night, {"a": (state(10), pairs["a"])}, {"x": (1, b"x")}, runs=3)
+    assert store.forget([ONE.digest, "no digest"]) == 2
+    first, second = store.subjects()
+    assert (first["life"], first["pairs"], first["looks"], len(first["nights"])) == (1, [], [], 1)
+    assert (second["life"], len(second["pairs"])) == (0, 1)
+    assert store.outputs_of(night, "x") is None and store.outputs() == {first["id"]: [], second["id"]: []}
+    for adds in (
+        lambda: store.save(night, {"a": (state(20), pairs["a"])}, {}, runs=9),
+        lambda: store.admit(night, [new_pair("c")]),
+    ):
+        with pytest.raises(StoreError, match="got a new life"):
+            adds()
+    again = begun(store)
+    assert store.next_generation(again) == 0 and store.pairs_of(again) == {}
+    assert store.forget([ONE.digest]) == 0  # no pair yet
+    assert store.forget([]) == 0
+
+
+# --- the file ---
+
+
+def changed(path, *statements):
+    connection = sqlite3.connect(path)
+    for statement in statements:
+        connection.execute(*statement) if isinstance(statement, tuple) else connection.execute(statement)
+    connection.commit()
+    connection.close()
+
+
+@pytest.mark.parametrize(
+    ("statement", "said"),
+    [
+        (f"pragma user_version = {LAYOUT + 1}", "store must have layout 1, got 2 at"),
+        ("pragma application_id = 5", "got another database"),
+        ("create view v as select 1", "store must have no view, got 'v'"),
+        ("create trigger t after insert on nights begin delete from pairs; end", "store must have no trigger, got 't'"),
+        ("alter table pairs add column more text", "got others in pairs"),
+        ("drop table looks", "got others in looks"),
+    ],
+)
+def test_a_database_of_another_form_is_refused(store, path, statement, said):
+    begun(store)
+    changed(path, statement)
+    with pytest.raises(UsageError, match=said):
+        Store.at(path)
+
+
+def test_other_tables_beside_ours_are_left_alone_and_an_empty_file_becomes_a_store(store, path, tmp_path):
+    begun(store)
+    changed(path, "create table mine (a)")
+    Store.at(path).close()
+    empty = tmp_path / "empty.db"
+    empty.touch()
+    with Store.at(empty, create=False) as made:
+        assert made.subjects() == []
+    with pytest.raises(UsageError, match="store must be a file that is there"):
+        Store.at(tmp_path / "none.db", create=False)
+    for place in (tmp_path, tmp_path / "none" / "evidence.db"):
+        with pytest.raises(UsageError, match="store must be a file in a folder that is there"):
+            Store.at(place)
+
+
+def test_a_failed_transaction_leaves_everything_as_it_was(store):
+    night = begun(store)
+    with pytest.raises(ZeroDivisionError), store.transaction() as execute:
+        execute("delete from nights")
+        raise ZeroDivisionError
+    assert len(store.subjects()[0]["nights"]) == 1 and begun(store).number == night.number + 1
+
+
+def test_a_state_that_unpacks_to_more_than_is_ours_is_refused(store, monkeypatch):
+    assert store_module.MOST_STATE == 64 << 20
+    monkeypatch.setattr(store_module, "MOST_STATE", 10_000)
+    night, pair = begun(store), new_pair("a")
+    longer = [dataclasses.replace(pair, state={**pair.state, "long": " " * size}) for size in (9_000, 10_000)]
+    assert store.admit(night, longer[:1])["a"] == longer[0]
+    store.forget([ONE.digest])
+    night = begun(store)
+    with pytest.raises(UsageError, match="no object of at most 10,000 bytes"):
+        store.admit(night, longer[1:])
+    assert store.pairs_of(night) == {}

@@ -1,0 +1,262 @@
+"""The uses of the error rate on one pair: who has which part of it, what is fitted on what, and when it is looked at.
+
+The uses are stand-ins that note what they are asked, so each number is known beforehand and nothing is drawn.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import pytest
+
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.reading.outcomes import read_outputs
+from dpaudit.testing import pair_game
+from dpaudit.testing.failures import Failure
+from dpaudit.testing.fixed_game import FixedGame
+from dpaudit.testing.pair_game import PairGame
+from dpaudit.testing.pair_game import tests_of as portfolio_of
+from dpaudit.testing.pools import Member, Pool
+from dpaudit.testing.refined_edges import RefinedGame
+from dpaudit.testing.renyi_game import RenyiGame
+from dpaudit.testing.sequential_game import SequentialGame
+
+DRAWS = 5_000
+
+
+class Use:
+    """A test that notes what it is asked; its lower bound is known once it was asked for."""
+
+    def __init__(self, bound=0.0, log_wealth=None, is_sure=False, is_hopeful=False):
+        self.draws, self.level, self.asked = DRAWS, math.nan, []
+        self._bound, self.known_lower = bound, 0.0
+        self.log_wealth, self.is_sure, self.is_hopeful = log_wealth, is_sure, is_hopeful
+
+    @property
+    def lower(self):
+        self.known_lower = self._bound
+        return self._bound
+
+    @property
+    def is_rejected(self):
+        return self.known_lower > 1.0
+
+    def prepare(self, training, level):
+        self.asked.append(("prepare", training, level))
+
+    def prepare_on_counts(self):
+        self.asked.append(("on counts",))
+
+    def start(self, level):
+        self.level = level
+
+    def update(self):
+        self.asked.append(("update",))
+
+    def stage_size(self, before, planned):
+        return before, planned
+
+    def describe(self, x, x_prime):
+        return f"{x} against {x_prime}"
+
+
+def pair_with(*uses, claim=None, inputs=(0, 1)):
+    pair = PairGame(claim or PureDP(1.0), inputs, True, DRAWS)
+    pair.uses, pair.main = list(uses), uses[0][1]
+    return pair
+
+
+def outcomes(size, value=0.5):
+    return read_outputs([value] * size, size)
+
+
+ONE = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-3), "metric": MetricDP(lambda x, y: 1.0).for_pair(0, 1)}
+TWO = {"gaussian": GaussianDP(1.0), "renyi": RenyiDP(2.0, 1.0), "zcdp": ZeroConcentratedDP(0.5)}
+
+
+@pytest.mark.parametrize("alone", [False, True])
+@pytest.mark.parametrize("sequential", [False, True])
+@pytest.mark.parametrize("name", [*ONE, *TWO])
+def test_each_claim_has_the_tests_of_its_family_and_mode(name, sequential, alone):
+    claim = (ONE | TWO)[name]
+    uses = portfolio_of(claim, sequential, DRAWS, alone)
+    kinds = [type(test) for _, test in uses]
+    if sequential:
+        guesses = SequentialGame
+    else:  # stages of its own for a single pair, whose claim is one line
+        guesses = RefinedGame if alone and name in ONE else FixedGame
+    if name in ONE:
+        assert [share for share, _ in uses] == [1.0] and kinds == [guesses]
+    else:
+        assert [share for share, _ in uses] == pytest.approx([0.8, 0.2])
+        second = SequentialGame if sequential else FixedGame
+        assert kinds == [guesses if claim.family == "hockey-stick" else RenyiGame, second]
+        # The second bound is on epsilon at the delta of reports.
+        assert isinstance(uses[1][1].claim, ApproxDP)
+        assert (uses[1][1].claim.epsilon, uses[1][1].claim.delta) == (claim.budget.epsilon, claim.budget.delta)
+    assert uses[0][1].claim is claim and {test.draws for _, test in uses} == {DRAWS}
+
+
+def test_a_budget_of_more_than_700_nats_is_asked_at_700():
+    claim = GaussianDP(60.0)
+    assert claim.budget.epsilon > 700.0
+    assert portfolio_of(claim, False, DRAWS, False)[1][1].claim.epsilon == 700.0
+
+
+def test_the_second_bound_of_a_sequential_pair_does_not_keep_its_wealth_for_the_budget():
+    """Where the bound alone is wanted less of the wealth is bet against the budget: a value far below is found too."""
+    main, second = (test for _, test in portfolio_of(GaussianDP(1.0), True, DRAWS, False))
+    # Log wealth of what is bet against the budget, before the first draw.
+    assert main.log_wealth == pytest.approx(math.log(0.9)) and second.log_wealth <= math.log(0.5)
+
+
+def test_a_pool_of_several_pairs_has_no_stages_of_its_own():
+    pool = Pool([Member((0, 1)), Member((2, 3))])
+    single = PairGame(PureDP(1.0), (0, 1), False, DRAWS, alone=True)
+    pooled = PairGame(PureDP(1.0), pool, False, DRAWS, alone=True)
+    assert type(single.main) is RefinedGame and type(pooled.main) is FixedGame
+    assert type(PairGame(PureDP(1.0), (0, 1), False, DRAWS).main) is FixedGame
+    assert pooled.inputs == (0, 1, 2, 3) and single.inputs == (0, 1)
+    assert single.is_fixed and not PairGame(PureDP(1.0), (0, 1), True, DRAWS).is_fixed
+
+
+def test_each_use_is_fitted_for_its_own_part_of_the_level_and_has_no_more():
+    first, second = Use(), Use()
+    pair = pair_with((0.8, first), (0.2, second))
+    assert math.isnan(pair.level)
+    pair.fit(outcomes(30), outcomes(20), 0.01, aim="ranking", is_last=True, tries=True)
+    for use, share in ((first, 0.8), (second, 0.2)):
+        ((_, training, level),) = use.asked
+        assert level == pytest.approx(share * 0.01)
+        assert (training.aim, training.is_last, training.may_try) == ("ranking", True, True)
+        assert (len(training.first), len(training.second)) == (30, 20)
+        assert math.isnan(use.level)  # until the pilot is over
+    assert pair.trained_on == 20  # what both sides have
+    pair.start(0.05)
+    assert (pair.level, first.level, second.level) == pytest.approx((0.05, 0.04, 0.01))
+    plain = pair_with((1.0, Use()))
+    plain.fit(outcomes(3), outcomes(3), 0.05)
+    ((_, training, _),) = plain.main.asked
+    assert (training.aim, training.is_last, training.may_try) == ("bound", False, False)
+
+
+def test_bets_are_fitted_on_counts_from_one_and_a_half_times_the_draws_of_the_last_fit_on():
+    first, second = Use(), Use()
+    pair = pair_with((0.8, first), (0.2, second))
+    pair.labelled = 200
+    pair.fit(outcomes(4), outcomes(4), 0.01)
+    first.asked.clear(), second.asked.clear()
+    pair.labelled = 349  # with 100 of the pilot 449: less than 1.5 times 300
+    pair.fit_again(100)
+    assert not first.asked and not second.asked
+    pair.labelled = 350
+    pair.fit_again(100)
+    assert first.asked == second.asked == [("on counts",)]
+    pair.fit_again(100)  # it counts from the last fit, of whatever kind
+    pair.labelled = 574
+    pair.fit_again(100)
+    assert len(first.asked) == 1
+    pair.labelled = 575
+    pair.fit_again(100)
+    assert len(first.asked) == len(second.asked) == 2
+
+
+def test_every_use_looks_and_the_main_one_is_noted_where_it_bets():
+    first, second = Use(bound=0.7, log_wealth=1.5), Use(bound=0.4, log_wealth=9.0)
+    pair = pair_with((0.8, first), (0.2, second))
+    pair.labelled = 120
+    pair.look()
+    assert first.asked == second.asked == [("update",)]
+    assert [(look.draws, look.log_wealth, look.parameter_lower) for look in pair.looks] == [(120, 1.5, 0.0)]
+    first.log_wealth, pair.labelled = 2.5, 240
+    pair.look()
+    pair.finish()  # the bound is computed once, for the last look
+    assert [(look.draws, look.log_wealth, look.parameter_lower) for look in pair.looks] == [
+        (120, 1.5, 0.0),
+        (240, 2.5, 0.7),
+    ]
+    assert second.known_lower == 0.4 and pair.epsilon_lower == 0.4
+    exact = pair_with((1.0, Use(bound=0.7)))
+    exact.look()
+    exact.finish()
+    assert exact.looks == [] and exact.main.known_lower == 0.7 and exact.wealth == 0.0 and pair.wealth == 2.5
+
+
+@pytest.mark.parametrize("members", [1, 3])
+def test_a_pair_is_far_from_a_decision_after_many_draws_and_with_little_wealth(members):
+    pool = Pool([Member((2 * k, 2 * k + 1)) for k in range(members)])
+    level = 0.01
+    pair = pair_with((1.0, Use(log_wealth=0.0)), inputs=pool)
+    pair.start(level)
+    quarter = 0.25 * math.log(1.0 / level)  # of what decides
+    for draws, wealth, is_far in (
+        (1_000 * members, quarter - 1e-9, True),
+        (1_000 * members - 1, quarter - 1e-9, False),
+        (1_000 * members, quarter + 1e-9, False),
+        (10_000 * members, -3.0, True),
+        (10_000 * members, math.log(1.0 / level), False),
+    ):
+        pair.labelled, pair.main.log_wealth = draws, wealth
+        assert pair.is_far == is_far, (draws, wealth)
+
+
+def test_a_pair_is_sure_where_every_use_is_and_hopeful_where_the_verdicts_is():
+    for first, second in itertools.product([False, True], repeat=2):
+        pair = pair_with((0.8, Use(is_sure=first, is_hopeful=first)), (0.2, Use(is_sure=second, is_hopeful=second)))
+        assert pair.is_sure == (first and second) and pair.is_hopeful == first
+
+
+def test_a_longer_pilot_takes_its_draws_from_every_use_and_leaves_one():
+    first, second = Use(), Use()
+    pair = pair_with((0.8, first), (0.2, second))
+    pair.lengthen_pilot(1_000)
+    pair.lengthen_pilot(500)
+    assert (pair.pilot_more, first.draws, second.draws) == (1_500, 3_500, 3_500)
+    pair.lengthen_pilot(9_000)
+    assert (pair.pilot_more, first.draws) == (10_500, 1)
+
+
+def test_a_pair_is_broken_where_all_calls_raised_and_may_return_where_no_process_ended():
+    pair = pair_with((1.0, Use()))
+    assert not pair.is_broken and not pair.may_return
+    raised, ended = Failure("ValueError", 64), Failure("SystemExit", 64, took_process=True)
+    for failures, may_return in (([raised], True), ([ended], False), ([None], False), ([None, ended, raised], True)):
+        pair.failures = failures
+        assert pair.may_return == may_return
+    assert not pair.is_broken  # that some member raises is not all that the pool does
+    pair.failure = ended
+    assert pair.is_broken
+
+
+def test_the_ratio_is_the_bound_over_the_budget():
+    pair = pair_with((1.0, Use(bound=3.0)), claim=PureDP(2.0))
+    pair.claim = PureDP(2.0)
+    assert pair.ratio_lower == 0.0 and not pair.is_violated  # before the bound is computed
+    pair.finish()
+    assert pair.ratio_lower == 1.5 and pair.is_violated
+    pair.claim = PureDP(0.0)
+    assert pair.ratio_lower == math.inf
+    pair.main.known_lower = 0.0
+    assert pair.ratio_lower is None
+
+
+def test_the_next_round_is_asked_of_the_verdicts_test():
+    pair = pair_with((1.0, Use()))
+    pair.labelled = 30
+    assert pair.stage_size(900, 100) == (130, 900)
+
+
+def test_outputs_that_are_all_the_same_are_told_beside_the_witness():
+    pair = pair_with((1.0, Use()))
+    assert pair.describe("1", "2") == "1 against 2"
+    pair.repeats = True
+    assert pair.describe("1", "2") == f"1 against 2 {pair_game.REPEATS}"
+
+
+def test_nothing_is_counted_or_known_at_first():
+    pair = PairGame(PureDP(1.0), (3, 5), True, DRAWS)
+    assert (pair.labelled, pair.labelled_before, pair.pilot_more, pair.trained_on, pair.labelled_at_fit) == (0,) * 5
+    assert (pair.looks, pair.failures, pair.remarks, pair.unseen) == ([], [], (), "")
+    assert not (pair.repeats or pair.is_fair or pair.is_broken or pair.is_violated) and pair.hint == 1.0
+    assert pair.inputs == (3, 5) and math.isnan(pair.level)
