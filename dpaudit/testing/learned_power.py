@@ -41,8 +41,9 @@ def forms() -> tuple[str, ...]:
 
 
 def audits_a_form(is_fixed: bool) -> int:
-    """On how many audits each figure was measured."""
-    return int(_measured()["seeds"]["fixed" if is_fixed else "sequential"])
+    """On how many audits each figure was measured, at least: a figure that is older may be of fewer than others."""
+    record, mode = _measured(), "fixed" if is_fixed else "sequential"
+    return int(record.get("least_audits", record["seeds"])[mode])
 
 
 def probability_measured() -> float:
