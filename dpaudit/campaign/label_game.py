@@ -51,7 +51,7 @@ LOOKED_AT = 64  # first outputs of an input that are asked whether they show any
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
 VECTOR_DRAWS = 200_000  # the same of vectors in sequential mode, over the pairs, where that is more: they learn slowly
-MANY_PAIRS, TRAINING_OF_MANY = 20, 50_000  # the same in fixed mode of more pairs than so many: a bound on time alone
+MANY_PAIRS, TRAINING_OF_MANY = 20, 50_000  # fixed mode, of more pairs than so many: a bound on the time of fits
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 # Fit again when a pair has this many times the training draws of its last fit, by whether it is far from a decision.
 REFIT_GROWTH = {False: 1.15, True: 1.3}
