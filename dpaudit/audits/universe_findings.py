@@ -28,7 +28,7 @@ from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.testing import binomial, learned_power
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 
-EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed
+EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed: a bound on time
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
 SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 # A note of a pair whose finding is that of the table.
