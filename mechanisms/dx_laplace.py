@@ -147,10 +147,13 @@ class DxLaplace:
         """
         values = output_batch(outputs, () if self.rule == "single" else self.c.shape)
         deviations = np.abs(values.reshape(-1, len(self.c)) - self.answers(data))  # (size, K)
-        c = np.where(self.c > 0.0, self.c, 1.0)
-        noisy = -deviations / c - np.log(2.0 * c)
-        each = np.where(self.c > 0.0, noisy, np.where(deviations == 0.0, 0.0, -np.inf))
-        total: FloatArray = np.where(np.isnan(each), -np.inf, each).sum(axis=1)
+        is_noisy = self.c > 0.0
+        c = np.where(is_noisy, self.c, 1.0)
+        each = -deviations / c - np.log(2.0 * c)
+        if not is_noisy.all():
+            each = np.where(is_noisy, each, np.where(deviations == 0.0, 0.0, -np.inf))
+        total: FloatArray = each.sum(axis=1)
+        total[np.isnan(total)] = -np.inf
         return total
 
     def losses(self) -> FloatArray:

@@ -59,10 +59,6 @@ def cross_validated(
     is_mixed = first.numbers.shape[1] != second.numbers.shape[1]  # compared as objects
     if first.tokens is not None or second.tokens is not None or is_mixed:
         first, second = (side.rows(slice(0, MOST_OBJECTS)) for side in (first, second))
-    else:
-        # What is rare is not found in every part of the draws. So cells are learned from all, and log ratios in them
-        # from a part: what is shown is a little hopeful where cells go by labels. The test has draws of its own.
-        hints = hints.with_proposals(first, second)
     folds: dict[tuple[str, Way], list[tuple[Rule, NDArray[np.int64], NDArray[np.int64]]]] = {}
     for fold in range(FOLDS):
         (known1, held1), (known0, held0) = (_split(side, fold) for side in (first, second))

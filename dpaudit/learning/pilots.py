@@ -107,7 +107,8 @@ def pilot_of(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -> Pilo
     is_long = min(len(first), len(second)) > MOST_SORTED
     if are_numbers and is_long and hints.fitting(first, second).log_ratio is None:
         return CountedPilot.of(first.numbers[:, 0], second.numbers[:, 0])
-    return DrawnPilot(first, second, hints)
+    every = slice(0, None)  # as batches of their own: what is worked out of them goes when the pilot does
+    return DrawnPilot(first.rows(every), second.rows(every), hints)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -120,7 +121,7 @@ class DrawnPilot:
 
     def scores(self, halves: bool = True) -> Sequence[AnyFittedScore]:
         """As for `Pilot`."""
-        return fit_scores(self.first, self.second, self.hints, halves)
+        return fit_scores(self.first, self.second, self._with_proposals, halves)
 
     def summaries(self) -> Sequence[AnyFittedScore]:
         """As for `Pilot`."""
@@ -128,11 +129,21 @@ class DrawnPilot:
 
     def cross_validated(self, ways: Mapping[Way, Objective]) -> dict[tuple[str, Way], Shown]:
         """As for `Pilot`."""
-        return cross_validated(self.first, self.second, ways, self.hints)
+        return cross_validated(self.first, self.second, ways, self._with_proposals)
 
     def smooth_tails(self) -> Iterable[SmoothTails]:
         """As for `Pilot`."""
         return smooth_tails(self.first, self.second, self.hints)
+
+    @functools.cached_property
+    def _with_proposals(self) -> Hints:
+        """The hints with what learners propose for numbers: learned once, whoever asks for scores, and how often."""
+        is_mixed = self.first.numbers.shape[1] != self.second.numbers.shape[1]
+        if self.first.tokens is not None or self.second.tokens is not None or is_mixed:
+            return self.hints
+        # What is rare is not found in every part of the draws. So cells are learned from all, and log ratios in them
+        # from a part: what is shown is a little hopeful where cells go by labels. The test has draws of its own.
+        return self.hints.fitting(self.first, self.second).with_proposals(self.first, self.second)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -17,6 +17,7 @@ which make columns of what an output holds.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Callable, Mapping
 from typing import Any, Protocol
@@ -136,13 +137,19 @@ class LogRatio:
     is_integer: bool = False
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
-        known = np.asarray(np.isfinite(outcomes.numbers).all(axis=1)) | (not self.is_integer)
-        outputs = np.where(known[:, None], outcomes.numbers, 0.0).reshape(len(outcomes), *self.shape)
-        outputs = outputs.astype(np.int64) if self.is_integer else outputs
+        return outcomes.scored_by(self, functools.partial(self._of, outcomes))
+
+    def _of(self, outcomes: Outcomes) -> FloatArray:
+        outputs: NDArray[Any] = outcomes.numbers.copy()  # a log density may write where it reads
+        known: NDArray[np.bool_] | None = None
+        if self.is_integer:  # a number that is none says nothing
+            known = np.isfinite(outputs).all(axis=1)
+            outputs = np.where(known[:, None], outputs, 0.0).astype(np.int64)
+        outputs = outputs.reshape(len(outcomes), *self.shape)
         first, second = self._one_side(self.x, outputs), self._one_side(self.x_prime, outputs)
         with np.errstate(invalid="ignore"):  # impossible on both sides: says nothing
-            ratio = np.clip(first - second, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO)
-        return np.where(known, np.round(ratio, DECIMALS), math.nan)
+            ratio = np.clip(first - second, -LARGEST_LOG_RATIO, LARGEST_LOG_RATIO).round(DECIMALS)
+        return ratio if known is None else np.where(known, ratio, math.nan)
 
     def _one_side(self, data: Any, outputs: NDArray[Any]) -> FloatArray:
         """The log density of each output, as it is for the output alone; NaN where the call fails.

@@ -51,6 +51,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
+MOST_SCORED = 2  # scores whose values are kept with a batch: a bound on memory
 LONGEST_ALIKE = 256  # parts of sequences that are read together, place by place
 FEWEST_ALIKE = 4  # dictionaries with the same keys, on average, that are read key by key
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
@@ -89,6 +90,8 @@ class Outcomes:
     notes: tuple[Notes, ...] = dataclasses.field(default=(), repr=False, compare=False)
     # What views showed of this batch, with the views, so that scores that share one look once. Never copied on.
     _seen: dict[int, tuple[Any, Outcomes]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
+    # What the last scores that cost much made of this batch, with the scores; parts of it have their part.
+    _scored: dict[int, tuple[Any, FloatArray]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -96,7 +99,9 @@ class Outcomes:
     def rows(self, index: slice) -> Outcomes:
         """The outcomes of a slice of the batch."""
         tokens = None if self.tokens is None else self.tokens[index]
-        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.notes[index])
+        part = Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.notes[index])
+        part._scored.update((key, (score, values[index])) for key, (score, values) in self._scored.items())
+        return part
 
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
@@ -127,6 +132,14 @@ class Outcomes:
         if id(view) not in self._seen:
             self._seen[id(view)] = view, view(self)
         return self._seen[id(view)][1]
+
+    def scored_by(self, score: Any, values: Callable[[], FloatArray]) -> FloatArray:
+        """What `values` gives, the scores of these outcomes: worked out once, for parts that are cut afterwards too."""
+        found = self._scored.pop(id(score), None) or (score, values())
+        while len(self._scored) >= MOST_SCORED:
+            del self._scored[next(iter(self._scored))]
+        self._scored[id(score)] = found
+        return found[1]
 
     def moved(self, by: FloatArray | None) -> Outcomes:
         """Each output less `by`; an output that is not numbers of the shape of `by` stays as it is. None moves nothing.
@@ -168,7 +181,11 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
         parts = [part.as_objects() for part in parts]
     numbers = np.concatenate([part.numbers for part in parts])
     if parts[0].tokens is None:
-        return Outcomes(numbers, None, parts[0].shape, all(part.is_integer for part in parts))
+        joined = Outcomes(numbers, None, parts[0].shape, all(part.is_integer for part in parts))
+        for key, (score, _) in parts[0]._scored.items():
+            if all(key in part._scored for part in parts):
+                joined._scored[key] = score, np.concatenate([part._scored[key][1] for part in parts])
+        return joined
     tokens = np.concatenate([part.tokens for part in parts if part.tokens is not None])
     if any(part.notes for part in parts):
         parts = [part.with_notes() for part in parts]

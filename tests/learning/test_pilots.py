@@ -10,12 +10,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
+from dpaudit.learning import predicted
 from dpaudit.learning.fitted_scores import FittedScore, fit_scores
 from dpaudit.learning.hints import Hints
 from dpaudit.learning.histograms import Coordinate, Histogram
 from dpaudit.learning.objectives import Objective
 from dpaudit.learning.pilots import FOLDS, MOST_SORTED, PARTS, CountedPilot, CountedScore, DrawnPilot, pilot_of
-from dpaudit.learning.predicted import Binned
+from dpaudit.learning.predicted import LEARNED, Binned
+from dpaudit.learning.predictors import proposed
 from dpaudit.learning.rules import ABSTAIN, Rule
 from dpaudit.learning.scores import LogRatio
 from dpaudit.privacy.claims import ApproxDP, PureDP
@@ -262,3 +264,37 @@ def test_a_pilot_of_nearly_nothing_but_nan_is_survived(known):
     game = FixedGame(PureDP(1.0), 100_000)
     game.fit(Outcomes(numbers), Outcomes(np.full((25_000, 1), math.nan)), 0.05)
     assert game.rule.sides in (0, 1, 2)
+
+
+def test_a_mechanisms_own_density_is_asked_once_for_each_draw_of_a_pilot():
+    asked = []
+
+    def log_density(data, outputs):
+        asked.append(len(outputs))
+        return -np.abs(np.asarray(outputs, dtype=float) - data)
+
+    rng = np.random.default_rng(1)
+    first, second = (Outcomes(rng.laplace(centre, size=(1_000, 1))) for centre in (1.0, 0.0))
+    pilot = pilot_of(first, second, Hints(LogRatio(log_density, 1.0, 0.0)))
+    pilot.scores()
+    pilot.cross_validated(objectives())
+    pilot.scores(halves=False)
+    # Of both samples, for x and for x_prime; the single outputs are to see whether a batch changes what is said of one.
+    assert [size for size in asked if size > 1] == [1_000] * 4
+    pilot_of(first, second, Hints(LogRatio(log_density, 1.0, 0.0))).scores()
+    assert [size for size in asked if size > 1] == [1_000] * 8, "another pilot asks for itself"
+
+
+@pytest.mark.parametrize("columns", [1, 3])
+def test_learners_look_at_a_pilot_once_whoever_asks_for_scores(columns, monkeypatch):
+    looks = []
+    monkeypatch.setattr(predicted, "proposed", lambda *given: looks.append(len(given[0])) or proposed(*given))
+    rng = np.random.default_rng(2)
+    first, second = (Outcomes(np.floor(rng.laplace(size=(600, columns)) * 4 + k)) for k in (0, 1))
+    pilot = pilot_of(first, second)
+    kinds = {score.kind for score in pilot.scores()}
+    shown = pilot.cross_validated(objectives())
+    assert looks == [600]
+    learned = {kind for kind in kinds if kind.startswith(LEARNED)}
+    assert learned
+    assert {kind for kind, _ in shown if kind.startswith(LEARNED)} == learned, "held draws compare the same ones"

@@ -217,6 +217,33 @@ def test_the_outcomes_of_several_batches_are_those_of_one():
     assert [reading(joined, row) for row in range(6)] == [reading(whole, row) for row in range(6)]
 
 
+def test_parts_and_whole_have_the_scores_that_were_worked_out_before():
+    whole, asked = read_outputs(np.arange(12.0), 12), []
+
+    def score(batch):
+        asked.append(len(batch))
+        return batch.numbers[:, 0] ** 2
+
+    def of(batch, one=score):
+        return batch.scored_by(one, lambda: one(batch)).tolist()
+
+    before = whole.rows(slice(0, 3))
+    assert of(whole) == [float(k * k) for k in range(12)]
+    parts = [whole.rows(slice(k, None, 3)) for k in range(3)]
+    assert of(parts[1]) == [1.0, 16.0, 49.0, 100.0]
+    assert of(join(parts[1:])) == [*of(parts[1]), *of(parts[2])]
+    assert asked == [12], "parts and what is joined of them know what the whole was told"
+    assert of(before) == [0.0, 1.0, 4.0]
+    assert asked == [12, 3], "a part that was cut before does not"
+    joined = join([whole, read_outputs(np.arange(2.0), 2)])
+    assert of(joined)[12:] == [0.0, 1.0]
+    assert asked == [12, 3, 14], "nor does a batch that is partly new"
+    for other in range(outcomes.MOST_SCORED):
+        of(whole, lambda batch, other=other: np.full(len(batch), float(other)))
+    assert of(whole)[2] == 4.0
+    assert asked[3:] == [12], "no more than a few are kept"
+
+
 def test_equal_texts_share_their_notes_and_nothing_else_does():
     first, second = (from_objects(outputs).with_notes() for outputs in (["a", "b", "a", b"a", [1], [1]], ["b", "c"]))
     assert [first.notes.index(note) for note in first.notes] == [0, 1, 0, 3, 4, 5]
