@@ -197,6 +197,8 @@ class LabelGame(Campaign):
                     aim: Aim = "bound" if target >= side else "sureness"
                     pair.fit(first, second, even, aim=aim, tries=self.schedule.trial(drawn) > 0)
                     seen[k] = known
+                if target < side and not pair.is_sure:
+                    break  # a longer pilot it is for all, where each has another fit
             if all(pair.is_sure for pair in self.pairs):
                 break
         self._call_again(drawn, even)

@@ -122,6 +122,29 @@ def test_an_adaptive_game_keeps_within_its_runs(samples, inputs):
         assert pair.labelled + game.pilot <= schedules.ADAPTIVE_REACH * 2 * samples
 
 
+def test_the_first_pair_that_is_not_sure_ends_the_short_pilots_of_all(monkeypatch):
+    aims = []
+
+    def fit(self, *given, **options):
+        aims.append((self.inputs, options["aim"]))
+        own_fit(self, *given, **options)
+
+    own_fit = PairGame.fit
+    monkeypatch.setattr(PairGame, "fit", fit)
+
+    def apart(i, size, rng):  # inputs of the pairs after the first one never share an output
+        return (rng.random(size) + (i if i > 1 else 0)).tolist()
+
+    for outputs, is_broken in ((noise, False), (apart, True)):
+        aims.clear()
+        game, *_ = played(outputs, [PureDP(1.0)] * 4, many_pairs(4), samples=5_000, mode="fixed")
+        short = [inputs for inputs, aim in aims if aim == "sureness"]
+        assert short, "there are short pilots"
+        assert set(short) == {(0, 1)}, "no other pair was asked"
+        assert [inputs for inputs, aim in aims if aim == "bound"] == many_pairs(4)
+        assert [pair.is_violated for pair in game.pairs] == [False] + [is_broken] * 3
+
+
 def test_an_adaptive_game_draws_more_where_the_evidence_grows():
     def leaking(i, size, rng):
         return (rng.random(size) < (0.8 if i == 8 else 0.5)).astype(float).tolist()
