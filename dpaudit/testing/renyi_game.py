@@ -22,6 +22,7 @@ which only makes stakes smaller.)
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Sequence
 from typing import Any
@@ -79,6 +80,7 @@ class RenyiGame(Test):
         self._watched = just_above(claim.value)
         self._bound_is_current = True
         self._fraction = np.empty(0)
+        self._known: dict[float, tuple[FloatArray, int]] = {}  # log wealth against a value, and of how many epochs
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
@@ -134,7 +136,7 @@ class RenyiGame(Test):
 
     def go_on(self, fraction: FloatArray, lower: float, epochs: Sequence[Epoch]) -> None:
         """Go on from what was saved: the fractions, the bound, and the epochs with their counts."""
-        self._fraction, self._lower, self._epochs = fraction, lower, list(epochs)
+        self._fraction, self._lower, self._epochs, self._known = fraction, lower, list(epochs), {}
         self._bound_is_current = False
 
     @property
@@ -280,8 +282,7 @@ class RenyiGame(Test):
             for g in [np.exp(np.clip(log_ratio, -cap, cap))]
             for order in self.claim.orders
         ]
-        values = self.claim.value * np.array(AIMS)
-        growth = np.stack([self._growth(g, order, p, q, values) for order, g in bets], axis=1)  # (values, bets)
+        growth = np.stack([self._growth(g, order, p, q) for order, g in bets], axis=1)  # (aims, bets)
         at_budget = float(growth[0].max())
         needed = enough * np.array([AT_BUDGET, *(BELOW_BUDGET for _ in AIMS[1:])])
         for row in (*growth[growth.max(axis=1) >= np.maximum(needed, 1e-300)], growth[0]):
@@ -293,10 +294,10 @@ class RenyiGame(Test):
         cap = min(CAPS[0], LARGEST_EXPONENT / least)
         return _Bet(at_budget, least, np.exp(np.clip(log_ratio, -cap, cap)))
 
-    def _growth(self, g: FloatArray, order: float, p: FloatArray, q: FloatArray, values: FloatArray) -> FloatArray:
-        """Expected log wealth per draw at the best fraction, if the laws on the cells were p, q; shape (values,)."""
-        half = 0.5 * np.array([self._bound(value, order) for value in values.tolist()])
-        growth = np.full(len(values), -math.inf)
+    def _growth(self, g: FloatArray, order: float, p: FloatArray, q: FloatArray) -> FloatArray:
+        """Expected log wealth per draw at the best fraction, if the laws on the cells were p, q; shape (aims,)."""
+        half = 0.5 * self._aimed_bounds[order]
+        growth = np.full(len(half), -math.inf)
         finite = np.isfinite(half)
         if not finite.any() or order * float(np.log(g.max())) > LARGEST_EXPONENT:
             return growth
@@ -313,9 +314,18 @@ class RenyiGame(Test):
     def _bound(self, value: float, order: float) -> float:
         return RenyiInequality(order, self._epsilon(value, order)).bound
 
+    @functools.cached_property
+    def _aimed_bounds(self) -> dict[float, FloatArray]:
+        """The bounds of each order at the values that bets may be meant for, shape (aims,)."""
+        values = (self.claim.value * np.array(AIMS)).tolist()
+        return {order: np.array([self._bound(value, order) for value in values]) for order in self.claim.orders}
+
     def _log_wealth(self, value: float) -> float:
-        logs = np.zeros((2, len(self._fraction)))
-        for epoch in self.epochs:
+        known = self._known.get(value)  # of the first epochs, which count no more draws
+        logs, first = (np.zeros((2, len(self._fraction))), 0) if known is None else (known[0].copy(), known[1])
+        for place, epoch in enumerate(self.epochs[first:], start=first):
+            if place == len(self.epochs) - 1 and value in (self._watched, self.claim.value):  # asked at every look
+                self._known[value] = logs.copy(), place
             for direction in (0, 1):
                 bound = self._bound(value, epoch.orders[direction])
                 if not math.isfinite(bound):

@@ -33,6 +33,9 @@ LAWS = {
 ORDERS = [1.05, 1.5, 2.0, 6.0]
 
 
+log_factors = Epoch.log_factors
+
+
 def divergence(p, q, order):
     total = sum(a**order * b ** (1.0 - order) for a, b in zip(p, q, strict=True) if a > 0.0)
     return math.log(total) / (order - 1.0)
@@ -529,3 +532,26 @@ def test_the_lower_bound_stays_where_the_wealth_falls_and_still_rejects_the_budg
     (at_once,) = game_of((200, 30))
     assert 0.2 < at_once < first  # the control: all draws together show less, and reject the budget still
     assert second == first
+
+
+@pytest.mark.parametrize("claim", [RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.3)], ids=str)
+def test_what_earlier_fits_have_won_is_not_worked_out_anew_and_stays_the_same(claim, monkeypatch):
+    rng = np.random.default_rng(20_261_126)
+    game = RenyiGame(claim, True, 4_000)
+    asked = []
+    monkeypatch.setattr(Epoch, "log_factors", lambda *given: asked.append(given[0]) or log_factors(*given))
+    game.fit(*(outcomes(rng.laplace(k, size=60)) for k in (0, 1)), 0.05)
+    game.start(0.05)
+    for fits in range(1, 5):
+        for _ in range(3):
+            game.add(*(game.statistic.count(outcomes(rng.laplace(k, size=40))) for k in (0, 1)))
+            game.update()
+            asked.clear()
+            wealth_now = game.log_wealth
+            assert {id(epoch) for epoch in asked} <= {id(epoch) for epoch in game.epochs[-2:]}
+        fresh = RenyiGame(claim, True, 4_000)
+        fresh.go_on(game.fraction, game._lower, game.epochs)
+        fresh.level = game.level
+        assert wealth_now == fresh.log_wealth  # to the last bit: the sum is taken in the same order
+        assert len(game.epochs) == fits
+        game.fit(*(outcomes(rng.laplace(k, size=60)) for k in (0, 1)), 0.05)
