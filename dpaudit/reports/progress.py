@@ -73,11 +73,15 @@ def live_progress(
 
 
 class Clock:
-    """Seconds since the start, and an estimate of those left, from the draws a pair so far."""
+    """Seconds since the start, and an estimate of those left, from the draws a pair since the first that were told.
+
+    What came before them, such as fits on a pilot, does not come again.
+    """
 
     def __init__(self) -> None:
         self._start = time.monotonic()
-        self._draws, self._at = 0, self._start  # when draws were last told, and how many
+        self._first: tuple[int, float] | None = None  # how many draws were told first, and when
+        self._draws, self._at = 0, self._start  # the same of those that were told last
 
     @property
     def seconds(self) -> float:
@@ -88,14 +92,18 @@ class Clock:
         """Take note of a state."""
         if state.draws != self._draws:
             self._draws, self._at = state.draws, time.monotonic()
+            self._first = self._first or (self._draws, self._at)
 
     def left(self, state: Progress) -> float | None:
         """Seconds left, at the pace so far; None while nothing is known, or longer than was thought."""
-        if self._draws <= 0 or state.planned <= 0 or state.draws > state.planned:
+        if self._first is None or state.planned <= 0 or state.draws > state.planned:
             return None
         if state.open_pairs == 0:
             return 0.0
-        rest = (self._at - self._start) * (state.planned - self._draws) / self._draws
+        draws, at = self._first
+        if self._draws <= draws:
+            return None
+        rest = (self._at - at) * (state.planned - self._draws) / (self._draws - draws)
         rest -= time.monotonic() - self._at
         return rest if rest > 0.0 else None
 

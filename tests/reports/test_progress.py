@@ -37,16 +37,19 @@ def time_goes(monkeypatch):
 def test_the_time_left_follows_the_draws(time_goes):
     clock = Clock()
     assert clock.left(STATE) is None  # nothing was told yet
-    time_goes(9.0)
+    time_goes(60.0)  # what comes before the first draws that are told, such as fits, does not come again
+    clock.see(dataclasses.replace(STATE, draws=20_000))
+    assert clock.left(STATE) is None
+    time_goes(5.0)
     clock.see(STATE)
-    assert clock.left(STATE) == pytest.approx(31.0)  # 9 s for 45 of 200 thousand
+    assert clock.left(STATE) == pytest.approx(31.0)  # 5 s for 25 thousand, and 155 thousand are left
     time_goes(4.0)
     clock.see(dataclasses.replace(STATE, runs=50_000))  # more runs of the same round
     assert clock.left(STATE) == pytest.approx(27.0)
     time_goes(40.0)
     assert clock.left(STATE) is None  # it takes longer than it seemed
     assert clock.left(dataclasses.replace(STATE, open_pairs=0)) == 0.0
-    assert clock.record(STATE)["seconds"] == 53.0
+    assert clock.record(STATE)["seconds"] == 109.0
 
 
 def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys, monkeypatch):
@@ -54,10 +57,11 @@ def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys, m
     with live_progress("target") as tell:
         for second in range(25):
             time_goes(1.0)
-            tell(dataclasses.replace(STATE, draws=STATE.draws + second))
+            tell(dataclasses.replace(STATE, draws=STATE.draws + 1_000 * second))
     lines = capsys.readouterr().err.splitlines()
     assert len(lines) == 2  # after 10 and 20 seconds
-    assert lines[0] == f"target: {state_text(STATE)}, 0:00:10, 0:00:34 left"
+    told = state_text(dataclasses.replace(STATE, draws=54_000))
+    assert lines[0] == f"target: {told}, 0:00:10, 0:02:26 left"  # a second for a thousand draws
     with live_progress(quiet=True) as tell:
         assert tell is None
 
