@@ -398,11 +398,11 @@ class _Form:
 
     __slots__ = ("__weakref__", "counted", "places")
 
-    def __init__(self, found: tuple[Sequence[Place], ...], places: tuple[tuple[int, ...], ...]) -> None:
-        self.places = tuple(np.array(several, dtype=np.intp) for several in places)
-        numbers = found[0]
-        several = {path for path, what in numbers if what == SEVERAL}
-        is_counted = [what != SEVERAL and (what not in SUMMARIES or path in several) for path, what in numbers]
+    def __init__(self, numbers: tuple[tuple[int, ...], ...], every: Sequence[Place]) -> None:
+        self.places = tuple(np.array(several, dtype=np.intp) for several in numbers)
+        found = [every[number] for number in numbers[0]]
+        several = {path for path, what in found if what == SEVERAL}
+        is_counted = [what != SEVERAL and (what not in SUMMARIES or path in several) for path, what in found]
         self.counted = np.concatenate([self.places[0][is_counted], self.places[1]])
 
 
@@ -410,22 +410,67 @@ TOO_MANY = object()  # in the place of leaves
 
 
 class Places:
-    """All places that outputs had, with a number for each, and the forms of outputs."""
+    """All places that outputs had, with a number for each, and the forms of outputs.
+
+    Attributes
+    ----------
+    numbers : mapping
+        Those of places.
+    every : list of Place
+        The places in the order of their numbers.
+    root : _Spot
+        Where outputs begin.
+    """
 
     def __init__(self) -> None:
         self.numbers: dict[Place, int] = {}
+        self.every: list[Place] = []
+        self.root = _Spot((), self)
         self._forms: weakref.WeakValueDictionary[tuple[tuple[int, ...], ...], _Form] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()  # audits may run in threads
 
-    def form(self, found: tuple[Sequence[Place], ...]) -> _Form:
-        """That of an output with numbers, tokens and sets of members at these places."""
+    def add(self, place: Place) -> int:
+        """The number of a place, which has one from now on."""
         with self._lock:
-            key = tuple(tuple(self.numbers.setdefault(place, len(self.numbers)) for place in kind) for kind in found)
-            form = self._forms.get(key)
+            if place not in self.numbers:
+                self.every.append(place)
+                self.numbers[place] = len(self.numbers)
+            return self.numbers[place]
+
+    def form(self, numbers: tuple[tuple[int, ...], ...]) -> _Form:
+        """That of an output with numbers, tokens and sets of members at the places of these numbers."""
+        with self._lock:
+            form = self._forms.get(numbers)
             if form is None:
-                assert all(len({*kind}) == len(kind) for kind in key), "an output has one thing at a place"
-                form = self._forms[key] = _Form(found, key)
+                assert all(len({*kind}) == len(kind) for kind in numbers), "an output has one thing at a place"
+                form = self._forms[numbers] = _Form(numbers, self.every)
         return form
+
+
+class _Spot:
+    """A path in outputs: the numbers of what is read there, and the paths that go on from it.
+
+    An output is gone through along them, so that no path is put together again that was there before.
+    """
+
+    __slots__ = ("children", "known", "numbers", "path")
+
+    def __init__(self, path: Path, known: Places) -> None:
+        self.path, self.known = path, known
+        self.numbers: dict[str, int] = {}
+        self.children: dict[str | int, _Spot] = {}
+
+    def child(self, step: str | int) -> _Spot:
+        """The path that goes on with a step."""
+        found = self.children.get(step)
+        return found if found is not None else self.children.setdefault(step, _Spot((*self.path, step), self.known))
+
+    def number(self, what: str) -> int:
+        """The number of the place where this is read."""
+        found = self.numbers.get(what)
+        if found is None:
+            found = self.numbers[what] = self.known.add((self.path, what))
+        return found
 
 
 NOTED = Places()  # those of leaves that are noted
@@ -437,15 +482,10 @@ class Leaves:
     __slots__ = ("form", "members", "numbers", "tokens")
 
     def __init__(self, output: Any, known: Places = NOTED) -> None:
-        found: list[tuple[Place, Any]] = []
-        _found(output, (), found)
-        places: tuple[list[Place], ...] = ([], [], [])
+        places: tuple[list[int], ...] = ([], [], [])
         contents: tuple[list[Any], ...] = ([], [], [])
-        for place, content in found:
-            kind = _kind_of(place[1])
-            places[kind].append(place)
-            contents[kind].append(content)
-        self.form = known.form(places)
+        _find(output, known.root, places, contents)
+        self.form = known.form(tuple(map(tuple, places)))
         self.tokens: tuple[str, ...] = tuple(map(sys.intern, contents[1]))
         self.members: tuple[frozenset[str], ...] = tuple(contents[2])
         self.numbers = array.array("d", contents[0]).tobytes()
@@ -454,36 +494,54 @@ class Leaves:
         return len(self.tokens) + len(self.numbers) // 8 + sum(map(len, self.members))
 
 
-def _found(value: Any, path: Path, found: list[tuple[Place, Any]]) -> None:
-    """Collect every leaf of one output: its place, and the number, the category token or the member tokens there."""
+def _find(value: Any, spot: _Spot, places: tuple[list[int], ...], contents: tuple[list[Any], ...]) -> None:
+    """Collect every leaf of one output from a spot on: the number of its place, and what is read there.
+
+    Both by what is read: numbers, the token of a category, the tokens of members.
+    """
+    of_numbers, numbers = places[0], contents[0]
     value = plain(value)
     if is_number(value):
-        found.append(((path, VALUE), number_of(value)))
+        of_numbers.append(spot.number(VALUE))
+        numbers.append(number_of(value))
         if _is_long(value):
-            found.append(((path, LOW), float(value % LOW_MODULUS)))
+            of_numbers.append(spot.number(LOW))
+            numbers.append(float(value % LOW_MODULUS))
         return
     parts = _parts(value)
     if parts.length is not None:
-        found.append(((path, LENGTH), parts.length))
+        of_numbers.append(spot.number(LENGTH))
+        numbers.append(parts.length)
     if parts.category is not None:
-        found.append(((path, CODE), parts.category))
+        places[1].append(spot.number(CODE))
+        contents[1].append(parts.category)
     if parts.members is not None:
-        found.append(((path, HOLDS), parts.members))
+        places[2].append(spot.number(HOLDS))
+        contents[2].append(parts.members)
     if parts.sequence is not None:
-        numbers = _numbers(parts.sequence)
-        found += [((path, what), number) for what, number in _summaries(numbers, len(parts.sequence)).items()]
-        if len(numbers) > 1:
-            found.append(((path, SEVERAL), 1.0))
-    if len(path) >= DEEPEST_LEAF:
+        known = _numbers(parts.sequence)
+        for what, number in _summaries(known, len(parts.sequence)).items():
+            of_numbers.append(spot.number(what))
+            numbers.append(number)
+        if len(known) > 1:
+            of_numbers.append(spot.number(SEVERAL))
+            numbers.append(1.0)
+    if len(spot.path) >= DEEPEST_LEAF:
         return
-    found += [(((*path, LETTERS, k), CODE), repr(letter)) for k, letter in enumerate(parts.letters)]
+    if parts.letters:
+        letters = spot.child(LETTERS)
+        places[1].extend(letters.child(k).number(CODE) for k in range(len(parts.letters)))
+        contents[1].extend(map(repr, parts.letters))
     for position, item in enumerate(parts.sequence[:LONGEST] if parts.sequence is not None else ()):
-        _found(item, (*path, position), found)
+        _find(item, spot.child(position), places, contents)
     for token, item in (parts.items or {}).items():
-        found.append((((*path, token), PRESENT), 1.0))
-        _found(item, (*path, token), found)
+        child = spot.child(token)
+        of_numbers.append(child.number(PRESENT))
+        numbers.append(1.0)
+        _find(item, child, places, contents)
     if _has_places(parts):
-        found += [(((*path, token), PLACE), float(place)) for place, token in enumerate(parts.items or ())]
+        of_numbers.extend(spot.child(token).number(PLACE) for token in parts.items or ())
+        numbers.extend(map(float, range(len(parts.items or ()))))
 
 
 def _noted(note: Notes, output: Any) -> Leaves | None:
@@ -520,7 +578,7 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     known = NOTED if len(NOTED.numbers) < MOST_PLACES else Places()
     of_sides: list[list[Leaves]] = [list(_learned_from(part.as_objects(), known)) for part in (first, second)]
     total = sum(map(len, of_sides))
-    every = list(known.numbers)
+    every = known.every
     often = np.zeros(len(every), dtype=np.intp)
     tokens: dict[Place, dict[str, list[float]]] = {}
     for side, outputs in enumerate(of_sides):
