@@ -51,7 +51,8 @@ LOOKED_AT = 64  # first outputs of an input that are asked whether they show any
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
 VECTOR_DRAWS = 200_000  # the same of vectors in sequential mode, over the pairs, where that is more: they learn slowly
-MANY_PAIRS, TRAINING_OF_MANY = 20, 50_000  # fixed mode, of more pairs than so many: a bound on the time of fits
+# Fixed mode: fits of more than a few pairs see so many draws of an input at most, a bound on their time.
+FEW_PAIRS, TRAINING_OF_MANY = 20, 50_000
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 # Fit again when a pair has this many times the training draws of its last fit, by whether it is far from a decision.
 REFIT_GROWTH = {False: 1.15, True: 1.3}
@@ -407,7 +408,7 @@ class LabelGame(Campaign):
     def _training_draws(self) -> int:
         """The outputs of one input that one game may be fitted on."""
         most = TRAINING_DRAWS[self.mode]
-        if self.schedule.looks_once and len(self.pairs) > MANY_PAIRS:  # a trial counts the other draws before the test
+        if self.schedule.looks_once and len(self.pairs) > FEW_PAIRS:  # a trial counts the other draws before the test
             most = min(most, TRAINING_OF_MANY)
         is_longer = self.mode == "sequential" and self.draws.are_vectors
         return max(most, VECTOR_DRAWS // len(self.pairs)) if is_longer else most

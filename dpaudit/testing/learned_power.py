@@ -43,7 +43,7 @@ def forms() -> tuple[str, ...]:
 def audits_a_form(is_fixed: bool) -> int:
     """On how many audits each figure was measured, at least: a figure that is older may be of fewer than others."""
     record, mode = _measured(), "fixed" if is_fixed else "sequential"
-    return int(record.get("least_audits", record["seeds"])[mode])
+    return int(record["least_audits"][mode])
 
 
 def probability_measured() -> float:

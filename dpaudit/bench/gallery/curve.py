@@ -162,7 +162,7 @@ def record_of(found: dict[Case, float], known: dict[str, Any] | None = None) -> 
                 for draws, times in sorted(worst.items())
             ]
     about: dict[str, Any] = {"event_mass": MASS, "probability": PROBABILITY, "caution": CAUTION}
-    of_modes: dict[str, dict[Any, Any]] = {"seeds": {**SEEDS}, "cases": {**CASES}}
+    of_modes: dict[str, dict[Any, Any]] = {"seeds": {**SEEDS}, "least_audits": {**SEEDS}, "cases": {**CASES}}
     for name, own in of_modes.items():  # a mode that was not measured has those that it was measured with
         own |= {mode: known[name][mode] for mode in CASES if known is not None and mode not in modes}
     return {**about, **of_modes, "forms": forms}
