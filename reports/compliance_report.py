@@ -20,7 +20,7 @@ from dpaudit.reports.deployment import read_deployment
 from dpaudit.reports.reading import read_dossier
 from dpaudit_mechanisms import cities
 
-AUDITS = (("laplace", 100_000), ("laplace_too_little_noise", 100_000), ("opendp_laplace", 50_000))  # with their samples
+AUDITS = (("laplace", 400_000), ("laplace_too_little_noise", 400_000), ("opendp_laplace", 50_000))  # with their samples
 HELD_BACK = ("json",)  # 3 MB, which hold nothing but the results again; --all writes it too
 SAMPLES = 20_000  # of the error bounds
 RESULTS = len(AUDITS) + 2  # among which the error rate of the report is divided

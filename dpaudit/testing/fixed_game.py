@@ -22,6 +22,7 @@ from dpaudit.learning.fitted_scores import FittedRule, best_rule
 from dpaudit.learning.hints import NO_HINTS, Hints
 from dpaudit.learning.objectives import BOUND_DEVIATIONS, DEVIATIONS, Objective
 from dpaudit.learning.pilots import AnyFittedScore, Pilot, pilot_of
+from dpaudit.learning.predicted import LEARNED
 from dpaudit.learning.rules import ABSTAIN, Rule, inset
 from dpaudit.learning.scores import Coordinate, Viewed
 from dpaudit.learning.trials import Trial
@@ -37,6 +38,9 @@ MOST_CAUTIOUS = BOUND_DEVIATIONS  # of the ways to choose thresholds
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
 TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
+# Times as many, of scores whose cells learners have chosen by labels of the draws that they are compared on: of many
+# places the best were lucky. On a trial they are compared on draws that no learner saw.
+HOPEFUL_CELLS = 2.0
 FEWEST_HOPEFUL = 5  # right guesses of a rule, from which on it is worth a longer pilot that it may refute the budget:
 HOPEFUL_VERDICT = 0.7  # where none does, its bound less so many deviations is above it,
 HOPEFUL_MASS = 0.05  # and it guesses so rarely: what guesses often is told well enough
@@ -234,10 +238,11 @@ class FixedGame(HockeyStickGame):
                 records[before[0]] = before[1]
             compared = COMPARED if before is None else TRIED_COMPARED
             for deviations in compared:
-                shown = {
-                    key: self._expected_bound(record, key[1][0], self._objective(key[1][0], deviations, level))
-                    for key, record in records.items()
-                }
+                shown = {}
+                for (kind, way), record in records.items():
+                    is_hopeful = before is None and kind.startswith(LEARNED)
+                    lowered = self._objective(way[0], deviations * (HOPEFUL_CELLS if is_hopeful else 1.0), level)
+                    shown[kind, way] = self._expected_bound(record, way[0], lowered)
                 best = max(shown, key=lambda key: shown[key], default=best)
                 if not shown or shown[best] > 0.0:
                     is_clear = deviations == compared[0]
