@@ -324,10 +324,20 @@ def test_an_exception_on_one_side_is_a_leak(mode):
 def test_an_exception_as_likely_on_both_sides_is_no_leak(mode):
     def raising(data, rng):
         if rng.random() < 0.3:
-            raise ValueError(f"at {data}")  # the text is not the outcome, its kind is
+            raise ValueError(f"at row {rng.integers(3)}")
         return rng.normal(size=(2, 2))
 
     assert audit(raising, "eps=0.1", mode=mode).verdict in ("not_refuted", "inconclusive")
+
+
+@MODES
+def test_what_an_exception_says_is_part_of_the_outcome(mode):
+    def raising(data, rng):
+        if rng.random() < 0.3:
+            raise ValueError(f"at {data}")
+        return rng.normal(size=(2, 2))
+
+    assert audit(raising, "eps=0.1", mode=mode, confidence=0.95).verdict == "violated"
 
 
 @MODES
@@ -618,7 +628,8 @@ def failing(data, rng):
 
 
 @pytest.mark.parametrize(
-    ("mechanism", "named"), [(talkative, ["'DEBUG: raw=0'", "'DEBUG: raw=1'"]), (failing, ["raised ValueError"])]
+    ("mechanism", "named"),
+    [(talkative, ["'DEBUG: raw=0'", "'DEBUG: raw=1'"]), (failing, ["raised ValueError", "no number"])],
 )
 def test_the_witness_is_what_broke_the_claim_and_a_replay_confirms_it(mechanism, named):
     for seed in range(2):

@@ -199,7 +199,7 @@ class LabelGame(Campaign):
                     pair.fit(first, second, even, aim=aim, tries=self.schedule.trial(drawn) > 0)
                     seen[k] = known
                 if target < side and not pair.is_sure:
-                    break  # a longer pilot it is for all, where each has another fit
+                    break  # then all need a longer pilot, on which each is fitted again
             if all(pair.is_sure for pair in self.pairs):
                 break
         self._call_again(drawn, even)

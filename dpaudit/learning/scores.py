@@ -140,7 +140,7 @@ class LogRatio:
         return outcomes.scored_by(self, functools.partial(self._of, outcomes))
 
     def _of(self, outcomes: Outcomes) -> FloatArray:
-        outputs: NDArray[Any] = outcomes.numbers.copy()  # a log density may write where it reads
+        outputs: NDArray[Any] = outcomes.numbers
         known: NDArray[np.bool_] | None = None
         if self.is_integer:  # a number that is none says nothing
             known = np.isfinite(outputs).all(axis=1)
@@ -160,10 +160,10 @@ class LogRatio:
         """
 
         def alone(k: int) -> float:
-            value = self.log_density(data, outputs[k : k + 1])
+            value = self.log_density(data, outputs[k : k + 1].copy())
             return math.nan if value is None else float(value[0])
 
-        values = self.log_density(data, outputs)
+        values = self.log_density(data, outputs.copy())  # it may write where it reads
         if values is not None and len(outputs) > 1:
             tried = np.unique(np.linspace(0, len(outputs) - 1, SINGLES).astype(int))
             singles = [alone(int(k)) for k in tried]

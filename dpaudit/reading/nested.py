@@ -166,10 +166,10 @@ class Layout:
 
     def _take(self, of_forms: Mapping[_Form, tuple[list[int], list[Leaves]]], columns: FloatArray) -> None:
         """Write what is noted of outputs into their rows, those of one form together."""
-        size = len(NOTED.numbers)  # more may come from other threads, which none of these forms has
+        size = len(NOTED.every)  # more may come from other threads, which none of these forms has
         at_place = np.full(size, -1, dtype=np.intp)  # where a form has what is read at each place
-        own = [(k, NOTED.numbers.get(leaf.place, size)) for k, leaf in enumerate(self.leaves)]
-        own = [(k, number) for k, number in own if number < size]
+        known = [(k, NOTED.number_of(leaf.place)) for k, leaf in enumerate(self.leaves)]
+        own = [(k, number) for k, number in known if number is not None and number < size]
         kinds = [[pair for pair in own if _kind_of(self.leaves[pair[0]].what) == kind] for kind in range(3)]
         of_kinds = [np.array(pairs, dtype=np.intp).reshape(-1, 2) for pairs in kinds]
         for form, (positions, noted) in of_forms.items():
@@ -414,8 +414,6 @@ class Places:
 
     Attributes
     ----------
-    numbers : mapping
-        Those of places.
     every : list of Place
         The places in the order of their numbers.
     root : _Spot
@@ -423,19 +421,29 @@ class Places:
     """
 
     def __init__(self) -> None:
-        self.numbers: dict[Place, int] = {}
         self.every: list[Place] = []
-        self.root = _Spot((), self)
+        self.root = _Spot(())
         self._forms: weakref.WeakValueDictionary[tuple[tuple[int, ...], ...], _Form] = weakref.WeakValueDictionary()
         self._lock = threading.Lock()  # audits may run in threads
 
-    def add(self, place: Place) -> int:
-        """The number of a place, which has one from now on."""
-        with self._lock:
-            if place not in self.numbers:
-                self.every.append(place)
-                self.numbers[place] = len(self.numbers)
-            return self.numbers[place]
+    def number(self, spot: _Spot, what: str) -> int:
+        """That of the place where this is read at a spot, which has one from now on."""
+        found = spot.numbers.get(what)
+        if found is None:
+            with self._lock:
+                found = spot.numbers.get(what)
+                if found is None:
+                    found = spot.numbers[what] = len(self.every)
+                    self.every.append((spot.path, what))
+        return found
+
+    def number_of(self, place: Place) -> int | None:
+        """That of a place; None where no output had it."""
+        path, what = place
+        spot: _Spot | None = self.root
+        for step in path:
+            spot = spot.children.get(step) if spot is not None else None
+        return None if spot is None else spot.numbers.get(what)
 
     def form(self, numbers: tuple[tuple[int, ...], ...]) -> _Form:
         """That of an output with numbers, tokens and sets of members at the places of these numbers."""
@@ -450,27 +458,20 @@ class Places:
 class _Spot:
     """A path in outputs: the numbers of what is read there, and the paths that go on from it.
 
-    An output is gone through along them, so that no path is put together again that was there before.
+    Outputs are walked along spots, so that a path that was seen before is not built again.
     """
 
-    __slots__ = ("children", "known", "numbers", "path")
+    __slots__ = ("children", "numbers", "path")
 
-    def __init__(self, path: Path, known: Places) -> None:
-        self.path, self.known = path, known
+    def __init__(self, path: Path) -> None:
+        self.path = path
         self.numbers: dict[str, int] = {}
         self.children: dict[str | int, _Spot] = {}
 
     def child(self, step: str | int) -> _Spot:
         """The path that goes on with a step."""
         found = self.children.get(step)
-        return found if found is not None else self.children.setdefault(step, _Spot((*self.path, step), self.known))
-
-    def number(self, what: str) -> int:
-        """The number of the place where this is read."""
-        found = self.numbers.get(what)
-        if found is None:
-            found = self.numbers[what] = self.known.add((self.path, what))
-        return found
+        return found if found is not None else self.children.setdefault(step, _Spot((*self.path, step)))
 
 
 NOTED = Places()  # those of leaves that are noted
@@ -484,7 +485,7 @@ class Leaves:
     def __init__(self, output: Any, known: Places = NOTED) -> None:
         places: tuple[list[int], ...] = ([], [], [])
         contents: tuple[list[Any], ...] = ([], [], [])
-        _find(output, known.root, places, contents)
+        _find(output, known.root, known, places, contents)
         self.form = known.form(tuple(map(tuple, places)))
         self.tokens: tuple[str, ...] = tuple(map(sys.intern, contents[1]))
         self.members: tuple[frozenset[str], ...] = tuple(contents[2])
@@ -494,60 +495,63 @@ class Leaves:
         return len(self.tokens) + len(self.numbers) // 8 + sum(map(len, self.members))
 
 
-def _find(value: Any, spot: _Spot, places: tuple[list[int], ...], contents: tuple[list[Any], ...]) -> None:
+def _find(
+    value: Any, spot: _Spot, known: Places, places: tuple[list[int], ...], contents: tuple[list[Any], ...]
+) -> None:
     """Collect every leaf of one output from a spot on: the number of its place, and what is read there.
 
-    Both by what is read: numbers, the token of a category, the tokens of members.
+    `places` and `contents` have a list for numbers, one for tokens of categories and one for tokens of members.
     """
     of_numbers, numbers = places[0], contents[0]
+    number = known.number
     value = plain(value)
     if is_number(value):
-        of_numbers.append(spot.number(VALUE))
+        of_numbers.append(number(spot, VALUE))
         numbers.append(number_of(value))
         if _is_long(value):
-            of_numbers.append(spot.number(LOW))
+            of_numbers.append(number(spot, LOW))
             numbers.append(float(value % LOW_MODULUS))
         return
     parts = _parts(value)
     if parts.length is not None:
-        of_numbers.append(spot.number(LENGTH))
+        of_numbers.append(number(spot, LENGTH))
         numbers.append(parts.length)
     if parts.category is not None:
-        places[1].append(spot.number(CODE))
+        places[1].append(number(spot, CODE))
         contents[1].append(parts.category)
     if parts.members is not None:
-        places[2].append(spot.number(HOLDS))
+        places[2].append(number(spot, HOLDS))
         contents[2].append(parts.members)
     if parts.sequence is not None:
-        known = _numbers(parts.sequence)
-        for what, number in _summaries(known, len(parts.sequence)).items():
-            of_numbers.append(spot.number(what))
-            numbers.append(number)
-        if len(known) > 1:
-            of_numbers.append(spot.number(SEVERAL))
+        own = _numbers(parts.sequence)
+        for what, summary in _summaries(own, len(parts.sequence)).items():
+            of_numbers.append(number(spot, what))
+            numbers.append(summary)
+        if len(own) > 1:
+            of_numbers.append(number(spot, SEVERAL))
             numbers.append(1.0)
     if len(spot.path) >= DEEPEST_LEAF:
         return
     if parts.letters:
         letters = spot.child(LETTERS)
-        places[1].extend(letters.child(k).number(CODE) for k in range(len(parts.letters)))
+        places[1].extend(number(letters.child(k), CODE) for k in range(len(parts.letters)))
         contents[1].extend(map(repr, parts.letters))
     for position, item in enumerate(parts.sequence[:LONGEST] if parts.sequence is not None else ()):
-        _find(item, spot.child(position), places, contents)
+        _find(item, spot.child(position), known, places, contents)
     for token, item in (parts.items or {}).items():
         child = spot.child(token)
-        of_numbers.append(child.number(PRESENT))
+        of_numbers.append(number(child, PRESENT))
         numbers.append(1.0)
-        _find(item, child, places, contents)
+        _find(item, child, known, places, contents)
     if _has_places(parts):
-        of_numbers.extend(spot.child(token).number(PLACE) for token in parts.items or ())
+        of_numbers.extend(number(spot.child(token), PLACE) for token in parts.items or ())
         numbers.extend(map(float, range(len(parts.items or ()))))
 
 
 def _noted(note: Notes, output: Any) -> Leaves | None:
     """The leaves of an output, noted now if they were not; None where there are too many to keep."""
     if note.leaves is None:
-        leaves = Leaves(output) if len(NOTED.numbers) < MOST_PLACES else None
+        leaves = Leaves(output) if len(NOTED.every) < MOST_PLACES else None
         note.leaves = leaves if leaves is not None and len(leaves) <= MOST_NOTED else TOO_MANY
     return None if note.leaves is TOO_MANY else note.leaves
 
@@ -575,7 +579,7 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     equal on all draws the first stays.
     """
     # Where too many places were noted, those of these outputs are by themselves, and forgotten.
-    known = NOTED if len(NOTED.numbers) < MOST_PLACES else Places()
+    known = NOTED if len(NOTED.every) < MOST_PLACES else Places()
     of_sides: list[list[Leaves]] = [list(_learned_from(part.as_objects(), known)) for part in (first, second)]
     total = sum(map(len, of_sides))
     every = known.every

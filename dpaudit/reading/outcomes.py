@@ -135,7 +135,9 @@ class Outcomes:
 
     def scored_by(self, score: Any, values: Callable[[], FloatArray]) -> FloatArray:
         """What `values` gives, the scores of these outcomes: worked out once, for parts that are cut afterwards too."""
-        found = self._scored.pop(id(score), None) or (score, values())
+        found = self._scored.pop(id(score), None)
+        if found is None or found[0] is not score:
+            found = score, values()
         while len(self._scored) >= MOST_SCORED:
             del self._scored[next(iter(self._scored))]
         self._scored[id(score)] = found

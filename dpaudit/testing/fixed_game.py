@@ -148,7 +148,14 @@ class FixedGame(HockeyStickGame):
 
     def prepare(self, training: Training, level: float) -> None:
         """Choose the rule and the line: see `fit`."""
-        self.fit(training.first, training.second, level, training.hints, training.aim, training.may_try)
+        first, second, hints, aim, tries = (
+            training.first,
+            training.second,
+            training.hints,
+            training.aim,
+            training.may_try,
+        )
+        self.fit(first, second, level, hints, aim, tries, training.pilot)
 
     def fit(
         self,
@@ -158,6 +165,7 @@ class FixedGame(HockeyStickGame):
         hints: Hints = NO_HINTS,
         aim: Aim = "bound",
         tries: bool = False,
+        pilot: Pilot | None = None,
     ) -> None:
         """Choose the rule and the line on earlier draws of x (`first`) and x_prime (`second`).
 
@@ -169,7 +177,7 @@ class FixedGame(HockeyStickGame):
         Rules are only compared with the aim "bound". A "ranking" of many pairs does without; and with "sureness" it is
         only asked whether the rule is sure: there need not be one where it is not.
         """
-        pilot = pilot_of(first, second, hints)
+        pilot = pilot_of(first, second, hints) if pilot is None else pilot
         fitted = pilot.scores()
         self._forget()
         if aim == "sureness" and max(score.most_sure for score in fitted) < self.fewest_sure:

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from dpaudit.learning.fitted_partitions import Partition, fit_partitions
 from dpaudit.learning.hints import NO_HINTS, Hints
+from dpaudit.learning.pilots import Pilot, pilot_of
 from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing.tasks import Statistic
@@ -65,6 +66,11 @@ class Training:
     def partitions(self) -> list[Partition]:
         """The partitions that suit these draws, fitted once for all tests of the pair that bet on cells."""
         return fit_partitions(self.first, self.second, self.hints)
+
+    @functools.cached_property
+    def pilot(self) -> Pilot:
+        """The pilot of these draws: what is learned of it is learned once for all tests of the pair."""
+        return pilot_of(self.first, self.second, self.hints)
 
 
 class CannotGoOn(TypeError):

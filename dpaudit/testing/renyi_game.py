@@ -80,12 +80,13 @@ class RenyiGame(Test):
         self._watched = just_above(claim.value)
         self._bound_is_current = True
         self._fraction = np.empty(0)
-        self._known: dict[float, tuple[FloatArray, int]] = {}  # log wealth against a value, and of how many epochs
+        # Against a value: log wealth of each direction and fraction, of so many epochs.
+        self._known: dict[float, tuple[FloatArray, int]] = {}
 
     def start(self, level: float) -> None:
         """Fix the level: the error rate this use may spend."""
         self.level = level
-        self._fraction = wealth.fractions(self.draws, -math.log(level))
+        self._fraction, self._known = wealth.fractions(self.draws, -math.log(level)), {}
 
     def prepare(self, training: Training, level: float) -> None:
         """Open an epoch: see `fit`."""

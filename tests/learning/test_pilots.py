@@ -20,9 +20,10 @@ from dpaudit.learning.predicted import LEARNED, Binned
 from dpaudit.learning.predictors import proposed
 from dpaudit.learning.rules import ABSTAIN, Rule
 from dpaudit.learning.scores import LogRatio
-from dpaudit.privacy.claims import ApproxDP, PureDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.testing.fixed_game import DEVIATIONS, FixedGame
+from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.refined_edges import RefinedGame
 
 LARGEST = float(np.finfo(float).max)
@@ -298,3 +299,28 @@ def test_learners_look_at_a_pilot_once_whoever_asks_for_scores(columns, monkeypa
     learned = {kind for kind in kinds if kind.startswith(LEARNED)}
     assert learned
     assert {kind for kind, _ in shown if kind.startswith(LEARNED)} == learned, "held draws compare the same ones"
+
+
+def test_a_density_that_writes_where_it_reads_changes_nothing():
+    def log_density(data, outputs):
+        outputs -= data
+        return -np.abs(outputs[:, 0])
+
+    numbers = np.linspace(-3.0, 3.0, 50)[:, None]
+    ratio = LogRatio(log_density, 1.0, 0.0, (1,))
+    expected = np.round(np.abs(numbers[:, 0]) - np.abs(numbers[:, 0] - 1.0), 9)
+    assert np.allclose(ratio(Outcomes(numbers.copy(), None, (1,))), expected, atol=1e-9)
+
+
+def test_two_tests_of_a_pair_share_its_pilot():
+    asked = []
+
+    def log_density(data, outputs):
+        asked.append(len(outputs))
+        return -0.5 * (np.asarray(outputs, dtype=float) - data) ** 2
+
+    pair = PairGame(GaussianDP(1.0), (0, 1), False, 4_000, Hints(LogRatio(log_density, 1.0, 0.0)))
+    assert len(pair.uses) == 2
+    rng = np.random.default_rng(3)
+    pair.fit(*(Outcomes(rng.normal(k, size=(500, 1))) for k in (1.0, 0.0)), 0.05)
+    assert [size for size in asked if size > 1] == [500] * 4, "each side under each input, once for both tests"

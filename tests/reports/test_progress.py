@@ -44,12 +44,51 @@ def test_the_time_left_follows_the_draws(time_goes):
     clock.see(STATE)
     assert clock.left(STATE) == pytest.approx(31.0)  # 5 s for 25 thousand, and 155 thousand are left
     time_goes(4.0)
-    clock.see(dataclasses.replace(STATE, runs=50_000))  # more runs of the same round
     assert clock.left(STATE) == pytest.approx(27.0)
     time_goes(40.0)
     assert clock.left(STATE) is None  # it takes longer than it seemed
     assert clock.left(dataclasses.replace(STATE, open_pairs=0)) == 0.0
     assert clock.record(STATE)["seconds"] == 109.0
+
+
+def test_runs_tell_how_far_a_long_round_is(time_goes):
+    """A fixed audit has one round after its pilot: the draws of a pair are told again at its end."""
+    clock, pilot = Clock(), dataclasses.replace(STATE, draws=30_000, runs=40_000)
+    time_goes(9.0)
+    clock.see(pilot)
+    for part in range(1, 4):
+        time_goes(2.0)
+        state = dataclasses.replace(pilot, runs=40_000 + 40_000 * part)  # 30 thousand draws in 2 s
+        clock.see(state)
+        assert clock.left(state) == pytest.approx((200_000 - 30_000 * (1 + part)) / 15_000)
+    time_goes(2.0)
+    clock.see(dataclasses.replace(pilot, runs=10**9))
+    assert clock.left(state) is None  # more runs than there are draws left: it takes longer than was thought
+
+
+def test_another_game_has_a_pace_of_its_own(time_goes):
+    clock = Clock()
+    for drawn in range(10_000, 60_000, 10_000):
+        time_goes(1.0)
+        clock.see(dataclasses.replace(STATE, draws=drawn))
+    clock.see(dataclasses.replace(STATE, draws=2_000))
+    assert clock.left(dataclasses.replace(STATE, draws=2_000)) is None
+    time_goes(4.0)
+    state = dataclasses.replace(STATE, draws=4_000)
+    clock.see(state)
+    assert clock.left(state) == pytest.approx(2.0 * 196)
+
+
+def test_what_a_checkpoint_knew_is_not_taken_for_the_pace_of_draws(time_goes):
+    clock = Clock()
+    for drawn in range(1_000, 101_000, 1_000):  # found again, in a second
+        time_goes(0.01)
+        clock.see(dataclasses.replace(STATE, draws=drawn))
+    for drawn in range(101_000, 106_000, 1_000):
+        time_goes(1.0)
+        clock.see(dataclasses.replace(STATE, draws=drawn))
+    state = dataclasses.replace(STATE, draws=105_000)
+    assert clock.left(state) == pytest.approx(95.0)
 
 
 def test_without_a_terminal_a_plain_line_comes_now_and_then(time_goes, capsys, monkeypatch):

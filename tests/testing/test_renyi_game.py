@@ -555,3 +555,20 @@ def test_what_earlier_fits_have_won_is_not_worked_out_anew_and_stays_the_same(cl
         assert wealth_now == fresh.log_wealth  # to the last bit: the sum is taken in the same order
         assert len(game.epochs) == fits
         game.fit(*(outcomes(rng.laplace(k, size=60)) for k in (0, 1)), 0.05)
+
+
+def test_a_level_that_is_fixed_again_before_the_first_draw_has_bets_of_its_own():
+    """A night asks where the wealth stands, and may then be given another level: with it, another number of bets."""
+    game, fresh = (RenyiGame(ZeroConcentratedDP(0.4), True, 400) for _ in range(2))
+    sides = [outcomes([0] * 30 + [1] * 5), outcomes([0] * 5 + [1] * 30)]
+    for one in (game, fresh):
+        one.fit(*sides, 0.05)
+    game.start(0.05)
+    of_first = len(game.fraction)
+    assert game.log_wealth == pytest.approx(0.0, abs=1e-12)
+    for one in (game, fresh):
+        one.start(1e-6)
+        one.add(*(one.statistic.count(side) for side in sides))
+        one.update()
+    assert len(game.fraction) != of_first
+    assert game.log_wealth == fresh.log_wealth != 0.0

@@ -228,10 +228,10 @@ def test_where_outputs_had_too_many_places_leaves_are_read_and_not_noted(monkeyp
     known = layout(outputs).numbers
     learned = learn_layout(outputs, outputs)[0]
     monkeypatch.setattr(leaves_module, "MOST_PLACES", 0)
-    before = len(leaves_module.NOTED.numbers)
+    before = len(leaves_module.NOTED.every)
     other = [{f"never{k}": k, "a": float(k), "c": 2.0} for k in range(8)]
     assert learn_layout(from_objects(other).with_notes(), outputs) is not None
-    assert len(leaves_module.NOTED.numbers) == before  # so that memory has a bound
+    assert len(leaves_module.NOTED.every) == before  # so that memory has a bound
     noted = outputs.with_notes()
     assert learn_layout(noted, noted)[0] == learned
     assert layout(noted).numbers.tolist() == known.tolist()
