@@ -76,14 +76,14 @@ class Clock:
     """Seconds since the start, and an estimate of those left, by the pace of the later part of what was told.
 
     What comes before the first report, such as fits on a pilot, does not come again; and chunks that a checkpoint knows
-    come faster than those that are drawn. So the pace is that since a report that moves on: it lies between a half and
-    three quarters of the reported time back.
+    come faster than those that are drawn. So the pace is that of the later half, about, of the time since that report.
     """
 
     def __init__(self) -> None:
         self._start = time.monotonic()
         self._told: tuple[int, int] | None = None  # draws and runs, when draws were told last
-        self._reports: list[tuple[float, float]] = []  # draws and when: two to measure from, and the last one
+        # Draws and when: the report to measure from, the one that takes its place in time, and the last one.
+        self._reports: list[tuple[float, float]] = []
 
     @property
     def seconds(self) -> float:

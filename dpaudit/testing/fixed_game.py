@@ -148,14 +148,8 @@ class FixedGame(HockeyStickGame):
 
     def prepare(self, training: Training, level: float) -> None:
         """Choose the rule and the line: see `fit`."""
-        first, second, hints, aim, tries = (
-            training.first,
-            training.second,
-            training.hints,
-            training.aim,
-            training.may_try,
-        )
-        self.fit(first, second, level, hints, aim, tries, training.pilot)
+        own = training
+        self.fit(own.first, own.second, level, own.hints, own.aim, own.may_try, own.pilot)
 
     def fit(
         self,
@@ -172,7 +166,8 @@ class FixedGame(HockeyStickGame):
         For each line that may be bet at, rules are fitted; of all, the one is taken that is expected to give the
         highest bound on the parameter. Unless it is hardly ever wrong, rules of every kind and way are compared by what
         they show on draws that they were not fitted on, where there are enough. With `tries`, what a trial may count is
-        made ready (`trial`), where the rule is neither sure nor one that is hardly ever wrong.
+        made ready (`trial`), where the rule is neither sure nor one that is hardly ever wrong. `pilot` is that of these
+        draws, where somebody has made it.
 
         Rules are only compared with the aim "bound". A "ranking" of many pairs does without; and with "sureness" it is
         only asked whether the rule is sure: there need not be one where it is not.
