@@ -168,7 +168,7 @@ class Layout:
         """Write what is noted of outputs into their rows, those of one form together."""
         size = len(NOTED.every)  # more may come from other threads, which none of these forms has
         at_place = np.full(size, -1, dtype=np.intp)  # where a form has what is read at each place
-        known = [(k, NOTED.number_of(leaf.place)) for k, leaf in enumerate(self.leaves)]
+        known = [(k, NOTED.find(leaf.place)) for k, leaf in enumerate(self.leaves)]
         own = [(k, number) for k, number in known if number is not None and number < size]
         kinds = [[pair for pair in own if _kind_of(self.leaves[pair[0]].what) == kind] for kind in range(3)]
         of_kinds = [np.array(pairs, dtype=np.intp).reshape(-1, 2) for pairs in kinds]
@@ -427,7 +427,7 @@ class Places:
         self._lock = threading.Lock()  # audits may run in threads
 
     def number(self, spot: _Spot, what: str) -> int:
-        """That of the place where this is read at a spot, which has one from now on."""
+        """The number of the place where this is read at a spot: a new one where it has none yet."""
         found = spot.numbers.get(what)
         if found is None:
             with self._lock:
@@ -437,8 +437,8 @@ class Places:
                     self.every.append((spot.path, what))
         return found
 
-    def number_of(self, place: Place) -> int | None:
-        """That of a place; None where no output had it."""
+    def find(self, place: Place) -> int | None:
+        """The number of a place; None where no output had it."""
         path, what = place
         spot: _Spot | None = self.root
         for step in path:
