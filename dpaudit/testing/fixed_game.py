@@ -148,8 +148,8 @@ class FixedGame(HockeyStickGame):
 
     def prepare(self, training: Training, level: float) -> None:
         """Choose the rule and the line: see `fit`."""
-        own = training
-        self.fit(own.first, own.second, level, own.hints, own.aim, own.may_try, own.pilot)
+        first, second, hints, aim = training.first, training.second, training.hints, training.aim
+        self.fit(first, second, level, hints, aim, training.may_try, training.pilot)
 
     def fit(
         self,
