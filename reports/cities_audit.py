@@ -2,7 +2,8 @@
 
 Audits three releases of one linear query over the US cities (DX-E4.3), each pair of cities against its own budget, and
 writes `audit.json` and `audit.html` for each: our d_X-private Laplace mechanism, the same with noise 1.2 times too
-small, and the same with OpenDP's noise. Exit status 0 if exactly the second was found out, 1 otherwise.
+small, and the same with OpenDP's noise. Two of the audits run at the same time. Exit status 0 if exactly the second was
+found out, 1 otherwise.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ MODULE = "dpaudit_mechanisms.cities"
 SUBJECTS = (
     ("laplace", "laplace", 1_000_000, False),
     ("laplace_too_little_noise", "too-little-noise", 1_000_000, True),
-    ("opendp_laplace", "opendp", 50_000, False),  # about 20 microseconds a draw
+    ("opendp_laplace", "opendp", 50_000, False),  # a draw takes tens of microseconds
 )
 
 

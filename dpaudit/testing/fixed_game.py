@@ -38,8 +38,8 @@ MOST_CAUTIOUS = BOUND_DEVIATIONS  # of the ways to choose thresholds
 TRIED_DEVIATIONS = (BOUND_DEVIATIONS, 3.0, 2.0)  # the same on a trial: so many draws have lucky tails far out
 TRIED_COMPARED = 3.5, 1.0, 0.0  # as the next line, on a trial: of a few guesses in very many draws the best were lucky
 COMPARED = 2.5, 1.0, 0.0  # deviations by which what these ways show is lowered, fewer where all of it is too little
-# Times as many, of what learners have proposed: most of them choose cells by labels of the draws that it is compared on,
-# and of many places the best were lucky. On a trial it is compared on draws that no learner saw.
+# Times as many, of what learners have proposed: most choose cells by labels of the draws that it is compared on, and of
+# many places the best were lucky. On a trial it is compared on draws that no learner saw.
 HOPEFUL_CELLS = 2.0
 FEWEST_HOPEFUL = 5  # right guesses of a rule, from which on it is worth a longer pilot that it may refute the budget:
 HOPEFUL_VERDICT = 0.7  # where none does, its bound less so many deviations is above it,
