@@ -309,7 +309,7 @@ def independence_tests(calls: Sequence[Outcomes], pilot: int) -> list[tuple[floa
         for a, b in ((0, 1), (1, 2), (0, 2))
         for f in chosen[a]
         for g in chosen[b]
-        if (f.kind, f.column) == (g.kind, g.column)
+        if f.asks_as(g)
     ]
     return [*tests, (more_equal(*equal_pairs(rest[0], rest[2])), "equal outputs")] if tests else []
 

@@ -16,13 +16,14 @@ import numpy as np
 
 from dpaudit.audits.auditing import audit
 from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
+from dpaudit.conformance.recorded import Recorded
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import as_claim
-from dpaudit.reading.outcomes import Outcomes, read_outputs
+from dpaudit.reading.outcomes import Outcomes, canonical, read_outputs
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
 from dpaudit.subjects.callables import Subject, as_subject
@@ -78,6 +79,16 @@ class Case:
     def subject(self) -> Subject:
         """The mechanism as a subject."""
         return as_subject(self.mechanism, self.target)
+
+    @functools.cached_property
+    def _recorded(self) -> Recorded:
+        # By what an input holds: which runs a law sees does not depend on which laws were checked before.
+        return Recorded(self.subject, lambda data: self.rng("recorded runs", zlib.crc32(canonical(data).encode())))
+
+    @property
+    def replayed(self) -> Subject:
+        """The subject for one more law: of one that is called once a draw, the runs that other laws have seen too."""
+        return self.subject if self.subject.is_vectorised else self._recorded.replayed()
 
     @functools.cached_property
     def claim(self) -> Claim | None:

@@ -35,7 +35,7 @@ def _judge(case: Case, where: str, tests: list[tuple[float, str]], advice: str) 
 def _tests(first: Outcomes, second: Outcomes, of_first: list[Feature], of_second: list[Feature],
            same_law: bool) -> list[tuple[float, str]]:  # fmt: skip
     tests = [(dependence(f.of(first), g.of(second)), str(f)) for f in of_first for g in of_second
-             if (f.kind, f.column) == (g.kind, g.column)]  # fmt: skip
+             if f.asks_as(g)]  # fmt: skip
     return [*tests, (more_equal(*equal_pairs(first, second)), "equal outputs")] if same_law and tests else tests
 
 

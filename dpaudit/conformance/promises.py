@@ -6,13 +6,13 @@ import dataclasses
 import functools
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import scipy
 
 from dpaudit.audits.utility import audit_utility
-from dpaudit.conformance.case import Case, fail, p_text
+from dpaudit.conformance.case import Case, fail, p_text, tokens
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.doubles import floating_point as doubles
@@ -26,6 +26,9 @@ from dpaudit.reading.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.subjects.utility_bounds import UtilityBound
 
+if TYPE_CHECKING:
+    from dpaudit.laws.processing import PostProcessed
+
 ROUNDING = 1e-9  # relative, for exact figures in floating point
 ABSOLUTE = 1e-12  # the same at a budget of 0
 PROFILE_ROUNDING = 1e-7  # relative, beside ROUNDING, of a profile that is computed by quadrature or erfcx
@@ -38,6 +41,7 @@ WITNESS_WIDTH = 160  # characters of a witness in a message
 LAW_SHARE = 0.5  # of the samples of the claim's own audit
 LAW_FACTOR = 4.0  # a law is inconclusive from twice the excess on that the audit of the claim itself may miss
 LAW_PAIRS = 2
+UNCHANGED = 200  # outputs of an input that a function gives back: then it is taken to change none
 
 
 def claim_exact(case: Case) -> str | None:
@@ -136,21 +140,33 @@ def law(case: Case, name: str) -> str | None:
     Inconclusive if it is so on each of them.
     """
     from dpaudit.laws import all_laws
+    from dpaudit.laws.processing import PostProcessed
 
     record = next(law for law in all_laws() if law.name == name)
     claim = case.asked_claim
     try:
         # From all pairs, since a group needs two that share an input, which the first two need not do.
-        derived, promise = record.derive(case.subject, claim, case.pairs)
+        derived, promise = record.derive(case.replayed, claim, case.pairs)
     except UsageError as error:
         raise CheckSkipped(f"the law has no rule here: {error}".removesuffix(".")) from None
     chosen = derived.pairs()[:LAW_PAIRS]
+    if isinstance(derived, PostProcessed) and not _changes(case, derived, chosen):
+        raise CheckSkipped("the function gives these outputs back as they are: claim_audit has judged them")
     result = case.audited(derived, promise, chosen, f"law {name}", int(LAW_SHARE * case.samples), LAW_FACTOR)
     weak = sum(finding.verdict == "inconclusive" for finding in result.findings)
     if 0 < weak < len(result.findings):  # one pair that would have shown a broken law is enough here
         result = dataclasses.replace(result, findings=tuple(f for f in result.findings if f.verdict != "inconclusive"))
     _judge_audit(result, "the derived claim")
     return f"derived claim {result.claim}"
+
+
+def _changes(case: Case, derived: PostProcessed, pairs: Sequence[Pair]) -> bool:
+    """Whether a function of outputs makes anything else of some, on the inputs of these pairs."""
+    for number, data in enumerate(distinct_inputs(pairs)[0]):
+        outputs = case.replayed.sample(data, UNCHANGED, case.rng("unchanged", number))
+        if tokens(outputs, UNCHANGED) != tokens(derived.processed(outputs, case.rng("changed", number)), UNCHANGED):
+            return True
+    return False
 
 
 def floating_point(case: Case) -> str | None:

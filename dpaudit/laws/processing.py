@@ -34,18 +34,21 @@ class PostProcessed(Derived):
         return f"{self.label} of {self.parts[0].name}"
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Outputs:
-        outputs = draw(self.parts[0], data, size, rng)
+        return self.processed(draw(self.parts[0], data, size, rng), rng)
+
+    def processed(self, outputs: Outputs, rng: np.random.Generator) -> Outputs:
+        """What the function makes of a batch of outputs."""
         failed = [k for k, output in enumerate(outputs) if isinstance(output, Failed)] if _is_list(outputs) else []
         if not failed:
-            return self._processed(outputs, rng)
+            return self._of_good(outputs, rng)
         result: list[Any] = list(outputs)
-        good = [k for k in range(size) if not isinstance(outputs[k], Failed)]
+        good = [k for k in range(len(outputs)) if not isinstance(outputs[k], Failed)]
         if good:
-            for k, output in zip(good, self._processed([outputs[k] for k in good], rng), strict=True):
+            for k, output in zip(good, self._of_good([outputs[k] for k in good], rng), strict=True):
                 result[k] = output
         return result
 
-    def _processed(self, outputs: Outputs, rng: np.random.Generator) -> Outputs:
+    def _of_good(self, outputs: Outputs, rng: np.random.Generator) -> Outputs:
         processed: Outputs = self.function(outputs, rng) if self.is_randomised else self.function(outputs)
         return processed
 

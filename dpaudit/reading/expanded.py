@@ -19,6 +19,7 @@ import datetime
 import itertools
 import json
 import math
+import pickle
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from decimal import Decimal
@@ -44,6 +45,7 @@ MOST_KINDS = 8  # items whose classes are read one by one
 MOST_EXPANDED = 20_000  # parts of an output, those in texts and in compressed bytes included
 LONGEST_SCREENED = 4_000  # places of a long part that are compared
 MOST_PLACES = 12  # of a long part that are read
+MOST_SHARED = 5_000  # different expansions that are remembered: a bound on memory
 MOST_PIECES = 12  # of a text that are looked for
 PIECES = 2, 4  # characters of a piece
 LEARNED_FROM = 400  # draws of a side that places and pieces are learned from
@@ -196,11 +198,34 @@ class Noted:
     long: Mapping[Path, Any]
 
 
+class Shared:
+    """Expansions with notes on them, which equal ones share: most outputs have one of a few.
+
+    Equal are those of the same pickled bytes: then they have the same contents, types included.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[bytes, tuple[Any, Notes]] = {}
+
+    def of(self, value: Any) -> tuple[Any, Notes]:
+        """An expansion that is equal to this one, or itself, with its notes."""
+        if len(self._known) >= MOST_SHARED:
+            self._known = {}
+        try:
+            content = pickle.dumps(value, protocol=5)
+        except Exception:  # it holds a key of a class of somebody's own
+            return value, Notes()
+        return self._known.setdefault(content, (value, Notes(is_shared=True)))
+
+
+SHARED = Shared()
+
+
 def _noted(note: Notes, output: Any) -> Noted:
     """What is noted of an output; noted now if it was not."""
     if note.expansion is None:
         long: dict[Path, Any] = {}
-        note.expansion = Noted(expanded(output, long=long), Notes(), long)
+        note.expansion = Noted(*SHARED.of(expanded(output, long=long)), long)
     noted: Noted = note.expansion
     return noted
 
@@ -291,6 +316,10 @@ def expanded(
     left[0] -= 1
     if left[0] < 0:
         return None
+    if kind is dict:  # the usual cases, faster
+        return _of_mapping(value, path, long, left)
+    if kind is list or kind is tuple:
+        return _of_sequence(value, path, long, left, of_array)
     if isinstance(value, int):
         return {"left": value % MODULUS} if abs(value) >= LARGEST_EXACT else None
     if isinstance(value, Decimal):

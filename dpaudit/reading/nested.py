@@ -53,6 +53,7 @@ MOST_LETTERS = 64  # characters of a text that are looked at; those of a longer 
 MOST_BYTES = 224  # the same of bytes, the first ones
 LARGEST_INSIDE = 1 << 20  # bytes that compressed ones may hold, as far as anybody looks
 MOST_NOTED = 256  # leaves of an output that are noted: a bound on memory
+MOST_SHARED = 1_024  # the same of what many outputs share
 MOST_PLACES = 200_000  # of all outputs, that have a number: a bound on memory
 
 LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 64)
@@ -180,17 +181,22 @@ class Layout:
                 at_place[places] = -1
                 found.append((of_kind[at >= 0, 0], at[at >= 0]))
             (of_numbers, at), (of_tokens, at_token), (of_members, at_members) = found
+            seen: dict[int, int] = {}  # outputs may share their leaves: what is read of these is read once
+            which = np.array([seen.setdefault(id(leaves), len(seen)) for leaves in noted])
+            distinct = list({id(leaves): leaves for leaves in noted}.values())
             rows = np.array(positions)[:, None]
             if len(of_numbers):
-                numbers = np.frombuffer(b"".join([leaves.numbers for leaves in noted])).reshape(len(noted), -1)
-                columns[rows, of_numbers] = numbers[:, at]
+                numbers = np.frombuffer(b"".join([leaves.numbers for leaves in distinct])).reshape(len(distinct), -1)
+                columns[rows, of_numbers] = numbers[:, at][which]
             if len(of_tokens):
                 numbered = [self.leaves[k].numbered for k in of_tokens.tolist()]
                 codes = list(zip(numbered, at_token.tolist(), strict=True))
-                columns[rows, of_tokens] = [[own.get(leaves.tokens[k], -1.0) for own, k in codes] for leaves in noted]
+                read = [[own.get(leaves.tokens[k], -1.0) for own, k in codes] for leaves in distinct]
+                columns[rows, of_tokens] = np.array(read)[which]
             if len(of_members):
                 sought = [(self.leaves[k].codes[0], at) for k, at in zip(of_members, at_members, strict=True)]
-                columns[rows, of_members] = [[one in leaves.members[k] for one, k in sought] for leaves in noted]
+                held = [[one in leaves.members[k] for one, k in sought] for leaves in distinct]
+                columns[rows, of_members] = np.array(held)[which]
 
     def only(self, columns: Sequence[int]) -> Layout:
         """The layout of some of its columns."""
@@ -237,6 +243,11 @@ class _Parts(NamedTuple):
 
 def _parts(value: Any) -> _Parts:
     """The parts of a plain value that is no number."""
+    kind = type(value)
+    if kind is list or kind is tuple:  # the usual cases, faster
+        return _Parts(None, len(value), None, value)
+    if kind is dict:
+        return _Parts(None, len(value), _items(value), is_mapping=True)
     if isinstance(value, str | bytes):
         start = value[:LONGEST_TEXT] if isinstance(value, str) else value[:LONGEST_TEXT].decode("latin-1")
         found = [float(number) for number in NUMBER.findall(start)]
@@ -552,7 +563,8 @@ def _noted(note: Notes, output: Any) -> Leaves | None:
     """The leaves of an output, noted now if they were not; None where there are too many to keep."""
     if note.leaves is None:
         leaves = Leaves(output) if len(NOTED.every) < MOST_PLACES else None
-        note.leaves = leaves if leaves is not None and len(leaves) <= MOST_NOTED else TOO_MANY
+        most = MOST_SHARED if note.is_shared else MOST_NOTED
+        note.leaves = leaves if leaves is not None and len(leaves) <= most else TOO_MANY
     return None if note.leaves is TOO_MANY else note.leaves
 
 
@@ -589,11 +601,16 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
         for form, size in collections.Counter(output.form for output in outputs).items():
             often[form.counted] += size
         seen_tokens: collections.Counter[tuple[int, str]] = collections.Counter()
-        for output in outputs:
+        times = collections.Counter(map(id, outputs))
+        for output in {id(output): output for output in outputs}.values():
             _, of_tokens, of_members = output.form.places
-            seen_tokens.update(zip(of_tokens.tolist(), output.tokens, strict=True))
+            found = list(zip(of_tokens.tolist(), output.tokens, strict=True))
             for place, members in zip(of_members.tolist(), output.members, strict=True):
-                seen_tokens.update((place, member) for member in members)
+                found += [(place, member) for member in members]
+            if times[id(output)] == 1:
+                seen_tokens.update(found)
+            else:  # shared by several
+                seen_tokens.update(dict.fromkeys(found, times[id(output)]))
         for (at, token), count in seen_tokens.items():
             tokens.setdefault(every[at], {}).setdefault(token, [0.0, 0.0])[side] += count
     counts = {every[at]: int(often[at]) for at in np.flatnonzero(often).tolist()}
@@ -621,10 +638,10 @@ def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, O
     seen = [layout(part).numbers for part in (first, second)]
     both = np.concatenate(seen)
     kept: dict[bytes, int] = {}
+    varies = np.any(both != both[:1], axis=0) & ~np.all(np.isnan(both), axis=0)
     # Of equal columns the first stays; leaves come before summaries, which repeat them where there is but one number.
-    for column in sorted(range(both.shape[1]), key=lambda k: layout.leaves[k].what in SUMMARIES):
-        if len(np.unique(both[:, column])) > 1:
-            kept.setdefault(both[:, column].tobytes(), column)
+    for column in sorted(np.flatnonzero(varies).tolist(), key=lambda k: layout.leaves[k].what in SUMMARIES):
+        kept.setdefault(both[:, column].tobytes(), column)
     if not kept:
         return None
     columns = sorted(kept.values())

@@ -36,12 +36,13 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Failed, Opaque
-from dpaudit.subjects.foreign import attributes_of, own
+from dpaudit.subjects.foreign import OWN, attributes_of, own
 from dpaudit.subjects.plain import ADDRESS, Seen, seen
 
 OBJECT_COLUMNS = ("value of a number", "length", "first number", "last number")
 EXACT = (float, int, bool)  # the types that most numbers come in
 NO_NUMBERS = (str, dict, list, tuple, type(None))  # those of most that are none
+AS_IT_IS = OWN - {np.ndarray, np.float64}  # Python's own
 DEEPEST = 40  # levels of nesting that a token shows
 LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
 ALWAYS_EXACT = frozenset({float, np.float64, bool, np.bool_})  # whose values all are doubles; and dtypes of such
@@ -62,12 +63,13 @@ class Notes:
 
     Each entry is a function of the object alone: its outlines (`dpaudit.reading.outlines`), its leaves
     (`dpaudit.reading.nested`), and its expansion (`dpaudit.reading.expanded`) with notes on that; None where nobody has
-    asked.
+    asked. Objects of equal contents may share them (`is_shared`).
     """
 
-    __slots__ = ("expansion", "form", "leaves", "structure")
+    __slots__ = ("expansion", "form", "is_shared", "leaves", "structure")
 
-    def __init__(self) -> None:
+    def __init__(self, is_shared: bool = False) -> None:
+        self.is_shared = is_shared
         self.form: str | None = None
         self.structure: str | None = None
         self.leaves: Any = None
@@ -385,7 +387,9 @@ def canonical(value: Any, depth: int = 0) -> str:
             return value.token
         if isinstance(value, Opaque) and value.state is None:
             return value.text if value.text is not None else value.kind
-    if isinstance(value, Mapping):
+    if kind is list or kind is tuple:
+        return "[" + ",".join([canonical(item, inner) for item in value]) + "]"
+    if kind is dict or isinstance(value, Mapping):
         items = [f"{canonical(key, inner)}:{canonical(item, inner)}" for key, item in value.items()]
         return "{" + ",".join(sorted(items)) + "}"
     if isinstance(value, set | frozenset):
@@ -480,7 +484,7 @@ def _as_real(array: NDArray[Any]) -> NDArray[Any]:
 
 def plain(value: Any) -> Any:
     """Numpy's, and other libraries', values as Python numbers and nested lists: how a numeric batch reads the same."""
-    if type(value) in EXACT or type(value) is str:
+    if type(value) in AS_IT_IS:
         return value
     if isinstance(value, np.ndarray):
         return _as_real(value).tolist() if value.dtype.kind in "cmM" else value.tolist()

@@ -1,8 +1,9 @@
 """Are two runs independent of each other? Exact tests of yes-or-no features that were fixed on other draws.
 
 Two runs that share noise share features: being above the median of a column, far from it, equal to the most common
-output. Fisher's exact test asks whether a feature of the first tells anything of the same feature of the second: given
-the margins, the number of pairs that have both is hypergeometric if they are independent.
+output. Of outputs that are no numbers the columns are leaves, such as the number under a key. Fisher's exact test asks
+whether a feature of the first tells anything of the same feature of the second: given the margins, the number of pairs
+that have both is hypergeometric if they are independent.
 """
 
 from __future__ import annotations
@@ -15,23 +16,28 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, Reading
 
-COLUMNS = 3  # of an output that are looked at
+COLUMNS = 3  # of an output that are looked at: the first numbers, or the leaves with the most values
 Flags = NDArray[np.bool_]
 
 
 @dataclasses.dataclass(frozen=True)
 class Feature:
-    """A yes-or-no question about one output: of a number of column `column`, or of its token.
+    """A yes-or-no question about one output: of the number in a column, or of its token.
+
+    `place` says in words what the column is; features of different pilots ask the same where their kinds and places
+    are equal.
 
     Validity: `reading` is fixed on the pilot, so that the answer never depends on the other outputs of a batch (a None
     among numbers makes objects of all of them).
     """
 
     kind: str  # "above", "far" or "token"
-    reading: Reading
+    reading: Reading | Layout
     column: int = 0
+    place: str = ""
     centre: float = 0.0
     spread: float = 0.0
     token: str = ""
@@ -48,25 +54,45 @@ class Feature:
 
     def __str__(self) -> str:
         names = {"above": "being above the median", "far": "the distance from the median", "token": "the common value"}
-        return names[self.kind] + (f" in column {self.column}" if self.column else "")
+        return names[self.kind] + (f" in {self.place}" if self.place else "")
+
+    def asks_as(self, other: Feature) -> bool:
+        """Whether another feature, of another pilot, is of the same kind and place."""
+        return (self.kind, self.place) == (other.kind, other.place)
 
 
 def features(pilot: Outcomes) -> list[Feature]:
     """Features of the outputs of one input, fixed on pilot draws: those that some of these have and some have not."""
     found = []
-    reading = Reading(0 if pilot.tokens is not None else pilot.numbers.shape[1])
-    for column in range(min(COLUMNS, pilot.numbers.shape[1])):
-        values = pilot.numbers[:, column]
+    for reading, column, place in _columns(pilot):
+        values = reading(pilot).numbers[:, column]
         values = values[np.isfinite(values)]
         if values.size:
             centre = float(np.median(values))
             spread = float(np.median(np.abs(values - centre)))
-            found += [Feature("above", reading, column, centre), Feature("far", reading, column, centre, spread)]
+            found += [Feature(kind, reading, column, place, centre, spread) for kind in ("above", "far")]
     listed = pilot.as_objects().tokens
     common = Counter(listed.tolist()).most_common(1) if listed is not None else []
     if common and common[0][1] > 1:
-        found.append(Feature("token", reading, token=common[0][0]))
+        found.append(Feature("token", Reading(0), token=common[0][0]))
     return [feature for feature in found if 0 < feature.of(pilot).sum() < len(pilot)]
+
+
+def _columns(pilot: Outcomes) -> list[tuple[Reading | Layout, int, str]]:
+    """The columns of pilot outputs that are looked at, with what reads them and what they are in words."""
+    columns = pilot.numbers.shape[1]
+    if pilot.tokens is None:
+        reading = Reading(columns)
+        return [(reading, k, f"column {k}" * (columns > 1)) for k in range(min(COLUMNS, columns))]
+    half = len(pilot) // 2
+    learned = learn_layout(pilot.rows(slice(0, half)), pilot.rows(slice(half, len(pilot))))
+    if learned is None:
+        return []
+    layout = learned[0]
+    numbers = layout(pilot).numbers
+    values = [len(np.unique(numbers[:, k])) for k in range(numbers.shape[1])]
+    chosen = sorted(range(len(values)), key=lambda k: (-values[k], k))[:COLUMNS]
+    return [(layout, k, layout.name_of(k)) for k in chosen]
 
 
 def fisher(both: int, first: int, second: int, total: int) -> tuple[float, float]:

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from dpaudit import check
 from dpaudit.conformance.laws_of_outputs import two_sided
 from dpaudit.conformance.noise import dependence, features, fisher, more_equal
 from dpaudit.reading.outcomes import read_outputs
@@ -77,6 +78,39 @@ def test_features_of_numbers_and_of_other_outputs():
     assert any(feature.kind == "token" and feature.of(read_outputs(texts, 50)).sum() == 30 for feature in found)
     assert features(read_outputs(["yes"] * 50, 50)) == []
     assert not math.isnan(numbers[0].centre)
+
+
+def test_features_of_dictionaries_ask_the_same_of_other_pilots():
+    rng = np.random.default_rng(3)
+    pilots = [read_outputs([{"a": float(rng.normal()), "b": k % 2} for k in range(60)], 60) for _ in range(2)]
+    first, second = (features(pilot) for pilot in pilots)
+    assert [str(feature) for feature in first[:2]] == [
+        "being above the median in the output, key 'a'", "the distance from the median in the output, key 'a'"
+    ]  # fmt: skip
+    assert sum(f.asks_as(g) for f in first for g in second) == len(first) == len(second)
+    assert {feature.of(pilots[1]).sum() for feature in first if feature.place.endswith("'b'")} <= {0, 30}
+
+
+def _release(data, rng):
+    return {"count": data + float(rng.laplace()), "day": "monday"}
+
+
+class Kept:
+    """Noise that every call after the first repeats."""
+
+    def __init__(self):
+        self.noise = None
+
+    def __call__(self, data, rng):
+        self.noise = float(rng.laplace()) if self.noise is None else self.noise
+        return {"count": data + self.noise, "day": "monday"}
+
+
+@pytest.mark.parametrize(("mechanism", "status"), [(_release, "not_refuted"), (Kept(), "violated")])
+def test_noise_in_dictionaries_that_calls_share_is_seen(mechanism, status):
+    # A sound mechanism fails this check with probability at most 0.001, the rate of the whole list.
+    record = check(mechanism, "eps=1", [(0.0, 1.0)], only=["independent_calls"], seed=11).records[0]
+    assert record.status == status
 
 
 @pytest.mark.parametrize("vector", [True, False])

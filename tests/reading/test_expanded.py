@@ -13,7 +13,7 @@ import pytest
 
 from dpaudit.learning.candidates import candidates
 from dpaudit.learning.scores import score_from_dict
-from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Telling, expanded, learn_expanded_layouts, part_at
+from dpaudit.reading.expanded import MODULUS, ExpandedLayout, Shared, Telling, expanded, learn_expanded_layouts, part_at
 from dpaudit.reading.outcomes import canonical, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import seen
@@ -243,3 +243,31 @@ def test_texts_in_compressed_texts_end():
     assert left[0] < 0 and left[0] > -300_000
     before = [20_000]
     assert expanded({"a": "x y"}, left=before) == expanded({"a": "x y"}) and before[0] > 19_900
+
+
+def test_equal_expansions_share_their_notes_and_read_the_same():
+    tables = [{"cell": ["a", "b"], "count": [float(RNG(k).normal()), float(k % 3)]} for k in range(60)]
+    noted, plain = from_objects(tables).with_notes(), from_objects(tables)
+    layouts = [next(learn_expanded_layouts(side.rows(slice(0, 30)), side.rows(slice(30, 60))))[0]
+               for side in (noted, plain)]  # fmt: skip
+    assert layouts[0] == layouts[1]
+    assert np.array_equal(layouts[0](noted).numbers, layouts[0](plain).numbers, equal_nan=True)
+    shared = noted.seen_by(layouts[0].expansion).notes
+    assert len({id(note) for note in shared}) < 20 and all(note.is_shared for note in shared)
+
+
+@pytest.mark.parametrize("others", [(1, True), (1, 1.0), (0.0, -0.0), ("1", 1), ([1], (1,))])
+def test_expansions_of_other_types_share_nothing(others):
+    shared = Shared()
+    first, second = (shared.of({"keys": [value]}) for value in others)
+    assert first[1] is not second[1] and repr(second[0]["keys"][0]) == repr(others[1])
+    assert shared.of({"keys": [others[0]]})[1] is first[1]
+
+
+def test_what_cannot_be_pickled_is_shared_with_nothing():
+    class Key:
+        pass
+
+    value = {"keys": [Key()]}
+    kept, notes = Shared().of(value)
+    assert kept is value and not notes.is_shared

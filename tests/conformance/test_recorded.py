@@ -1,0 +1,112 @@
+"""Laws look at the same runs of a mechanism that is called once a draw, and leave out what the claim's audit says."""
+
+import numpy as np
+import pytest
+
+from dpaudit import check
+from dpaudit.conformance import recorded
+from dpaudit.conformance.recorded import Recorded
+from dpaudit.errors import UsageError
+from dpaudit.subjects.callables import as_subject
+
+PAIRS = [(0.0, 1.0)]
+LAWS = ["law_mixture", "law_post_processing_by_hashing", "law_post_processing_by_sign"]
+
+
+class Calls:
+    """A noisy count, a call a draw; counts its calls."""
+
+    def __init__(self):
+        self.count = 0
+
+    def __call__(self, data, rng):
+        self.count += 1
+        return data + float(rng.laplace(scale=2.0))
+
+
+def by_name(data, rng):
+    return {"a": data + float(rng.laplace(scale=2.0))}
+
+
+def _stream(data):
+    return np.random.default_rng(int(data))
+
+
+def _recorded(function=lambda data, rng: [data, float(rng.random())]):
+    return Recorded(as_subject(function), _stream)
+
+
+def test_every_replay_begins_with_the_first_run_and_gives_each_once():
+    runs = _recorded()
+    first, second = runs.replayed(), runs.replayed()
+    given = [*first.sample(1.0, 3, np.random.default_rng(5)), *first.sample(1.0, 2, np.random.default_rng(5))]
+    assert len({output[1] for output in given}) == 5
+    assert second.sample(1.0, 5, np.random.default_rng(6)) == given
+    assert second.sample(2.0, 2, np.random.default_rng(6)) != given[:2]
+
+
+def test_runs_do_not_depend_on_how_many_are_asked_for_at_once():
+    one, other = _recorded().replayed(), _recorded().replayed()
+    several = [one.sample(3.0, size, np.random.default_rng(0)) for size in (1, 0, 4)]
+    assert [output for batch in several for output in batch] == other.sample(3.0, 5, np.random.default_rng(1))
+
+
+def test_runs_that_are_too_large_to_be_kept_are_drawn_anew(monkeypatch):
+    monkeypatch.setattr(recorded, "MOST_BYTES", 100)
+    runs = _recorded()
+    first, second = (runs.replayed().sample(1.0, 20, np.random.default_rng(0)) for _ in range(2))
+    assert len(first) == len(second) == 20 and not {output[1] for output in first} & {output[1] for output in second}
+
+
+def test_a_mechanism_of_batches_is_not_recorded():
+    with pytest.raises(UsageError, match="called once a draw to be recorded, got one that gives batches"):
+        Recorded(as_subject(lambda data, size, rng: rng.random(size)), _stream)
+
+
+def test_outcomes_that_raised_and_what_else_a_mechanism_offers_are_passed_on():
+    class Fails:
+        claim = "eps=1"
+
+        def __call__(self, data, rng):
+            if rng.random() < 0.5:
+                raise ValueError("no")
+            return 1.0
+
+    replayed = Recorded(as_subject(Fails()), _stream).replayed()
+    outputs = replayed.sample(1.0, 40, np.random.default_rng(0))
+    kinds = {getattr(output, "kind", "number") for output in outputs}
+    assert kinds == {"ValueError", "number"} and str(replayed.claim) == "eps=1" and not replayed.replayable
+
+
+def test_laws_share_runs():
+    counts = []
+    for only in (LAWS[:1], LAWS):
+        calls = Calls()
+        result = check(calls, "eps=0.5", PAIRS, only=only, samples=1_000, seed=3)
+        assert {record.status for record in result.records} <= {"not_refuted", "inconclusive"}
+        counts.append(calls.count)
+    alone, together = counts
+    assert together < 1.25 * alone  # a law looks at about 500 runs of each input, and two at the same
+
+
+def test_what_a_law_says_does_not_depend_on_the_others():
+    alone = check(Calls(), "eps=0.5", PAIRS, only=LAWS[:1], samples=1_000, seed=3).records[0]
+    among = check(Calls(), "eps=0.5", PAIRS, only=LAWS, samples=1_000, seed=3).records
+    assert next(one for one in among if one.name == alone.name).message == alone.message
+
+
+def test_a_function_that_gives_outputs_back_is_not_audited_again():
+    records = {
+        record.name: record
+        for record in check(
+            by_name,
+            "eps=0.5",
+            PAIRS,
+            only=["law_post_processing_by_rounding", "law_projection", "law_post_processing_by_hashing"],
+            samples=1_000,
+            seed=3,
+        ).records
+    }
+    assert records.pop("law_post_processing_by_hashing").status != "skipped"
+    assert [record.status for record in records.values()] == ["skipped", "skipped"]
+    assert all("gives these outputs back as they are" in record.message for record in records.values())
