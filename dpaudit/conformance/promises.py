@@ -151,7 +151,7 @@ def law(case: Case, name: str) -> str | None:
         raise CheckSkipped(f"the law has no rule here: {error}".removesuffix(".")) from None
     chosen = derived.pairs()[:LAW_PAIRS]
     if isinstance(derived, PostProcessed) and not _changes(case, derived, chosen):
-        raise CheckSkipped("the function gives these outputs back as they are: claim_audit has judged them")
+        raise CheckSkipped("the function gives these outputs back as they are, which claim_audit judges")
     result = case.audited(derived, promise, chosen, f"law {name}", int(LAW_SHARE * case.samples), LAW_FACTOR)
     weak = sum(finding.verdict == "inconclusive" for finding in result.findings)
     if 0 < weak < len(result.findings):  # one pair that would have shown a broken law is enough here

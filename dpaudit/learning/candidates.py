@@ -166,6 +166,8 @@ def _of_objects(fit: Halves, rest: Halves) -> Iterator[Candidate]:
         if learned is None:
             continue
         view, *seen = learned
+        for outcomes, shown in zip(fit, seen, strict=True):  # the same as those of `rest`, where there are no halves
+            outcomes.knows(view, shown)
         # Leaves are the same in every layout: an expansion's are read beside them, and never added to them.
         leaves = [k for k, leaf in enumerate(_leaves_of(view)) if leaf.what not in LEAF_SUMMARIES]
         for score in _of_columns((seen[0], seen[1]), leaves):

@@ -4,8 +4,8 @@ A leaf is a place in an output and what is read there: the number under key "a",
 whether a key is there, which of the usual texts stands here. A `Layout` is a list of leaves. It is fixed by the
 training draws and is part of the score that reads through it, so it is saved and replayed with it.
 
-An output that fits look at again and again has all its leaves noted (`Leaves`): then a layout takes them from there,
-those of many outputs of one form at once, instead of going through every output once more. Both ways read the same.
+Outputs of one form are read together, column by column. Those that a layout is learned from have all their leaves noted
+(`Leaves`), and so have expansions, which many outputs share: a layout takes them from there. All ways read the same.
 
 Validity: a layout reads one output at a time, and what it reads is a function of the output's contents: numbers by
 value, sets without order (their numbers are sorted), dictionaries by their keys, and by the order in which these come.
@@ -19,6 +19,7 @@ import bz2
 import collections
 import dataclasses
 import functools
+import itertools
 import lzma
 import math
 import re
@@ -30,6 +31,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.log_ratios import shrunk_log_ratio
@@ -66,6 +68,8 @@ MOST_PLACED = LIMITS.keys  # of a mapping, of which places are read: those of a 
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
+FEWEST_ALIKE = 8  # outputs of one form that are read together
+NUMBERS, SEQUENCES, KEYS = frozenset({float, int, bool}), frozenset({list, tuple}), frozenset({str, int})  # of these
 PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS, PLACE, LOW)
 SEVERAL = "several"  # noted beside the summaries, where they are of more than one number
 
@@ -159,10 +163,8 @@ class Layout:
         of_forms, others = _by_form(outcomes)
         if of_forms:
             self._take(of_forms, columns)
-        for position in others:
-            row = start.copy()
-            _read(root, outcomes.raw[position], row)
-            columns[position] = row
+        if len(others):
+            _read_all(root, [outcomes.raw[position] for position in others], np.array(others), columns)
         return Outcomes(columns)
 
     def _take(self, of_forms: Mapping[_Form, tuple[list[int], list[Leaves]]], columns: FloatArray) -> None:
@@ -315,7 +317,122 @@ def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
     }
 
 
-def _read(node: _Node, value: Any, row: list[float]) -> None:
+def _read_all(node: _Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> None:
+    """Write what is read at a place and below of many values into their rows: those of one form column by column.
+
+    Validity: what is written of a value is what `_read` writes of it alone.
+    """
+    kinds = set(map(type, values))
+    if len(values) < FEWEST_ALIKE:
+        parts: Iterable[Sequence[int]] = ()
+    elif kinds <= NUMBERS:
+        parts = (range(len(values)),) if _read_numbers(node, values, rows, columns) else ()
+    elif kinds == {str} and not node.members and not node.children:
+        parts = (range(len(values)),)
+        _put(columns, rows, node.present, 1.0)
+        _put(columns, rows, node.length, [float(len(value)) for value in values])
+        if node.code >= 0:
+            columns[rows, node.code] = [node.codes.get(token, -1.0) for token in map(repr, values)]
+    elif kinds == {dict}:
+        parts = _read_mappings(node, values, rows, columns)
+    elif kinds <= SEQUENCES:
+        parts = _read_sequences(node, values, rows, columns)
+    elif len(kinds) > 1:
+        of_kinds: dict[Any, list[int]] = {}
+        for position, value in enumerate(values):
+            kind = type(value)
+            of_kinds.setdefault(float if kind in NUMBERS else list if kind in SEQUENCES else kind, []).append(position)
+        parts = list(of_kinds.values()) if len(of_kinds) > 1 else ()
+        for positions in parts:
+            _read_all(node, [values[k] for k in positions], rows[positions], columns)
+    else:
+        parts = ()
+    done = sum(map(len, parts))
+    if done == len(values):
+        return
+    read = set(itertools.chain.from_iterable(parts))
+    for position, (value, row) in enumerate(zip(values, rows.tolist(), strict=True)):
+        if position not in read:
+            _read(node, value, columns[row])
+
+
+def _put(columns: FloatArray, rows: NDArray[np.intp], column: int, numbers: Any) -> None:
+    """Write numbers into a column, if a layout has it."""
+    if column >= 0:
+        columns[rows, column] = numbers
+
+
+def _read_numbers(node: _Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> bool:
+    """`_read_all` of numbers; False where one is too large for a double."""
+    if node.low >= 0 or node.value >= 0:
+        try:
+            numbers = list(map(float, values))
+        except OverflowError:
+            return False
+        _put(columns, rows, node.value, numbers)
+    if node.low >= 0:
+        for value, row in zip(values, rows.tolist(), strict=True):
+            if _is_long(value):
+                columns[row, node.low] = float(value % LOW_MODULUS)
+    _put(columns, rows, node.present, 1.0)
+    return True
+
+
+def _read_mappings(
+    node: _Node, values: Sequence[dict[Any, Any]], rows: NDArray[np.intp], columns: FloatArray
+) -> list[list[int]]:
+    """`_read_all` of dictionaries: of those that have the same texts and integers as keys, in the same order.
+
+    Returns the positions of those that were read.
+    """
+    if not set(map(type, itertools.chain.from_iterable(values))) <= KEYS:
+        return []
+    of_keys: dict[tuple[Any, ...], list[int]] = {}
+    for position, value in enumerate(values):
+        of_keys.setdefault(tuple(value), []).append(position)
+    alike = [(keys, positions) for keys, positions in of_keys.items() if len(positions) >= FEWEST_ALIKE]
+    for keys, positions in alike:
+        own = rows[positions]
+        _put(columns, own, node.present, 1.0)
+        _put(columns, own, node.length, float(len(keys)))
+        for place, key in enumerate(keys):
+            child = node.children.get(canonical(key))
+            if child is None:
+                continue
+            if 1 < len(keys) <= MOST_PLACED:
+                _put(columns, own, child.place, float(place))
+            _read_all(child, [values[k][key] for k in positions], own, columns)
+    return [positions for _, positions in alike]
+
+
+def _read_sequences(
+    node: _Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray
+) -> list[list[int]]:
+    """`_read_all` of lists and tuples: of those that have one length. The positions of those that were read."""
+    of_lengths: dict[int, list[int]] = {}
+    for position, value in enumerate(values):
+        of_lengths.setdefault(len(value), []).append(position)
+    alike = [(size, positions) for size, positions in of_lengths.items() if len(positions) >= FEWEST_ALIKE]
+    for size, positions in alike:
+        own = rows[positions]
+        _put(columns, own, node.present, 1.0)
+        _put(columns, own, node.length, float(size))
+        for step, child in node.children.items():
+            if isinstance(step, int) and step < size:
+                _read_all(child, [values[k][step] for k in positions], own, columns)
+        if node.summaries:
+            for position, row in zip(positions, own.tolist(), strict=True):
+                _write_summaries(node, values[position], columns[row])
+    return [positions for _, positions in alike]
+
+
+def _write_summaries(node: _Node, value: Sequence[Any], row: FloatArray) -> None:
+    for what, number in _summaries(_numbers(value), len(value)).items():
+        if what in node.summaries:
+            row[node.summaries[what]] = number
+
+
+def _read(node: _Node, value: Any, row: FloatArray) -> None:
     """Write what is read at a place and below into a row."""
     if node.present >= 0:
         row[node.present] = 1.0
@@ -352,9 +469,7 @@ def _read(node: _Node, value: Any, row: list[float]) -> None:
             if isinstance(step, int) and step < size:
                 _read(child, parts.sequence[step], row)
         if node.summaries:
-            for what, number in _summaries(_numbers(parts.sequence), size).items():
-                if what in node.summaries:
-                    row[node.summaries[what]] = number
+            _write_summaries(node, parts.sequence, row)
     elif parts.items is not None:
         for token, child in node.children.items():
             if token in parts.items:
@@ -569,12 +684,17 @@ def _noted(note: Notes, output: Any) -> Leaves | None:
 
 
 def _by_form(outcomes: Outcomes) -> tuple[dict[_Form, tuple[list[int], list[Leaves]]], Sequence[int]]:
-    """Outcomes whose leaves are noted, of each form: their positions and leaves; and the positions of all others."""
+    """Outcomes whose leaves are noted, of each form: their positions and leaves; and the positions of all others.
+
+    Noted are those of outputs that a layout was learned from, and those that are shared: others are read faster column
+    by column, as often as that comes.
+    """
     of_forms: dict[_Form, tuple[list[int], list[Leaves]]] = {}
     if not outcomes.notes:
         return of_forms, range(len(outcomes))
     others: list[int] = []
-    for position, leaves in enumerate(map(_noted, outcomes.notes, outcomes.raw)):
+    for position, (note, output) in enumerate(zip(outcomes.notes, outcomes.raw, strict=True)):
+        leaves = _noted(note, output) if note.is_shared or note.leaves is not None else None
         if leaves is None:
             others.append(position)
         else:

@@ -135,6 +135,10 @@ class Outcomes:
             self._seen[id(view)] = view, view(self)
         return self._seen[id(view)][1]
 
+    def knows(self, view: Callable[[Outcomes], Outcomes], shown: Outcomes) -> None:
+        """Keep what a view shows of these outcomes, where it is known already."""
+        self._seen[id(view)] = view, shown
+
     def scored_by(self, score: Any, values: Callable[[], FloatArray]) -> FloatArray:
         """What `values` gives, the scores of these outcomes: worked out once, for parts that are cut afterwards too."""
         found = self._scored.pop(id(score), None)
