@@ -27,7 +27,7 @@ import sys
 import threading
 import weakref
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -298,16 +298,8 @@ def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
         return {}
     largest = max(numbers)
     first = next((float(k) for k, number in enumerate(numbers) if number != 0.0), float(length))
-    try:
-        total = math.fsum(numbers)  # rounded once: the same in any order
-        size = math.fsum(map(abs, numbers))
-        if 0.0 < size < math.inf:
-            # To nine digits of their size: where they have a given sum, nothing but rounding would be left of it.
-            total = round(total, SUM_DIGITS - math.ceil(math.log10(size)))
-    except (OverflowError, ValueError):  # too large; infinities of both signs
-        total = math.nan
     return {
-        "sum": total,
+        "sum": _sum(numbers),
         "smallest": min(numbers),
         "largest": largest,
         "last": numbers[-1],
@@ -315,6 +307,19 @@ def _summaries(numbers: Sequence[float], length: int) -> dict[str, float]:
         "first nonzero": first,
         "position of the largest": float(numbers.index(largest)),
     }
+
+
+def _sum(numbers: Sequence[float]) -> float:
+    """The sum of some numbers, to nine digits of their size: of one that is given nothing but rounding would be left.
+
+    NaN where it is too large, and of infinities of both signs.
+    """
+    try:
+        total = math.fsum(numbers)  # rounded once: the same in any order
+        size = math.fsum(map(abs, numbers))
+        return round(total, SUM_DIGITS - math.ceil(math.log10(size))) if 0.0 < size < math.inf else total
+    except (OverflowError, ValueError):
+        return math.nan
 
 
 def _read_all(node: _Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> None:
@@ -327,12 +332,9 @@ def _read_all(node: _Node, values: Sequence[Any], rows: NDArray[np.intp], column
         parts: Iterable[Sequence[int]] = ()
     elif kinds <= NUMBERS:
         parts = (range(len(values)),) if _read_numbers(node, values, rows, columns) else ()
-    elif kinds == {str} and not node.members and not node.children:
+    elif kinds == {str}:
         parts = (range(len(values)),)
-        _put(columns, rows, node.present, 1.0)
-        _put(columns, rows, node.length, [float(len(value)) for value in values])
-        if node.code >= 0:
-            columns[rows, node.code] = [node.codes.get(token, -1.0) for token in map(repr, values)]
+        _read_texts(node, values, rows, columns)
     elif kinds == {dict}:
         parts = _read_mappings(node, values, rows, columns)
     elif kinds <= SEQUENCES:
@@ -378,6 +380,32 @@ def _read_numbers(node: _Node, values: Sequence[Any], rows: NDArray[np.intp], co
     return True
 
 
+def _read_texts(node: _Node, values: Sequence[str], rows: NDArray[np.intp], columns: FloatArray) -> None:
+    """`_read_all` of texts."""
+    _put(columns, rows, node.present, 1.0)
+    _put(columns, rows, node.length, [float(len(value)) for value in values])
+    if node.code >= 0:
+        columns[rows, node.code] = [node.codes.get(token, -1.0) for token in map(repr, values)]
+    if not node.members and not node.children:  # the usual case: nobody looks into the texts
+        return
+    starts = [value[:LONGEST_TEXT] for value in values]
+    if node.members:
+        words = [frozenset(WORD.findall(start)) for start in starts]
+        for member, column in node.members.items():
+            columns[rows, column] = [float(member in own) for own in words]
+    if TEXT in node.children:
+        found = [[float(number) for number in NUMBER.findall(start)] for start in starts]
+        some = [k for k, own in enumerate(found) if own]
+        _read_all(node.children[TEXT], [found[k] for k in some], rows[some], columns)
+    if LETTERS in node.children:
+        short = [k for k, start in enumerate(starts) if 2 <= len(start) <= MOST_LETTERS]
+        for step, child in node.children[LETTERS].children.items():
+            if not isinstance(step, int):
+                continue
+            some = [k for k in short if step < len(starts[k])]
+            _read_all(child, [starts[k][step] for k in some], rows[some], columns)
+
+
 def _read_mappings(
     node: _Node, values: Sequence[dict[Any, Any]], rows: NDArray[np.intp], columns: FloatArray
 ) -> list[list[int]]:
@@ -421,15 +449,38 @@ def _read_sequences(
             if isinstance(step, int) and step < size:
                 _read_all(child, [values[k][step] for k in positions], own, columns)
         if node.summaries:
-            for position, row in zip(positions, own.tolist(), strict=True):
-                _write_summaries(node, values[position], columns[row])
+            _summarise([values[k] for k in positions], node.summaries, own, columns)
     return [positions for _, positions in alike]
 
 
-def _write_summaries(node: _Node, value: Sequence[Any], row: FloatArray) -> None:
-    for what, number in _summaries(_numbers(value), len(value)).items():
-        if what in node.summaries:
-            row[node.summaries[what]] = number
+def _summarise(
+    values: Sequence[Sequence[Any]], wanted: Mapping[str, int], rows: NDArray[np.intp], columns: FloatArray
+) -> None:
+    """The summaries of sequences of one length, each into its column: as `_summaries` has them."""
+    numbers = None
+    if set(map(type, itertools.chain.from_iterable(values))) <= NUMBERS and len(values[0]):
+        try:
+            numbers = np.array([list(map(float, value)) for value in values])
+        except OverflowError:
+            numbers = None
+    if numbers is None or np.any(np.isnan(numbers)) or np.any((numbers == 0.0) & np.signbit(numbers)):
+        for value, row in zip(values, rows.tolist(), strict=True):
+            for what, number in _summaries(_numbers(value), len(value)).items():
+                if what in wanted:
+                    columns[row, wanted[what]] = number
+        return
+    size, is_nonzero = numbers.shape[1], numbers != 0.0
+    found: dict[str, Callable[[], Any]] = {
+        "sum": lambda: list(map(_sum, numbers.tolist())),
+        "smallest": lambda: numbers.min(axis=1),
+        "largest": lambda: numbers.max(axis=1),
+        "last": lambda: numbers[:, -1],
+        "nonzeros": lambda: is_nonzero.sum(axis=1),
+        "first nonzero": lambda: np.where(is_nonzero.any(axis=1), is_nonzero.argmax(axis=1), size),
+        "position of the largest": lambda: numbers.argmax(axis=1),
+    }
+    for what, column in wanted.items():
+        columns[rows, column] = found[what]()
 
 
 def _read(node: _Node, value: Any, row: FloatArray) -> None:
@@ -469,7 +520,9 @@ def _read(node: _Node, value: Any, row: FloatArray) -> None:
             if isinstance(step, int) and step < size:
                 _read(child, parts.sequence[step], row)
         if node.summaries:
-            _write_summaries(node, parts.sequence, row)
+            for what, number in _summaries(_numbers(parts.sequence), size).items():
+                if what in node.summaries:
+                    row[node.summaries[what]] = number
     elif parts.items is not None:
         for token, child in node.children.items():
             if token in parts.items:
@@ -692,16 +745,17 @@ def _by_form(outcomes: Outcomes) -> tuple[dict[_Form, tuple[list[int], list[Leav
     of_forms: dict[_Form, tuple[list[int], list[Leaves]]] = {}
     if not outcomes.notes:
         return of_forms, range(len(outcomes))
-    others: list[int] = []
-    for position, (note, output) in enumerate(zip(outcomes.notes, outcomes.raw, strict=True)):
-        leaves = _noted(note, output) if note.is_shared or note.leaves is not None else None
-        if leaves is None:
-            others.append(position)
-        else:
+    is_read = np.ones(len(outcomes), dtype=bool)
+    for position, note in enumerate(outcomes.notes):
+        if note.leaves is None and not note.is_shared:
+            continue
+        leaves = _noted(note, outcomes.raw[position])
+        if leaves is not None:
             positions, noted = of_forms.setdefault(leaves.form, ([], []))
             positions.append(position)
             noted.append(leaves)
-    return of_forms, others
+            is_read[position] = False
+    return of_forms, np.flatnonzero(is_read).tolist()
 
 
 def learn_layout(first: Outcomes, second: Outcomes) -> tuple[Layout, Outcomes, Outcomes] | None:

@@ -187,8 +187,12 @@ class LokyWorkers:
         return bool(self._starting) and all(future.done() for future in self._starting)
 
     def warm_up(self) -> None:
-        if not self._starting:
+        if self._starting:
+            return
+        try:
             self._starting = [self._pool().submit(_import_numbers) for _ in range(self.slots)]
+        except _loky().BrokenProcessPool:  # one was killed since the last batch: the next batch has new ones
+            self._end()
 
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
         loky = _loky()

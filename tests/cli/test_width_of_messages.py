@@ -69,7 +69,7 @@ def test_every_command_keeps_to_80_columns(tmp_path):
     (tmp_path / "m.py").write_text(CODE)
     wide = {}
     for name, arguments in COMMANDS.items():
-        text = on_a_terminal(tmp_path, *arguments)
+        text = on_a_terminal(tmp_path, *arguments).replace(str(tmp_path), "FOLDER")  # a path is as long as it is
         assert text.strip() and "Traceback" not in text, name
         lines = [line for part in text.split("\n") for line in part.split("\r") if not line.startswith(WHOLE)]
         wide[name] = [line for line in lines if len(line) > 80]

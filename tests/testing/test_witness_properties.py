@@ -231,9 +231,10 @@ def test_outputs_of_one_form_are_read_as_each_alone(monkeypatch):
     rng = np.random.default_rng(5)
 
     def output(k):
-        some = {"n": float(rng.normal()), "big": 10**20 + k, "word": "ab"[: k % 3], "list": list(range(k % 3)), 7: k % 2}
+        some = {"n": float(rng.normal()), "big": 10**20 + k, "word": "ab"[: k % 3], 7: k % 2}
+        some["list"], some["even"] = list(range(k % 3)), [float(rng.normal()), k % 4, 0.0]
         lists = [some, k, 2.5], (True, "x", None)
-        kinds = [some, {**some, "more": None}, *lists, "text 1 of 2", None, 10**400, b"\x00\x01"]
+        kinds = [some, {**some, "more": None}, *lists, f"text {k} of 2", f"{k}", None, 10**400, b"\x00\x01"]
         return kinds[k % len(kinds)]
 
     outputs = [output(k) for k in range(400)]
