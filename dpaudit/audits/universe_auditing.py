@@ -115,7 +115,7 @@ class UniverseAudit:
             self.inconclusive_factor,
         )
         game.start()
-        self._tell(game, 0)
+        self._tell(game, 0, len(game.first))
         failure, traceback = until_it_raises(game.play, self.subject)
         self.runs = game.runs
         if not (game.changes or failure):
@@ -126,9 +126,9 @@ class UniverseAudit:
             game.changes = dict.fromkeys(game.used.tolist(), next(iter(game.changes.values())))
             game.withhold_all()
         said.fill(failure)
-        self._tell(game, game.labelled)
         depth = max(LEAST_DRAWS, self.samples - draws)
         chosen = np.empty(0, dtype=np.int64) if failure else self._selected(game)
+        self._tell(game, game.labelled, len(chosen))  # those are still open: how long they take is not known yet
         self.options = {
             "table_draws": draws,
             "table_labelled": game.labelled,
@@ -229,7 +229,7 @@ class UniverseAudit:
             deep[int(k)] = Deep(one, nothing, one.message if is_over else "")
         return deep
 
-    def _tell(self, game: UniverseGame, draws: int) -> None:
+    def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
         if self.on_progress is None:
             return
         with np.errstate(divide="ignore", invalid="ignore"):
@@ -243,6 +243,6 @@ class UniverseAudit:
                 violated=int(game.violated.sum()),
                 largest_ratio=float(ratios.max()),
                 largest_log_wealth=None,
-                open_pairs=0 if draws else len(game.first),
+                open_pairs=open_pairs,
             )
         )

@@ -25,6 +25,7 @@ from dpaudit.audits.many_pairs import (
 )
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.privacy.pairs import as_pairs
+from dpaudit.reports.progress import Clock
 from dpaudit.reports.wording import largest_bound, notes, symbol
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import isolated
@@ -208,6 +209,20 @@ def test_jobs_and_a_checkpoint_change_no_bit(cheap, tmp_path):
     resumed = evidence(audited(moved, checkpoint=place, resume=True))
     assert resumed.pop("options") | {"resumed": None} == alone.pop("options") | {"resumed": None}
     assert resumed == alone
+
+
+def test_between_the_table_and_the_depth_nobody_is_told_that_it_is_over(cheap):
+    told, clock = [], Clock()
+
+    def show(progress):
+        clock.see(progress)
+        told.append((progress, clock.left(progress)))
+
+    found = audited(moved, on_progress=show)
+    behind = next(k for k, (progress, _) in enumerate(told) if progress.draws > 0)
+    state, left = told[behind]
+    assert state.open_pairs == found.options["selected"] > 0 and left is None  # the pairs of the depth, for how long
+    assert len(told) > behind + 1 and told[-1][0].open_pairs == 0 and told[-1][1] == 0.0
 
 
 def test_a_store_a_band_and_pools_play_games(cheap, tmp_path):
