@@ -2,10 +2,11 @@
 
     python tests/reports/severity_rates.py --samples 20000
 
-The promise is epsilon = 1; losses go from 1.01 to infinite. Each is audited as by default (sequential, which goes on
-behind a violation for its severity), sequentially up to the first proof alone, and with all draws (fixed). Printed:
-median and worst ratio of bound to truth over those that were found and whose loss is finite, the largest ratio, which
-is above 1 where a bound is wrong, the bounds of those whose loss is infinite, the grades, and the runs.
+The promise is epsilon = 1; losses go from 1.01 to infinite. Each is audited sequentially, up to the first proof alone,
+then as by default (which goes on behind a violation for its severity) and with the longer stage (`severity=True`), and
+with all draws (fixed), on `--seeds` seeds. Printed, over all seeds together: median and worst ratio of bound to truth
+over those that were found and whose loss is finite, the largest ratio, how many are above 1 (wrong), the
+bounds of those whose loss is infinite, the grades, the losses that were missed, and the runs of a seed.
 """
 
 from __future__ import annotations
@@ -53,33 +54,50 @@ FAULTY = [
 ]
 
 
+MODES = (
+    ("sequential without its stage", "sequential", False),
+    ("sequential with the stage of default", "sequential", None),
+    ("sequential with severity=True", "sequential", True),
+    ("fixed", "fixed", None),
+)
+
+
+def audits(options, mode, severity):
+    """(loss, result) of each mechanism and seed."""
+    for number in range(options.seeds):
+        for place, (mechanism, truth) in enumerate(FAULTY):
+            seed = options.seed + number * len(FAULTY) + place
+            yield truth, dpaudit.audit(
+                mechanism, dpaudit.PureDP(1.0), [(0.0, 1.0)], samples=options.samples, mode=mode, seed=seed,
+                floating_point=False, severity=severity,
+            )  # fmt: skip
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--samples", type=int, default=20_000)
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--seeds", type=int, default=20)
     options = parser.parse_args()
-    for mode, goes_on in (("sequential", True), ("sequential", False), ("fixed", False)):
-        ratios, infinite, grades, runs, missed = [], [], Counter(), 0, 0
-        for place, (mechanism, truth) in enumerate(FAULTY):
-            result = dpaudit.audit(
-                mechanism, dpaudit.PureDP(1.0), [(0.0, 1.0)], samples=options.samples, mode=mode,
-                seed=options.seed + place, floating_point=False, severity=goes_on,
-            )  # fmt: skip
+    for name, mode, severity in MODES:
+        ratios, infinite, grades, runs, missed = [], [], Counter(), 0, Counter()
+        for truth, result in audits(options, mode, severity):
             runs += result.samples
             graded = severity_of(result)
             if graded is None:
-                missed += 1
+                missed[truth] += 1
                 continue
             grades[graded.words] += 1
+            (ratios if np.isfinite(truth) else infinite).append(result.findings[0].parameter_lower)
             if np.isfinite(truth):
-                ratios.append(result.findings[0].parameter_lower / truth)
-            else:
-                infinite.append(round(result.findings[0].parameter_lower, 3))
-        shown = ", ".join(f"{count} {grade}" for grade, count in sorted(grades.items()))
-        name = f"{mode} {'with' if goes_on else 'without'} its stage" if mode == "sequential" else mode
-        print(f"{name}: {missed} of {len(FAULTY)} not found; {shown}; {runs:,} runs")
-        print(f"  bound over truth: median {np.median(ratios):.3f}, worst {min(ratios):.3f}, largest {max(ratios):.3f}")
-        print(f"  bounds where the loss is infinite: {infinite}", flush=True)
+                ratios[-1] /= truth
+        count = options.seeds * len(FAULTY)
+        print(f"{name}: {sum(missed.values())} of {count} not found ({dict(sorted(missed.items()))})")
+        print(f"  ratios: median {np.median(ratios):.3f}, least {min(ratios):.3f}, largest {max(ratios):.3f}, "
+              f"above 1: {sum(ratio > 1.0 for ratio in ratios)} of {len(ratios)}")  # fmt: skip
+        print(f"  infinite losses: bounds {min(infinite):.3f} to {max(infinite):.3f}, median {np.median(infinite):.3f}")
+        print("  grades: " + ", ".join(f"{count} {grade}" for grade, count in sorted(grades.items())))
+        print(f"  runs of a seed: {runs / options.seeds:,.0f}", flush=True)
 
 
 if __name__ == "__main__":
