@@ -16,8 +16,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.reading.nested import Layout, learn_layout
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
+from dpaudit.testing.leaf_columns import LeafColumns, leaf_columns
 
 COLUMNS = 3  # of an output that are looked at: the first numbers, or the leaves with the most values
 Flags = NDArray[np.bool_]
@@ -35,7 +36,7 @@ class Feature:
     """
 
     kind: str  # "above", "far" or "token"
-    reading: Reading | Layout
+    reading: Reading | LeafColumns
     column: int = 0
     place: str = ""
     centre: float = 0.0
@@ -47,7 +48,7 @@ class Feature:
         if self.kind == "token":
             found = outcomes.as_objects().tokens
             return np.array([token == self.token for token in (found if found is not None else [])], dtype=bool)
-        values = self.reading(outcomes).numbers[:, self.column]
+        values = _numbers(self.reading, outcomes)[:, self.column]
         with np.errstate(invalid="ignore"):
             chosen = values > self.centre if self.kind == "above" else np.abs(values - self.centre) > self.spread
         return np.asarray(chosen, dtype=bool)
@@ -65,7 +66,7 @@ def features(pilot: Outcomes) -> list[Feature]:
     """Features of the outputs of one input, fixed on pilot draws: those that some of these have and some have not."""
     found = []
     for reading, column, place in _columns(pilot):
-        values = reading(pilot).numbers[:, column]
+        values = _numbers(reading, pilot)[:, column]
         values = values[np.isfinite(values)]
         if values.size:
             centre = float(np.median(values))
@@ -78,21 +79,18 @@ def features(pilot: Outcomes) -> list[Feature]:
     return [feature for feature in found if 0 < feature.of(pilot).sum() < len(pilot)]
 
 
-def _columns(pilot: Outcomes) -> list[tuple[Reading | Layout, int, str]]:
+def _columns(pilot: Outcomes) -> list[tuple[Reading | LeafColumns, int, str]]:
     """The columns of pilot outputs that are looked at, with what reads them and what they are in words."""
     columns = pilot.numbers.shape[1]
     if pilot.tokens is None:
         reading = Reading(columns)
         return [(reading, k, f"column {k}" * (columns > 1)) for k in range(min(COLUMNS, columns))]
-    half = len(pilot) // 2
-    learned = learn_layout(pilot.rows(slice(0, half)), pilot.rows(slice(half, len(pilot))))
-    if learned is None:
-        return []
-    layout = learned[0]
-    numbers = layout(pilot).numbers
-    values = [len(np.unique(numbers[:, k])) for k in range(numbers.shape[1])]
-    chosen = sorted(range(len(values)), key=lambda k: (-values[k], k))[:COLUMNS]
-    return [(layout, k, layout.name_of(k)) for k in chosen]
+    leaves = leaf_columns(pilot, COLUMNS)
+    return [] if leaves is None else [(leaves, k, name) for k, name in enumerate(leaves.names)]
+
+
+def _numbers(reading: Reading | LeafColumns, outcomes: Outcomes) -> FloatArray:
+    return reading(outcomes) if isinstance(reading, LeafColumns) else reading(outcomes).numbers
 
 
 def fisher(both: int, first: int, second: int, total: int) -> tuple[float, float]:

@@ -29,9 +29,9 @@ in `BATCHES` small ones more. They are tested by themselves, as if of an input o
 many, may depend on all that was drawn before. They are at most a quarter as many as the audit has drawn, unless its own
 batches hint at dependence (`dependence_hint`). A hint is no finding: it decides on draws alone.
 
-Nothing is said of dependence that no feature shows: of columns from the fourth one on, of objects that are all
-different, of noise that is shared within a batch but not by all of it, and of a change behind the outcomes that are
-looked at, the first ones and the last few of each later chunk.
+Nothing is said of dependence that no feature shows: of columns from the fourth one on, of leaves of objects but the
+three with the most values, of noise that is shared within a batch but not by all of it, and of a change behind the
+outcomes that are looked at, the first ones and the last few of each later chunk.
 """
 
 from __future__ import annotations
@@ -47,9 +47,11 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, join
 from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.testing.batches import batch_hint, batch_p_value
+from dpaudit.testing.leaf_columns import leaf_columns
 from dpaudit.testing.tasks import Draw, Task
 
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
@@ -64,7 +66,7 @@ BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that 
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 FEWEST = 40  # outcomes, below which nothing is asked
-COLUMNS = 3  # of numbers that are looked at
+COLUMNS = 3  # of numbers that are looked at, or leaves of other outputs
 Flags = NDArray[np.bool_]
 
 
@@ -138,11 +140,12 @@ def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
     looked_at = _looked_at(first)
     counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)])
     looked_at = looked_at.rows(slice(0, int(counts.sum())))
-    if looked_at.tokens is None:
-        asked = [looked_at.numbers[:, column] for column in range(min(COLUMNS, looked_at.numbers.shape[1]))]
-        return min((len(asked) * batch_hint(values, counts) for values in asked), default=1.0)
-    common, _ = max(Counter(looked_at.tokens.tolist()).items(), key=lambda item: (item[1], item[0]), default=("", 0))
-    return batch_hint(looked_at.tokens != common, counts)
+    asked: list[NDArray[Any]] = [numbers for _, numbers in _columns(looked_at)]
+    if looked_at.tokens is not None:
+        tokens = Counter(looked_at.tokens.tolist())
+        common, _ = max(tokens.items(), key=lambda item: (item[1], item[0]), default=("", 0))
+        asked.append(looked_at.tokens != common)
+    return min((len(asked) * batch_hint(values, counts) for values in asked), default=1.0)
 
 
 def most_runs_of_batches(runs: int, hint: float) -> int | None:
@@ -180,34 +183,53 @@ def _features(outcomes: Outcomes) -> Iterator[tuple[str, Flags, Flags]]:
 
     The answers are a symmetric function of the outcomes that they are of.
     """
+    came_back = _came_back(outcomes)
     if outcomes.tokens is not None:
-        came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
         tokens = outcomes.tokens[came_back]
         common = max(Counter(tokens.tolist()).items(), key=lambda item: (item[1], item[0]), default=None)
         if common is not None and common[1] > 1:
             yield f"outcomes other than {common[0][:60]}", np.array(tokens != common[0], dtype=bool), came_back
-        return
-    for column in range(min(COLUMNS, outcomes.numbers.shape[1])):
-        values = outcomes.numbers[:, column]
-        where = f" in column {column}" if outcomes.numbers.shape[1] > 1 else ""
+    for where, numbers in _columns(outcomes):
+        values = numbers[came_back]
         is_nan = np.isnan(values)
-        yield f"outputs that are NaN{where}", is_nan, np.ones(len(values), dtype=bool)
+        yield f"outputs that are NaN{where}", is_nan, came_back
         known = values[~is_nan]
         if len(known):
             median = float(np.partition(known, len(known) // 2)[len(known) // 2])
-            yield f"outputs above {median:.4g}{where}", known > median, ~is_nan
-            yield f"outputs other than {median:.4g}{where}", known != median, ~is_nan
+            of_known = came_back.copy()
+            of_known[came_back] = ~is_nan
+            yield f"outputs above {median:.4g}{where}", known > median, of_known
+            yield f"outputs other than {median:.4g}{where}", known != median, of_known
+
+
+def _came_back(outcomes: Outcomes) -> Flags:
+    """Which outcomes are of calls that came back."""
+    if outcomes.tokens is None:
+        return np.ones(len(outcomes), dtype=bool)
+    return np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
+
+
+def _columns(outcomes: Outcomes) -> list[tuple[str, FloatArray]]:
+    """The numbers that are looked at, of each outcome, with where they stand in words: columns, or leaves of objects.
+
+    Validity: which leaves goes by the outcomes without their order.
+    """
+    if outcomes.tokens is not None:
+        leaves = leaf_columns(outcomes, COLUMNS)
+        return [] if leaves is None else [(f" in {name}", numbers) for name, numbers in zip(
+            leaves.names, leaves(outcomes).T, strict=True)]  # fmt: skip
+    columns = outcomes.numbers.shape[1]
+    return [(f" in column {k}" if columns > 1 else "", outcomes.numbers[:, k]) for k in range(min(COLUMNS, columns))]
 
 
 def _values(outcomes: Outcomes) -> Iterator[tuple[str, NDArray[Any]]]:
     """What may be equal from one outcome to the next: in words, and for each outcome that came back."""
+    came_back = _came_back(outcomes)
     if outcomes.tokens is not None:
-        came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
         yield "outcomes", outcomes.tokens[came_back].astype(str)
-        return
-    for column in range(min(COLUMNS, outcomes.numbers.shape[1])):
-        values = outcomes.numbers[:, column]
-        yield f"outputs{f' in column {column}' if outcomes.numbers.shape[1] > 1 else ''}", values[~np.isnan(values)]
+    for where, numbers in _columns(outcomes):
+        values = numbers[came_back]
+        yield f"outputs{where}", values[~np.isnan(values)]
 
 
 def _repeats(what: str, values: NDArray[Any]) -> tuple[float, str]:

@@ -1,0 +1,65 @@
+"""Columns of outputs that are no numbers: the leaves that tests of independence and of order look at."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.nested import PLACE, Layout, learn_layout
+from dpaudit.reading.outcomes import Outcomes, from_objects
+from dpaudit.subjects.call_outcomes import Failed
+
+SAMPLE = 400  # different outputs that leaves are looked for in, at most
+
+
+@dataclasses.dataclass(frozen=True)
+class LeafColumns:
+    """A few leaves of outputs, as columns of numbers; NaN where an output has no such leaf."""
+
+    layout: Layout
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        """The numbers of outcomes, shape (draws, columns)."""
+        return self.layout(_as_said(outcomes)).numbers
+
+    @property
+    def names(self) -> list[str]:
+        """What each column is, in words."""
+        return [leaf.describe() for leaf in self.layout.leaves]
+
+
+def leaf_columns(outcomes: Outcomes, most: int) -> LeafColumns | None:
+    """The leaves with the most different values, at most so many; None where none varies.
+
+    Validity: they are a function of which outputs there are, and not of their order. They are looked for in different
+    tokens, in the order of these; and what is read under the same token is the same, but for the order of keys, which
+    is left out.
+    """
+    objects = _as_said(outcomes)
+    first_of: dict[str, int] = {}
+    for position, token in enumerate(objects.tokens.tolist() if objects.tokens is not None else []):
+        first_of.setdefault(token, position)
+    chosen = [position for _, position in sorted(first_of.items())]
+    chosen = [chosen[k * len(chosen) // min(len(chosen), SAMPLE)] for k in range(min(len(chosen), SAMPLE))]
+    sides = [from_objects([objects.raw[position] for position in chosen[k::2]]) for k in (0, 1)]
+    learned = learn_layout(*sides) if len(chosen) > 1 else None
+    if learned is None:
+        return None
+    layout, *shown = learned
+    numbers = np.concatenate([side.numbers for side in shown])
+    own = [k for k, leaf in enumerate(layout.leaves) if leaf.what != PLACE]
+    ranked = sorted(own, key=lambda k: (-len(np.unique(numbers[:, k])), k))[:most]
+    return LeafColumns(layout.only(sorted(ranked))) if ranked else None
+
+
+def _as_said(outcomes: Outcomes) -> Outcomes:
+    """Outcomes as objects, in which exceptions say what they say: to other readers they are of a kind and no more."""
+    objects = outcomes.as_objects()
+    if not any(isinstance(output, Failed) for output in objects.raw):
+        return objects
+    return from_objects([
+        {"raised": output.kind, "message": output.message} if isinstance(output, Failed) else output
+        for output in objects.raw
+    ])  # fmt: skip
