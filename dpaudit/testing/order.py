@@ -68,6 +68,7 @@ HINT = 0.05  # the probability, about, that the batches of independent outcomes 
 FEWEST = 40  # outcomes, below which nothing is asked
 COLUMNS = 3  # of numbers that are looked at, or leaves of other outputs
 Flags = NDArray[np.bool_]
+Columns = list[tuple[str, FloatArray]]  # numbers of each outcome, with where they stand in words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,13 +118,14 @@ def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
     of_later = [np.full(len(part), len(sizes) + number) for number, part in enumerate(later)]
     batches = np.concatenate([of_first, *of_later])
     outcomes = join([looked_at, *later]) if later else looked_at
+    columns = _columns(outcomes)
     tests = [
         (p_value, f"{what} {how}")
-        for what, flags, known in _features(outcomes)
+        for what, flags, known in _features(outcomes, columns)
         if len(flags) >= FEWEST
         for p_value, how in _tests(flags, batches[known])
     ]
-    tests += [_repeats(what, values) for what, values in _values(outcomes) if len(values) >= FEWEST]
+    tests += [_repeats(what, values) for what, values in _values(outcomes, columns) if len(values) >= FEWEST]
     if not tests:
         return None
     least, what = min(tests)
@@ -178,10 +180,10 @@ def _looked_at(first: Outcomes) -> Outcomes:
     return first.rows(slice(0, min(most, max(LARGEST // max(first.numbers.shape[1], 1), 10 * FEWEST))))
 
 
-def _features(outcomes: Outcomes) -> Iterator[tuple[str, Flags, Flags]]:
+def _features(outcomes: Outcomes, columns: Columns) -> Iterator[tuple[str, Flags, Flags]]:
     """What is asked of the outcomes, in words, the answers in their order, and of which outcomes they are.
 
-    The answers are a symmetric function of the outcomes that they are of.
+    `columns` are theirs, see `_columns`. The answers are a symmetric function of the outcomes that they are of.
     """
     came_back = _came_back(outcomes)
     if outcomes.tokens is not None:
@@ -189,7 +191,7 @@ def _features(outcomes: Outcomes) -> Iterator[tuple[str, Flags, Flags]]:
         common = max(Counter(tokens.tolist()).items(), key=lambda item: (item[1], item[0]), default=None)
         if common is not None and common[1] > 1:
             yield f"outcomes other than {common[0][:60]}", np.array(tokens != common[0], dtype=bool), came_back
-    for where, numbers in _columns(outcomes):
+    for where, numbers in columns:
         values = numbers[came_back]
         is_nan = np.isnan(values)
         yield f"outputs that are NaN{where}", is_nan, came_back
@@ -209,7 +211,7 @@ def _came_back(outcomes: Outcomes) -> Flags:
     return np.array([not isinstance(output, Ended) for output in outcomes.raw], dtype=bool)
 
 
-def _columns(outcomes: Outcomes) -> list[tuple[str, FloatArray]]:
+def _columns(outcomes: Outcomes) -> Columns:
     """The numbers that are looked at, of each outcome, with where they stand in words: columns, or leaves of objects.
 
     Validity: which leaves goes by the outcomes without their order.
@@ -222,12 +224,12 @@ def _columns(outcomes: Outcomes) -> list[tuple[str, FloatArray]]:
     return [(f" in column {k}" if columns > 1 else "", outcomes.numbers[:, k]) for k in range(min(COLUMNS, columns))]
 
 
-def _values(outcomes: Outcomes) -> Iterator[tuple[str, NDArray[Any]]]:
+def _values(outcomes: Outcomes, columns: Columns) -> Iterator[tuple[str, NDArray[Any]]]:
     """What may be equal from one outcome to the next: in words, and for each outcome that came back."""
     came_back = _came_back(outcomes)
     if outcomes.tokens is not None:
         yield "outcomes", outcomes.tokens[came_back].astype(str)
-    for where, numbers in _columns(outcomes):
+    for where, numbers in columns:
         values = numbers[came_back]
         yield f"outputs{where}", values[~np.isnan(values)]
 
