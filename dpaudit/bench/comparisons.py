@@ -24,7 +24,7 @@ SAMPLES = 20_000  # of an input, at most
 Sample = Callable[[Any, int, np.random.Generator], Any]
 # What is drawn behind the decision: severity and the check of low bits, by how they are asked for.
 BEHIND: dict[str, dict[str, Any]] = {"nothing": {"severity": False, "floating_point": False}, "default": {}}
-AUDITS = 5  # times as many seeds where nothing is drawn behind the decision
+SEEDS_TIMES = 5  # as many seeds where nothing is drawn behind the decision
 GRID = 40_001  # points at which the densities of the optimum are taken
 
 
@@ -110,7 +110,7 @@ COMPARISONS = (
 def comparisons(design: Design) -> dict[str, Any]:
     """Labelled draws and total runs of each case, with nothing behind and by default (`design.seeds` seeds).
 
-    With nothing behind there are `AUDITS` times as many seeds: what is published are means, and single audits vary.
+    With nothing behind there are `SEEDS_TIMES` times as many: published figures are means, and one audit varies much.
 
     `least` is what bets of one who is told both densities need on average, about: log(1 / error rate) over what they
     win a draw. "met": with nothing drawn behind the decision, every violation is found, in fewer runs on average than
@@ -121,7 +121,7 @@ def comparisons(design: Design) -> dict[str, Any]:
         of_case: dict[str, Any] = {"published": case.published, "least": least_draws(case)}
         for behind, options in BEHIND.items():
             labelled, runs, doubles, found = [], [], [], 0
-            for number in range(design.seeds * (AUDITS if behind == "nothing" else 1)):
+            for number in range(design.seeds * (SEEDS_TIMES if behind == "nothing" else 1)):
                 seed = design.audit_seed(case.name, "comparisons", number)
                 result = dpaudit.audit(case.sample, case.claim, [case.pair], samples=SAMPLES, seed=seed, **options)
                 found += result.verdict == "violated"
@@ -143,7 +143,7 @@ def comparisons(design: Design) -> dict[str, Any]:
         for name, of in record["cases"].items()
     )
     record["met"] = all(
-        of["nothing"]["mean"] < of["published"] and of["nothing"]["found"] == design.seeds * AUDITS
+        of["nothing"]["mean"] < of["published"] and of["nothing"]["found"] == design.seeds * SEEDS_TIMES
         for of in record["cases"].values()
     )
     return record

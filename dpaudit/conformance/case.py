@@ -23,7 +23,7 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import as_claim
-from dpaudit.reading.outcomes import Outcomes, canonical, read_outputs
+from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
 from dpaudit.subjects.callables import Subject, as_subject
@@ -82,8 +82,15 @@ class Case:
 
     @functools.cached_property
     def _recorded(self) -> Recorded:
-        # By what an input holds: which runs a law sees does not depend on which laws were checked before.
-        return Recorded(self.subject, lambda data: self.rng("recorded runs", zlib.crc32(canonical(data).encode())))
+        # Validity: no two inputs share a stream. Those of the pairs are numbered before any run, so that what a law
+        # sees of them does not depend on which laws were checked before; others as they come.
+        ends = (data for pair in self.listed for data in (pair.x, pair.x_prime))
+        numbers = {key: number for number, key in enumerate(dict.fromkeys(map(identity_of, ends)))}
+
+        def stream_of(data: Any) -> np.random.Generator:
+            return self.rng("recorded runs", numbers.setdefault(identity_of(data), len(numbers)))
+
+        return Recorded(self.subject, stream_of)
 
     @property
     def replayed(self) -> Subject:

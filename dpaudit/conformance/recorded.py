@@ -21,8 +21,9 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.plain import packed
 
-MOST_BYTES = 1 << 28  # of all outputs that are kept; later ones are drawn anew for each law
+MOST_BYTES = 1 << 28  # of memory that all kept outputs take, about; later ones are drawn anew for each law
 MEASURED = 32  # outputs of a batch of calls that its size is estimated from
+IN_MEMORY = 8  # times as many bytes as they take when they are pickled
 
 
 class Recorded:
@@ -63,11 +64,17 @@ class Recorded:
         if len(found) < size:
             more = self._more(data, size - len(found))
             found = found + more
-            bytes_more = len(packed(more[:MEASURED])) * len(more) // min(MEASURED, len(more))
+            bytes_more = _bytes_of(more)
             if start <= len(kept) and bytes_more <= self._left:
                 self._left -= bytes_more
                 kept += more
         return found
+
+
+def _bytes_of(outputs: list[Any]) -> int:
+    """About how much memory outputs take, by some that are evenly spread over them."""
+    some = outputs[:: -(-len(outputs) // MEASURED)]
+    return IN_MEMORY * sum(len(packed(output)) for output in some) * len(outputs) // len(some)
 
 
 class _Runs:
@@ -98,7 +105,7 @@ class _Runs:
 
 
 class _Replayed(Subject):
-    """Gives what was seen of runs as it is: nobody needs to look at them again. Whoever changes them copies them."""
+    """Gives what was seen of runs, which is plain data, as it is: laws copy what they draw (`derived.draw`)."""
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> list[Any]:
         runs: list[Any] = self.mechanism.sample(data, size, rng)

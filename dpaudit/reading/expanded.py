@@ -45,7 +45,8 @@ MOST_KINDS = 8  # items whose classes are read one by one
 MOST_EXPANDED = 20_000  # parts of an output, those in texts and in compressed bytes included
 LONGEST_SCREENED = 4_000  # places of a long part that are compared
 MOST_PLACES = 12  # of a long part that are read
-MOST_SHARED = 5_000  # different expansions that are remembered: a bound on memory
+# Bytes of expansions, pickled, that are remembered: of each, and of all. They take some twenty times as much memory.
+LARGEST_REMEMBERED, MOST_REMEMBERED = 4_000, 1_000_000
 MOST_PIECES = 12  # of a text that are looked for
 PIECES = 2, 4  # characters of a piece
 LEARNED_FROM = 400  # draws of a side that places and pieces are learned from
@@ -199,23 +200,33 @@ class Noted:
 
 
 class Shared:
-    """Expansions with notes on them, which equal ones share: most outputs have one of a few.
+    """Expansions with notes on them, which equal ones share: those of records and tables are often one of a few.
 
-    Equal are those of the same pickled bytes: then they have the same contents, types included.
+    Equal are those of the same pickled bytes: then they have the same contents, types included. Large ones are not
+    remembered, and where small ones have come to `MOST_REMEMBERED` bytes all are forgotten: most were of one output.
     """
 
     def __init__(self) -> None:
         self._known: dict[bytes, tuple[Any, Notes]] = {}
+        self._bytes = 0
 
     def of(self, value: Any) -> tuple[Any, Notes]:
         """An expansion that is equal to this one, or itself, with its notes."""
-        if len(self._known) >= MOST_SHARED:
-            self._known = {}
         try:
             content = pickle.dumps(value, protocol=5)
-        except Exception:  # it holds a key of a class of somebody's own
+        except Exception:  # of keys that are objects of somebody's own, which may raise anything
             return value, Notes()
-        return self._known.setdefault(content, (value, Notes(is_shared=True)))
+        if len(content) > LARGEST_REMEMBERED:
+            return value, Notes()
+        known = self._known.get(content)
+        if known is not None:
+            known[1].is_shared = True
+            return known
+        self._bytes += len(content)
+        if self._bytes > MOST_REMEMBERED:
+            self._known, self._bytes = {}, len(content)
+        self._known[content] = value, Notes()
+        return self._known[content]
 
 
 SHARED = Shared()

@@ -69,6 +69,7 @@ SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower 
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")
 FEWEST_ALIKE = 8  # outputs of one form that are read together
+SUMMARISED = 1_000_000  # numbers of sequences that are summarised at once: a bound on memory
 NUMBERS, SEQUENCES, KEYS = frozenset({float, int, bool}), frozenset({list, tuple}), frozenset({str, int})  # of these
 PRIMARY = (VALUE, PRESENT, LENGTH, CODE, HOLDS, PLACE, LOW)
 SEVERAL = "several"  # noted beside the summaries, where they are of more than one number
@@ -457,6 +458,15 @@ def _summarise(
     values: Sequence[Sequence[Any]], wanted: Mapping[str, int], rows: NDArray[np.intp], columns: FloatArray
 ) -> None:
     """The summaries of sequences of one length, each into its column: as `_summaries` has them."""
+    at_once = max(1, SUMMARISED // max(len(values[0]), 1))
+    for start in range(0, len(values), at_once):
+        part = slice(start, start + at_once)
+        _summarise_some(values[part], wanted, rows[part], columns)
+
+
+def _summarise_some(
+    values: Sequence[Sequence[Any]], wanted: Mapping[str, int], rows: NDArray[np.intp], columns: FloatArray
+) -> None:
     numbers = None
     if set(map(type, itertools.chain.from_iterable(values))) <= NUMBERS and len(values[0]):
         try:

@@ -63,13 +63,13 @@ class Notes:
 
     Each entry is a function of the object alone: its outlines (`dpaudit.reading.outlines`), its leaves
     (`dpaudit.reading.nested`), and its expansion (`dpaudit.reading.expanded`) with notes on that; None where nobody has
-    asked. Objects of equal contents may share them (`is_shared`).
+    asked. Objects of equal contents may share them; `is_shared` says that some do.
     """
 
     __slots__ = ("expansion", "form", "is_shared", "leaves", "structure")
 
-    def __init__(self, is_shared: bool = False) -> None:
-        self.is_shared = is_shared
+    def __init__(self) -> None:
+        self.is_shared = False
         self.form: str | None = None
         self.structure: str | None = None
         self.leaves: Any = None

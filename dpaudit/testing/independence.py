@@ -17,6 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.nested import VALUE, Leaf
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.testing.leaf_columns import LeafColumns, leaf_columns
 
@@ -85,8 +86,15 @@ def _columns(pilot: Outcomes) -> list[tuple[Reading | LeafColumns, int, str]]:
     if pilot.tokens is None:
         reading = Reading(columns)
         return [(reading, k, f"column {k}" * (columns > 1)) for k in range(min(COLUMNS, columns))]
-    leaves = leaf_columns(pilot, COLUMNS)
-    return [] if leaves is None else [(leaves, k, name) for k, name in enumerate(leaves.names)]
+    leaves = leaf_columns(pilot, COLUMNS, categories=False)
+    return [] if leaves is None else [(leaves, k, _place_of(leaf)) for k, leaf in enumerate(leaves.layout.leaves)]
+
+
+def _place_of(leaf: Leaf) -> str:
+    """Where a leaf is, in words: a number that other pilots have as a column is called as it is there."""
+    if leaf.what == VALUE and len(leaf.path) <= 1 and all(isinstance(step, int) for step in leaf.path):
+        return "".join(f"column {step}" for step in leaf.path)
+    return leaf.describe()
 
 
 def _numbers(reading: Reading | LeafColumns, outcomes: Outcomes) -> FloatArray:

@@ -7,7 +7,7 @@ import dataclasses
 import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.nested import PLACE, Layout, learn_layout
+from dpaudit.reading.nested import CODE, PLACE, Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 
@@ -30,8 +30,11 @@ class LeafColumns:
         return [leaf.describe() for leaf in self.layout.leaves]
 
 
-def leaf_columns(outcomes: Outcomes, most: int) -> LeafColumns | None:
+def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> LeafColumns | None:
     """The leaves with the most different values, at most so many; None where none varies.
+
+    Without `categories` texts of a place count only where they are two: more are numbered by chance, and what is above
+    the median is another set of them in other outcomes.
 
     Validity: they are a function of which outputs there are, and not of their order. They are looked for in different
     tokens, in the order of these; and what is read under the same token is the same, but for the order of keys, which
@@ -49,7 +52,10 @@ def leaf_columns(outcomes: Outcomes, most: int) -> LeafColumns | None:
         return None
     layout, *shown = learned
     numbers = np.concatenate([side.numbers for side in shown])
-    own = [k for k, leaf in enumerate(layout.leaves) if leaf.what != PLACE]
+    own = [
+        k for k, leaf in enumerate(layout.leaves)
+        if leaf.what != PLACE and (categories or leaf.what != CODE or len(leaf.codes) <= 2)
+    ]  # fmt: skip
     ranked = sorted(own, key=lambda k: (-len(np.unique(numbers[:, k])), k))[:most]
     return LeafColumns(layout.only(sorted(ranked))) if ranked else None
 

@@ -125,7 +125,7 @@ def test_the_least_draws_are_those_that_the_game_needs():
 def test_published_comparisons_count_all_runs(monkeypatch):
     case = published.COMPARISONS[2]
     monkeypatch.setattr(published, "COMPARISONS", (dataclasses.replace(case, published=10**6),))
-    monkeypatch.setattr(published, "AUDITS", 1)
+    monkeypatch.setattr(published, "SEEDS_TIMES", 1)
     record = published.comparisons(Design(seeds=2))
     (of,) = record["cases"].values()
     assert record["met"] and of["nothing"]["found"] == 2 and of["nothing"]["runs"] >= of["nothing"]["labelled"]
@@ -138,6 +138,6 @@ def test_published_comparisons_count_all_runs(monkeypatch):
     ]
     assert of["nothing"]["runs"] == statistics.median(result.samples for result in again)
     monkeypatch.setattr(published, "COMPARISONS", (dataclasses.replace(case, published=1),))
-    monkeypatch.setattr(published, "AUDITS", 3)
+    monkeypatch.setattr(published, "SEEDS_TIMES", 3)
     record = published.comparisons(Design(seeds=1))
     assert not record["met"] and record["cases"][case.name]["nothing"]["found"] == 3

@@ -1,10 +1,13 @@
 """Laws look at the same runs of a mechanism that is called once a draw, and leave out what the claim's audit says."""
 
+import sys
+
 import numpy as np
 import pytest
 
 from dpaudit import check
 from dpaudit.conformance import recorded
+from dpaudit.conformance.case import Case
 from dpaudit.conformance.recorded import Recorded
 from dpaudit.errors import UsageError
 from dpaudit.subjects.callables import as_subject
@@ -22,10 +25,6 @@ class Calls:
     def __call__(self, data, rng):
         self.count += 1
         return data + float(rng.laplace(scale=2.0))
-
-
-def by_name(data, rng):
-    return {"a": data + float(rng.laplace(scale=2.0))}
 
 
 def _stream(data):
@@ -95,18 +94,50 @@ def test_what_a_law_says_does_not_depend_on_the_others():
     assert next(one for one in among if one.name == alone.name).message == alone.message
 
 
-def test_a_function_that_gives_outputs_back_is_not_audited_again():
-    records = {
-        record.name: record
-        for record in check(
-            by_name,
-            "eps=0.5",
-            PAIRS,
-            only=["law_post_processing_by_rounding", "law_projection", "law_post_processing_by_hashing"],
-            samples=1_000,
-            seed=3,
-        ).records
-    }
-    assert records.pop("law_post_processing_by_hashing").status != "skipped"
-    assert [record.status for record in records.values()] == ["skipped", "skipped"]
-    assert all("gives these outputs back as they are" in record.message for record in records.values())
+@pytest.mark.parametrize(("scale", "status"), [(2.0, "inconclusive"), (0.2, "violated")])
+def test_where_a_function_gives_outputs_back_the_claims_own_audit_speaks_for_its_law(scale, status):
+    """A mechanism of loss 0.5, and one of loss 5, against 0.5. (The first may be "violated" with probability 0.001.)"""
+
+    def by_name(data, rng):
+        return {"a": data + float(rng.laplace(scale=scale))}
+
+    names = ["law_post_processing_by_rounding", "law_projection"]
+    records = check(by_name, "eps=0.5", PAIRS, only=names, samples=1_000, seed=3).records
+    assert [record.status for record in records] == [status, status]
+    if status == "inconclusive":
+        hashed = check(by_name, "eps=0.5", PAIRS, only=["law_post_processing_by_hashing"], samples=1_000, seed=3)
+        assert "claim_audit" not in hashed.records[0].message
+
+
+@pytest.mark.parametrize("pair", [(lambda: 0.0, lambda: 1.0), (1, True), (0.0, 1.0)])
+def test_no_two_inputs_share_a_stream(pair):
+    noise = {}
+
+    def keeps(data, rng):
+        number = data() if callable(data) else float(data)
+        noise.setdefault(id(data), []).append(rng.random())
+        return number
+
+    case = Case(keeps, "eps=1", [pair], 3, 1_000, 0.001)
+    for data in (case.pairs[0].x, case.pairs[0].x_prime):
+        case.replayed.sample(data, 50, np.random.default_rng(0))
+    first, second = noise.values()
+    assert len(first) == len(second) == 50 and not set(first) & set(second)
+
+
+def test_an_input_that_holds_itself_has_runs():
+    class Node:
+        def __init__(self, parent=None):
+            self.parent, self.children = parent, []
+
+    root = Node()
+    root.children = [Node(root) for _ in range(30)]
+    case = Case(lambda data, rng: rng.random(), "eps=1", [(root, Node())], 3, 1_000, 0.001)
+    assert len(case.replayed.sample(case.pairs[0].x, 5, np.random.default_rng(0))) == 5
+
+
+def test_the_size_of_kept_runs_is_not_far_below_what_they_take():
+    outputs = [{"a": float(k), "b": k / 3.0, "c": "monday"} for k in range(2_000)]
+    taken = sum(sys.getsizeof(output) + sum(map(sys.getsizeof, output.values())) for output in outputs)
+    assert 0.5 * taken < recorded._bytes_of(outputs) < 5.0 * taken
+    assert recorded._bytes_of([1.0]) > 0

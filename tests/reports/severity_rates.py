@@ -96,7 +96,7 @@ def main():
         print(f"  ratios: median {np.median(ratios):.3f}, least {min(ratios):.3f}, largest {max(ratios):.3f}, "
               f"above 1: {sum(ratio > 1.0 for ratio in ratios)} of {len(ratios)}")  # fmt: skip
         print(f"  infinite losses: bounds {min(infinite):.3f} to {max(infinite):.3f}, median {np.median(infinite):.3f}")
-        print("  grades: " + ", ".join(f"{count} {grade}" for grade, count in sorted(grades.items())))
+        print("  grades: " + ", ".join(f"{number} {grade}" for grade, number in sorted(grades.items())))
         print(f"  runs of a seed: {runs / options.seeds:,.0f}", flush=True)
 
 
