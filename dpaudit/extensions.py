@@ -21,15 +21,19 @@ installed would be another one than the user believes.
 
 from __future__ import annotations
 
-import importlib.metadata
 from collections.abc import Iterator
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.errors import UsageError
 
+if TYPE_CHECKING:
+    import importlib.metadata
+
 
 def entry_points(group: str) -> list[importlib.metadata.EntryPoint]:
-    """The entry points of a group by their names; nothing is imported."""
+    """The entry points of a group by their names; nothing of them is imported."""
+    import importlib.metadata  # takes long, and nobody asks before the first audit
+
     return sorted(importlib.metadata.entry_points(group=group), key=lambda entry: (entry.name, entry.value))
 
 
