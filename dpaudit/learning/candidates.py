@@ -30,8 +30,9 @@ from dpaudit.learning.scores import Score, Viewed
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.distances import find_distance
 from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layouts
-from dpaudit.reading.nested import SUMMARIES as LEAF_SUMMARIES
-from dpaudit.reading.nested import Layout, Leaf, learn_layout
+from dpaudit.reading.leaves import SUMMARIES as LEAF_SUMMARIES
+from dpaudit.reading.leaves import Leaf
+from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.outlines import FORM, STRUCTURE
 from dpaudit.reading.tallies import Tally, fit_logistic

@@ -29,7 +29,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.nested import LONGEST, MOST_BYTES, MOST_LETTERS, VALUE, Layout, inside_of, learn_layout
+from dpaudit.reading.leaves import LONGEST, MOST_BYTES, MOST_LETTERS, VALUE, inside_of
+from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
 from dpaudit.reading.records import of_records
 from dpaudit.subjects.call_outcomes import Failed

@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.nested import VALUE, Leaf
+from dpaudit.reading.leaves import VALUE, Leaf
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.testing.leaf_columns import LeafColumns, leaf_columns
 

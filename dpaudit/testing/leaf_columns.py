@@ -7,7 +7,8 @@ import dataclasses
 import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.nested import CODE, PLACE, Layout, learn_layout
+from dpaudit.reading.leaves import CODE, PLACE
+from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reading.nested import LIMITS
+from dpaudit.reading.leaves import LIMITS
 from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Outcomes, canonical, plain
 from dpaudit.reading.unread import unread
 from dpaudit.results.model import Keys

@@ -31,7 +31,8 @@ from dpaudit.learning.objectives import Objective
 from dpaudit.learning.rules import ABSTAIN, Rule, rule_from_dict
 from dpaudit.learning.scores import LogRatio, Viewed, score_from_dict
 from dpaudit.learning.thresholds import best_thresholds
-from dpaudit.reading.nested import Layout, Leaf, learn_layout
+from dpaudit.reading.leaves import Leaf
+from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, Reading, from_objects, read_outputs
 from dpaudit.reading.outlines import FORM
 from dpaudit.reading.vectors import Linear, Nearness, Summary, fit_linear

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.reading.nested import LIMITS
+from dpaudit.reading.leaves import LIMITS
 from dpaudit.reading.unread import unread
 from dpaudit.subjects.plain import seen
 

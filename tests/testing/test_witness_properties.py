@@ -17,8 +17,10 @@ from dpaudit.learning.boosted_trees import Trees, fit_trees
 from dpaudit.learning.candidates import candidates
 from dpaudit.learning.histograms import Coordinate, bytes_of, tokens_of
 from dpaudit.learning.scores import Viewed, score_from_dict
-from dpaudit.reading import nested as leaves_module
-from dpaudit.reading.nested import MOST_LEAVES, MOST_NOTED, TOO_MANY, Layout, Leaf, _summaries, learn_layout
+from dpaudit.reading import column_reading, nested, noted_leaves
+from dpaudit.reading.leaves import Leaf, summaries_of
+from dpaudit.reading.nested import MOST_LEAVES, Layout, learn_layout
+from dpaudit.reading.noted_leaves import MOST_NOTED, TOO_MANY
 from dpaudit.reading.outcomes import Outcomes, canonical, from_objects, join, read_outputs
 from dpaudit.reading.outlines import FORM, STRUCTURE, outline_of, outlines
 from dpaudit.reading.vectors import SUMMARIES, Linear, Quadratic, Steps, Summary, fit_linear, fit_quadratic, screened
@@ -218,7 +220,7 @@ def test_leaves_are_noted_once_where_a_layout_is_learned_and_only_of_outputs_tha
     first = few.notes[0].leaves
     assert first is not None and learn_layout(few.rows(slice(0, 5)), few.rows(slice(5, 9))) is not None
     assert few.notes[0].leaves is first
-    monkeypatch.setattr(leaves_module, "_read", lambda node, value, row: read.append(value))
+    monkeypatch.setattr(column_reading, "read_one", lambda node, value, row: read.append(value))
     assert layout(few.rows(slice(0, 5))).numbers[:, 0].tolist() == [0.0, 1.0, 2.0, 3.0, 4.0] and read == []
     large = from_objects([usual] * 64 + [list(range(MOST_NOTED + 1))] * 5).with_notes()
     learn_layout(large.rows(slice(0, 60)), large.rows(slice(60, None)))
@@ -243,7 +245,7 @@ def test_outputs_of_one_form_are_read_as_each_alone(monkeypatch):
     together = layout(from_objects(outputs)).numbers
     assert together.shape[1] > 20
     with monkeypatch.context() as patched:
-        patched.setattr(leaves_module, "FEWEST_ALIKE", len(outputs) + 1)
+        patched.setattr(column_reading, "FEWEST_ALIKE", len(outputs) + 1)
         assert np.array_equal(layout(from_objects(outputs)).numbers, together, equal_nan=True)
     for position in range(0, 400, 7):
         alone = layout(from_objects([outputs[position]])).numbers[0]
@@ -255,11 +257,12 @@ def test_where_outputs_had_too_many_places_leaves_are_read_and_not_noted(monkeyp
     outputs = from_objects([{"a": float(k), "c": 2.0} for k in range(8)])
     known = layout(outputs).numbers
     learned = learn_layout(outputs, outputs)[0]
-    monkeypatch.setattr(leaves_module, "MOST_PLACES", 0)
-    before = len(leaves_module.NOTED.every)
+    for module in (nested, noted_leaves):
+        monkeypatch.setattr(module, "MOST_PLACES", 0)
+    before = len(noted_leaves.NOTED.every)
     other = [{f"never{k}": k, "a": float(k), "c": 2.0} for k in range(8)]
     assert learn_layout(from_objects(other).with_notes(), outputs) is not None
-    assert len(leaves_module.NOTED.every) == before  # so that memory has a bound
+    assert len(noted_leaves.NOTED.every) == before  # so that memory has a bound
     noted = outputs.with_notes()
     assert learn_layout(noted, noted)[0] == learned
     assert layout(noted).numbers.tolist() == known.tolist()
@@ -450,9 +453,9 @@ def test_a_sum_of_which_only_rounding_is_left_is_one_value_in_nested_outputs_too
     rng = np.random.default_rng(0)
     for total in (3.0, 1e-7, 1e12):
         first, second = total * rng.uniform(-5.0, 5.0, (2, 1_000))
-        sums = {_summaries([a, b, total - a - b], 3)["sum"] for a, b in zip(first, second, strict=True)}
+        sums = {summaries_of([a, b, total - a - b], 3)["sum"] for a, b in zip(first, second, strict=True)}
         assert {abs(value - total) < 1e-8 * total for value in sums} == {True}
         assert len(sums) == 1
-    assert {_summaries(list(counts), 3)["sum"] for counts in itertools.permutations((1, 20, 300_000))} == {300_021.0}
-    assert math.isnan(_summaries([math.inf, -math.inf], 2)["sum"])
-    assert _summaries([1e308, 1.0], 2)["sum"] == pytest.approx(1e308)
+    assert {summaries_of(list(counts), 3)["sum"] for counts in itertools.permutations((1, 20, 300_000))} == {300_021.0}
+    assert math.isnan(summaries_of([math.inf, -math.inf], 2)["sum"])
+    assert summaries_of([1e308, 1.0], 2)["sum"] == pytest.approx(1e308)

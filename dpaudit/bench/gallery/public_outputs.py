@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError
-from dpaudit.reading.nested import LIMITS
+from dpaudit.reading.leaves import LIMITS
 from dpaudit.reading.outcomes import canonical, plain, unseen
 from dpaudit.reading.unread import unread
 from dpaudit.subjects.plain import seen
