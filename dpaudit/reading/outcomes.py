@@ -62,8 +62,8 @@ class Notes:
     """What was worked out of one object, so that fits that look at it again do not work it out again.
 
     Each entry is a function of the object alone: its outlines (`dpaudit.reading.outlines`), its leaves
-    (`dpaudit.reading.noted_leaves`), and its expansion (`dpaudit.reading.expanded`) with notes on that; None where nobody has
-    asked. Objects of equal contents may share them; `is_shared` says that some do.
+    (`dpaudit.reading.noted_leaves`), and its expansion (`dpaudit.reading.expanded`) with notes on that; None where
+    nobody has asked. Objects of equal contents may share them; `is_shared` says that some do.
     """
 
     __slots__ = ("expansion", "form", "is_shared", "leaves", "structure")
