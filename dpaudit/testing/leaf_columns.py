@@ -37,16 +37,16 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
     Without `categories` texts of a place count only where they are two: more are numbered by chance, and what is above
     the median is another set of them in other outcomes.
 
-    Validity: they are a function of which outputs there are, and not of their order. They are looked for in different
-    tokens, in the order of these; and what is read under the same token is the same, but for the order of keys, which
-    is left out.
+    Validity: they are a function of which outputs there are, and not of their order. They are looked for in one output
+    of each token, the first by its printed form, in the order of tokens; the order of keys is left out.
     """
     objects = _as_said(outcomes)
-    first_of: dict[str, int] = {}
+    places: dict[str, list[int]] = {}
     for position, token in enumerate(objects.tokens.tolist() if objects.tokens is not None else []):
-        first_of.setdefault(token, position)
-    chosen = [position for _, position in sorted(first_of.items())]
-    chosen = [chosen[k * len(chosen) // min(len(chosen), SAMPLE)] for k in range(min(len(chosen), SAMPLE))]
+        places.setdefault(token, []).append(position)
+    tokens = sorted(places)
+    tokens = [tokens[k * len(tokens) // min(len(tokens), SAMPLE)] for k in range(min(len(tokens), SAMPLE))]
+    chosen = [min(places[token], key=lambda position: repr(objects.raw[position])) for token in tokens]
     sides = [from_objects([objects.raw[position] for position in chosen[k::2]]) for k in (0, 1)]
     learned = learn_layout(*sides) if len(chosen) > 1 else None
     if learned is None:

@@ -38,6 +38,14 @@ def test_the_leaves_are_those_of_the_outputs_in_any_order(form):
     assert np.array_equal(columns(shuffled), columns(from_objects(made))[places], equal_nan=True)
 
 
+def test_which_of_two_outputs_of_one_token_comes_first_changes_nothing():
+    rng = np.random.default_rng(2)
+    made = [{"a": float(k % 7), "b": k % 2} for k in range(200)]
+    made = [one if rng.random() < 0.5 else dict(reversed(one.items())) for one in made]
+    found = [leaf_columns(from_objects(made[::step]), 3) for step in (1, -1)]
+    assert found[0] == found[1] and found[0] is not None
+
+
 def test_what_does_not_vary_has_no_leaves_and_the_order_of_keys_is_none():
     assert leaf_columns(from_objects([{"a": 1}] * 50), 3) is None and leaf_columns(from_objects([]), 3) is None
     assert leaf_columns(read_outputs(np.ones(50), 50), 3) is None
