@@ -44,11 +44,13 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
     places: dict[str, list[int]] = {}
     for position, token in enumerate(objects.tokens.tolist() if objects.tokens is not None else []):
         places.setdefault(token, []).append(position)
+    if len(places) < 2:
+        return None
     tokens = sorted(places)
     tokens = [tokens[k * len(tokens) // min(len(tokens), SAMPLE)] for k in range(min(len(tokens), SAMPLE))]
     chosen = [min(places[token], key=lambda position: repr(objects.raw[position])) for token in tokens]
     sides = [from_objects([objects.raw[position] for position in chosen[k::2]]) for k in (0, 1)]
-    learned = learn_layout(*sides) if len(chosen) > 1 else None
+    learned = learn_layout(*sides)
     if learned is None:
         return None
     layout, *shown = learned
