@@ -24,6 +24,7 @@ from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
+from dpaudit.subjects.copies import copied
 from dpaudit.subjects.utility_bounds import UtilityBound
 
 if TYPE_CHECKING:
@@ -164,8 +165,9 @@ def law(case: Case, name: str) -> str | None:
 def _changes(case: Case, derived: PostProcessed, pairs: Sequence[Pair]) -> bool:
     """Whether a function of outputs makes anything else of some, on the inputs of these pairs."""
     for number, data in enumerate(distinct_inputs(pairs)[0]):
-        outputs = case.replayed.sample(data, UNCHANGED, case.rng("unchanged", number))
-        if tokens(outputs, UNCHANGED) != tokens(derived.processed(outputs, case.rng("changed", number)), UNCHANGED):
+        outputs = copied(case.replayed.sample(data, UNCHANGED, case.rng("unchanged", number)))
+        before = tokens(outputs, UNCHANGED)
+        if before != tokens(derived.processed(outputs, case.rng("changed", number)), UNCHANGED):
             return True
     return False
 

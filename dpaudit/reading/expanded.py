@@ -226,8 +226,8 @@ class Shared:
         self._bytes += len(content)
         if self._bytes > MOST_REMEMBERED:
             self._known, self._bytes = {}, len(content)
-        self._known[content] = value, Notes()
-        return self._known[content]
+        found = self._known[content] = value, Notes()
+        return found
 
 
 SHARED = Shared()

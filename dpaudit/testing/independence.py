@@ -21,7 +21,7 @@ from dpaudit.reading.leaves import VALUE, Leaf
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.testing.leaf_columns import LeafColumns, leaf_columns
 
-COLUMNS = 3  # of an output that are looked at: the first numbers, or the leaves with the most values
+COLUMNS = 16  # of an output that are looked at: the first numbers, or leaves
 Flags = NDArray[np.bool_]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 
@@ -32,13 +33,16 @@ class LeafColumns:
 
 
 def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> LeafColumns | None:
-    """The leaves with the most different values, at most so many; None where none varies.
+    """Leaves that vary, at most so many: of more, half with the most values and half with the fewest; None for none.
+
+    What a batch shares has few values, so that leaves with the most would leave out what is looked for.
 
     Without `categories` texts of a place count only where they are two: more are numbered by chance, and what is above
     the median is another set of them in other outcomes.
 
     Validity: they are a function of which outputs there are, and not of their order. They are looked for in one output
-    of each token, the first by its printed form, in the order of tokens; the order of keys is left out.
+    of each token, the first by its printed form, in the order of tokens; the order of keys is left out. (Outputs of
+    one token that cannot be printed differ in the order of their keys at most.)
     """
     objects = _as_said(outcomes)
     places: dict[str, list[int]] = {}
@@ -48,7 +52,7 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
         return None
     tokens = sorted(places)
     tokens = [tokens[k * len(tokens) // min(len(tokens), SAMPLE)] for k in range(min(len(tokens), SAMPLE))]
-    chosen = [min(places[token], key=lambda position: repr(objects.raw[position])) for token in tokens]
+    chosen = [min(places[token], key=lambda position: _printed(objects.raw[position])) for token in tokens]
     sides = [from_objects([objects.raw[position] for position in chosen[k::2]]) for k in (0, 1)]
     learned = learn_layout(*sides)
     if learned is None:
@@ -59,8 +63,18 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
         k for k, leaf in enumerate(layout.leaves)
         if leaf.what != PLACE and (categories or leaf.what != CODE or len(leaf.codes) <= 2)
     ]  # fmt: skip
-    ranked = sorted(own, key=lambda k: (-len(np.unique(numbers[:, k])), k))[:most]
+    ranked = sorted(own, key=lambda k: (-len(np.unique(numbers[:, k])), k))
+    if len(ranked) > most:
+        ranked = ranked[: most - most // 2] + ranked[len(ranked) - most // 2 :]
     return LeafColumns(layout.only(sorted(ranked))) if ranked else None
+
+
+def _printed(output: Any) -> str:
+    """The printed form of plain data; empty where Python refuses, as for an integer of more than 4,300 digits."""
+    try:
+        return repr(output)
+    except Exception:
+        return ""
 
 
 def _as_said(outcomes: Outcomes) -> Outcomes:

@@ -29,8 +29,8 @@ in `BATCHES` small ones more. They are tested by themselves, as if of an input o
 many, may depend on all that was drawn before. They are at most a quarter as many as the audit has drawn, unless its own
 batches hint at dependence (`dependence_hint`). A hint is no finding: it decides on draws alone.
 
-Nothing is said of dependence that no feature shows: of columns from the fourth one on, of leaves of objects but the
-three with the most values, of noise that is shared within a batch but not by all of it, and of a change behind the
+Nothing is said of dependence that no feature shows: of columns from the seventeenth one on, of leaves of objects
+beyond sixteen, of noise that is shared within a batch but not by all of it, and of a change behind the
 outcomes that are looked at, the first ones and the last few of each later chunk.
 """
 
@@ -57,7 +57,7 @@ from dpaudit.testing.tasks import Draw, Task
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
 MOST_NUMBERS, MOST_OBJECTS = 4_000, 20_000  # outcomes that are looked at, the first ones,
 ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
-LARGEST = 40_000  # but no more numbers than that, or so many outcomes as there must be,
+LARGEST = 64_000  # but no more numbers than that, or so many outcomes as there must be,
 LATER = 16  # and of each later chunk of draws so many, the last ones
 LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inputs
 BATCHES = 32  # small ones, drawn to ask what a batch shares
@@ -66,7 +66,7 @@ BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that 
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 FEWEST = 40  # outcomes, below which nothing is asked
-COLUMNS = 3  # of numbers that are looked at, or leaves of other outputs
+COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs
 Flags = NDArray[np.bool_]
 Columns = list[tuple[str, FloatArray]]  # numbers of each outcome, with where they stand in words
 

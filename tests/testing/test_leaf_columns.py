@@ -74,6 +74,36 @@ def test_noise_that_a_batch_shares_is_told_in_every_form(form):
     assert order.dependence_hint(from_objects(outputs(form, numbers)), [16] * 32) < 1e-3
 
 
+@pytest.mark.parametrize("key", range(8))
+def test_one_key_of_eight_that_a_batch_shares_is_told(key):
+    """Its noise has the fewest values of all, whichever it is."""
+    rng = np.random.default_rng(key)
+    noise = rng.normal(size=(512, 8))
+    noise[:, key] = np.repeat(rng.normal(size=32), 16)
+    made = [dict(zip("abcdefgh", row, strict=True)) for row in noise.tolist()]
+    many = [{f"k{k}": value for k, value in enumerate([*row, *rng.normal(size=20).tolist()])} for row in noise.tolist()]
+    for outputs_of_batches in (made, many):  # the second has more leaves than are looked at
+        change = change_of(from_objects(outputs_of_batches), [16] * 32)
+        assert change is not None and change.p_value <= order.RATE
+    assert change_of(read_outputs(noise, 512), [16] * 32) is not None
+
+
+def test_integers_that_python_does_not_print_are_looked_at():
+    rng = np.random.default_rng(3)
+    made = [{"a": 10**5_000 + int(rng.integers(2)), "b": float(rng.normal())} for _ in range(100)]
+    assert change_of(from_objects(made), [50, 50]) is None and leaf_columns(from_objects(made), 3) is not None
+
+
+def test_an_audit_of_four_keys_of_which_one_is_shared_is_no_violation():
+    def once_a_batch(data, size, rng):
+        shared = data + rng.laplace()
+        return [{"count": float(shared), **dict(zip("abc", row, strict=True))} for row in rng.normal(size=(size, 3))]
+
+    for seed in range(2):
+        result = dpaudit.audit(once_a_batch, **{**OPTIONS, "samples": 4_000, "seed": seed, "severity": False})
+        assert result.verdict == "inconclusive"
+
+
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 @pytest.mark.parametrize("form", ["dictionary", "text"])
 def test_an_audit_of_objects_whose_batches_share_noise_is_no_violation(form, mode):

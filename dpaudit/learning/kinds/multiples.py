@@ -48,8 +48,8 @@ def propose(training: Training) -> Iterable[Predictor]:
         ]
         tried += len(steps)
         for step in steps:
-            ratio = values / step
-            is_multiple = np.abs(ratio - np.rint(ratio)) < NEAR
+            left = np.mod(values / step + 0.5, 1.0) - 0.5
+            is_multiple = np.abs(left) < NEAR
             counts = np.count_nonzero(is_multiple & labels), np.count_nonzero(is_multiple & ~labels)
             share = sum(counts) / len(values)
             error = math.sqrt(share * (1.0 - share) * (1.0 / sizes[0] + 1.0 / sizes[1]))
