@@ -6,7 +6,7 @@ Validity: what is written of a value is what `read_one` writes of it alone, to t
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -39,7 +39,7 @@ from dpaudit.reading.leaves import (
 from dpaudit.reading.outcomes import canonical, is_number, number_of, plain
 from dpaudit.reading.outlines import NUMBER
 
-FEWEST_ALIKE = 8  # outputs of one form that are read together
+FEWEST_ALIKE = 8  # outputs of one form that are read together: for fewer it saves nothing (unmeasured)
 SUMMARISED = 1_000_000  # numbers of sequences that are summarised at once: a bound on memory
 NUMBERS, SEQUENCES, KEYS = frozenset({float, int, bool}), frozenset({list, tuple}), frozenset({str, int})  # of these
 
@@ -78,39 +78,29 @@ class Node:
 
 
 def read_all(node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> None:
-    """Write what is read at a place and below of many values into their rows: those of one form column by column.
-
-    Validity: what is written of a value is what `read_one` writes of it alone.
-    """
-    kinds = set(map(type, values))
-    if len(values) < FEWEST_ALIKE:
-        parts: Iterable[Sequence[int]] = ()
-    elif kinds <= NUMBERS:
-        parts = (range(len(values)),) if _read_numbers(node, values, rows, columns) else ()
-    elif kinds == {str}:
-        parts = (range(len(values)),)
-        _read_texts(node, values, rows, columns)
-    elif kinds == {dict}:
-        parts = _read_mappings(node, values, rows, columns)
-    elif kinds <= SEQUENCES:
-        parts = _read_sequences(node, values, rows, columns)
-    elif len(kinds) > 1:
-        of_kinds: dict[Any, list[int]] = {}
-        for position, value in enumerate(values):
-            kind = type(value)
-            of_kinds.setdefault(float if kind in NUMBERS else list if kind in SEQUENCES else kind, []).append(position)
-        parts = list(of_kinds.values()) if len(of_kinds) > 1 else ()
-        for positions in parts:
+    """Write what is read at a place and below of many values into their rows: those of one form column by column."""
+    kinds = {_read_as(kind) for kind in set(map(type, values))}
+    if len(kinds) > 1:
+        for positions in _groups(values, lambda value: _read_as(type(value))).values():
             read_all(node, [values[k] for k in positions], rows[positions], columns)
-    else:
-        parts = ()
-    done = sum(map(len, parts))
-    if done == len(values):
         return
-    read = set(itertools.chain.from_iterable(parts))
-    for position, (value, row) in enumerate(zip(values, rows.tolist(), strict=True)):
-        if position not in read:
-            read_one(node, value, columns[row])
+    read = READERS.get(next(iter(kinds), None)) if len(values) >= FEWEST_ALIKE else None
+    left = range(len(values)) if read is None else read(node, values, rows, columns)
+    for position in left:
+        read_one(node, values[position], columns[rows[position]])
+
+
+def _read_as(kind: type) -> type:
+    """The class that values of a class are read as: one for all numbers, and one for all sequences, that read alike."""
+    return float if kind in NUMBERS else list if kind in SEQUENCES else kind
+
+
+def _groups(values: Sequence[Any], form: Callable[[Any], Any]) -> dict[Any, list[int]]:
+    """The positions of values, by their form."""
+    found: dict[Any, list[int]] = {}
+    for position, value in enumerate(values):
+        found.setdefault(form(value), []).append(position)
+    return found
 
 
 def _put(columns: FloatArray, rows: NDArray[np.intp], column: int, numbers: Any) -> None:
@@ -119,30 +109,31 @@ def _put(columns: FloatArray, rows: NDArray[np.intp], column: int, numbers: Any)
         columns[rows, column] = numbers
 
 
-def _read_numbers(node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> bool:
-    """`read_all` of numbers; False where one is too large for a double."""
-    if node.low >= 0 or node.value >= 0:
-        try:
-            numbers = list(map(float, values))
-        except OverflowError:
-            return False
-        _put(columns, rows, node.value, numbers)
+def _read_numbers(
+    node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray
+) -> Sequence[int]:
+    """`read_all` of numbers, all of them or none: none where one is too large for a double."""
+    try:
+        numbers = list(map(float, values))
+    except OverflowError:
+        return range(len(values))
+    _put(columns, rows, node.present, 1.0)
+    _put(columns, rows, node.value, numbers)
     if node.low >= 0:
         for value, row in zip(values, rows.tolist(), strict=True):
             if is_long(value):
                 columns[row, node.low] = float(value % LOW_MODULUS)
-    _put(columns, rows, node.present, 1.0)
-    return True
+    return ()
 
 
-def _read_texts(node: Node, values: Sequence[str], rows: NDArray[np.intp], columns: FloatArray) -> None:
+def _read_texts(node: Node, values: Sequence[str], rows: NDArray[np.intp], columns: FloatArray) -> Sequence[int]:
     """`read_all` of texts."""
     _put(columns, rows, node.present, 1.0)
     _put(columns, rows, node.length, [float(len(value)) for value in values])
     if node.code >= 0:
         columns[rows, node.code] = [node.codes.get(token, -1.0) for token in map(repr, values)]
     if not node.members and not node.children:  # the usual case: nobody looks into the texts
-        return
+        return ()
     starts = [value[:LONGEST_TEXT] for value in values]
     if node.members:
         words = [frozenset(WORD.findall(start)) for start in starts]
@@ -159,22 +150,20 @@ def _read_texts(node: Node, values: Sequence[str], rows: NDArray[np.intp], colum
                 continue
             some = [k for k in short if step < len(starts[k])]
             read_all(child, [starts[k][step] for k in some], rows[some], columns)
+    return ()
 
 
 def _read_mappings(
     node: Node, values: Sequence[dict[Any, Any]], rows: NDArray[np.intp], columns: FloatArray
-) -> list[list[int]]:
-    """`read_all` of dictionaries: of those that have the same texts and integers as keys, in the same order.
-
-    Returns the positions of those that were read.
-    """
+) -> Sequence[int]:
+    """`read_all` of dictionaries: of those that have the same texts and integers as keys, in the same order."""
     if not set(map(type, itertools.chain.from_iterable(values))) <= KEYS:
-        return []
-    of_keys: dict[tuple[Any, ...], list[int]] = {}
-    for position, value in enumerate(values):
-        of_keys.setdefault(tuple(value), []).append(position)
-    alike = [(keys, positions) for keys, positions in of_keys.items() if len(positions) >= FEWEST_ALIKE]
-    for keys, positions in alike:
+        return range(len(values))
+    left: list[int] = []
+    for keys, positions in _groups(values, tuple).items():
+        if len(positions) < FEWEST_ALIKE:
+            left += positions
+            continue
         own = rows[positions]
         _put(columns, own, node.present, 1.0)
         _put(columns, own, node.length, float(len(keys)))
@@ -185,18 +174,18 @@ def _read_mappings(
             if 1 < len(keys) <= MOST_PLACED:
                 _put(columns, own, child.place, float(place))
             read_all(child, [values[k][key] for k in positions], own, columns)
-    return [positions for _, positions in alike]
+    return left
 
 
 def _read_sequences(
     node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray
-) -> list[list[int]]:
-    """`read_all` of lists and tuples: of those that have one length. The positions of those that were read."""
-    of_lengths: dict[int, list[int]] = {}
-    for position, value in enumerate(values):
-        of_lengths.setdefault(len(value), []).append(position)
-    alike = [(size, positions) for size, positions in of_lengths.items() if len(positions) >= FEWEST_ALIKE]
-    for size, positions in alike:
+) -> Sequence[int]:
+    """`read_all` of lists and tuples: of those that have one length."""
+    left: list[int] = []
+    for size, positions in _groups(values, len).items():
+        if len(positions) < FEWEST_ALIKE:
+            left += positions
+            continue
         own = rows[positions]
         _put(columns, own, node.present, 1.0)
         _put(columns, own, node.length, float(size))
@@ -205,7 +194,16 @@ def _read_sequences(
                 read_all(child, [values[k][step] for k in positions], own, columns)
         if node.summaries:
             _summarise([values[k] for k in positions], node.summaries, own, columns)
-    return [positions for _, positions in alike]
+    return left
+
+
+# Each writes what it reads of values of one class, and gives the positions of those that it leaves to `read_one`.
+READERS: Mapping[Any, Callable[[Node, Sequence[Any], NDArray[np.intp], FloatArray], Sequence[int]]] = {
+    float: _read_numbers,
+    str: _read_texts,
+    dict: _read_mappings,
+    list: _read_sequences,
+}
 
 
 def _summarise(

@@ -11,6 +11,7 @@ Validity: a layout reads one output at a time, and what it reads is a function o
 value, sets without order (their numbers are sorted), dictionaries by their keys, and by the order in which these come.
 What is not there is NaN.
 """
+
 from __future__ import annotations
 
 import collections
