@@ -42,7 +42,9 @@ WITNESS_WIDTH = 160  # characters of a witness in a message
 LAW_SHARE = 0.5  # of the samples of the claim's own audit
 LAW_FACTOR = 4.0  # a law is inconclusive from twice the excess on that the audit of the claim itself may miss
 LAW_PAIRS = 2
-UNCHANGED = 200  # outputs of an input that a function gives back: then the audit of the claim stands for its law
+# Outputs of an input that a function gives back: then the audit of the claim stands for its law. A function that
+# changes one output in 70 is noticed in 94 of 100 cases, on each input.
+UNCHANGED = 200
 
 
 def claim_exact(case: Case) -> str | None:

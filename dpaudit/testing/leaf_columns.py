@@ -12,8 +12,9 @@ from dpaudit.reading.leaves import CODE, PLACE
 from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, from_objects
 from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.plain import packed
 
-SAMPLE = 400  # different outputs that leaves are looked for in, at most
+SAMPLE = 400  # different outputs that leaves are looked for in, at most: a bound on time (unmeasured)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -41,8 +42,7 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
     the median is another set of them in other outcomes.
 
     Validity: they are a function of which outputs there are, and not of their order. They are looked for in one output
-    of each token, the first by its printed form, in the order of tokens; the order of keys is left out. (Outputs of
-    one token that cannot be printed differ in the order of their keys at most.)
+    of each token, the first by its printed form, in the order of tokens; the order of keys is left out.
     """
     objects = _as_said(outcomes)
     places: dict[str, list[int]] = {}
@@ -70,11 +70,11 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
 
 
 def _printed(output: Any) -> str:
-    """The printed form of plain data; empty where Python refuses, as for an integer of more than 4,300 digits."""
+    """The printed form of plain data; that of its bytes where Python does not print it: a very long integer."""
     try:
         return repr(output)
-    except Exception:
-        return ""
+    except ValueError:
+        return repr(packed(output))
 
 
 def _as_said(outcomes: Outcomes) -> Outcomes:

@@ -29,9 +29,9 @@ in `BATCHES` small ones more. They are tested by themselves, as if of an input o
 many, may depend on all that was drawn before. They are at most a quarter as many as the audit has drawn, unless its own
 batches hint at dependence (`dependence_hint`). A hint is no finding: it decides on draws alone.
 
-Nothing is said of dependence that no feature shows: of columns from the seventeenth one on, of leaves of objects
-beyond sixteen, of noise that is shared within a batch but not by all of it, and of a change behind the
-outcomes that are looked at, the first ones and the last few of each later chunk.
+Nothing is said of dependence that no feature shows: of columns from the seventeenth one on, of leaves of objects beyond
+sixteen, of noise that is shared within a batch but not by all of it, and of a change behind the outcomes that are
+looked at, the first ones and the last few of each later chunk.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ from dpaudit.testing.tasks import Draw, Task
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
 MOST_NUMBERS, MOST_OBJECTS = 4_000, 20_000  # outcomes that are looked at, the first ones,
 ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
-LARGEST = 64_000  # but no more numbers than that, or so many outcomes as there must be,
+LARGEST = 64_000  # but no more numbers than that (so `MOST_NUMBERS` of 16), or so many outcomes as there must be,
 LATER = 16  # and of each later chunk of draws so many, the last ones
 LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inputs
 BATCHES = 32  # small ones, drawn to ask what a batch shares
@@ -66,7 +66,7 @@ BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that 
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 FEWEST = 40  # outcomes, below which nothing is asked
-COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs
+COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs: a bound on time; with 3 four keys hid one
 Flags = NDArray[np.bool_]
 Columns = list[tuple[str, FloatArray]]  # numbers of each outcome, with where they stand in words
 
@@ -218,8 +218,9 @@ def _columns(outcomes: Outcomes) -> Columns:
     """
     if outcomes.tokens is not None:
         leaves = leaf_columns(outcomes, COLUMNS)
-        return [] if leaves is None else [(f" in {name}", numbers) for name, numbers in zip(
-            leaves.names, leaves(outcomes).T, strict=True)]  # fmt: skip
+        if leaves is None:
+            return []
+        return [(f" in {name}", numbers) for name, numbers in zip(leaves.names, leaves(outcomes).T, strict=True)]
     columns = outcomes.numbers.shape[1]
     return [(f" in column {k}" if columns > 1 else "", outcomes.numbers[:, k]) for k in range(min(COLUMNS, columns))]
 
