@@ -14,6 +14,9 @@ with every noise replaced by a fixed value, which shows the noise-free part of a
 * **hint**: consumption, the sequence of calls, the scale of the noise, or a number that did not vary differ. That is no
   violation in itself: a rejection sampler and a sparse vector draw more or less often by what they draw. It tells the
   label game, and the search for pairs, where to look.
+* **not recorded**: nothing of this differs, and an output is no sum of noise that was recognised, or its loss has no
+  bound here. What it loses is not known.
+* **same**: nothing of this differs, and the noise that was recognised loses no more than the claim allows.
 
 All of it rests on the protocol: the mechanism's randomness is from its generator alone. One whose runs do not repeat on
 the same stream is not examined. What a program in another process draws cannot be seen: only its outputs are compared,
@@ -30,12 +33,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.audits.recognised_noise import Run, Side, implied_loss, is_constant, recognised, uneven_scales
+from dpaudit.audits.recognised_noise import Run, Side, implied_loss, is_constant, is_explained, recognised, uneven_scales
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
 from dpaudit.reading.nested import learn_layout
 from dpaudit.reading.outcomes import join, read_outputs
+from dpaudit.recorded.recorded_noise import in_nats
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, root_of, stream
@@ -48,8 +52,8 @@ LEAST_RUNS = 4  # fewer show nothing that varies
 MOST_PAIRS = 200  # of an audit that are looked into: a bound on time
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
-Grade = Literal["definite", "implied", "hint", "same"]
-GRADES: tuple[Grade, ...] = ("definite", "implied", "hint", "same")
+Grade = Literal["definite", "implied", "hint", "not recorded", "same"]
+GRADES: tuple[Grade, ...] = ("definite", "implied", "hint", "not recorded", "same")
 HINTS = ("constant", "outcome", "scale", "branches", "consumption")  # the most telling first
 
 
@@ -80,7 +84,7 @@ class GreyBoxPair:
     Attributes
     ----------
     id, x_id, x_prime_id : str
-    grade : {"definite", "implied", "hint", "same"}
+    grade : {"definite", "implied", "hint", "not recorded", "same"}
         See the module.
     statement : str
         What is definite or implied, with its condition; else empty.
@@ -132,8 +136,8 @@ class GreyBoxResult:
 
     @property
     def grade(self) -> Grade:
-        """The first of `GRADES` that any pair has."""
-        return next((grade for grade in GRADES if any(pair.grade == grade for pair in self.pairs)), "same")
+        """The first of `GRADES` that any pair has; "not recorded" where nothing was compared."""
+        return next((grade for grade in GRADES if any(pair.grade == grade for pair in self.pairs)), "not recorded")
 
     def side_finding(self) -> SideFinding:
         """The finding of an audit: "found" for what is definite or implied; hints alone are "nothing_found"."""
@@ -154,6 +158,9 @@ class GreyBoxResult:
                 f"Both inputs drew the same and called the same on {self.runs} equal streams "
                 f"({counted_pairs(len(self.pairs))}); their outputs may differ."
             )
+            if worst.grade == "not recorded":
+                rest = f"Of {counts['not recorded']} of {len(self.pairs)} pairs" if counts["same"] else "Of these"
+                summary += f" {rest} the outputs are no sum of noise that was recognised, and their loss is not known."
         found = worst.grade in ("definite", "implied")
         details = {
             "seed": self.seed,
@@ -293,8 +300,8 @@ class GreyBox:
         """What differs between the two inputs of a pair."""
         names = (pair.id, pair.x_id, pair.x_prime_id)
         if self.message:
-            return GreyBoxPair(*names, grade="same")
-        claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
+            return GreyBoxPair(*names, grade="not recorded")
+        claim = in_nats(self.claim.for_pair(pair.x, pair.x_prime)) if self.claim is not None else None
         parts = recognised(first), recognised(second)
         hints = tuple(_hints(first.runs, second.runs, uneven_scales(*parts)))
         if claim is not None and claim.is_vacuous:
@@ -305,7 +312,8 @@ class GreyBox:
         loss, statement = implied_loss(*parts, claim, len(first.runs))
         if statement:
             return GreyBoxPair(*names, grade="implied", statement=statement, implied_loss=loss, hints=hints)
-        return GreyBoxPair(*names, grade="hint" if hints else "same", implied_loss=loss, hints=hints)
+        rest: Grade = "same" if is_explained(*parts, claim) else "not recorded"
+        return GreyBoxPair(*names, grade="hint" if hints else rest, implied_loss=loss, hints=hints)
 
     def _run(self, x: Any, run: int, constant: bool) -> Run:
         given = stream(self.seed, GREY_BOX, run)  # its bits are those of the spawn key, which it does not show

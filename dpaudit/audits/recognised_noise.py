@@ -129,6 +129,24 @@ def _known(a: Parts, b: Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
     return known, np.abs(a.scale - b.scale) <= ROUNDING * (a.scale + b.scale)
 
 
+def is_explained(a: Parts | None, b: Parts | None, claim: Claim | None) -> bool:
+    """Whether `implied_loss` asks all that the claim says of an output.
+
+    Each number has noise that was recognised, or is one value, in the same way on both sides. Of a claim with a delta
+    or a curve only normal noise and one other number that moves are held against it.
+    """
+    if a is None or b is None or len(a.centre) != len(b.centre):
+        return False
+    known, same = _known(a, b)
+    plain = np.array([u == v == "none" for u, v in zip(a.family, b.family, strict=True)], dtype=bool)
+    if not ((known & same) | (plain & (a.centre == b.centre))).all():
+        return False
+    if claim is None or (claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0):
+        return True
+    moved = [family for family, here, there in zip(a.family, a.centre, b.centre, strict=True) if here != there]
+    return set(moved) <= {"normal"} or (moved in (["laplace"], ["logistic"]) and claim.family == "hockey-stick")
+
+
 def uneven_scales(a: Parts | None, b: Parts | None) -> str:
     """Where the noise of an output has another scale on x than on x_prime; empty if nowhere."""
     if a is None or b is None or len(a.centre) != len(b.centre):

@@ -193,9 +193,9 @@ class _Candidate:
             known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
             total += known + (ratio if known else min(ratio, 1.0))
         if self.recorded is not None:
-            ratio = min(max(self.recorded.loss, self.recorded.implied or 0.0) / max(self.line.epsilon, 1e-3), 100.0)
-            # What is only implied may be told of sound mechanisms on every pair: there it orders pairs, and no more.
-            total += DEFINITE + ratio if self.recorded.grade == "proved" else 0.01 * ratio
+            # What is only implied, or not recorded, is not known to be worse or better than another pair.
+            if self.recorded.grade == "proved":
+                total += DEFINITE + min(self.recorded.loss / max(self.line.epsilon, 1e-3), 100.0)
         return total
 
 

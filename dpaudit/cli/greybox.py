@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+import dataclasses
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,7 +12,12 @@ from dpaudit.cli.group import main, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import OutputError, UsageError
 
+if TYPE_CHECKING:
+    from dpaudit.audits.grey_box import GreyBoxPair
+    from dpaudit.recorded.recorded_noise import RecordedPair
+
 PAIRS_SHOWN = 10
+FINDINGS = ("definite", "implied", "proved")  # grades that give exit status 1
 FOUND, NOTHING_FOUND, NOT_APPLICABLE = 1, 0, 5  # exit statuses, as of an audit
 
 
@@ -47,7 +54,8 @@ def greybox_command(
     can be compared, or only outputs that show no difference.
 
     With --trace the noise of any of the usual generators is recorded, also where TARGET takes none: see the guide
-    "Record the noise". What is proved by that gives exit status 1 as well; what is only implied does not.
+    "Record the noise". A pair then has one grade, that of its record where it is recorded: what is proved by that gives
+    exit status 1, what composition implies does not.
     """
     import json
 
@@ -69,6 +77,7 @@ def greybox_command(
         tape = record_noise(subject, listed, claim, seed=result.seed) if trace or trace_html else None
     finding = result.side_finding()
     noise = tape.side_finding(with_values=with_values) if tape is not None else None
+    shown = _one_grade(result.pairs, tape.pairs if tape is not None else ())
     if tape is not None and trace_html:
         page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}", with_values) if tape.pairs else ""
         try:
@@ -80,8 +89,11 @@ def greybox_command(
         click.echo(json.dumps(shown, indent=1, allow_nan=False, ensure_ascii=False))
     else:
         console = output_console()
-        console.print(Text(wording.clean(finding.summary, 600)))
-        for pair in result.pairs[:PAIRS_SHOWN]:
+        # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.
+        is_recorded = noise is not None and noise.status != "not_applicable"
+        is_led = is_recorded and (noise.status == "found" or not any(pair.grade in FINDINGS for pair in shown))
+        console.print(Text(wording.clean((noise if is_led else finding).summary, 600)))
+        for pair in shown[:PAIRS_SHOWN]:
             text = f"{pair.id}: {pair.grade}. {pair.statement}".rstrip()
             console.print(Text(wording.clean(text, 600)))
             for hint in pair.hints:
@@ -89,12 +101,28 @@ def greybox_command(
                 console.print(Text(wording.clean(text, 300)))
         console.print(Text(f"{result.samples} runs of the mechanism, seed {result.seed}"))
         if tape is not None and noise is not None:
-            console.print(Text(wording.clean(noise.summary, 600)))
+            other = finding if is_led and finding.status == "not_applicable" else noise if not is_recorded else None
+            if other is not None:
+                console.print(Text(wording.clean(other.summary, 600)))
             if trace and tape.pairs:
                 click.echo(as_text(tape.pairs[0].trace, with_values))
     codes = {"found": FOUND, "nothing_found": NOTHING_FOUND}
     status = codes.get(finding.status, NOT_APPLICABLE)
     if noise is not None:  # what the one cannot compare the other may
-        other = codes.get(noise.status, NOT_APPLICABLE)
-        status = FOUND if FOUND in (status, other) else min(status, other)
+        is_found = noise.status == "found" or any(pair.grade in FINDINGS for pair in shown)
+        is_compared = "not_applicable" not in (finding.status, noise.status) or finding.status != noise.status
+        status = FOUND if is_found else NOTHING_FOUND if is_compared else NOT_APPLICABLE
     ctx.exit(status)
+
+
+def _one_grade(replayed: Sequence[GreyBoxPair], recorded: Sequence[RecordedPair]) -> list[GreyBoxPair]:
+    """The pairs with one grade each: that of the record where there is one, unless the replay is definite."""
+    known = {pair.id: pair for pair in recorded if pair.grade != "not recorded"}
+    found = []
+    for pair in replayed:
+        record = known.get(pair.id)
+        if record is not None and pair.grade != "definite":
+            grade = "implied by composition" if record.grade == "implied" else record.grade
+            pair = dataclasses.replace(pair, grade=grade, statement="", implied_loss=None)
+        found.append(pair)
+    return found

@@ -1,24 +1,30 @@
-"""What the records of a pair imply, where nothing need be proved: the losses of all that was noised or decided, added.
+"""An upper bound on the loss of a pair, by composition, where nothing is proved and the loss itself is not computed.
 
-x_prime is run with the looks and the untracked numbers of x (`Tape.frozen`). Each noisy number that the program looked
-at or returned, and each decision, then has a loss of its own for this pair and this course of the run; composition adds
-them (`dpaudit.privacy.composition`). The sum is what would be lost if all of them were seen. Outputs may show less: a
-sparse vector, a permute-and-flip or a rejection sampler looks at far more noise than it pays for. So a sum above the
-claim is told as "implied" and never as a violation.
+Two runs with the same decisions are one function of their noise if one shift of the noise explains them: with z on x
+and z + shift on x_prime the same comparisons hold and the same numbers come out. The outputs then lose at most what the
+shift loses on independent noise, each noise counted once, however many numbers it is in. The shift solves the linear
+equations of the noisy numbers and of the ends of comparisons; where it is not unique, the one that loses least is taken.
+To this the decisions add the ratio of their probabilities.
+
+The bound need not be reached: a sum above the claim is told as "implied" and never as a violation. Where no shift
+explains the runs, nothing is implied.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable
+import sys
+from collections.abc import Iterable, Sequence
 
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, ZeroConcentratedDP
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose
 from dpaudit.recorded.laws import Law, combined
-from dpaudit.recorded.runs import Path, is_within
+from dpaudit.recorded.runs import ROUNDING, Path, Paths, is_within
 from dpaudit.recorded.symbols import Noisy
-from dpaudit.recorded.tape import Tape
 
 SLACK = 1e-6
 LARGEST = 700.0  # of an epsilon that can be a claim
@@ -26,7 +32,7 @@ LARGEST = 700.0  # of an epsilon that can be a claim
 
 @dataclasses.dataclass(frozen=True)
 class Part:
-    """The loss of one noisy number or decision: nats, or for normal noise standard deviations."""
+    """The loss of one noise or of the decisions: nats, or for normal noise standard deviations."""
 
     loss: float
     is_normal: bool
@@ -36,22 +42,24 @@ class Part:
 
 @dataclasses.dataclass(frozen=True)
 class Implied:
-    """The composed loss.
+    """The composed loss: an upper bound.
 
     Attributes
     ----------
     value : float
-        In the claim's own parameter (epsilon at its delta, mu, rho); in nats where there is no claim. inf where it has
-        no bound.
+        In the claim's own parameter (epsilon at its delta, mu, rho); in nats where there is no claim.
     parts : tuple of Part
         The largest first.
     exceeds : bool
         Whether it is above the claim.
+    is_unique : bool
+        Whether no other shift explains the runs, so that what was recorded loses as much if all of it is seen.
     """
 
     value: float
     parts: tuple[Part, ...]
     exceeds: bool
+    is_unique: bool = True
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,16 +71,43 @@ class Note:
     place: str
 
 
-def imply(claim: Claim | None, first: Path, second: Path) -> Implied | None:
-    """What the records of the run on x and the frozen run on x_prime imply; None where nothing was noised."""
-    parts = [part for part in _parts(first, second) if part.loss > 0.0]
-    if not first.tape.noises and not first.tape.decisions:
+def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
+    """Bound the loss of a pair from above; None where no run is noised or no bound is known."""
+    if not any(path.tape.noises or path.tape.decisions for path in first.known):
         return None
-    parts.sort(key=lambda part: -part.loss)
-    value = _value(claim, parts)
+    others = {_outcomes(path): path for path in second.known}
+    pairs = [(path, others.get(_outcomes(path))) for path in first.known]
+    is_pure = claim is None or (isinstance(claim, ApproxDP) and claim.delta == 0.0)
+    # Validity: normal noise has no largest ratio, so that one shift has to explain all runs in which it is compared.
+    everywhere = set() if is_pure else {i for path in first.known for i in path.tape.intervals if _is_normal(path, i)}
+    shifts: dict[int, float] = {}
+    found, decided, is_unique = [], [0.0], True
+    for path, other in pairs:
+        if other is None or len(pairs) != len(others):
+            return None
+        moved = _moved(path, other, everywhere)
+        if moved is None or not all(
+            is_within([shifts.setdefault(i, moved[1].get(i, 0.0))], [moved[1].get(i, 0.0)])[0] for i in everywhere
+        ):
+            return None
+        found.append(moved[0])
+        decided.append(_decided(path, other, moved[1]))
+        is_unique = is_unique and moved[2]
+    if is_pure:
+        ends = [[*parts, _decision(path, loss)] for parts, (path, _), loss in zip(found, pairs, decided[1:], strict=True)]
+    else:
+        ends = [[*parts, _decision(path, max(decided))] for parts, (path, _) in zip(found, pairs, strict=True)]
+    value, parts = max(((_value(claim, entry), entry) for entry in ends), key=lambda pair: pair[0])
+    if not math.isfinite(value):
+        return None
+    parts = sorted((part for part in parts if part.loss > 0.0), key=lambda part: -part.loss)
     declared = None if claim is None else _declared(claim)
     exceeds = declared is not None and not claim_is_vacuous(claim) and value > declared * (1.0 + SLACK) + SLACK
-    return Implied(value, tuple(parts), exceeds)
+    return Implied(value, tuple(parts), exceeds, is_unique)
+
+
+def _outcomes(path: Path) -> tuple[int, ...]:
+    return tuple(decision.outcome for decision in path.tape.decisions)
 
 
 def claim_is_vacuous(claim: Claim | None) -> bool:
@@ -96,8 +131,10 @@ def _value(claim: Claim | None, parts: Iterable[Part]) -> float:
         return (
             mu if pure == 0.0 else math.inf if pure > LARGEST else compose([GaussianDP(mu), _gaussian_of(pure)]).value
         )
-    if isinstance(claim, ZeroConcentratedDP):
-        return 0.5 * mu * mu + 0.5 * pure * pure
+    if isinstance(claim, ZeroConcentratedDP | RenyiDP):  # a pure loss of e has a divergence of at most order e^2 / 2
+        return 0.5 * (claim.order if isinstance(claim, RenyiDP) else 1.0) * (mu * mu + pure * pure)
+    if claim is not None and not isinstance(claim, ApproxDP):
+        return 0.0 if mu == pure == 0.0 else math.inf  # a profile: not composed here
     if mu == 0.0:
         return pure
     if delta == 0.0 or pure > LARGEST:
@@ -114,80 +151,152 @@ def _gaussian_of(epsilon: float) -> GaussianDP:
     )
 
 
-def _parts(first: Path, second: Path) -> Iterable[Part]:
-    a, b = first.tape, second.tape
-    seen: dict[frozenset[int], Part] = {}
-
-    def keep(noises: Iterable[int], part: Part | None) -> None:
-        key = frozenset(noises)
-        if part is not None and (key not in seen or part.loss > seen[key].loss):
-            seen[key] = part
-
-    for u, v in zip(a.looks, b.looks, strict=False):
-        keep(
-            (i for i, _ in u.terms),
-            _of_noise(a, b, u.signal, v.signal, dict(u.terms), dict(v.terms), "a noisy number", u.place),
-        )
-    if first.output is not None and second.output is not None and first.output.skeleton == second.output.skeleton:
-        for name, here, there in zip(first.output.names, first.output.leaves, second.output.leaves, strict=True):
-            if isinstance(here, Noisy) and isinstance(there, Noisy):
-                event = a.noises[next(iter(here.terms))].event
-                what, place = f"output{name}", a.events[event].place
-                keep(here.terms, _of_noise(a, b, here.signal, there.signal, here.terms, there.terms, what, place))
-    yield from seen.values()
-    for x, y in zip(a.decisions, b.decisions, strict=False):
-        if len(x.probabilities) == len(y.probabilities):
-            losses = [_log_ratio(p, q) for p, q in zip(x.probabilities, y.probabilities, strict=True)]
-            yield Part(max(losses), False, f"a {x.what}", x.place)
+def _is_normal(path: Path, index: int) -> bool:
+    return path.tape.noises[index].law.family == "normal"
 
 
-def _log_ratio(p: float, q: float) -> float:
+def _decided(first: Path, second: Path, moved: Iterable[int]) -> float:
+    """The log ratio of the probabilities of two runs, but for what is explained by a shift."""
+    without = set(moved)
+    p, q = first.tape.probability(without), second.tape.probability(without)
     if p == q:
         return 0.0
     return abs(math.log(p / q)) if p > 0.0 and q > 0.0 else math.inf
 
 
-def _of_noise(
-    a: Tape, b: Tape, u: float, v: float, first: dict[int, float], second: dict[int, float], what: str, place: str
-) -> Part | None:
-    """The loss of one noisy number on its own."""
-    gap = 0.0 if is_within([u], [v])[0] else abs(u - v)
-    laws = []
-    for tape, terms in ((a, first), (b, second)):
-        if not all(index < len(tape.noises) for index in terms):
-            return None
-        found = combined([(factor, tape.noises[index].law) for index, factor in terms.items()])
-        if found is None:  # of several noises the widest: the number itself loses less
-            found = max(
-                ((factor, tape.noises[index].law) for index, factor in terms.items()),
-                key=lambda pair: abs(pair[0]) * pair[1].scale,
-            )
-        laws.append(found)
-    (f, law), (g, other) = laws
-    if law.family != other.family:
-        return Part(math.inf, False, f"{what} has {law.family} noise on x and {other.family} noise on x_prime", place)
-    if abs(f * law.scale) != abs(g * other.scale) and abs(abs(f * law.scale) / abs(g * other.scale) - 1.0) > 1e-9:
-        scales = f"{abs(f) * law.scale:.6g} on x and {abs(g) * other.scale:.6g} on x_prime"
-        text = f"the scale of the {law.family} noise of {what} is {scales}"
-        return Part(math.inf, False, text, place)
-    if gap == 0.0:
+def _decision(path: Path, loss: float) -> Part:
+    places = [decision.place for decision in path.tape.decisions if decision.place]
+    return Part(loss, False, "the probabilities of decisions", places[0] if places else "")
+
+
+def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], dict[int, float], bool] | None:
+    """The losses of the noises of an output, the shift of each that is solved for, and whether no other one is as small.
+
+    None where no shift explains the runs.
+    """
+    a, b = first.tape, second.tape
+    numbers = _noisy_pairs(first, second)
+    if numbers is None:
         return None
-    if math.isnan(gap) or math.isinf(gap):
-        return Part(math.inf, False, f"the noise-free part of {what} is {u:.6g} on x and {v:.6g} on x_prime", place)
-    distance, bounded = _distance(law, abs(f), gap)
-    scales = f"{gap / (abs(f) * law.scale):.6g} scales of its {law.family} noise"
-    text = f"the noise-free part of {what} moves by {gap:.6g}, {scales}"
-    return Part(distance if bounded else math.inf, law.family == "normal", text, place)
+    parts: list[Part] = []
+    solved: list[tuple[str, Noisy, Noisy]] = []
+    for k, (name, u, v) in enumerate(numbers):
+        elsewhere = {index for j, (_, other, _) in enumerate(numbers) if j != k for index in other.terms}
+        law = combined([(factor, a.noises[index].law) for index, factor in u.terms.items()])
+        is_alone = len(u.terms) > 1 and law is not None and not (elsewhere | set(a.intervals)) & set(u.terms)
+        if not is_alone:
+            solved.append((name, u, v))
+            continue
+        assert law is not None
+        parts.append(_shifted(law[1], abs(u.signal - v.signal) / abs(law[0]), f"output{name}", _place(first, u)))
+    indices = sorted({index for _, u, _ in solved for index in u.terms} | (compared & set(a.intervals)))
+    spent = a.spent | b.spent
+    if spent & {index for _, u, _ in numbers for index in u.terms}:
+        return None  # the place of the largest has said something of it
+    rows = [[u.terms.get(index, 0.0) for index in indices] for _, u, _ in solved]
+    gaps = [u.signal - v.signal for _, u, v in solved]
+    sizes = [max(abs(u.signal), abs(v.signal), u.reach, v.reach) for _, u, v in solved]
+    for index in indices:
+        if index >= len(b.noises) or not _are_same(a.noises[index].law, b.noises[index].law):
+            return None
+        for end, other in zip(a.intervals.get(index, _FREE), b.intervals.get(index, _FREE), strict=True):
+            if math.isfinite(end) != math.isfinite(other):
+                return None
+            if math.isfinite(end):
+                rows.append([float(index == one) for one in indices])
+                gaps.append(other - end)
+                sizes.append(max(abs(end), abs(other)))
+    laws = [a.noises[index].law for index in indices]
+    solved_for = _solution(np.array(rows).reshape(len(rows), len(indices)), np.array(gaps), max(sizes, default=0.0), laws)
+    if solved_for is None:
+        return None
+    shift, is_unique = solved_for
+    names = {index: f"output{name}" for name, u, _ in solved for index in u.terms if len(u.terms) == 1}
+    for index, law, step in zip(indices, laws, shift, strict=True):
+        name = names.get(index, "a noise of the output")
+        parts.append(_shifted(law, abs(step), name, a.events[a.noises[index].event].place))
+    return parts, dict(zip(indices, shift, strict=True)), is_unique
 
 
-def _distance(law: Law, factor: float, gap: float) -> tuple[float, bool]:
+_FREE = (-math.inf, math.inf)
+
+
+def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | None:
+    """The noisy numbers of two outputs that differ in nothing else and have the same noise; else None."""
+    a, b = first.output, second.output
+    if a is None or b is None:
+        return [] if a is b and first.raised == second.raised else None
+    if a.skeleton != b.skeleton:
+        return None
+    found = []
+    for name, u, v in zip(a.names, a.leaves, b.leaves, strict=True):
+        if isinstance(u, Noisy) and isinstance(v, Noisy):
+            same = u.terms.keys() == v.terms.keys() and all(
+                is_within([u.terms[i]], [v.terms[i]])[0] and _are_same(u.tape.noises[i].law, v.tape.noises[i].law)
+                for i in u.terms
+            )
+            if not same or not math.isfinite(u.signal) or not math.isfinite(v.signal):
+                return None
+            found.append((name, u, v))
+        elif isinstance(u, Noisy) or isinstance(v, Noisy) or not is_within([u], [v])[0]:
+            return None
+    return found
+
+
+def _are_same(law: Law, other: Law) -> bool:
+    return law.family == other.family and abs(law.scale - other.scale) <= ROUNDING * law.scale
+
+
+def _place(path: Path, leaf: Noisy) -> str:
+    return path.tape.events[path.tape.noises[next(iter(leaf.terms))].event].place
+
+
+def _solution(
+    matrix: NDArray[np.float64], gaps: NDArray[np.float64], size: float, laws: Sequence[Law]
+) -> tuple[list[float], bool] | None:
+    """The shift of each noise that solves the equations, and whether it is the only one or the noise is normal.
+
+    Of several the one that loses least; None where none solves them.
+    """
+    count = len(laws)
+    if not count:
+        return [], True
+    scales = np.array([law.scale if not law.is_discrete else 1.0 for law in laws])
+    # In units of the scales the least squares of normal noise are its distance.
+    shift = scales * np.linalg.lstsq(matrix * scales, gaps, rcond=None)[0]
+    is_unique = all(law.family == "normal" for law in laws) or bool(np.linalg.matrix_rank(matrix * scales) == count)
+    if not is_unique:
+        from scipy.optimize import linprog
+
+        # Shifts up and down, those of noise that loses without bound forbidden.
+        most = [None if law.family in ("laplace", "logistic") else 0.0 for law in laws] * 2
+        cost = np.tile(1.0 / scales, 2)
+        found = linprog(cost, A_eq=np.hstack([matrix, -matrix]), b_eq=gaps, bounds=[(0.0, end) for end in most])
+        if not found.success:
+            return None
+        shift = found.x[:count] - found.x[count:]
+    if np.abs(matrix @ shift - gaps).max(initial=0.0) > ROUNDING * (size + 1.0):
+        return None
+    # No more than rounding is taken for none: what is small beside a number need not be so beside its noise.
+    return np.where(np.abs(shift) <= 64.0 * sys.float_info.epsilon * size, 0.0, shift).tolist(), is_unique
+
+
+def _shifted(law: Law, gap: float, name: str, place: str) -> Part:
+    """The loss of a noise that is shifted."""
+    loss, is_bounded = _distance(law, gap)
+    unit = "standard deviations" if law.family == "normal" else "scales"
+    scale = 1.0 if law.is_discrete else law.scale
+    text = f"the noise-free part of {name} moves by {gap:.6g}, {gap / scale:.6g} {unit} of its {law.family} noise"
+    return Part(loss if is_bounded or gap == 0.0 else math.inf, law.family == "normal", text, place)
+
+
+def _distance(law: Law, gap: float) -> tuple[float, bool]:
     """The loss of a shift, and whether it is bounded (or normal)."""
     if law.family == "two-sided geometric":
-        steps = gap / factor
-        return steps * -math.log(law.scale), abs(steps - round(steps)) < 1e-6
+        return gap * -math.log(law.scale), abs(gap - round(gap)) < 1e-6
     if law.family == "cauchy":
-        return 2.0 * math.asinh(0.5 * gap / (factor * law.scale)), True
-    return gap / (factor * law.scale), law.family in ("laplace", "logistic", "normal")
+        return 2.0 * math.asinh(0.5 * gap / law.scale), True
+    return gap / law.scale, law.family in ("laplace", "logistic", "normal")
 
 
 def differences(first: Path, second: Path) -> list[Note]:
@@ -212,7 +321,10 @@ def differences(first: Path, second: Path) -> list[Note]:
         where = first.place or second.place
         text = f"{first.raised or 'nothing'} is raised on x and {second.raised or 'nothing'} on x_prime"
         notes.append(Note("exception", text, where))
-    elif first.output is not None and second.output is not None:
+    elif first.aside != second.aside:
+        what = f"the text of {first.raised}" if first.raised else "the order of keys"
+        notes.append(Note("aside", f"{what} is another one on x_prime", first.place))
+    if first.output is not None and second.output is not None:
         if first.output.skeleton != second.output.skeleton:
             notes.append(Note("form", "the output has another form on x_prime though all noise is equal", ""))
         else:

@@ -85,8 +85,8 @@ class NoisyNumber:
 
 def noisy_numbers(
     paths: tuple[Path, Path],
-) -> tuple[list[NoisyNumber], tuple[set[int], set[int]], tuple[str, str] | None]:
-    """The noisy numbers with a known law; the noises they use; and what several numbers give away together."""
+) -> tuple[list[NoisyNumber], tuple[set[int], set[int]], tuple[str, str] | None, bool]:
+    """The noisy numbers with a known law; the noises they use; what several numbers give away; whether that is all."""
     outputs = [path.output for path in paths]
     pairs = [
         (k, u, v)
@@ -116,7 +116,8 @@ def noisy_numbers(
         found.append(number)
         used[0].add(noises[0])
         used[1].add(noises[1])
-    return found, used, shared
+    noises = [set().union(*(both[side].terms for _, *both in pairs)) for side in (0, 1)]
+    return found, used, shared, list(used) == noises
 
 
 def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
@@ -189,6 +190,8 @@ def _together(
         if a in tapes[0].intervals or b in tapes[1].intervals or a in tapes[0].spent or b in tapes[1].spent:
             continue
         laws = tapes[0].noises[a].law, tapes[1].noises[b].law
+        if 64.0 * sys.float_info.epsilon * (size + 1.0) < abs(moved[k]) <= 1e-9 * (size + 1.0):
+            continue  # too small for a proof, and more than rounding
         if laws[0].family == laws[1].family:
             free = (-math.inf, math.inf)
             place = tapes[0].events[tapes[0].noises[a].event].place
@@ -216,6 +219,16 @@ def largest_ratio(leaf: NoisyNumber) -> float:
         if a.family == "laplace" and leaf.scales[0] > leaf.scales[1]:
             return math.inf
     return _at_points(leaf)
+
+
+def has_exact_ratio(leaf: NoisyNumber) -> bool:
+    """Whether `largest_ratio` is the largest one: not of a law whose ratio is largest between the points it looks at."""
+    if any(law.is_discrete for law in leaf.laws):
+        return leaf.is_free and leaf.has_one_scale
+    gap, reach = abs(leaf.signals[0] - leaf.signals[1]), abs(leaf.signals[0]) + abs(leaf.signals[1]) + leaf.reach
+    if leaf.shift == 0.0 and gap > 64.0 * sys.float_info.epsilon * reach:
+        return False  # too small for a proof, and more than rounding
+    return all(law.family != "cauchy" for law in leaf.laws)
 
 
 def _lattice_ratio(leaf: NoisyNumber) -> float:

@@ -28,6 +28,7 @@ from dpaudit.privacy.claims import Claim, number_text
 from dpaudit.recorded.densities import (
     ROUNDING,
     NoisyNumber,
+    has_exact_ratio,
     hockey_stick,
     largest_ratio,
     mixed_hockey_stick,
@@ -60,12 +61,15 @@ class Proof:
         What breaks the claim, with the line; empty where nothing does.
     places : tuple of str
         The lines that it speaks of.
+    is_exact : bool
+        Whether `loss` is the loss of the pair itself, up to rounding: every run is known, and every density.
     """
 
     loss: float = 0.0
     mu: float = 0.0
     statement: str = ""
     places: tuple[str, ...] = ()
+    is_exact: bool = False
 
 
 @dataclasses.dataclass
@@ -95,6 +99,7 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
     groups = _groups(first, second)
     if groups is None:
         return Proof()
+    is_exact = first.left == second.left == 0.0 and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
     for sides in ((0, 1), (1, 0)):
         left = (first, second)[sides[1]].left
@@ -105,7 +110,25 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
                     best = _worse(best, _by_mixtures(claim, group, sides))
                 if all(len(group.sides[side]) == 1 for side in sides) and group.output is not None:
                     best = _worse(best, _by_noise(claim, group, sides))
-    return best
+    return dataclasses.replace(best, is_exact=is_exact)
+
+
+def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
+    """Whether what is asked of the outputs of a signature is computed as it is, and not only bounded from below."""
+    is_pure = claim is None or _is_pure(claim)
+    if claim is not None and not is_pure and (claim.family == "renyi" or claim.anchored):
+        return False  # a curve, of which some points are looked at
+    if group.output is None or not any(isinstance(leaf, Noisy) for leaf in group.output.leaves):
+        return True
+    if not all(group.sides):
+        return True  # the one input gives none of them
+    if any(len(side) > 1 for side in group.sides):
+        return False
+    leaves, _used, shared, is_all = noisy_numbers((group.sides[0][0], group.sides[1][0]))
+    if is_pure:
+        return bool(shared) or (is_all and all(map(has_exact_ratio, leaves)))
+    moved = [leaf for leaf in leaves if leaf.shift or not leaf.has_one_scale]
+    return is_all and groups == 1 and len(moved) <= 1 and all(leaf.is_free for leaf in leaves)
 
 
 def _worse(a: Proof, b: Proof) -> Proof:
@@ -250,7 +273,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     """What the densities of two paths of one signature prove."""
     paths = (group.sides[sides[0]][0], group.sides[sides[1]][0])
     assert paths[0].output is not None and paths[1].output is not None
-    leaves, used, shared = noisy_numbers(paths)
+    leaves, used, shared, _is_all = noisy_numbers(paths)
     # Validity: all masses of the first input are bounded from below, those of the second from above.
     rest = [bounded_mass(path, sign, used[side]) for side, (path, sign) in enumerate(zip(paths, SIGNS, strict=True))]
     if shared:

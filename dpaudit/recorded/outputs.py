@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recorded.symbols import Noisy
+from dpaudit.recorded.symbols import Noisy, NoisyArray
 from dpaudit.recorded.tape import Unsupported
 
 DEEPEST = 20
@@ -25,6 +25,7 @@ class Laid:
     skeleton: tuple[Any, ...]
     leaves: tuple[float | Noisy, ...]
     names: tuple[str, ...]
+    key_order: tuple[str, ...] = ()  # of all dictionaries: proofs do not rest on it, and it may tell outputs apart
 
     def values(self) -> list[float]:
         """The leaves in this run."""
@@ -64,6 +65,7 @@ def laid_out(output: Any) -> Laid:
     skeleton: list[Any] = []
     leaves: list[float | Noisy] = []
     names: list[str] = []
+    key_order: list[str] = []
 
     def visit(value: Any, name: str, depth: int) -> None:
         if depth > DEEPEST:
@@ -77,6 +79,8 @@ def laid_out(output: Any) -> Laid:
         elif value is None or isinstance(value, str | bytes):
             skeleton.append(_form(value))
         elif isinstance(value, np.ndarray):
+            if type(value) not in (np.ndarray, NoisyArray):  # a mask, names: more than its numbers
+                raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
             if value.dtype.kind not in "biufOUS":
                 raise Unsupported(f"its output has an array of {value.dtype}, which is not recorded.")
             skeleton.append(f"array {value.shape}")
@@ -88,6 +92,7 @@ def laid_out(output: Any) -> Laid:
                 visit(item, f"{name}[{number}]", depth + 1)
         elif isinstance(value, dict):
             skeleton.append("dict")
+            key_order.extend(map(_form, value))
             for key in sorted(value, key=_form):
                 skeleton.append(_form(key))
                 visit(value[key], f"{name}[{key!r}]", depth + 1)
@@ -97,4 +102,4 @@ def laid_out(output: Any) -> Laid:
             raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
 
     visit(output, "", 0)
-    return Laid(tuple(skeleton), tuple(leaves), tuple(names))
+    return Laid(tuple(skeleton), tuple(leaves), tuple(names), tuple(key_order))

@@ -4,10 +4,13 @@ Grades of a pair
 ----------------
 * **proved**: the claim is broken for this pair, if the primitives draw what they say. The output is known as a function
   of the noise (`dpaudit.recorded.tape` has the argument, `dpaudit.recorded.judging` the computation).
-* **implied**: the losses of all that was recorded add up to more than the claim. That is no violation in itself: what
-  the outputs show of it is not told. A sound sparse vector is implied to lose more than it does.
+* **not recorded**: what the outputs lose is not known, and `unproved` says why. A run lost its symbols (a comparison of
+  two noises, `int`, a text, an exception that symbols caused, compiled code), some runs were not made, or the loss has
+  no bound here. Of the other grades only "proved" is ranked above it.
+* **implied**: each noise and each decision counted once (`dpaudit.recorded.composing`), the losses add up to more than
+  the claim. That is no violation in itself: the outputs may show less.
 * **hint**: the runs differ in calls, in parameters, or in parts of the output that met no noise.
-* **same**: nothing differs but noisy numbers, within the claim.
+* **same**: the output is known as a function of the noise on both inputs, and loses no more than the claim.
 
 What is recorded is exact for the pairs that were run, and says nothing of others. It enters no verdict of an audit.
 """
@@ -20,7 +23,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, number_text
+from dpaudit.privacy.claims import ApproxDP, Claim, HockeyStickLine, PureDP, number_text
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.recorded.blaming import blamed
 from dpaudit.recorded.composing import Implied, Note, differences, imply
@@ -29,7 +32,7 @@ from dpaudit.recorded.runs import MOST_PATHS, Path, Paths, check_runs, explore, 
 from dpaudit.recorded.tape import Tape
 from dpaudit.recorded.trace import Row, rows
 from dpaudit.results.saving import to_json
-from dpaudit.results.side_findings import SideFinding
+from dpaudit.results.side_findings import SideFinding, SideStatus
 from dpaudit.running.streams import root_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
@@ -38,8 +41,8 @@ KIND = "recorded_noise"
 MOST_PAIRS = 200
 MOST_RECORDED, PATHS_IN_AUDIT = 50, 64  # pairs of an audit, and paths of their inputs
 LISTED = 20
-Grade = Literal["proved", "implied", "hint", "same"]
-GRADES: tuple[Grade, ...] = ("proved", "implied", "hint", "same")
+Grade = Literal["proved", "not recorded", "implied", "hint", "same"]
+GRADES: tuple[Grade, ...] = ("proved", "not recorded", "implied", "hint", "same")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,21 +52,21 @@ class RecordedPair:
     Attributes
     ----------
     id, x_id, x_prime_id : str
-    grade : {"proved", "implied", "hint", "same"}
+    grade : {"proved", "not recorded", "implied", "hint", "same"}
     statement : str
         What is proved or implied, beside the claim; else empty.
     places : tuple of str
         The lines that are to blame, as "file:line".
     loss : float
-        A proved lower bound on the loss in nats; 0 where nothing is known.
+        A proved lower bound on the loss in nats; NaN where the pair is not recorded.
     implied : float or None
-        The composed loss in the claim's own parameter; None where nothing was noised.
+        An upper bound on the loss in the claim's own parameter, by composition; None where none is known.
     notes : tuple of Note
         What differs between the runs.
     trace : tuple of Row
         The calls of both runs.
     unproved : str
-        Why the output is not known as a function of the noise, else empty.
+        Why the loss of the outputs is not known, with the line; else empty.
     """
 
     id: str
@@ -91,7 +94,7 @@ class RecordedResult:
     runs : int
         How often the mechanism was called.
     pairs : tuple of RecordedPair
-        The worst first: what is proved, then the largest implied loss.
+        In the order of `GRADES`, of one grade the largest loss first.
     ranked : tuple of Pair
         The pairs themselves in that order, for `dpaudit.audit` and `dpaudit.certify`.
     """
@@ -105,16 +108,16 @@ class RecordedResult:
 
     @property
     def grade(self) -> Grade:
-        """The first of `GRADES` that any pair has."""
-        return next((grade for grade in GRADES if any(pair.grade == grade for pair in self.pairs)), "same")
+        """The first of `GRADES` that any pair has; "not recorded" where no pair was run."""
+        return next((grade for grade in GRADES if any(pair.grade == grade for pair in self.pairs)), "not recorded")
 
     @property
     def worst(self) -> RecordedPair | None:
-        """The pair on which a search or an audit should look first: proved, or with the largest implied loss."""
+        """The pair on which an audit should look first."""
         return self.pairs[0] if self.pairs else None
 
     def side_finding(self, *, with_values: bool = False) -> SideFinding:
-        """The finding as an audit keeps it: "found" for what is proved, and for nothing else.
+        """The finding as an audit keeps it: "found" for what is proved, "not_applicable" where no pair is recorded.
 
         Parameters
         ----------
@@ -129,6 +132,10 @@ class RecordedResult:
         if worst.grade == "proved":
             said = worst.statement if with_values else f"the claim is broken{_at(*worst.places)}."
             summary = f"Proved by what was recorded, pair {worst.id}: {said}"
+        elif worst.grade == "not recorded":
+            count = sum(pair.grade == "not recorded" for pair in self.pairs)
+            rest = "" if count == len(self.pairs) else f" for {count} of {len(self.pairs)} pairs"
+            summary = f"Not recorded{rest}, so that nothing is known of it: pair {worst.id}: {worst.unproved}"
         elif worst.grade == "implied":
             said = worst.statement if with_values else f"more than the claim{_at(*worst.places)}."
             summary = f"Implied by what was recorded, not proved, pair {worst.id}: {said}"
@@ -137,16 +144,17 @@ class RecordedResult:
             summary = f"Nothing is proved; pair {worst.id} differs{said}."
         else:
             summary = "What was recorded is within the claim, on the pairs that were run."
-        if worst.grade != "proved" and worst.unproved:
-            summary += f" Nothing can be proved: {worst.unproved}"
         details = {
             "seed": self.seed,
             "runs": self.runs,
             "grades": {grade: sum(pair.grade == grade for pair in self.pairs) for grade in GRADES},
             "pairs": [_without_values(pair) for pair in self.pairs[:LISTED]],
         }
-        found = worst.grade == "proved"
-        return SideFinding(KIND, "found" if found else "nothing_found", summary, None, to_json(details))
+        is_known = any(pair.grade != "not recorded" for pair in self.pairs)
+        status: SideStatus = (
+            "found" if worst.grade == "proved" else "nothing_found" if is_known else "not_applicable"
+        )
+        return SideFinding(KIND, status, summary, None, to_json(details))
 
 
 def record_noise(
@@ -235,18 +243,30 @@ class Recorder:
 
     def pair(self, pair: Pair) -> RecordedPair:
         """What was recorded of one pair."""
-        claim = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
+        promised = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
+        claim = None if promised is None else in_nats(promised)
         first, second = self.paths(pair.x), self.paths(pair.x_prime)
         proof = prove(claim, first, second)
         tapes = first.first.tape, second.first.tape
-        unseen = ""
+        reason = first.message or second.message
         # Validity: what draws nothing that is recorded may get its noise from a source that is not known here.
-        if proof.statement and not any(tape.events or tape.fixed_seeds for tape in tapes):
-            proof, unseen = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
+        if not reason and not any(tape.events or tape.fixed_seeds for tape in tapes):
+            proof, reason = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
         frozen = self._frozen(pair.x_prime, first.first, second)
-        implied = imply(claim, first.first, frozen)
         notes = tuple(differences(first.first, frozen))
-        grade, statement, places = self._graded(claim, proof, implied, notes, pair)
+        implied = None
+        if not reason and not proof.statement:
+            reason = first.unknown or second.unknown
+            implied = None if reason else imply(claim, first, second)
+            if proof.is_exact or (claim is not None and claim.is_vacuous):
+                implied = implied and dataclasses.replace(implied, value=min(implied.value, proof.loss), exceeds=False)
+            elif not reason and implied is None:
+                reason = "the loss of its outputs has no upper bound here."
+            elif implied is not None and implied.exceeds and not implied.is_unique:
+                reason = f"its noises cannot be told from its outputs, of whose loss {implied.value:.6g} is only a bound."
+        grade, statement, places = self._graded(promised, proof, implied, notes, pair)
+        if reason and grade != "proved":
+            grade, statement, implied, proof = "not recorded", "", None, Proof(math.nan)
         return RecordedPair(
             pair.id,
             pair.x_id,
@@ -258,7 +278,7 @@ class Recorder:
             None if implied is None else implied.value,
             notes,
             rows(first.first, frozen),
-            first.message or second.message or unseen,
+            reason,
         )
 
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
@@ -303,4 +323,14 @@ def _at(*places: str) -> str:
 
 
 def _rank(pair: RecordedPair) -> tuple[int, float, float]:
-    return GRADES.index(pair.grade), -pair.loss, -(pair.implied or 0.0)
+    loss = 0.0 if math.isnan(pair.loss) else pair.loss  # pairs that are not recorded stay as they were given
+    return GRADES.index(pair.grade), -loss, -(pair.implied or 0.0)
+
+
+def in_nats(claim: Claim) -> Claim:
+    """A claim of one line as (epsilon, delta)-DP, whatever its own parameter counts; any other as it is."""
+    if claim.family != "hockey-stick" or claim.anchored or isinstance(claim, ApproxDP) or claim.is_vacuous:
+        return claim
+    line = claim.inequality()
+    assert isinstance(line, HockeyStickLine)
+    return ApproxDP(line.epsilon, line.delta) if line.delta else PureDP(line.epsilon)

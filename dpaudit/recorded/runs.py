@@ -11,7 +11,9 @@ import dataclasses
 import functools
 import gc
 import heapq
+import itertools
 import math
+import os
 import random
 import sys
 from collections.abc import Sequence
@@ -38,7 +40,11 @@ _SEED_SEQUENCE = np.random.SeedSequence
 
 @dataclasses.dataclass(frozen=True)
 class Path:
-    """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`)."""
+    """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`).
+
+    `aside` is what tells outcomes apart on which no proof rests: the text of the exception (it may have an address of
+    memory), the order of keys.
+    """
 
     tape: Tape
     output: Laid | None
@@ -46,6 +52,7 @@ class Path:
     place: str = ""
     problem: str = ""
     way: int = 0
+    aside: tuple[str, ...] = ()
 
     @property
     def is_known(self) -> bool:
@@ -71,6 +78,8 @@ class Paths:
         How often the mechanism was called.
     message : str
         Why nothing is known, else empty.
+    unknown : str
+        Which runs are not known, else empty.
     """
 
     first: Path
@@ -79,6 +88,7 @@ class Paths:
     plain: Path
     runs: int
     message: str = ""
+    unknown: str = ""
 
 
 def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
@@ -113,8 +123,8 @@ class Way:
     trace lines themselves.
     """
 
-    def __init__(self) -> None:
-        self.digest, self.steps = 0, 0
+    def __init__(self, lines: list[str] | None = None) -> None:
+        self.digest, self.steps, self.lines = 0, 0, lines
 
     def __enter__(self) -> Way:
         self.is_free = sys.gettrace() is None
@@ -136,15 +146,17 @@ class Way:
         if event == "opcode" and self.steps < MOST_STEPS:
             self.steps += 1
             self.digest = hash((self.digest, frame.f_code.co_firstlineno, frame.f_lasti))
+            if self.lines is not None:
+                self.lines.append(f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}")
         return self._step
 
 
 _is_own = functools.lru_cache(maxsize=4_096)(is_own_code)
 
 
-def run(subject: Subject, x: Any, tape: Tape) -> Path:
-    """One run of a subject on a tape."""
-    way = Way()
+def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) -> Path:
+    """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
+    way = Way(lines)
     found = _run(subject, x, tape, way)
     return dataclasses.replace(found, way=way.digest)
 
@@ -156,7 +168,12 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
     try:
         with recorded(tape) as generator, np.errstate(all="ignore"), way:
             output = call(subject, data, generator, tape)
-        return Path(tape, laid_out(output))
+        # Validity: what is raised here is not the mechanism's, and two of the same kind are no equal outcomes.
+        try:
+            laid = laid_out(output)
+        except Exception as error:
+            return Path(tape, None, problem=str(error) if isinstance(error, Unsupported) else _UNREADABLE)
+        return Path(tape, laid, aside=laid.key_order)
     except TooLong as stop:
         return Path(tape, None, problem=str(stop))
     except (Unsupported, SubjectError) as error:
@@ -164,7 +181,17 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
     except BaseException as error:
         if not is_outcome(error, handlers):
             raise
-        return Path(tape, None, type(error).__name__, _raised_at(error))
+        return Path(tape, None, type(error).__name__, _raised_at(error), aside=(_text_of(error),))
+
+
+_UNREADABLE = "its output cannot be read."
+
+
+def _text_of(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception:  # of the exception's own code: there is nothing to compare
+        return ""
 
 
 def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -> Paths:
@@ -196,11 +223,11 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -
             one, other = run(subject, x, Tape(seed, number)), run(subject, x, Tape(seed, number, is_plain=True))
             count += 2
         if one.problem or not _are_equal(one, other):
-            message = one.problem or "it does not work as usual with symbols for its noise."
+            message = one.problem or _how_lost(subject, x, one, other)
         elif one.way != other.way:
-            message = "it takes another way through its code with symbols for its noise."
+            message = _how_lost(subject, x, one, other)
     known: list[Path] = []
-    left = 1.0
+    left, unknown = 1.0, ""
     if not message and not first.is_known:
         message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
     elif not message:
@@ -209,7 +236,24 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -
         # 1e-12: the rounding of a sum of some 256 products. Only where every run was seen nothing is left.
         rest = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
         left = 0.0 if is_whole else rest + 1e-12
-    return Paths(first, tuple(known), left, plain, count, message)
+        if left > 0.0:
+            unknown = f"runs of probability {left:.2g} are not known"
+    return Paths(first, tuple(known), left, plain, count, message, unknown)
+
+
+def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
+    """How a run with symbols differs from the one with numbers, with the line where they part."""
+    steps: tuple[list[str], list[str]] = ([], [])
+    for path, lines in zip((one, other), steps, strict=True):
+        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), lines)
+    common = [a for a, b in itertools.takewhile(lambda both: both[0] == both[1], zip(*steps, strict=False))]
+    place = one.place or other.place or (common[-1] if common and one.way != other.way else "")
+    at = f" (line {place})" if place else ""
+    if one.raised != other.raised:
+        return f"with symbols for its noise it raises {one.raised or 'nothing'}, not {other.raised or 'nothing'}{at}."
+    if one.way != other.way:
+        return f"it takes another way through its code with symbols for its noise{at}."
+    return "with symbols for its noise its output is another one than with numbers."
 
 
 def _other_generators() -> list[Any]:

@@ -223,8 +223,8 @@ class Noisy:
         return self
 
     def astype(self, kind: Any, **_: Any) -> Any:
-        """As of a number of numpy: a float stays tracked."""
-        return self if np.dtype(kind).kind == "f" else np.dtype(kind).type(self._look())
+        """As of a number of numpy: a double stays tracked."""
+        return self if _is_double(kind) else np.dtype(kind).type(self._look())
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **keywords: Any) -> Any:
         return apply_ufunc(ufunc, method, inputs, keywords)
@@ -245,8 +245,8 @@ class NoisyArray(np.ndarray):
         return wrapped(inner)
 
     def astype(self, dtype: Any, *args: Any, **keywords: Any) -> Any:
-        """Floats stay tracked; anything else is a look at all of it."""
-        if np.dtype(dtype).kind == "f":
+        """Doubles stay tracked; anything else, shorter floats too, is a look at all of it."""
+        if _is_double(dtype):
             return self.copy()
         if np.dtype(dtype).kind == "O":
             return self
@@ -267,6 +267,10 @@ class NoisyArray(np.ndarray):
     def round(self, decimals: Any = 0, out: Any = None) -> Any:
         """A look at all of it."""
         return numbers_of(self).round(decimals, out)
+
+
+def _is_double(kind: Any) -> bool:
+    return np.dtype(kind).kind == "f" and np.dtype(kind).itemsize >= 8
 
 
 def wrapped(value: Any) -> Any:
@@ -297,8 +301,8 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords:
     if ufunc in BY_SIGNAL:
         return getattr(ufunc, method)(*(_signals(item) for item in inputs), **keywords)
     kind = keywords.get("dtype")
-    is_whole = kind is not None and np.dtype(kind).kind not in "fO"
-    if ufunc not in LINEAR or (ufunc is np.matmul and method != "__call__") or "where" in keywords or is_whole:
+    is_cast = kind is not None and np.dtype(kind).kind != "O" and not _is_double(kind)
+    if ufunc not in LINEAR or (ufunc is np.matmul and method != "__call__") or "where" in keywords or is_cast:
         return getattr(ufunc, method)(*(_plain(item) for item in inputs), **keywords, **({"out": out} if out else {}))
     given = [_objects(item) for item in inputs]
     keywords.pop("dtype", None)

@@ -54,21 +54,22 @@ def _ended(path: Path) -> str:
 def as_text(listed: Sequence[Row], with_values: bool = False) -> str:
     """The rows in 80 columns; a star marks those that differ.
 
-    Without values a call has no parameters and an end no numbers: they may be those of the inputs.
+    Without values a call has no parameters and an end no numbers, as they may be those of the inputs: a row that differs
+    in nothing else says "(other values)".
 
     Examples
     --------
     >>> rows = [Row("numpy laplace(scale=1)", "numpy laplace(scale=2)", "count.py:3", True)]
     >>> print(as_text(rows))
       x                             x_prime                       line
-    * numpy laplace                 numpy laplace                 count.py:3
+    * numpy laplace                 numpy laplace (other values)  count.py:3
     >>> print(as_text(rows, with_values=True))
       x                             x_prime                       line
     * numpy laplace(scale=1)        numpy laplace(scale=2)        count.py:3
     """
     lines = [_line(" ", "x", "x_prime", "line")]
     for row in listed:
-        texts = [text if with_values else _without_values(text) for text in (row.x, row.x_prime)]
+        texts = _texts(row, with_values)
         lines.append(_line("*" if row.differs else " ", *texts, row.place))
     return "\n".join(lines)
 
@@ -81,6 +82,14 @@ def _line(mark: str, *columns: str) -> str:
 
 def _cut(text: str, width: int) -> str:
     return text if len(text) <= width else text[: width - 1] + "…"
+
+
+def _texts(row: Row, with_values: bool) -> tuple[str, str]:
+    """Both calls of a row."""
+    if with_values:
+        return row.x, row.x_prime
+    first, second = _without_values(row.x), _without_values(row.x_prime)
+    return first, f"{second} (other values)" if row.differs and first == second else second
 
 
 def _without_values(text: str) -> str:
@@ -97,11 +106,11 @@ def as_html(listed: Sequence[Row], title: str, with_values: bool = False) -> str
     True
     """
 
-    def cell(text: str) -> str:
-        return html.escape(text if with_values else _without_values(text))
+    def cells(row: Row) -> str:
+        return "".join(f"<td>{html.escape(text)}</td>" for text in _texts(row, with_values))
 
     body = "\n".join(
-        f"<tr{' class=differs' if row.differs else ''}><td>{cell(row.x)}</td><td>{cell(row.x_prime)}</td>"
+        f"<tr{' class=differs' if row.differs else ''}>{cells(row)}"
         f"<td>{html.escape(row.place)}</td></tr>"
         for row in listed
     )

@@ -26,7 +26,7 @@ SOUND = [pytest.param(sound, marks=pytest.mark.slow if name(sound) in SLOW else 
 @pytest.mark.parametrize("sound", SOUND, ids=name)
 def test_no_sound_mechanism_is_accused(sound):
     result = dpaudit.record_noise(sound, seed=SEED)
-    assert result.grade != "proved" and result.side_finding().status == "nothing_found", result.pairs[0].statement
+    assert result.grade != "proved" and result.side_finding().status != "found", result.pairs[0].statement
 
 
 @pytest.mark.parametrize("id", [id for id in PROBLEMS if PROBLEMS[id].sound])
