@@ -33,7 +33,15 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.audits.recognised_noise import Run, Side, implied_loss, is_constant, is_explained, recognised, uneven_scales
+from dpaudit.audits.recognised_noise import (
+    Run,
+    Side,
+    implied_loss,
+    is_constant,
+    is_explained,
+    recognised,
+    uneven_scales,
+)
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs

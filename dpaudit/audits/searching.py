@@ -9,7 +9,7 @@ stands out: an estimated loss that is `STANDS_OUT` standard deviations above its
 only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
 suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
 one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added,
-and of the pairs that lead after the first round, what their recorded noise proves or implies.
+and of the pairs that lead after the first round, what their recorded noise proves.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
 `SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
@@ -192,10 +192,9 @@ class _Candidate:
             ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
             known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
             total += known + (ratio if known else min(ratio, 1.0))
-        if self.recorded is not None:
-            # What is only implied, or not recorded, is not known to be worse or better than another pair.
-            if self.recorded.grade == "proved":
-                total += DEFINITE + min(self.recorded.loss / max(self.line.epsilon, 1e-3), 100.0)
+        # What is only implied, or not recorded, is not known to be worse or better than another pair.
+        if self.recorded is not None and self.recorded.grade == "proved":
+            total += DEFINITE + min(self.recorded.loss / max(self.line.epsilon, 1e-3), 100.0)
         return total
 
 

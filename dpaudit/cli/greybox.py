@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import click
 
@@ -77,7 +77,7 @@ def greybox_command(
         tape = record_noise(subject, listed, claim, seed=result.seed) if trace or trace_html else None
     finding = result.side_finding()
     noise = tape.side_finding(with_values=with_values) if tape is not None else None
-    shown = _one_grade(result.pairs, tape.pairs if tape is not None else ())
+    graded = _one_grade(result.pairs, tape.pairs if tape is not None else ())
     if tape is not None and trace_html:
         page = as_html(tape.pairs[0].trace, f"{tape.subject}: {tape.pairs[0].id}", with_values) if tape.pairs else ""
         try:
@@ -90,27 +90,27 @@ def greybox_command(
     else:
         console = output_console()
         # One answer: what was recorded of a pair is known of every draw, and stands for what some streams showed of it.
-        is_recorded = noise is not None and noise.status != "not_applicable"
-        is_led = is_recorded and (noise.status == "found" or not any(pair.grade in FINDINGS for pair in shown))
-        console.print(Text(wording.clean((noise if is_led else finding).summary, 600)))
-        for pair in shown[:PAIRS_SHOWN]:
+        is_found = any(pair.grade in FINDINGS for pair in graded)
+        led_by, beside = finding, noise
+        if noise is not None and (noise.status == "found" or (noise.status == "nothing_found" and not is_found)):
+            led_by, beside = noise, finding
+        console.print(Text(wording.clean(led_by.summary, 600)))
+        for pair in graded[:PAIRS_SHOWN]:
             text = f"{pair.id}: {pair.grade}. {pair.statement}".rstrip()
             console.print(Text(wording.clean(text, 600)))
             for hint in pair.hints:
                 text = f"  {hint.kind}, on {len(hint.runs)} of {result.runs} streams: {hint.text}"
                 console.print(Text(wording.clean(text, 300)))
         console.print(Text(f"{result.samples} runs of the mechanism, seed {result.seed}"))
-        if tape is not None and noise is not None:
-            other = finding if is_led and finding.status == "not_applicable" else noise if not is_recorded else None
-            if other is not None:
-                console.print(Text(wording.clean(other.summary, 600)))
-            if trace and tape.pairs:
-                click.echo(as_text(tape.pairs[0].trace, with_values))
+        if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
+            console.print(Text(wording.clean(beside.summary, 600)))
+        if tape is not None and trace and tape.pairs:
+            click.echo(as_text(tape.pairs[0].trace, with_values))
     codes = {"found": FOUND, "nothing_found": NOTHING_FOUND}
     status = codes.get(finding.status, NOT_APPLICABLE)
     if noise is not None:  # what the one cannot compare the other may
-        is_found = noise.status == "found" or any(pair.grade in FINDINGS for pair in shown)
-        is_compared = "not_applicable" not in (finding.status, noise.status) or finding.status != noise.status
+        is_found = noise.status == "found" or any(pair.grade in FINDINGS for pair in graded)
+        is_compared = {finding.status, noise.status} != {"not_applicable"}
         status = FOUND if is_found else NOTHING_FOUND if is_compared else NOT_APPLICABLE
     ctx.exit(status)
 
@@ -122,7 +122,8 @@ def _one_grade(replayed: Sequence[GreyBoxPair], recorded: Sequence[RecordedPair]
     for pair in replayed:
         record = known.get(pair.id)
         if record is not None and pair.grade != "definite":
+            # "implied" of a replay is a finding, that of a record is none: `record_noise` has the difference.
             grade = "implied by composition" if record.grade == "implied" else record.grade
-            pair = dataclasses.replace(pair, grade=grade, statement="", implied_loss=None)
+            pair = dataclasses.replace(pair, grade=cast(Any, grade), statement="", implied_loss=None)
         found.append(pair)
     return found

@@ -1,10 +1,10 @@
 """An upper bound on the loss of a pair, by composition, where nothing is proved and the loss itself is not computed.
 
 Two runs with the same decisions are one function of their noise if one shift of the noise explains them: with z on x
-and z + shift on x_prime the same comparisons hold and the same numbers come out. The outputs then lose at most what the
-shift loses on independent noise, each noise counted once, however many numbers it is in. The shift solves the linear
-equations of the noisy numbers and of the ends of comparisons; where it is not unique, the one that loses least is taken.
-To this the decisions add the ratio of their probabilities.
+and z + shift on x_prime the same comparisons hold and the same numbers come out. The outputs then lose at most what
+the shift loses on independent noise, each noise counted once, however many numbers it is in. The shift solves the
+linear equations of the noisy numbers and of the ends of comparisons; where it is not unique, the one that loses least
+is taken. To this the decisions add the ratio of their probabilities.
 
 The bound need not be reached: a sum above the claim is told as "implied" and never as a violation. Where no shift
 explains the runs, nothing is implied.
@@ -94,9 +94,10 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
         decided.append(_decided(path, other, moved[1]))
         is_unique = is_unique and moved[2]
     if is_pure:
-        ends = [[*parts, _decision(path, loss)] for parts, (path, _), loss in zip(found, pairs, decided[1:], strict=True)]
+        losses = decided[1:]  # of an output one run is to blame
     else:
-        ends = [[*parts, _decision(path, max(decided))] for parts, (path, _) in zip(found, pairs, strict=True)]
+        losses = [max(decided)] * len(found)
+    ends = [[*parts, _decision(path, loss)] for parts, (path, _), loss in zip(found, pairs, losses, strict=True)]
     value, parts = max(((_value(claim, entry), entry) for entry in ends), key=lambda pair: pair[0])
     if not math.isfinite(value):
         return None
@@ -170,7 +171,7 @@ def _decision(path: Path, loss: float) -> Part:
 
 
 def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], dict[int, float], bool] | None:
-    """The losses of the noises of an output, the shift of each that is solved for, and whether no other one is as small.
+    """The losses of the noises of an output, the shift of each that is solved for, and whether it is the only one.
 
     None where no shift explains the runs.
     """
@@ -182,13 +183,12 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
     solved: list[tuple[str, Noisy, Noisy]] = []
     for k, (name, u, v) in enumerate(numbers):
         elsewhere = {index for j, (_, other, _) in enumerate(numbers) if j != k for index in other.terms}
-        law = combined([(factor, a.noises[index].law) for index, factor in u.terms.items()])
-        is_alone = len(u.terms) > 1 and law is not None and not (elsewhere | set(a.intervals)) & set(u.terms)
-        if not is_alone:
+        whole = combined([(factor, a.noises[index].law) for index, factor in u.terms.items()])
+        if whole is None or len(u.terms) == 1 or (elsewhere | set(a.intervals)) & set(u.terms):
             solved.append((name, u, v))
-            continue
-        assert law is not None
-        parts.append(_shifted(law[1], abs(u.signal - v.signal) / abs(law[0]), f"output{name}", _place(first, u)))
+        else:
+            gap = abs(u.signal - v.signal) / abs(whole[0])
+            parts.append(_shifted(whole[1], gap, f"output{name}", _place(first, u)))
     indices = sorted({index for _, u, _ in solved for index in u.terms} | (compared & set(a.intervals)))
     spent = a.spent | b.spent
     if spent & {index for _, u, _ in numbers for index in u.terms}:
@@ -207,10 +207,11 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
                 gaps.append(other - end)
                 sizes.append(max(abs(end), abs(other)))
     laws = [a.noises[index].law for index in indices]
-    solved_for = _solution(np.array(rows).reshape(len(rows), len(indices)), np.array(gaps), max(sizes, default=0.0), laws)
-    if solved_for is None:
+    matrix = np.array(rows).reshape(len(rows), len(indices))
+    solution = _solution(matrix, np.array(gaps), max(sizes, default=0.0), laws)
+    if solution is None:
         return None
-    shift, is_unique = solved_for
+    shift, is_unique = solution
     names = {index: f"output{name}" for name, u, _ in solved for index in u.terms if len(u.terms) == 1}
     for index, law, step in zip(indices, laws, shift, strict=True):
         name = names.get(index, "a noise of the output")

@@ -116,8 +116,8 @@ def noisy_numbers(
         found.append(number)
         used[0].add(noises[0])
         used[1].add(noises[1])
-    noises = [set().union(*(both[side].terms for _, *both in pairs)) for side in (0, 1)]
-    return found, used, shared, list(used) == noises
+    is_all = all(index in used[side] for _, *both in pairs for side in (0, 1) for index in both[side].terms)
+    return found, used, shared, is_all
 
 
 def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
@@ -222,7 +222,7 @@ def largest_ratio(leaf: NoisyNumber) -> float:
 
 
 def has_exact_ratio(leaf: NoisyNumber) -> bool:
-    """Whether `largest_ratio` is the largest one: not of a law whose ratio is largest between the points it looks at."""
+    """Whether `largest_ratio` is the largest one, and not only that of the points it looks at."""
     if any(law.is_discrete for law in leaf.laws):
         return leaf.is_free and leaf.has_one_scale
     gap, reach = abs(leaf.signals[0] - leaf.signals[1]), abs(leaf.signals[0]) + abs(leaf.signals[1]) + leaf.reach

@@ -151,9 +151,7 @@ class RecordedResult:
             "pairs": [_without_values(pair) for pair in self.pairs[:LISTED]],
         }
         is_known = any(pair.grade != "not recorded" for pair in self.pairs)
-        status: SideStatus = (
-            "found" if worst.grade == "proved" else "nothing_found" if is_known else "not_applicable"
-        )
+        status: SideStatus = "found" if worst.grade == "proved" else "nothing_found" if is_known else "not_applicable"
         return SideFinding(KIND, status, summary, None, to_json(details))
 
 
@@ -259,11 +257,14 @@ class Recorder:
             reason = first.unknown or second.unknown
             implied = None if reason else imply(claim, first, second)
             if proof.is_exact or (claim is not None and claim.is_vacuous):
-                implied = implied and dataclasses.replace(implied, value=min(implied.value, proof.loss), exceeds=False)
+                is_pure = claim is None or (isinstance(claim, ApproxDP) and claim.delta == 0.0)
+                if implied is not None:
+                    least = proof.loss if proof.is_exact and is_pure else math.inf
+                    implied = dataclasses.replace(implied, value=min(implied.value, least), exceeds=False)
             elif not reason and implied is None:
                 reason = "the loss of its outputs has no upper bound here."
             elif implied is not None and implied.exceeds and not implied.is_unique:
-                reason = f"its noises cannot be told from its outputs, of whose loss {implied.value:.6g} is only a bound."
+                reason = f"its noises cannot be told from its outputs, and {implied.value:.6g} is only a bound."
         grade, statement, places = self._graded(promised, proof, implied, notes, pair)
         if reason and grade != "proved":
             grade, statement, implied, proof = "not recorded", "", None, Proof(math.nan)
@@ -300,7 +301,7 @@ class Recorder:
             return "proved", f"{declared}{proof.statement}{_at(*places)}.", places
         if implied is not None and implied.exceeds and implied.parts:
             worst = implied.parts[0]
-            value = "no bound" if math.isinf(implied.value) else number_text(float(f"{implied.value:.6g}"))
+            value = number_text(float(f"{implied.value:.6g}"))
             more = f", and {len(implied.parts) - 1} more" if len(implied.parts) > 1 else ""
             text = f"{declared}implied by what was recorded {value}: {worst.text}{_at(worst.place)}{more}."
             return "implied", text, (worst.place,) if worst.place else ()

@@ -53,7 +53,7 @@ class Noisy:
         return self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
 
     def _look(self) -> float:
-        return self.tape.look(self.signal, self.terms, self.value)
+        return self.tape.look(self.value)
 
     # Sums and multiples.
 
@@ -270,7 +270,7 @@ class NoisyArray(np.ndarray):
 
 
 def _is_double(kind: Any) -> bool:
-    return np.dtype(kind).kind == "f" and np.dtype(kind).itemsize >= 8
+    return bool(np.dtype(kind).kind == "f" and np.dtype(kind).itemsize >= 8)
 
 
 def wrapped(value: Any) -> Any:

@@ -94,16 +94,6 @@ class Decision:
     what: str
 
 
-@dataclasses.dataclass(frozen=True)
-class Look:
-    """A look that took the value of a noisy number: its noise-free part, and its noise as (coefficient, noise)."""
-
-    signal: float
-    terms: tuple[tuple[int, float], ...]
-    value: float
-    place: str
-
-
 @dataclasses.dataclass
 class Tape:
     """What one run did; see the module.
@@ -134,7 +124,7 @@ class Tape:
     events: list[Event] = dataclasses.field(default_factory=list)
     noises: list[Noise] = dataclasses.field(default_factory=list)
     decisions: list[Decision] = dataclasses.field(default_factory=list)
-    looks: list[Look] = dataclasses.field(default_factory=list)
+    looks: list[float] = dataclasses.field(default_factory=list)
     others: dict[int, Any] = dataclasses.field(default_factory=dict)
     intervals: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
     reaches: dict[int, float] = dataclasses.field(default_factory=dict)
@@ -204,14 +194,14 @@ class Tape:
             place = place_of_call()
             self.unseen = f"{reason} (line {place})" if place else reason
 
-    def look(self, signal: float, terms: dict[int, float], value: float) -> float:
+    def look(self, value: float) -> float:
         """The value of a noisy number, for whatever the program does with it."""
         if len(self.looks) >= MOST_LOOKS:
             raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
-            value = self.frozen.looks[len(self.looks)].value
+            value = self.frozen.looks[len(self.looks)]
         self.mark_opaque()
-        self.looks.append(Look(signal, tuple(sorted(terms.items())), value, place_of_call()))
+        self.looks.append(value)
         return value
 
     def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:

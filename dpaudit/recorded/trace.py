@@ -54,8 +54,8 @@ def _ended(path: Path) -> str:
 def as_text(listed: Sequence[Row], with_values: bool = False) -> str:
     """The rows in 80 columns; a star marks those that differ.
 
-    Without values a call has no parameters and an end no numbers, as they may be those of the inputs: a row that differs
-    in nothing else says "(other values)".
+    Without values a call has no parameters and an end no numbers, as they may be those of the inputs: a row that
+    differs in nothing else says "(other values)".
 
     Examples
     --------
@@ -110,8 +110,7 @@ def as_html(listed: Sequence[Row], title: str, with_values: bool = False) -> str
         return "".join(f"<td>{html.escape(text)}</td>" for text in _texts(row, with_values))
 
     body = "\n".join(
-        f"<tr{' class=differs' if row.differs else ''}>{cells(row)}"
-        f"<td>{html.escape(row.place)}</td></tr>"
+        f"<tr{' class=differs' if row.differs else ''}>{cells(row)}<td>{html.escape(row.place)}</td></tr>"
         for row in listed
     )
     name = html.escape(title)
