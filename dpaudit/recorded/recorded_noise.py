@@ -10,7 +10,8 @@ Grades of a pair
 * **implied**: each noise and each decision counted once (`dpaudit.recorded.composing`), the losses add up to more than
   the claim. That is no violation in itself: the outputs may show less.
 * **hint**: the runs differ in calls, in parameters, or in parts of the output that met no noise.
-* **same**: the output is known as a function of the noise on both inputs, and loses no more than the claim.
+* **same**: the output is known as a function of the noise on both inputs, and loses no more than the claim. Noise is in
+  real numbers here: what the low bits of doubles give away is not seen.
 
 What is recorded is exact for the pairs that were run, and says nothing of others. It enters no verdict of an audit.
 """
