@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.arguments import check_options
-from dpaudit.cli.group import main, plain, report_error, report_traceback, say, with_debug
+from dpaudit.cli.group import list_option, main, plain, report_error, report_traceback, say, with_debug
 from dpaudit.cli.help_groups import GroupedCommand
 from dpaudit.cli.interrupting import RunInTerminal
 from dpaudit.cli.outputs import (
@@ -132,7 +132,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     help="Folder for the reports, and for what was drawn when an audit is interrupted (audit.checkpoint).  "
     f"[default: {DEFAULT_OUT}, if --report is given or an audit interrupted]",
 )
-@click.option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
+@list_option("--report", help=f"Formats to write.  [default: {','.join(AUDIT_FORMATS)}, if --out is given]")
 @click.option("--quiet", "-q", is_flag=True, help="No progress and no notes on stderr.")
 @with_debug
 @click.pass_context

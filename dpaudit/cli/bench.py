@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, plain, say, with_debug
+from dpaudit.cli.group import list_option, main, plain, say, with_debug
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError
 
@@ -18,7 +18,7 @@ from dpaudit.errors import SubjectError
 @click.option("--quick", is_flag=True, help="A few small audits of each: a smoke test, no measurement.")
 @click.option("--seeds", type=int, help="Sequential audits of each faulty problem.  [default: 20]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the whole run.")
-@click.option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,floating_point,memory,speed ...")
+@list_option("--only", help="Parts to measure: draws,bounds,alarms,classics,overhead,floating_point,memory,speed ...")
 @click.option("--memory", is_flag=True, help="Measure peak memory too (minutes).")
 @click.option("--jobs", type=int, default=1, show_default=True, help="Worker processes; -1 takes all processors.")
 @click.option("--out", default="dpaudit-bench", show_default=True, help="Folder of bench.json and the plot.")

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, note, report_error, with_debug, with_quiet
+from dpaudit.cli.group import list_option, main, note, report_error, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.config import formats
 from dpaudit.errors import OutputError, UsageError
@@ -21,7 +21,7 @@ LONGEST = 1_000  # characters of a claim, or of pairs, as they are kept for the 
 @click.argument("target", metavar="[TARGET]", required=False)
 @click.option("--claim", help="The promise, as for `dpaudit audit`.")
 @click.option("--pairs", help="Pairs of inputs, as for `dpaudit audit`.")
-@click.option("--only", help="Names of checks to run, with commas.  [default: all]")
+@list_option("--only", help="Names of checks to run, with commas.  [default: all]")
 @click.option("--xfail", multiple=True, metavar="NAME=REASON", help="A known failure, with the reason; repeatable.")
 @click.option("--samples", type=int, default=10_000, show_default=True, help="Of the audits among the checks.")
 @click.option("--error-rate", type=float, default=0.001, show_default=True, help="Of the list of one mechanism.")
@@ -97,10 +97,11 @@ def check_command(
 
 
 def _known_failures(texts: Sequence[str]) -> dict[str, str]:
-    known = {}
+    known: dict[str, str] = {}
     for text in texts:
-        name, equals, reason = text.partition("=")
-        if not equals or not name.strip() or not reason.strip():
+        name, equals, reason = (part.strip() for part in text.partition("="))
+        if not equals or not name or not reason:
             raise UsageError(f"xfail must be NAME=REASON, got {text!r}.")
-        known[name.strip()] = reason.strip()
+        if known.setdefault(name, reason) != reason:
+            raise UsageError(f"xfail must have one reason for each name, got two for {name!r}.")
     return known

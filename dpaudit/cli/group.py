@@ -9,6 +9,7 @@ import shutil
 import sys
 import textwrap
 import traceback
+from collections import Counter
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -25,8 +26,31 @@ WHOLE = ("  ", "Written: ")  # how lines begin that are copied or opened
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 
+class StatedOnce(click.Command):
+    """A command that refuses an option given twice, of which click would take the last and drop the others."""
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """As click does, once no option is repeated that has room for one value."""
+        if not ctx.resilient_parsing:
+            _, _, given = self.make_parser(ctx).parse_args(list(args))
+            for option, count in Counter(one for one in given if isinstance(one, click.Option)).items():
+                is_same = option.is_flag and not option.secondary_opts  # a flag that is there twice says nothing else
+                if count > 1 and not (option.multiple or option.count or is_same):
+                    name = "/".join((*option.opts, *option.secondary_opts))
+                    raise UsageError(f"{name} must be given once, got it {count} times.")
+        return super().parse_args(ctx, args)
+
+
+class Subcommands(click.Group):
+    """A command with commands of its own."""
+
+    command_class = StatedOnce
+
+
 class Commands(click.Group):
     """The group: turns what a command raises into one message and an exit status."""
+
+    command_class, group_class = StatedOnce, Subcommands
 
     def make_context(self, *arguments: Any, **options: Any) -> click.Context:
         """As click does; help that nobody reads any more ends as a command does."""
@@ -114,6 +138,15 @@ def _wrapped(line: str, width: int) -> str:
     """The line in lines of at most this width, the later ones indented; words are kept whole."""
     fold = textwrap.TextWrapper(width, subsequent_indent="  ", break_long_words=False, break_on_hyphens=False)
     return fold.fill(line)
+
+
+def list_option(*names: str, **options: Any) -> Callable[[Command], Command]:
+    """An option whose value is a list with commas; given several times, its lists are put together."""
+
+    def joined(_: click.Context, __: click.Parameter, values: tuple[str, ...]) -> str | None:
+        return ",".join(values) if values else None
+
+    return click.option(*names, multiple=True, callback=joined, **options)
 
 
 @click.group(cls=Commands, context_settings={"help_option_names": ["-h", "--help"]})

@@ -7,10 +7,12 @@ from typing import Any
 
 import click
 
+from dpaudit.cli.group import StatedOnce
+
 REST = "Other options"
 
 
-class GroupedCommand(click.Command):
+class GroupedCommand(StatedOnce):
     """A command whose help lists its options in groups.
 
     `groups` has the titles in their order, with the long names of options, `_` for `-`; the others stand at the end.

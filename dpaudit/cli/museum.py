@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from dpaudit.cli.group import main, plain, say, with_debug
+from dpaudit.cli.group import list_option, main, plain, say, with_debug
 from dpaudit.cli.outputs import output_console
 from dpaudit.errors import SubjectError, UsageError
 
@@ -16,7 +16,7 @@ PARTS = ("told", "searched", "mended", "releases")
 @main.command("museum")
 @click.argument("names", nargs=-1, metavar="[NAME...]")
 @click.option("--list", "listing", is_flag=True, help="Print the exhibits and stop.")
-@click.option("--only", help=f"Parts to run: {','.join(PARTS)}.  [default: all]")
+@list_option("--only", help=f"Parts to run: {','.join(PARTS)}.  [default: all]")
 @click.option("--seed", type=int, default=0, show_default=True, help="Of the audits.")
 @click.option("--seeds", type=int, default=1, show_default=True, help="With which the mended versions are audited.")
 @click.option("--out", default="reports/museum", show_default=True, help="Folder of museum.json and its pages.")

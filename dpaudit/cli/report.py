@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
+from dpaudit.cli.group import list_option, main, note, plain, with_debug, with_quiet
 from dpaudit.cli.outputs import DEFAULT_OUT, chosen_outputs, places, write_reports
 from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
@@ -47,7 +47,7 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
     "--verify", "envelope", metavar="FILE", help="Verify a signed statement with --key, and that it names the RESULTs."
 )
 @click.option("--key", "public_key", help="Public key (PEM) for --verify.")
-@click.option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
+@list_option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
 @with_quiet
 @with_debug

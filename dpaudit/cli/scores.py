@@ -6,7 +6,7 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import main, note, report_error, with_debug, with_quiet
+from dpaudit.cli.group import list_option, main, note, report_error, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console
 from dpaudit.config import formats
 from dpaudit.errors import OutputError, UsageError
@@ -32,7 +32,7 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--name", help="With --store: what the scores are of, such as the training and the attack.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
 @click.option("--out", help="Folder to write scores.json, scores.html and scores.md to.  [default: none]")
-@click.option("--report", help="Formats to write there: json, html, md, pdf, with commas.")
+@list_option("--report", help="Formats to write there: json, html, md, pdf, with commas.")
 @with_quiet
 @with_debug
 @click.pass_context

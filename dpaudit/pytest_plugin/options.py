@@ -40,7 +40,7 @@ SESSION_OPTIONS: dict[str, tuple[type, str]] = {
     "test-error": (float, "error rate of each test that audits, if below its even share (lines that replay say it)"),
     "profile": (str, "default, quick, ci, nightly, or one that dpaudit.register_profile made"),
     "session-seed": (int, "what seeds are derived from, with the test's node id: repeats a session of fresh seeds"),
-    "report": (str, "formats of one report of the session, with commas: json,html,md,..."),
+    "report": (str, "formats of one report of the session, with commas or given several times: json,html,md,..."),
     "out": (str, f"folder of the report (default: that of [tool.dpaudit], else {OUT})"),
     "cache": (str, f"folder of saved witnesses, replayed first in the next run (default: {CACHE}; none: keep none)"),
     "store": (str, "file of evidence that accumulates from session to session, of tests that say their confidence"),
@@ -54,7 +54,8 @@ def add_options(parser: pytest.Parser) -> None:
     group = parser.getgroup("dpaudit", "differential privacy audits (dpaudit)")
     for name, (kind, text) in (AUDIT_OPTIONS | SESSION_OPTIONS).items():
         key = f"dp_{name.replace('-', '_')}"
-        group.addoption(f"--dp-{name}", dest=key, type=kind, default=None, help=text)
+        action = "append" if name == "report" else "store"
+        group.addoption(f"--dp-{name}", dest=key, type=kind, action=action, default=None, help=text)
         parser.addini(key, text)
     group.addoption("--dp-strict", dest="dp_strict", action="store_true", default=None, help=STRICT)
     parser.addini("dp_strict", STRICT)
@@ -81,6 +82,11 @@ class Settings:
 
         What a mark or a call states is told by its test.
         """
+        # Of `addopts` and the command line the latter decides, by pytest's rule; within the command line nothing does.
+        words = [str(word).partition("=")[0] for word in self.config.invocation_params.args]
+        for name in AUDIT_OPTIONS | SESSION_OPTIONS:
+            if name != "report" and words.count(f"--dp-{name}") > 1:
+                raise UsageError(f"--dp-{name} must be given once, got it {words.count(f'--dp-{name}')} times.")
         for name, (kind, _) in (AUDIT_OPTIONS | SESSION_OPTIONS).items():
             key = name.replace("-", "_")
             for value, place in (
@@ -262,8 +268,9 @@ class Settings:
         return (self.project.seed, "[tool.dpaudit]") if self.project.seed is not None else None
 
     def from_command_line(self, name: str) -> Any:
-        """What `--dp-NAME` says; None where it is not given."""
-        return self.config.getoption(f"dp_{name.replace('-', '_')}")
+        """What `--dp-NAME` says, lists that were given one by one as one; None where it is not given."""
+        value = self.config.getoption(f"dp_{name.replace('-', '_')}")
+        return ",".join(value) if isinstance(value, list) else value
 
     def from_ini(self, name: str, kind: type) -> Any:
         """What the ini key `dp_NAME` says; None where it is not given."""

@@ -336,3 +336,15 @@ def test_a_cache_is_in_the_root_folder_wherever_pytest_is_called(pytester, write
     monkeypatch.chdir(inner)
     pytester.runpytest("--rootdir", str(pytester.path), str(pytester.path / "test_it.py"))
     assert (pytester.path / ".dpaudit" / "witnesses").is_dir() and not (inner / ".dpaudit").exists()
+
+
+def test_formats_given_one_by_one_are_all_written_and_another_option_twice_is_refused(pytester, write):
+    write("def test_it(dp_audit): dp_audit(sound, floating_point=False, **PLAIN)")
+    pytester.makeini("[pytest]\naddopts = --dp-samples 200 --dp-report json")  # overridden, by pytest's rule
+    given = ("--dp-samples", "100", "--dp-report", "junit", "--dp-report=md")
+    pytester.runpytest("-W", "ignore", *given).assert_outcomes(passed=1)
+    written = {file.name for file in (pytester.path / "dpaudit-out").glob("*/audit.*")}
+    assert written == {"audit.json", "audit.junit.xml", "audit.md"}
+    result = pytester.runpytest(*given, "--dp-samples=100")
+    assert result.ret == 4
+    result.stderr.fnmatch_lines(["*--dp-samples must be given once, got it 2 times.*"])
