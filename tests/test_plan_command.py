@@ -45,8 +45,8 @@ def run(project):
     return run
 
 
-def ask(run, *arguments):
-    return run("m.py:release", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", *arguments)
+def ask(run, *arguments, claim="eps=1"):
+    return run("m.py:release", "--claim", claim, "--pairs", "0,1", "--seed", "3", *arguments)
 
 
 def test_a_plan_says_that_it_does_not_count_on_pools(run):
@@ -86,14 +86,14 @@ def test_the_pilot_is_labelled_an_estimate(run):
 
 def test_the_claims_own_parameter_is_shown_where_it_is_another_number(run):
     for claim, shown in (("mu=1", "as μ"), ("rho=0.5", "as ρ"), ("eps=1,delta=0.01", "as ε")):
-        text = ask(run, "--claim", claim, "--event-mass", "0.5", "--over", "100%").stdout
+        text = ask(run, "--event-mass", "0.5", "--over", "100%", claim=claim).stdout
         assert text.count(shown) == 2, claim
     assert " as " not in ask(run).stdout.partition("Samples")[0]
 
 
 def test_what_is_not_promised_is_explained(run):
     words = "None: not found in any number of samples up to 10^9, or not promised"
-    assert words in " ".join(ask(run, "--claim", "mu=1", "--event-mass", "1e-6").stdout.split())
+    assert words in " ".join(ask(run, "--event-mass", "1e-6", claim="mu=1").stdout.split())
     assert words not in " ".join(ask(run, "--event-mass", "0.5").stdout.split())
 
 

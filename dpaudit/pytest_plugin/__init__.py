@@ -186,7 +186,7 @@ def pytest_runtest_makereport(
         return report
     if report.when == "call" and report.outcome == "passed" and state.known is not None:
         verdicts = {record["verdict"] for record in state.records}
-        if verdicts == {"not_refuted"}:
+        if verdicts == {"not_refuted"} and not any(record.get("witness") == "kept" for record in state.records):
             report.outcome = "failed"
             report.longrepr = state.known.vanished_text()
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.

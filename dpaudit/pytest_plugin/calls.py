@@ -32,6 +32,7 @@ from dpaudit.pytest_plugin.texts import (
     notes_text,
     replay_line,
     weakness_text,
+    witness_text,
 )
 
 if TYPE_CHECKING:
@@ -172,18 +173,17 @@ class _Call:
         of the replay is spent once. Where a report is asked for, which is of audits, the audit runs all the same.
         """
         __tracebackhide__ = True
-        cache = self.settings.cache
-        if cache is None or self.repeats or self.state.known is not None or self.state.runs > 1:
-            return
-        saved = witnesses.saved(cache, self.item.nodeid, self.number)
-        if saved is None or saved.claim != str(self.claim):
+        saved = self._saved()
+        pair = saved.asked_of(self.claim, self.pairs) if saved is not None else None
+        if saved is None or self.repeats or self.state.known is not None or self.state.runs > 1:
             return
         # Validity: the rule is of an earlier run. Its draws are of streams that no audit reads (REPLAY_DRAWS).
         confidence = confidence_of(self.spent.share * REPLAY)
-        samples = self.options.get("samples", DEFAULT_SAMPLES)
-        found = witnesses.replay_saved(
-            saved, self.subject, self.claim, self.pairs, confidence, self.options["seed"], samples
-        )
+        found = None
+        if pair is not None:
+            found = witnesses.replay_saved(
+                saved.result, self.subject, self.claim, pair, confidence, self.options["seed"], self.samples
+            )
         self.record["replay"] = "not run" if found is None else "confirmed" if found.confirmed else "not confirmed"
         if found is not None and found.confirmed:
             self.confirmed = found
@@ -224,9 +224,7 @@ class _Call:
         self._report("violated" if self.confirmed is not None else result.verdict)
         if self.confirmed is not None:
             self._fail_again()
-        cache = self.settings.cache
-        if cache is not None and result.verdict == "not_refuted":
-            witnesses.forget(cache, self.item.nodeid, self.number)
+        self._settle(result)
         # More samples would not mend draws that depend on each other: that is a mistake, here or in the mechanism.
         if result.verdict == "inconclusive" and not (self.settings.strict or wording.has_changed(result)):
             warnings.warn(weakness_text(result), DpauditInconclusiveWarning, stacklevel=FRAME)
@@ -244,17 +242,43 @@ class _Call:
             warnings.warn(notes, DpauditNoteWarning, stacklevel=FRAME)
         return result
 
+    @property
+    def samples(self) -> int:
+        """Runs on each input that the audit takes at most."""
+        return int(self.options.get("samples", DEFAULT_SAMPLES))
+
+    def _saved(self) -> witnesses.Saved | None:
+        cache = self.settings.cache
+        return witnesses.saved(cache, self.item.nodeid, self.number) if cache is not None else None
+
+    def _settle(self, result: AuditResult) -> None:
+        """Keep or drop the saved witness, which neither its replay nor the audit confirmed; the summary says which."""
+        from dpaudit.reports import wording
+
+        saved, cache = self._saved(), self.settings.cache
+        if saved is None or cache is None:
+            return
+        pair = saved.asked_of(self.claim, self.pairs)
+        now = None if pair is None else witnesses.Power.of(result, pair.id, self.samples, self.accumulates)
+        is_same_code = saved.is_of(self.subject.fingerprint)
+        fate = witnesses.fate(saved, now, is_same_code, result.verdict, wording.has_changed(result))
+        self.record["witness"] = fate
+        if now is not None:
+            self.record["witness_text"] = witness_text(saved, fate, now, self.subject.name)
+        if fate.startswith("dropped"):
+            witnesses.forget(cache, self.item.nodeid, self.number)
+
     def _fail_if_unknown(self, result: AuditResult) -> None:
         """A violation: where it is known an expected failure, else a failure, with its witness saved."""
         __tracebackhide__ = True
         known, cache = self.state.known, self.settings.cache
+        if cache is not None:
+            witnesses.save(cache, self.item.nodeid, self.number, result, self.samples, self.accumulates)
         if known is not None and known.covers([finding.id for finding in result.violated]):
             self._report("violated", known.reason.encode("utf-8", "backslashreplace").decode("utf-8"))
             pytest.xfail(f"{known.reason} (known until {known.expires.isoformat()})")  # returns under --runxfail
         else:
             self._report("violated")
-        if cache is not None and known is None:
-            witnesses.save(cache, self.item.nodeid, self.number, result)
         unknown = known.unknown_text([pair.id for pair in self.pairs]) if known is not None else ""
         text = failure_text(result, self._line(result.seed)) + (f"\n  known    {unknown}" if unknown else "")
         pytest.fail(text, pytrace=False)

@@ -129,8 +129,8 @@ class KnownViolation:
     def vanished_text(self) -> str:
         """Why a test fails whose known violation was not found."""
         return (
-            f"The known violation ({self.reason}) was not found: the mechanism was audited and not refuted. "
-            f"Remove it from {self.place}."
+            f"The known violation ({self.reason}) was not found: the mechanism was audited and not refuted at this "
+            f"size. If a run of the size that found it agrees, remove it from {self.place}."
         )
 
 

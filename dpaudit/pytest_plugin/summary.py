@@ -31,7 +31,7 @@ CHECKS_SHOWN = 200  # failed checks in Markdown
 MOST_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
 PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
-    "replay", "leaks", "side",
+    "replay", "witness", "leaks", "side",
 )  # fmt: skip
 
 
@@ -87,6 +87,7 @@ class Summary:
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
             lines += [f"dpaudit:   low bits leak: {one}" for one in self.leaking()]
+        lines += [f"dpaudit: {line}" for line in self.witness_lines()]
         if self.checks:
             lines.append(f"dpaudit: {checks.counted(self.ordered_checks)}")
         lines += [f"dpaudit: {line}" for line in self.notes_lines()]
@@ -114,6 +115,12 @@ class Summary:
         tests = list(dict.fromkeys(node_id for node_id, record in self.records if record.get("leaks")))
         more = len(tests) - NAMED
         return tests[:NAMED] + ([f"and {_plural(more, 'more test')}"] if more > 0 else [])
+
+    def witness_lines(self) -> list[str]:
+        """What became of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
+        told = [f"{node_id}: {record['witness_text']}" for node_id, record in self.records if "witness_text" in record]
+        more = len(told) - NAMED
+        return told[:NAMED] + ([f"and {_plural(more, 'more test')} with a saved witness"] if more > 0 else [])
 
     @property
     def ordered_checks(self) -> list[dict[str, Any]]:

@@ -11,6 +11,7 @@ from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 if TYPE_CHECKING:
     from dpaudit.audits.replaying import Replay
     from dpaudit.pytest_plugin.budget import SessionBudget
+    from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
     from dpaudit.results.model import AuditResult
 
 BROKEN_SHOWN = 5  # messages of pairs that broke
@@ -67,6 +68,25 @@ def floating_point_text(result: AuditResult) -> str:
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
     text = terminal.floating_point_text(result)
     return f"{subject}: {text.plain}" if text is not None else subject
+
+
+def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
+    """What became of a saved witness that was not confirmed, in one line, and what would settle one that is kept."""
+    from dpaudit.reports import wording
+
+    then = saved.power
+    if fate == "dropped: code":
+        return f"a witness of {saved.date} is dropped: the code of {wording.clean(name, 80)} has changed since"
+    if fate == "dropped: power":
+        return f"a witness of {saved.date} is dropped: a run as strong as the one that found it stayed silent"
+    text = f"a witness of {saved.date} was not confirmed at this size; kept"
+    if then is None:
+        return f"{text} (its file does not say the size that found it). --cache-clear forgets it"
+    text += f" ({now.samples:,} samples; found with {then.samples:,})"
+    if then.nights > now.nights:
+        return f"{text}. Evidence of {then.nights:,} runs in the store settles it"
+    how = f" in mode {wording.clean(then.mode, 40)}" if then.mode != now.mode else ""
+    return f"{text}. {then.samples_at(now.error):,} samples{how} settle it"
 
 
 def confirmed_text(found: Replay, name: str, replay_line: str) -> str:

@@ -5,17 +5,21 @@ which the next run has anyway. Ids of pairs and of inputs may be records in word
 left out. (A rule may still quote an output. A digest hides nothing from who can try all likely records.) In the next
 run the rule meets fresh draws first: it was fixed before these, so one exact test at 10% of the call's share of the
 error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever wrote it. Where that confirms the
-violation, the audit is spared; else it runs as always, and a witness that it does not confirm either is forgotten.
-Nothing in a file is run: a rule is data, and what cannot be read is passed over.
+violation, the audit is spared; else it runs as always. Nothing in a file is run: a rule is data, and what cannot be
+read is passed over.
+
+Silence is no repair: `fate` has the rule by which a witness that was not confirmed is kept or dropped.
 """
 
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import hashlib
 import json
+import math
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpaudit.errors import DpauditError
 
@@ -29,10 +33,120 @@ if TYPE_CHECKING:
 
 SCHEMA = "dpaudit.witness/2"
 FOLDER = "witnesses"
+Fate = Literal["kept", "dropped: code", "dropped: power", "not asked"]
 
 
-def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
-    """Keep the worst violation of a result that has a witness; a folder that cannot be written keeps nothing."""
+@dataclasses.dataclass(frozen=True)
+class Power:
+    """How strong an audit is on one pair, by its settings.
+
+    Attributes
+    ----------
+    samples : int
+        Runs on each input, at most: what was asked for, not the draws after which a test could stop.
+    error : float
+        Error rate of one pair: that of the audit, divided over its pairs.
+    mode : str
+        That of the audit; ", pooled" where the pair shared its game with others.
+    nights : int
+        Of evidence that accumulates over sessions: runs behind the pair so far; else 0.
+    """
+
+    samples: int
+    error: float
+    mode: str
+    nights: int = 0
+
+    @classmethod
+    def of(cls, result: AuditResult, pair: str, samples: int, accumulates: bool) -> Power:
+        """That of an audit on the pair with this id."""
+        asked = len(result.findings) if result.universe is None else result.universe.asked
+        found = next((finding for finding in result.findings if finding.id == pair), None)
+        pooled = ", pooled" if found is not None and found.pool is not None else ""
+        nights = found.samples if accumulates and found is not None else 0
+        return cls(int(samples), (1.0 - result.confidence) / max(asked, 1), result.mode + pooled, int(nights))
+
+    def samples_at(self, error: float) -> int:
+        """Samples with which an audit of another error rate is as strong.
+
+        A test rejects once its evidence exceeds log(1 / error), and evidence grows with the draws. Never fewer than
+        here, since a rule has to be learned from draws too.
+
+        >>> Power(1000, 0.01, "sequential").samples_at(0.0001)
+        2000
+        """
+        return max(self.samples, math.ceil(self.samples * math.log(error) / math.log(self.error) - 1e-6))
+
+    def reaches(self, other: Power) -> bool:
+        """Whether an audit of this power is at least as strong as the other one.
+
+        >>> Power(5000, 0.01, "fixed").reaches(Power(100_000, 0.01, "fixed"))
+        False
+        """
+        enough = self.samples >= other.samples_at(self.error) and self.nights >= other.nights
+        return enough and self.mode == other.mode
+
+    def with_that_of(self, other: Power | None) -> Power:
+        """The power that both have at most: what a silent run must have, of code that two runs have refuted."""
+        if other is None:
+            return self
+        return Power(
+            max(self.samples, other.samples), max(self.error, other.error), self.mode, max(self.nights, other.nights)
+        )
+
+
+@dataclasses.dataclass(frozen=True)
+class Saved:
+    """A witness file: the finding, the day of it, and the power of the run; None in a file that does not say it."""
+
+    result: AuditResult
+    date: str
+    power: Power | None
+
+    @property
+    def pair(self) -> str:
+        """The digest of the id of its pair; empty where it has none."""
+        return self.result.findings[0].id if self.result.findings else ""
+
+    def asked_of(self, claim: Claim, pairs: Sequence[Pair]) -> Pair | None:
+        """The pair of a call that it accuses; None where the call makes another promise, or does not ask that pair."""
+        if self.result.claim != str(claim):
+            return None
+        return next((pair for pair in pairs if _digest(pair.id) == self.pair), None)
+
+    def is_of(self, fingerprint: str) -> bool:
+        """Whether it was found in the same code, as far as that is seen (`dpaudit.subjects.callables.fingerprint`)."""
+        return bool(self.result.subject.get("fingerprint") == fingerprint)
+
+
+def fate(saved: Saved, now: Power | None, is_same_code: bool, verdict: str, is_dependent: bool = False) -> Fate:
+    """What becomes of a witness that fresh draws did not confirm, once the audit has found no violation either.
+
+    Parameters
+    ----------
+    saved : Saved
+    now : Power or None
+        That of the audit on the pair of the witness; None where it did not ask it, or makes another promise.
+    is_same_code : bool
+    verdict : str
+        Of the audit.
+    is_dependent : bool
+        Whether its draws depend on each other: then its silence means nothing.
+    """
+    if now is None:
+        return "not asked"
+    if verdict not in ("not_refuted", "inconclusive") or is_dependent:
+        return "kept"
+    if saved.power is not None and now.reaches(saved.power):
+        return "dropped: power"
+    return "kept" if is_same_code or verdict == "inconclusive" else "dropped: code"
+
+
+def save(cache: Path, node_id: str, number: int, result: AuditResult, samples: int, accumulates: bool = False) -> None:
+    """Keep the worst violation of a result that has a witness; a folder that cannot be written keeps nothing.
+
+    Where the same code was refuted before, by a stronger run, only silence of that power will drop the new witness.
+    """
     from dpaudit.results.model import write_whole
 
     worst = next((finding for finding in result.violated if finding.witness is not None), None)
@@ -46,7 +160,13 @@ def save(cache: Path, node_id: str, number: int, result: AuditResult) -> None:
         floating_point=None,
         side_findings=(),
     )
-    record = {"schema": SCHEMA, "test": node_id, "call": number, "result": kept.to_dict()}
+    power = Power.of(result, worst.id, samples, accumulates)
+    before = saved(cache, node_id, number)
+    code = result.subject.get("fingerprint", "")
+    if before is not None and before.is_of(code) and before.result.claim == result.claim:
+        power = power.with_that_of(before.power)
+    found = {"date": datetime.date.today().isoformat(), **dataclasses.asdict(power)}
+    record = {"schema": SCHEMA, "test": node_id, "call": number, "found": found, "result": kept.to_dict()}
     try:
         content = json.dumps(record, allow_nan=False).encode("utf-8", "backslashreplace")
         write_whole(_file(cache, node_id, number), content)
@@ -100,39 +220,44 @@ def clear(cache: Path) -> None:
         file.unlink(missing_ok=True)
 
 
-def saved(cache: Path, node_id: str, number: int) -> AuditResult | None:
+def saved(cache: Path, node_id: str, number: int) -> Saved | None:
     """What was saved of a call; None where there is nothing that this version can read."""
     from dpaudit.results.model import AuditResult
 
+    file = _file(cache, node_id, number)
     try:
-        record = json.loads(_file(cache, node_id, number).read_text(encoding="utf-8"))
+        record = json.loads(file.read_text(encoding="utf-8"))
         if record["schema"] != SCHEMA or record["test"] != node_id or record["call"] != number:
             return None
-        return AuditResult.from_dict(record["result"])
+        written = datetime.date.fromtimestamp(file.stat().st_mtime).isoformat()
+        return Saved(AuditResult.from_dict(record["result"]), *_found(record.get("found"), written))
     except (OSError, ValueError, KeyError, TypeError, AttributeError, ArithmeticError, RecursionError):
         return None
 
 
+def _found(record: Any, written: str) -> tuple[str, Power | None]:
+    """The day and the power of the run that found a witness; the day of the file and None where they are not said."""
+    try:
+        date = datetime.date.fromisoformat(record["date"]).isoformat()
+        samples, error, mode, nights = (record[name] for name in ("samples", "error", "mode", "nights"))
+        if min(samples, nights) < 0 or not 0.0 < error < 1.0 or not isinstance(mode, str):
+            return date, None
+        return date, Power(int(samples), float(error), mode, int(nights))
+    except (ValueError, KeyError, TypeError, ArithmeticError):
+        return written, None
+
+
 def replay_saved(
-    found: AuditResult,
-    subject: Any,
-    claim: Claim,
-    pairs: Sequence[Pair],
-    confidence: float,
-    seed: int,
-    samples: int,
+    found: AuditResult, subject: Any, claim: Claim, pair: Pair, confidence: float, seed: int, samples: int
 ) -> Replay | None:
-    """The saved witness on fresh draws; None where it does not fit this call, or cannot be run.
+    """The saved witness on fresh draws of its pair; None where it cannot be run.
 
     It takes as many draws as it was found in, and at most `samples` of an input.
     P(confirmed) <= 1 - confidence if the claim holds for the pair.
     """
     from dpaudit.audits.replaying import replay
 
-    finding = found.findings[0] if found.findings else None
-    pair = next((one for one in pairs if finding is not None and _digest(one.id) == finding.id), None)
-    if finding is None or pair is None:
-        return None
+    finding = found.findings[0]
     try:
         size = max(10, min(int(samples), max(finding.samples // 2, 1_000)))
         named = dataclasses.replace(finding, id=pair.id, x_id=pair.x_id, x_prime_id=pair.x_prime_id)

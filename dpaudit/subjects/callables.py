@@ -448,7 +448,8 @@ def fingerprint(mechanism: Any) -> str:
     """16 hexadecimal digits of the SHA-256 of the source and the parameters, as far as they can be seen.
 
     Seen are an object's printed form (its attributes, where that shows nothing), a function's defaults and the values
-    that it closes over, and the arguments of a partial. Not seen are globals and the functions that it calls.
+    that it closes over, and the arguments of a partial. Not seen are globals, the functions that it calls (those that
+    it closes over too, but for their names), and the versions of libraries.
     """
     return hashlib.sha256(_described(mechanism).encode("utf-8", "replace")).hexdigest()[:16]
 
@@ -494,7 +495,23 @@ def _is_filled(cell: CellType) -> bool:
 
 
 def _printed(value: Any) -> str:
-    return _ADDRESS.sub("", repr(value))
+    return _ADDRESS.sub("", _ordered(value))
+
+
+def _ordered(value: Any) -> str:
+    """As `repr`, with sets in one order: theirs is another one in every process."""
+    try:
+        if type(value) in (set, frozenset) and value:
+            members = f"{{{', '.join(sorted(map(_ordered, value)))}}}"
+            return members if type(value) is set else f"frozenset({members})"
+        if type(value) is dict:
+            return f"{{{', '.join(f'{_ordered(key)}: {_ordered(one)}' for key, one in value.items())}}}"
+        if type(value) in (list, tuple):
+            inside = ", ".join(map(_ordered, value)) + "," * (type(value) is tuple and len(value) == 1)
+            return f"[{inside}]" if type(value) is list else f"({inside})"
+    except RecursionError:  # a list that holds itself
+        pass
+    return repr(value)
 
 
 def _name(function: Any) -> str:

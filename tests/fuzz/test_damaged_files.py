@@ -87,7 +87,7 @@ def files(tmp_path_factory):
     (folder / "example.csv").write_text("age,income\n30,1.5\n40,\n")
     (folder / "metric.csv").write_text("id,x,y\na,0,1\nb,1,0\n")
     (folder / "pairs.json").write_text(json.dumps([[0, 1], [[1, 2], [1]]]))
-    witnesses.save(folder, "a.py::test", 1, result)
+    witnesses.save(folder, "a.py::test", 1, result, 100)
     (folder / "witness").write_bytes(next((folder / witnesses.FOLDER).glob("*.json")).read_bytes())
     return {path.name: path.read_bytes() for path in folder.iterdir() if path.name in READERS}
 

@@ -22,7 +22,6 @@ def test_a_known_violation_is_expected(pytester, write):
     result.assert_outcomes(xfailed=1)
     result.stdout.fnmatch_lines([f"XFAIL test_it.py::test_release - *issue 12 (known until {LATER})"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 violated; 1 of them known"])
-    assert not (pytester.path / ".dpaudit").exists()
 
 
 def test_it_fails_where_expected_failures_are_run(pytester, write):
@@ -35,7 +34,7 @@ def test_it_fails_when_it_has_vanished(pytester, write):
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["The known violation (issue 12) was not found: * Remove it from the mark dp_known_violation."]
+        ["The known violation (issue 12) was not found: * remove it from the mark dp_known_violation."]
     )
 
 

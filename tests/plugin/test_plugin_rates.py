@@ -48,7 +48,7 @@ SUITE = """
     @pytest.mark.parametrize("n", range(4))
     def test_replay(dp_audit, n, request):
         found = dpaudit.audit(leaky, **OPTIONS, seed=n)
-        witnesses.save(request.config.invocation_params.dir / ".dpaudit", request.node.nodeid, 1, found)
+        witnesses.save(request.config.invocation_params.dir / ".dpaudit", request.node.nodeid, 1, found, 1_000)
         dp_audit(sound, **OPTIONS)
         assert request.node.stash[STATE].records[0]["replay"] == "not confirmed"
 """

@@ -170,12 +170,13 @@ def test_a_witness_file_names_no_record(tmp_path):
     pair = dpaudit.Pair({"name": "Bob Miller"}, {"name": "Eve Smith"})
     result = dpaudit.audit(leaks, "eps=1", [pair], samples=300, seed=1, floating_point=False)
     assert result.verdict == "violated"
-    witnesses.save(tmp_path, "test_x.py::test_y", 0, result)
+    witnesses.save(tmp_path, "test_x.py::test_y", 0, result, 300)
     (path,) = (tmp_path / witnesses.FOLDER).iterdir()
     assert path.stat().st_mode & 0o777 == 0o600
     text = path.read_text()
     assert not [word for word in ("Bob", "Miller", "Eve", "Smith") if word in text]
-    saved = witnesses.saved(tmp_path, "test_x.py::test_y", 0)
-    again = witnesses.replay_saved(saved, leaks, dpaudit.PureDP(1.0), [pair], 0.99, 5, 300)
+    saved, claim = witnesses.saved(tmp_path, "test_x.py::test_y", 0), dpaudit.PureDP(1.0)
+    assert saved.asked_of(claim, [dpaudit.Pair(0, 1), pair]) is pair
+    assert saved.asked_of(claim, [dpaudit.Pair(0, 1)]) is None and saved.asked_of(dpaudit.PureDP(2.0), [pair]) is None
+    again = witnesses.replay_saved(saved.result, leaks, claim, pair, 0.99, 5, 300)
     assert again.confirmed and again.pair == pair.id  # disjoint outputs: confirmed whatever the seed
-    assert witnesses.replay_saved(saved, leaks, dpaudit.PureDP(1.0), [dpaudit.Pair(0, 1)], 0.99, 5, 300) is None
