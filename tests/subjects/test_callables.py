@@ -269,6 +269,18 @@ def test_a_fingerprint_is_16_hexadecimal_digits_and_the_same_in_another_process(
     assert all(len(digest) == 16 and int(digest, 16) >= 0 for digest in first.split())
 
 
+def test_a_set_is_in_a_fingerprint_in_one_order():
+    first, second = {0, 8}, {8, 0}  # the order of texts is another one in each process; of these in one
+    assert repr(first) != repr(second)
+    assert fingerprint(closing_over(first)) == fingerprint(closing_over(second)) != fingerprint(closing_over({0}))
+    assert fingerprint(closing_over(([frozenset(first)], {1: first}))) == fingerprint(
+        closing_over(([frozenset(second)], {1: second}))
+    )
+    holds_itself = []
+    holds_itself.append(holds_itself)
+    assert fingerprint(closing_over(holds_itself)) != fingerprint(closing_over([]))
+
+
 def test_a_function_that_closes_over_what_is_not_there_yet_has_a_fingerprint():
     def outer():
         def inner(data):
