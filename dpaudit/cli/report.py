@@ -19,6 +19,11 @@ if TYPE_CHECKING:
     from dpaudit.reports.dossier import Dossier
 
 REPORT_FORMATS = ("html", "md")
+SIGNED = {  # what a signed statement says, and the exit status of --verify: that of an audit with this verdict
+    "FAILED": ("a promise is broken, a check failed, or a run broke", 1),
+    "WARNED": ("no broken promise found; some of it is not settled, is a known failure, or was found beside", 5),
+    "PASSED": ("no broken promise found", 0),
+}
 DIFFERENCE_FORMATS = ("html", "md", "pdf")
 
 
@@ -72,8 +77,7 @@ def report_command(
     results). Those that say when they were written take the date that SOURCE_DATE_EPOCH states.
     """
     if envelope is not None:
-        _verify(envelope, public_key, results)
-        return
+        click.get_current_context().exit(_verify(envelope, public_key, results))
     if public_key is not None:
         raise UsageError(f"key must be given with --verify, got {public_key!r} without.")
     if history is not None:
@@ -145,8 +149,11 @@ def _signed(dossier: Dossier, key: str) -> str:
     return signed(render(dossier), key)
 
 
-def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> None:
-    """Say what a signed statement says, once its signature is good and it names all results that were given."""
+def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> int:
+    """Say what a signed statement says, once its signature is good and it names all results that were given.
+
+    Its exit status: that of the result, since a good signature on a failure is no success.
+    """
     from dpaudit.reports.envelope import unlike, verified
 
     if public_key is None:
@@ -155,11 +162,13 @@ def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> 
     other = unlike(found, results)
     if other:
         raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")
-    click.echo(f"Good signature of the key {found.key_id[:16]}: {plain(found.result)}")
+    meaning, status = SIGNED[found.result]
+    click.echo(f"{found.result}: {meaning}. So says a statement signed with the key {found.key_id[:16]}.")
     for name, digest in found.digests.items():
         click.echo(f"  sha256 {plain(digest)}  {plain(name)}")
     if results:
         click.echo(f"All {len(results)} of these results are named in it.")
+    return status
 
 
 def _deployment(config: Config, path: str | None) -> Deployment | None:

@@ -6,10 +6,11 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import doubles, wording
 from dpaudit.reports.again import Again, again, check_again
-from dpaudit.reports.dossier import Dossier, Result, Source, subject_of
+from dpaudit.reports.dossier import Dossier, Result, Source, subject_of, told
+from dpaudit.reports.first_page import CLAIM, ranked
 from dpaudit.reports.items import Item, checks_text
 from dpaudit.reports.wording import clean, name_text, percent_text, plural
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -19,8 +20,7 @@ SUBJECTS = 3  # named on the first page, of those that a sentence is about
 RESULTS = 12  # with a sentence each there
 LINES = 20  # that run a finding again
 PAIRS = 3  # violated pairs of a result with such a line
-CLAIM = ("claim_exact", "claim_audit")  # checks of the privacy claim itself
-LAW = "law_"  # checks of what follows from it begin so
+NOTHING = "no broken promise found"
 
 
 def subjects_text(dossier: Dossier) -> str:
@@ -29,36 +29,27 @@ def subjects_text(dossier: Dossier) -> str:
 
 
 def headline(dossier: Dossier) -> str:
-    """The verdict over all results, in one line."""
-    having = sum(source.result.verdict == dossier.verdict for source in dossier.sources)
-    having += sum(one.verdict == dossier.verdict for one in dossier.judged)
-    count = plural(len(dossier.sources) + len(dossier.judged), "result")
-    if dossier.verdict == "not_refuted" and not dossier.sources and all(one.kind == "proof" for one in dossier.judged):
-        return f"Proved for the pairs that are listed, in {count}"
-    if dossier.verdict == "violated":
-        return _violated(dossier, count)
-    return {
-        "error": f"Error: {having:,} of {count} broke before an answer",
-        "inconclusive": f"Inconclusive: too little evidence in {having:,} of {count}",
-        "not_refuted": f"Not refuted: no broken promise found in {count}",
-    }[dossier.verdict]
-
-
-def _violated(dossier: Dossier, count: str) -> str:
-    """What is broken: a promise of privacy or error, or only checks of how the code behaves."""
-    others = [source.result for source in dossier.sources if not isinstance(source.result, CheckResult)]
-    broken = sum(result.verdict == "violated" for result in others)
-    broken += sum(one.verdict == "violated" for one in dossier.judged)
-    broken += sum(any(map(_breaks_claim, one.of_status("violated"))) for one in dossier.checks)
-    failed = [r.name for one in dossier.checks for r in one.of_status("violated") if not _breaks_claim(r)]
+    """The verdict over all results, in one line; it counts the rows of page one."""
+    lines = ranked(dossier)
+    count = plural(len(lines), "result")
+    broken, unsettled = sum(line.is_broken for line in lines), sum(line.verdict == "inconclusive" for line in lines)
+    without = sum(line.verdict == "error" for line in lines)
+    if dossier.verdict == "not_refuted":
+        is_proof = bool(lines) and all(line.kind == "proof" for line in lines)
+        return f"Proved for the pairs that are listed, in {count}" if is_proof else f"Not refuted: {NOTHING} in {count}"
+    rest = [f"{unsettled:,} not settled"] if unsettled else []
+    if dossier.verdict == "inconclusive":
+        return f"Inconclusive: too little evidence in {unsettled:,} of {count}"
+    if dossier.verdict == "error":
+        return "; ".join([f"Error: {without:,} of {count} broke before an answer", *rest])
+    rest = [*([f"{without:,} broke before an answer"] if without else []), *rest]
+    records = [record for one in dossier.checks for record in one.records]
+    failed = [record.name for record in records if record.status == "violated"]
+    checks = f"{len(failed):,} of {plural(len(records), 'check')}"
     if broken:
-        beside = f"; {plural(len(failed), 'other check')} failed" if failed else ""
-        return f"Violated: a promise is broken in {broken:,} of {count}{beside}"
-    return f"Checks failed: {_some(list(dict.fromkeys(failed)))}; {_claim_text(dossier)}"
-
-
-def _breaks_claim(record: CheckRecord) -> bool:
-    return record.name in CLAIM or record.name.startswith(LAW)
+        failures = [f"{checks} failed"] if failed else []
+        return "; ".join([f"Violated: a promise is broken in {broken:,} of {count}", *failures, *rest])
+    return "; ".join([f"Checks failed: {checks} ({_some(list(dict.fromkeys(failed)))})", _claim_text(dossier), *rest])
 
 
 def _claim_text(dossier: Dossier) -> str:
@@ -134,14 +125,15 @@ def _tested(dossier: Dossier) -> tuple[str, ...]:
 
 def _found(dossier: Dossier) -> tuple[str, ...]:
     """A sentence a result, the worst first; those that have no room are counted by their verdicts."""
-    ranked = sorted((source.result for source in dossier.sources), key=_gravity)
-    rest = Counter(result.verdict.replace("_", " ") for result in ranked[RESULTS:])
+    worst_first = sorted((source.result for source in dossier.sources), key=_gravity)
+    rest = Counter(told(result).replace("_", " ") for result in worst_first[RESULTS:])
     counted = ", ".join(f"{count:,} {word}" for word, count in rest.items())
     more = [f"And {plural(rest.total(), 'more result')} in their chapters: {counted}."] if rest else []
     judged = sorted(dossier.judged, key=lambda one: VERDICTS.index(one.verdict))
-    told = [f"{clean(subject_of(one.subject), 60)}: {one.sentence}" for one in judged[:RESULTS]]
-    told += [f"And {plural(len(judged) - RESULTS, 'more certificate or audit of scores')}."] if judged[RESULTS:] else []
-    return (*(_result_found(result) for result in ranked[:RESULTS]), *more, *told)
+    judgements = [f"{clean(subject_of(one.subject), 60)}: {one.sentence}" for one in judged[:RESULTS]]
+    unsaid = len(judged) - RESULTS
+    judgements += [f"And {plural(unsaid, 'more certificate or audit of scores')}."] if unsaid > 0 else []
+    return (*(_result_found(result) for result in worst_first[:RESULTS]), *more, *judgements)
 
 
 def _gravity(result: Result) -> tuple[int, bool]:
@@ -150,7 +142,7 @@ def _gravity(result: Result) -> tuple[int, bool]:
         (result.floating_point is not None and result.floating_point.verdict == "leaks")
         or any(side.status == "found" for side in result.side_findings)
     )
-    return VERDICTS.index(result.verdict), not beside
+    return VERDICTS.index(told(result)), not beside
 
 
 def _result_found(result: Result) -> str:
@@ -163,7 +155,8 @@ def _check_found(result: CheckResult) -> str:
     of = _some([subject_of(mechanism) for mechanism in result.mechanisms])
     failed = result.of_status("violated")
     if failed:
-        return f"{of}: {plural(len(failed), 'check')} failed: {_some([record.name for record in failed])}."
+        some = _some([record.name for record in failed])
+        return f"{of}: {len(failed):,} of {plural(len(result.records), 'check')} failed: {some}."
     if result.verdict == "not_refuted":
         return f"{of}: no check of the conformance suite failed."
     return f"{of}: the conformance suite gave no full answer: {result.verdict.replace('_', ' ')}."
@@ -197,9 +190,12 @@ def _utility_found(result: UtilityResult) -> str:
     broken = list(dict.fromkeys(finding.bound for finding in result.findings if finding.verdict == "violated"))
     if broken:
         return f"{name}: errors above {plural(len(broken), 'stated bound')}: {_some(broken)}."
-    if result.verdict == "not_refuted":
+    if result.told == "not_refuted":
         return f"{name}: no error above a stated bound."
-    return f"{name}: the errors gave no full answer: {result.verdict.replace('_', ' ')}."
+    above = list(dict.fromkeys(finding.bound for finding in result.findings if finding.told != finding.verdict))
+    if above and result.told == "inconclusive":
+        return f"{name}: errors above {plural(len(above), 'stated bound')} that may be within: not settled."
+    return f"{name}: the errors gave no full answer: {result.told.replace('_', ' ')}."
 
 
 def _sure(dossier: Dossier) -> tuple[str, ...]:

@@ -20,6 +20,7 @@ from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
 STATUSES = ("violated", "error", "warning", "inconclusive", "not_refuted", "xfail", "skipped")
+NOT_SETTLED = "it may be within it: not settled"  # of a measured error above its stated bound
 PAIRS = 1000  # cases of single pairs of one audit, the worst first; a last case counts the others
 
 
@@ -95,7 +96,7 @@ def _cases(result: AuditResult | CheckResult | UtilityResult) -> Iterator[Case]:
         for finding in result.findings:
             check = f"utility: {clean(finding.bound, 120)}"
             name = f"{check} on {clean(finding.input_id, 80)}"
-            yield Case(result.subject, "", check, name, finding.verdict, utility_sentence(finding), is_part=True)
+            yield Case(result.subject, "", check, name, finding.told, utility_sentence(finding), is_part=True)
 
 
 def _audit_cases(result: AuditResult) -> Iterator[Case]:
@@ -144,5 +145,7 @@ def utility_sentence(finding: UtilityFinding) -> str:
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
+    rest = f"; {NOT_SETTLED}" if finding.told != finding.verdict else ""
     measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
-    return f"{measured}{number_text(finding.upper)} with confidence; stated: at most {number_text(finding.allowed)}."
+    stated = f"stated: at most {number_text(finding.allowed)}{rest}"
+    return f"{measured}{number_text(finding.upper)} with confidence; {stated}."

@@ -179,4 +179,4 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
     if broken:
         rows = tuple((clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken[:50])
         blocks.append(Table("What broke", ("bound", "input", "message"), rows, len(broken) - len(rows)))
-    return Section(prefix, f"{name}: errors against the stated bounds", tuple(blocks), mark=result.verdict)
+    return Section(prefix, f"{name}: errors against the stated bounds", tuple(blocks), mark=result.told)

@@ -10,7 +10,7 @@ from dpaudit.environment import __version__
 from dpaudit.reports import answers, attachments, chapters, first_page, label
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.glossary import TERMS
 from dpaudit.reports.html import method
 from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
@@ -65,7 +65,8 @@ def _severity(dossier: Dossier) -> Section:
 def _label(dossier: Dossier) -> Section:
     """The label of one page (`dpaudit.reports.label`) as a table."""
     table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
-    return Section("label", "Privacy label", (table, Paragraph(label.SOURCE, "note")))
+    blocks = (Paragraph(f"{label.head(dossier)}.", "lead"), table, Paragraph(label.SOURCE, "note"))
+    return Section("label", "Privacy label", blocks)
 
 
 def _glossary() -> Section:
@@ -152,10 +153,10 @@ def _provenance(dossier: Dossier) -> Section:
         result = source.result
         runs = number_text(result.samples) if isinstance(result, AuditResult | UtilityResult) else number_text(None)
         subject = clean(", ".join(subject_of(one) for one in subjects_of(result)), 80)
-        seconds, verdict = number_text(float(result.seconds)), result.verdict.replace("_", " ")
+        seconds, verdict = number_text(float(result.seconds)), told(result).replace("_", " ")
         name, seed = clean(source.name, 120), clean(str(result.seed), 40)
         rows.append((name, kind_of(result), subject, seed, runs, seconds, verdict))
-        marks.append(result.verdict)
+        marks.append(told(result))
         digests.append((name, source.digest))
     for one in dossier.attachments:
         if one.judged is not None:

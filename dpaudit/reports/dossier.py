@@ -90,7 +90,7 @@ class Dossier:
     @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any result has."""
-        found = {source.result.verdict for source in self.sources} | {one.verdict for one in self.judged}
+        found = {told(source.result) for source in self.sources} | {one.verdict for one in self.judged}
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     @property
@@ -104,6 +104,11 @@ class Dossier:
         seen = {_identity(one) for result in results for one in subjects_of(result)}
         every = [one for source in self.sources for one in subjects_of(source.result)]
         return tuple(dict.fromkeys(subject_of(one) for one in every if _identity(one) not in seen))
+
+
+def told(result: Result) -> Verdict:
+    """The verdict of a result as reports show it: of error bounds one that is not settled is told as such."""
+    return result.told if isinstance(result, UtilityResult) else result.verdict
 
 
 def subjects_of(result: Result) -> Sequence[Mapping[str, Any]]:

@@ -35,7 +35,10 @@ class Verified:
     @property
     def result(self) -> str:
         """PASSED, WARNED or FAILED, in the words of the predicate."""
-        return str(self.statement["predicate"]["result"])
+        result = str(self.statement["predicate"]["result"])
+        if result not in ("PASSED", "WARNED", "FAILED"):
+            raise ValueError("a result must be one of the predicate's words")
+        return result
 
     @property
     def digests(self) -> dict[str, str]:

@@ -11,11 +11,11 @@ import dataclasses
 import math
 from collections.abc import Sequence
 
-from dpaudit.conformance.result import CheckResult
+from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier, Source, subject_of
-from dpaudit.reports.items import Item
+from dpaudit.reports.items import Item, status_word
 from dpaudit.reports.judged import Judged
 from dpaudit.reports.measured_picture import Bar, picture
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE, RULE, Severity, severity_of
@@ -42,6 +42,9 @@ LETTERS: dict[str, str] = {  # of the parameter of a claim
 }
 AT_LEAST = "“At least” holds as surely as the third question says; the truth may be more."
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
+FAILED = "Checks failed"  # of checks that are no promise of privacy
+EXCESS = "May be within it: not settled"  # of a measured error above its bound
+CLAIM, LAW = ("claim_exact", "claim_audit"), "law_"  # checks of the privacy claim, and how those of its laws begin
 WORDS: dict[Verdict, str] = {
     "violated": "Broken",
     "error": "No answer: it broke",
@@ -72,6 +75,7 @@ class Line:
     blind: float | None = None
     judged: Judged | None = None
     learned_with: float | None = None
+    word: str = ""  # in the place of the word of the verdict
 
     @property
     def words(self) -> str:
@@ -89,8 +93,12 @@ class Line:
 
     @property
     def _plain(self) -> str:
-        word = "Checks failed" if self.kind == "behaviour" and self.verdict == "violated" else WORDS[self.verdict]
-        return f"{SYMBOLS[self.verdict]} {word}"
+        return f"{SYMBOLS[self.verdict]} {self.word or WORDS[self.verdict]}"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a promise of privacy or errors is broken, and not only checks of how the code behaves."""
+        return self.verdict == "violated" and self.word != FAILED
 
 
 def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
@@ -245,32 +253,44 @@ def _errors(result: UtilityResult) -> Line:
     sure = percent_text(result.confidence)
     usable = [f for f in result.findings if f.verdict != "error" and f.ratio is not None and not math.isnan(f.ratio)]
     if not usable:
-        return Line(name, "errors", promised, "nothing", result.verdict, None, sure, "everything")
-    worst = min(usable, key=lambda f: (VERDICTS.index(f.verdict), -(f.ratio or 0.0)))
+        return Line(name, "errors", promised, "nothing", result.told, None, sure, "everything")
+    worst = min(usable, key=lambda f: (VERDICTS.index(f.told), -(f.ratio or 0.0)))
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
     measured = f"the worst error is {number_text(worst.ratio, 3)} × its bound ({ends})"
-    if worst.ratio is not None and worst.ratio > 1.0 and result.verdict == "not_refuted":
+    is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
+    if is_excess:
         measured += "; it may be within it"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
     blind = max(known, default=math.inf)
     missed = f"errors below {number_text(blind, 3)} × their bounds" if math.isfinite(blind) else "errors of any size"
-    return Line(name, "errors", promised, measured, result.verdict, None, sure, missed, low, high)
+    word = EXCESS if is_excess else ""
+    return Line(name, "errors", promised, measured, result.told, None, sure, missed, low, high, word=word)
 
 
 def _behaviour(result: CheckResult) -> Line:
     names = list(dict.fromkeys(subject_of(one) for one in result.mechanisms))
     name = clean(names[0], 60) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
     promised = f"{plural(len(result.records), 'check')} of what such code must do"
-    failed = [record.name for record in result.of_status("violated")]
-    kept = len(result.of_status("not_refuted"))
-    rest = len(result.records) - kept - len(failed)
-    measured = f"{kept:,} passed, {len(failed):,} failed, {rest:,} without an answer or not applicable"
-    if failed:
-        more = f" and {len(failed) - NAMED:,} more" if len(failed) > NAMED else ""
-        measured += f": {', '.join(clean(one, 40) for one in failed[:NAMED])}{more}"
-    sure = percent_text(1.0 - result.error_rate)
-    return Line(name, "behaviour", promised, measured, result.verdict, None, sure, "whatever no check looks at")
+    failed = result.of_status("violated")
+    counted = {"failed": failed, "passed": result.of_status("not_refuted")}
+    others = ("error", "inconclusive", "xfail", "skipped")
+    counted |= {status_word(status): result.of_status(status) for status in others}
+    parts = []
+    for word, records in counted.items():
+        named = ""
+        if records and word not in ("passed", status_word("skipped")):
+            more = f" and {len(records) - NAMED:,} more" if len(records) > NAMED else ""
+            named = f" ({', '.join(clean(one.name, 40) for one in records[:NAMED])}{more})"
+        parts += [f"{len(records):,} {word}{named}"] if records or word in ("failed", "passed") else []
+    sure, missed = percent_text(1.0 - result.error_rate), "whatever no check looks at"
+    word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
+    return Line(name, "behaviour", promised, ", ".join(parts), result.verdict, None, sure, missed, word=word)
+
+
+def breaks_claim(record: CheckRecord) -> bool:
+    """Whether a violated check is of the privacy claim, or of what follows from it."""
+    return record.name in CLAIM or record.name.startswith(LAW)
 
 
 # --- The three statements ---------------------------------------------------------------------------------------------
@@ -309,13 +329,14 @@ def _listed(parts: Sequence[str]) -> str:
 
 
 def _outcome(lines: Sequence[Line]) -> str:
-    broken = [line for line in lines if line.verdict == "violated" and line.kind != "behaviour"]
-    failed = [line for line in lines if line.verdict == "violated" and line.kind == "behaviour"]
+    broken = [line for line in lines if line.is_broken]
+    failed = [line for line in lines if line.verdict == "violated" and not line.is_broken]
     subjects = len({line.subject for line in lines})
     if not broken and not failed:
         unclear = [line for line in lines if line.verdict != "not_refuted"]
         if unclear:
-            return f"No promise was found broken, but {plural(len(unclear), 'test')} of {len(lines):,} gave no answer."
+            tests = f"{plural(len(unclear), 'test')} of {len(lines):,}"
+            return f"No promise was found broken, but {tests} gave no full answer."
         proved = sum(line.kind == "proof" for line in lines)
         if proved == len(lines):
             return "Every promise is proved for the pairs that are listed, and for no others."
@@ -328,6 +349,8 @@ def _outcome(lines: Sequence[Line]) -> str:
     more = f" {plural(others, 'more promise')} below {'is' if others == 1 else 'are'} broken too." if others else ""
     if worst.kind == "errors":
         return f"{worst.subject} makes larger errors than it states.{more}"
+    if worst.kind == "behaviour":
+        return f"{worst.subject} breaks its promise: checks of it failed, or of what follows from it.{more}"
     if worst.judged is not None:
         return f"{worst.subject} breaks that promise: {worst.judged.sentence}{more}"
     size = ""

@@ -144,14 +144,14 @@ def errors(result: UtilityResult) -> Figure | None:
     usable = [f for f in result.findings if f.ratio is not None and not math.isnan(f.ratio) and f.verdict != "error"]
     if not usable:
         return None
-    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.verdict), -(finding.ratio or 0.0)))
+    ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.told), -(finding.ratio or 0.0)))
     shown = ranked[:INTERVALS]
     violated = sum(finding.verdict == "violated" for finding in usable)
     description = (
         f"Measured error over the stated bound for the worst {len(shown):,} of {plural(len(usable), 'test')}, with "
         f"confidence intervals; {violated:,} violated."
     )
-    found = {finding.verdict for finding in shown}
+    found = {finding.told for finding in shown}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
     legend.append((swatch(tag("path", d="M11 0L11 14", cls="limit")), "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
@@ -172,7 +172,7 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     """A row of the table of errors."""
     lower, allowed = compared(finding.lower, finding.allowed)
     numbers = (number_text(finding.measured), lower, number_text(finding.upper), allowed)
-    word = VERDICT_WORDS[finding.verdict]
+    word = VERDICT_WORDS[finding.told]
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
 
 
@@ -200,9 +200,9 @@ def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> 
         low, high = finding.ratio_lower or 0.0, finding.ratio_upper
         start = x.start if low <= x.low else x(low)
         end = right if high is None or high >= x.high else x(high)
-        body.append(tag("path", d=points([(start, y), (end, y)]), cls=f"interval {finding.verdict}"))
+        body.append(tag("path", d=points([(start, y), (end, y)]), cls=f"interval {finding.told}"))
         ratio = finding.ratio or 0.0
-        body.append(marker(finding.verdict, x.start if ratio <= x.low else x(ratio), y, 3.6))
+        body.append(marker(finding.told, x.start if ratio <= x.low else x(ratio), y, 3.6))
     label = "measured / stated bound (logarithmic)"
     body.append(tag("text", label, x=(left + right) / 2, y=bottom + 34.0, text_anchor="middle", cls="label"))
     return svg(body, page, bottom + 44.0, description)

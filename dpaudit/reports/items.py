@@ -285,8 +285,8 @@ def _utility(dossier: Dossier) -> tuple[Status, str] | None:
     texts, gaps = [], 0
     for result in measured:
         broken = sum(finding.verdict == "violated" for finding in result.findings)
-        unclear = sum(finding.verdict in ("error", "inconclusive") for finding in result.findings)
-        rest = f" {plural(unclear, 'test')} gave no answer or could hardly have found anything." if unclear else ""
+        unclear = sum(finding.told in ("error", "inconclusive") for finding in result.findings)
+        rest = f" {plural(unclear, 'test')} gave no full answer." if unclear else ""
         gaps += unclear
         texts.append(
             f"{clean(str(result.subject.get('name', '')), 80)}: {plural(len(result.bounds), 'stated error bound')} on "

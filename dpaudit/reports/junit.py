@@ -39,9 +39,10 @@ def render(dossier: Dossier) -> bytes:
             element = ElementTree.SubElement(suite, "testcase", facts)
             if case.status in ("violated", "error"):
                 kind = "failure" if case.status == "violated" else "error"
+                message = f"{case.status.capitalize()}: {case.message}"
                 ElementTree.SubElement(
-                    element, kind, {"type": case.status, "message": case.message[:300]}
-                ).text = case.message
+                    element, kind, {"type": case.status, "message": message[:300]}
+                ).text = message
             elif case.status in SKIPPED:
                 ElementTree.SubElement(element, "skipped", {"message": SKIPPED[case.status] + case.message})
             elif case.status == "warning":

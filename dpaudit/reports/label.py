@@ -14,10 +14,11 @@ from typing import Literal
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
+from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.drawing import svg, tag
-from dpaudit.reports.first_page import Line, ranked, together
+from dpaudit.reports.first_page import SYMBOLS, Line, ranked, together
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.wording import clean, number_text, percent_text
@@ -74,7 +75,7 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
     """What tests found, how sure they are, and what they cannot tell."""
     if not lines:
         return "No audit was run."
-    texts = [f"{line.subject}: {line.words[2:].lower()}, {line.measured}" for line in lines[:SHOWN]]
+    texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]
     more = f" And {len(lines) - SHOWN:,} more." if len(lines) > SHOWN else ""
     rate = percent_text(together(dossier))
     limits = (
@@ -88,8 +89,13 @@ def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
     lines = [line for line in ranked(dossier) if line.kind == "errors"]
     if not lines:
         return _declared("Measured accuracy", item.declared)
-    texts = [f"{line.subject}: {line.promised}; {line.measured} ({line.words[2:].lower()})" for line in lines[:SHOWN]]
+    texts = [f"{line.words}: {line.subject}, {line.promised}; {line.measured}" for line in lines[:SHOWN]]
     return ("Measured accuracy", "measured", clean(_joined(texts), LONGEST))
+
+
+def head(dossier: Dossier) -> str:
+    """The verdict with its mark, which stands at the top of a label."""
+    return f"{SYMBOLS[dossier.verdict]} {headline(dossier)}"
 
 
 def _title(dossier: Dossier) -> str:
@@ -109,6 +115,7 @@ def render_page(dossier: Dossier) -> str:
         .render(
             title=_title(dossier),
             verdict=dossier.verdict,
+            head=head(dossier),
             categories=categories(dossier),
             foot=_foot(),
             version=__version__,
@@ -121,6 +128,9 @@ def render_drawing(dossier: Dossier) -> str:
     body: list[Markup] = []
     y = 40.0
     body.append(tag("text", f"Privacy label: {clean(_title(dossier), 60)}", x=18.0, y=y, cls="title"))
+    for line in textwrap.wrap(head(dossier), 76, break_long_words=True):
+        y += 21.0
+        body.append(tag("text", line, x=18.0, y=y, cls=f"verdict {dossier.verdict}"))
     y += 14.0
     for name, kind, text in categories(dossier):
         body.append(tag("line", x1=18.0, x2=WIDTH - 18.0, y1=y, y2=y, cls="rule"))
@@ -148,6 +158,8 @@ def render_drawing(dossier: Dossier) -> str:
 
 STYLE = (
     "text{font-family:system-ui,sans-serif;fill:#16191d}.title{font-size:19px;font-weight:700}"
+    ".verdict{font-size:15px;font-weight:700}.verdict.violated,.verdict.error{fill:#a5281b}.verdict.inconclusive"
+    "{fill:#7a5200}"
     ".name{font-size:14px;font-weight:700}.text{font-size:13px}.foot{font-size:11px;fill:#59616b}"
     ".kind{font-size:12px;font-weight:700}.kind.measured{fill:#1f5a96}.kind.declared{fill:#7a5200}.kind.not{fill:#59616b}"
     ".rule{stroke:#16191d;stroke-width:1}.frame{fill:#fff;stroke:#16191d;stroke-width:2}"

@@ -14,11 +14,12 @@ import uuid
 from typing import Any
 
 from dpaudit.environment import __version__
+from dpaudit.reports.answers import headline
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import line_of, together
-from dpaudit.reports.items import items
+from dpaudit.reports.items import items, status_word
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.sign_off import results_digest
 from dpaudit.reports.wording import clean, percent_text, plural
@@ -102,7 +103,7 @@ def document(dossier: Dossier) -> dict[str, Any]:
     return {
         "uuid": ids("document"),
         "metadata": {
-            "title": f"Assessment of {title}",
+            "title": f"{headline(dossier)}. Assessment of {title}",
             "last-modified": now,
             "version": __version__,
             "oscal-version": VERSION,
@@ -190,7 +191,7 @@ def _observation(
     more = f" And {plural(len(group) - 1, 'more case')} of this check." if len(group) > 1 else ""
     return {
         "uuid": ids("observation", *key),
-        "title": _line(f"{subject}: {check}: {status.replace('_', ' ')}", 300),
+        "title": _line(f"{status_word(status).capitalize()}: {subject}: {check}", 300),
         "description": _line(f"{worst.name}: {worst.message}", 1500) + more,
         "props": _props({"status": status, "cases": str(len(group)), **({"claim": claim} if claim else {})}),
         "methods": ["TEST"],
@@ -241,7 +242,7 @@ def _resource(ids: _Identifiers, dossier: Dossier, place: int) -> dict[str, Any]
     found: dict[str, Any] = {
         "uuid": ids("source", source.name),
         "title": _line(source.name, 200),
-        "description": _line(f"{line.subject}, {line.kind}: {line.words}. {line.measured}", 600),
+        "description": _line(f"{line.words}: {line.subject}, {line.kind}. {line.measured}", 600),
     }
     if source.is_keyed or not re.fullmatch("[0-9a-f]{64}", source.digest):
         return found

@@ -73,7 +73,8 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
 def _promise(line: first_page.Line) -> dict[str, Any]:
     """A row of page one; ratios as multiples of the promise."""
     graded = line.severity
-    values = {field.name: getattr(line, field.name) for field in dataclasses.fields(line) if field.name != "judged"}
+    names = [field.name for field in dataclasses.fields(line) if field.name not in ("judged", "word")]
+    values = {name: getattr(line, name) for name in names}
     values["severity"] = None if graded is None else dataclasses.asdict(graded)
     return {key: to_json(value) for key, value in values.items()}
 

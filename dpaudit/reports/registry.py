@@ -19,6 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports import wording
+from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.first_page import ranked, together
@@ -39,6 +40,7 @@ def render(dossier: Dossier) -> str:
     """The record, with what is left to fill in as comments at its head."""
     record, missing = record_of(dossier)
     head = [f"# Draft of a registry record, written by dpaudit {__version__}. Review every field before you file it."]
+    head += [f"# What the tests found: {headline(dossier)}."]
     head += [f"# To be filled in: {name}" for name in missing]
     return "\n".join([*head, *_yaml(record, 0)]) + "\n"
 
@@ -157,8 +159,8 @@ def _unit(item: Item) -> str:
 def _measured(dossier: Dossier) -> str:
     """Every promise of privacy with what was measured of it, and the limits of that."""
     lines = [
-        f"{line.subject}: promised {'; '.join(line.promised.splitlines())}; measured {line.measured}, at {line.sure} "
-        f"confidence: {line.words[2:].lower()}. It could have missed: {line.missed}"
+        f"{line.words[2:]}: {line.subject}, promised {'; '.join(line.promised.splitlines())}; measured "
+        f"{line.measured}, at {line.sure} confidence. It could have missed: {line.missed}"
         for line in ranked(dossier)
         if line.kind == "privacy"
     ]

@@ -15,7 +15,7 @@ from dpaudit.environment import __version__
 from dpaudit.reports.anchors import anchor_of
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.wording import plural
+from dpaudit.reports.wording import VERDICT_WORDS, plural
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HELP = (
@@ -87,6 +87,7 @@ def _result(key: tuple[str, str, str, str], group: list[Case], rule: int) -> dic
     worst = group[0]  # cases of an audit come the worst first
     more = f" And {plural(len(group) - 1, 'more case')} of this check." if len(group) > 1 else ""
     promise = f" ({claim})" if claim else ""
+    word = "Found beside the claim" if status == "warning" else VERDICT_WORDS[status].capitalize()
     place = anchor_of(worst.subject)
     region = {"startLine": place.line}
     location = {"physicalLocation": {"artifactLocation": {"uri": place.uri}, "region": region}}
@@ -94,7 +95,7 @@ def _result(key: tuple[str, str, str, str], group: list[Case], rule: int) -> dic
         "ruleId": RULES[status][0],
         "ruleIndex": rule,
         "level": RULES[status][1],
-        "message": {"text": _unlinked(f"{worst.subject_name}{promise}: {worst.name}: {worst.message}{more}")},
+        "message": {"text": _unlinked(f"{word}: {worst.subject_name}{promise}: {worst.name}: {worst.message}{more}")},
         "locations": [location],
         "partialFingerprints": {"dpauditCheck/v1": fingerprint(subject, claim, check)},
     }

@@ -66,6 +66,15 @@ class UtilityFinding:
     message: str = ""
 
     @property
+    def told(self) -> Verdict:
+        """The verdict as reports show it: not settled where the measured error is above its bound and may be within.
+
+        >>> UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.93, 1.22).told
+        'inconclusive'
+        """
+        return "inconclusive" if self.verdict == "not_refuted" and self.measured > self.allowed else self.verdict
+
+    @property
     def ratio(self) -> float | None:
         """Measured over allowed; far below 1 for a loose bound. None where nothing is allowed."""
         return self._over(self.measured)
@@ -137,6 +146,12 @@ class UtilityResult:
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any finding has."""
         found = {finding.verdict for finding in self.findings}
+        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+
+    @property
+    def told(self) -> Verdict:
+        """The verdict as reports show it (`UtilityFinding.told`)."""
+        found = {finding.told for finding in self.findings}
         return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
 
     @property

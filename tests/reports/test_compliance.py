@@ -340,7 +340,7 @@ def test_the_first_page_names_the_worst_results_and_counts_the_others(synthetic)
     assert found[0].startswith("city release: violated") and len(found) == 13
     assert found[-1] == "And 11 more results in their chapters: 11 not refuted."
     assert any("low bits break" in text for text in found[:3])
-    assert any("release: 1 check failed" in text for text in found)
+    assert any("release: 1 of 6 checks failed" in text for text in found)
     assert "counted anew for each audit" in answers["What was tested?"][0]
 
 
@@ -574,22 +574,25 @@ def check_of(synthetic, **statuses):
     [
         (
             {"refuses_nan": "violated", "floating_point": "violated", "claim_audit": "not_refuted"},
-            "Checks failed: refuses_nan, floating_point; the privacy claim itself was not refuted",
+            "Checks failed: 2 of 3 checks (refuses_nan, floating_point); the privacy claim itself was not refuted",
         ),
-        ({"refuses_nan": "violated"}, "Checks failed: refuses_nan; the privacy claim itself was not audited"),
+        (
+            {"refuses_nan": "violated"},
+            "Checks failed: 1 of 1 check (refuses_nan); the privacy claim itself was not audited",
+        ),
         (
             {"pickling": "violated", "claim_audit": "inconclusive"},
-            "Checks failed: pickling; the privacy claim itself could not be fully judged",
+            "Checks failed: 1 of 2 checks (pickling); the privacy claim itself could not be fully judged",
         ),
         (
             {"pickling": "violated", "claim_audit": "xfail"},
-            "Checks failed: pickling; the privacy claim is a known failure",
+            "Checks failed: 1 of 2 checks (pickling); the privacy claim is a known failure",
         ),
         (
             {"pickling": "violated", "claim_audit": "violated"},
-            "Violated: a promise is broken in 1 of 1 result; 1 other check failed",
+            "Violated: a promise is broken in 1 of 1 result; 2 of 2 checks failed",
         ),
-        ({"law_mixture": "violated"}, "Violated: a promise is broken in 1 of 1 result"),
+        ({"law_mixture": "violated"}, "Violated: a promise is broken in 1 of 1 result; 1 of 1 check failed"),
     ],
 )
 def test_the_headline_tells_failed_checks_from_a_broken_claim(synthetic, statuses, headline):
@@ -599,9 +602,9 @@ def test_the_headline_tells_failed_checks_from_a_broken_claim(synthetic, statuse
 def test_failed_checks_beside_audits_do_not_break_their_claims(synthetic):
     check = check_of(synthetic, refuses_nan="violated")
     quiet = answers.headline(Dossier.of(synthetic.make("not_refuted"), check))
-    assert quiet == "Checks failed: refuses_nan; the privacy claim itself was not refuted"
+    assert quiet == "Checks failed: 1 of 1 check (refuses_nan); the privacy claim itself was not refuted"
     loud = answers.headline(Dossier.of(synthetic.make("violated"), check))
-    assert loud == "Violated: a promise is broken in 1 of 2 results; 1 other check failed"
+    assert loud == "Violated: a promise is broken in 1 of 2 results; 1 of 1 check failed"
 
 
 def sure(*results):

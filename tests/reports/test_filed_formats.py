@@ -17,7 +17,7 @@ from click.testing import CliRunner
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import deployment, envelope, label, oscal, registry
+from dpaudit.reports import deployment, envelope, intoto, label, oscal, registry
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
 
@@ -110,7 +110,8 @@ def test_the_label_has_nine_categories_and_measured_figures_with_their_limits(sy
     found = label.categories(everything(synthetic))
     assert len(found) == 9 and [kind for _, kind, _ in found].count("measured") == 2
     text = dict((name, words) for name, _, words in found)["Measured privacy"]
-    assert "broken, at least clear, ε at least 1.7 nats" in text and "never kept" in text and "10.1%" in text
+    assert "✗ Broken, at least clear: city release, ε at least 1.7 nats" in text
+    assert "never kept" in text and "10.1%" in text
     assert all(words for _, _, words in found)
     alone = {name: kind for name, kind, _ in label.categories(Dossier.of(synthetic.check()))}
     assert alone["Measured privacy"] == "not stated"
@@ -246,13 +247,34 @@ def test_the_command_signs_and_verifies(synthetic, project, keys_in):
     assert shown.output.split() == ["o/compliance.intoto.json", "o/compliance.intoto.dsse.json"]
     verify = ["--verify", "o/compliance.intoto.dsse.json", "--key", "public.pem"]
     shown = run(*verify, "audit.json")
-    assert shown.exit_code == 0 and "Good signature" in shown.output and "All 1 of these results" in shown.output
+    assert shown.exit_code == 1 and "All 1 of these results" in shown.output
+    assert shown.output.startswith("FAILED: a promise is broken, ") and "Good" not in shown.output
     shown = run(*verify, "audit.json", "other.json")
     assert shown.exit_code == 2 and "results must be those that the statement names, got 'other.json'" in shown.output
     assert "key must be given with --verify" in run(*verify[:2]).output
     assert "key must be given with --verify, got 'public.pem'" in run("audit.json", *verify[2:]).output
     assert "sign must be given with --profile compliance" in run("audit.json", "--sign", "key.pem").output
     assert run().exit_code == 2
+
+
+@pytest.mark.parametrize(("result", "status"), [("PASSED", 0), ("WARNED", 5), ("FAILED", 1)])
+def test_a_verified_statement_says_its_result_first_and_ends_with_its_status(project, keys_in, result, status):
+    key, public = keys_in(project)
+    predicate = {"result": result, "configuration": []}
+    statement = {"_type": intoto.STATEMENT, "predicateType": intoto.PREDICATE, "predicate": predicate}
+    (project / "s").write_text(envelope.signed(json.dumps(statement), key))
+    shown = CliRunner().invoke(main, ["report", "--verify", "s", "--key", str(public)])
+    assert shown.exit_code == status and shown.output.startswith(f"{result}: ")
+    assert ("no broken promise" in shown.output) == (result != "FAILED")
+
+
+def test_a_signed_statement_of_another_word_is_refused(project, keys_in):
+    key, public = keys_in(project)
+    predicate = {"result": "GOOD", "configuration": []}
+    statement = {"_type": intoto.STATEMENT, "predicateType": intoto.PREDICATE, "predicate": predicate}
+    (project / "s").write_text(envelope.signed(json.dumps(statement), key))
+    with pytest.raises(UsageError, match="verify must hold a test result of in-toto"):
+        envelope.verified(project / "s", public)
 
 
 def test_without_cryptography_the_message_says_what_to_install(monkeypatch, tmp_path):

@@ -25,7 +25,7 @@ def test_the_first_page_is_the_summary_and_its_text_can_be_selected(synthetic):
     dossier = Dossier.of(synthetic.make("single"), synthetic.check(), synthetic.utility())
     content, pages = pages_of(dossier)
     first = " ".join(pages[0].split())
-    headline = "Violated: a promise is broken in 2 of 3 results; 1 other check failed"
+    headline = "Violated: a promise is broken in 2 of 3 results; 1 of 6 checks failed"
     for words in (headline, "What was found", "How sure that is", "Promise against measurement", "☐ reject"):
         assert words in first
     assert "What was promised?" in pages[1] and "What was not looked at?" in pages[1]

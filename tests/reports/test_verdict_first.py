@@ -1,0 +1,106 @@
+"""One sentence, one number, the verdict first: in every form of a report, of every kind of result."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+import xml.etree.ElementTree as ElementTree
+
+import pytest
+
+from dpaudit import reports
+from dpaudit.reports import answers, compliance, document_markdown, first_page
+from dpaudit.reports.dossier import Dossier
+from dpaudit.results.utility_result import UtilityFinding
+
+EXCESS = UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.932, 1.22, samples=9)
+WORDS = {"violated": "Violated", "error": "Error", "inconclusive": "Inconclusive", "not_refuted": "Not refuted"}
+MARKS = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
+
+
+def errors(synthetic, *findings):
+    return dataclasses.replace(synthetic.utility(), findings=findings)
+
+
+def row(dossier, number=0):
+    return first_page.ranked(dossier)[number]
+
+
+@pytest.mark.parametrize(
+    ("changes", "told"),
+    [
+        ({}, "inconclusive"),
+        ({"measured": 1.0}, "not_refuted"),
+        ({"measured": 1.0000001}, "inconclusive"),
+        ({"verdict": "violated", "lower": 1.01}, "violated"),
+        ({"allowed": 0.0, "measured": 0.1, "lower": 0.0}, "inconclusive"),  # nothing is allowed: no ratio
+        ({"upper": float("inf")}, "inconclusive"),
+    ],
+)
+def test_a_measured_excess_is_not_settled_where_it_may_be_none(synthetic, changes, told):
+    finding = dataclasses.replace(EXCESS, **changes)
+    result = errors(synthetic, finding, dataclasses.replace(finding, measured=0.5, verdict="not_refuted"))
+    assert (finding.told, result.told, Dossier.of(result).verdict) == (told, told, told)
+    assert result.verdict == finding.verdict  # what is saved, and the exit status, are those of the test
+
+
+def test_no_form_of_a_report_has_a_tick_beside_a_measured_excess(synthetic):
+    dossier = Dossier.of(synthetic.make("not_refuted"), errors(synthetic, EXCESS))
+    line = row(dossier)
+    assert line.words == "? May be within it: not settled" and line.measured.endswith("1.22); it may be within it")
+    text = document_markdown.render(compliance.build(dossier))
+    assert "no error above a stated bound" not in text.lower()
+    assert not [one for one in text.splitlines() if "1.07" in one and "✓" in one]
+    assert answers.headline(dossier) == "Inconclusive: too little evidence in 1 of 2 results"
+    junit = ElementTree.fromstring(reports.render(dossier, "junit"))
+    assert [one.get("message", "").startswith("inconclusive: mean loss: 1.07") for one in junit.iter("skipped")] == [
+        True
+    ]
+    assert json.loads(reports.render(dossier, "in-toto"))["predicate"]["result"] == "WARNED"
+    (found,) = json.loads(reports.render(dossier, "sarif"))["runs"][0]["results"]
+    assert found["message"]["text"].endswith("it may be within it: not settled.")
+
+
+def test_the_headline_counts_the_rows_below_it(synthetic):
+    check = synthetic.check()
+    kept = [record for record in check.records if record.status == "not_refuted"] * 23
+    failed = [
+        dataclasses.replace(kept[0], name=name, status="violated") for name in ("claim_audit", "law_mixture", "a")
+    ]
+    check = dataclasses.replace(check, records=(*kept, *failed * 8))
+    dossier = Dossier.of(synthetic.make("single"), check, errors(synthetic, EXCESS))
+    headline = answers.headline(dossier)
+    assert headline == "Violated: a promise is broken in 2 of 3 results; 24 of 47 checks failed; 1 not settled"
+    lines = first_page.ranked(dossier)
+    assert sum(line.words.startswith("✗ Broken") for line in lines) == 2
+    assert sum("ot settled" in line.words for line in lines) == 1
+    (behaviour,) = (line for line in lines if line.kind == "behaviour")
+    assert behaviour.promised.startswith("47 checks") and behaviour.measured.startswith("24 failed (")
+    alone = Dossier.of(check)  # nothing that contradicts a broken claim
+    assert "no promise of privacy was found broken" not in document_markdown.render(compliance.build(alone))
+    assert answers.headline(alone) == "Violated: a promise is broken in 1 of 1 result; 24 of 47 checks failed"
+
+
+@pytest.mark.parametrize("name", ["single", "error", "inconclusive", "not_refuted"])
+def test_the_verdict_stands_at_the_head_of_every_form(synthetic, name):
+    dossier = Dossier.of(synthetic.make(name))
+    verdict = dossier.verdict
+    word, head = WORDS[verdict], f"{MARKS[verdict]} {WORDS[verdict]}"
+    page = reports.render(dossier, "label")
+    body = re.sub(r"<[^>]*>", " ", page.partition("</h1>")[2]).split("Purpose and data")[0]
+    assert body.strip().startswith(head)
+    drawn = [one.text for one in ElementTree.fromstring(reports.render(dossier, "label-svg")).iter() if one.text]
+    texts = [text for text in drawn if not text.startswith(("text{", "Privacy label"))]
+    assert texts[0].startswith(head)
+    assert reports.render(dossier, "registry").splitlines()[1].startswith(f"# What the tests found: {word}")
+    assessed = json.loads(reports.render(dossier, "oscal"))["assessment-results"]
+    assert assessed["metadata"]["title"].startswith(word)
+    titles = [one["title"].partition(":")[0] for one in assessed["results"][0]["observations"]]
+    assert titles[0] == word
+    for one in json.loads(reports.render(dossier, "sarif"))["runs"][0]["results"]:
+        assert one["message"]["text"].startswith((word, "Found beside the claim"))
+    for one in ElementTree.fromstring(reports.render(dossier, "junit")).iter():
+        if one.tag in ("failure", "error", "skipped") and "message" in one.attrib:
+            assert one.attrib["message"].lower().startswith((word.lower(), "does not apply"))
+    assert compliance.build(dossier).headline.startswith(word)
