@@ -272,7 +272,7 @@ def _behaviour(result: CheckResult) -> Line:
     names = list(dict.fromkeys(subject_of(one) for one in result.mechanisms))
     name = clean(names[0], 60) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
     promised = f"{plural(len(result.records), 'check')} of what such code must do"
-    failed = result.of_status("violated")
+    failed = sorted(result.of_status("violated"), key=lambda record: not breaks_claim(record))
     counted = {"failed": failed, "passed": result.of_status("not_refuted")}
     others = ("error", "inconclusive", "xfail", "skipped")
     counted |= {status_word(status): result.of_status(status) for status in others}

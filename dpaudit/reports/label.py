@@ -128,7 +128,7 @@ def render_drawing(dossier: Dossier) -> str:
     body: list[Markup] = []
     y = 40.0
     body.append(tag("text", f"Privacy label: {clean(_title(dossier), 60)}", x=18.0, y=y, cls="title"))
-    for line in textwrap.wrap(head(dossier), 76, break_long_words=True):
+    for line in textwrap.wrap(head(dossier), 60, break_long_words=True):
         y += 21.0
         body.append(tag("text", line, x=18.0, y=y, cls=f"verdict {dossier.verdict}"))
     y += 14.0
