@@ -15,7 +15,8 @@ from dpaudit.environment import __version__
 from dpaudit.reports.anchors import anchor_of
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.wording import VERDICT_WORDS, plural
+from dpaudit.reports.items import status_word
+from dpaudit.reports.wording import plural
 
 SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 HELP = (
@@ -87,7 +88,7 @@ def _result(key: tuple[str, str, str, str], group: list[Case], rule: int) -> dic
     worst = group[0]  # cases of an audit come the worst first
     more = f" And {plural(len(group) - 1, 'more case')} of this check." if len(group) > 1 else ""
     promise = f" ({claim})" if claim else ""
-    word = "Found beside the claim" if status == "warning" else VERDICT_WORDS[status].capitalize()
+    word = "Found beside the claim" if status == "warning" else status_word(status).capitalize()
     place = anchor_of(worst.subject)
     region = {"startLine": place.line}
     location = {"physicalLocation": {"artifactLocation": {"uri": place.uri}, "region": region}}
