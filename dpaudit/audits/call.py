@@ -464,8 +464,9 @@ class Call:
             return doubles.not_applicable(ended, found.samples, len(candidates) + omitted)
         return dataclasses.replace(found, omitted=found.omitted + omitted)
 
-    def _result(self, beside: Sequence[SideFinding] = (), **found: Any) -> AuditResult:
+    def _result(self, findings: Sequence[Finding], beside: Sequence[SideFinding] = (), **found: Any) -> AuditResult:
         return AuditResult(
+            findings=tuple(map(self._with_passed, findings)),
             claim=str(self.promise),
             confidence=self.options.confidence,
             mode=self.options.mode,
@@ -477,6 +478,12 @@ class Call:
             side_findings=(*claim_metadata(self.subject, self.promise, self.chosen), *beside),
             **found,
         )
+
+    def _with_passed(self, finding: Finding) -> Finding:
+        """A finding; of calls that broke, its message says what they were passed as randomness."""
+        if finding.verdict != "error" or not self.subject.passed:
+            return finding
+        return dataclasses.replace(finding, message=f"{finding.message} {self.subject.passed}")
 
 
 def _first_ids(pairs: Sequence[Pair]) -> str:

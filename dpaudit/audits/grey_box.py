@@ -245,8 +245,9 @@ class GreyBox:
         self.samples = 0
         # What an isolated subject asks of its generator is asked in another process, which keeps no record.
         self.outputs_only = subject.is_contained or bool(getattr(subject.mechanism, "outputs_only", False))
-        roles = {role for _, role in subject.keywords}
-        takes = subject.interface == "sample(data, size, rng)" or "generator" in roles
+        roles = {role for _, role in subject.keywords} - {"size"}
+        takes = roles - {"seed"} or ("rng" in subject.interface and not roles)
+        self.outputs_only |= "random" in roles  # of it a seed alone is drawn from the stream
         self.message = ""
         if not takes:
             self.message = f"{subject.name} takes no generator, so that it cannot be run on a given stream."
@@ -269,7 +270,7 @@ class GreyBox:
             found = [pair for pair in found if pair.hints]
             if not found and not self.message:
                 self.message = (
-                    f"Only the outputs of {self.subject.name} could be compared, not what it draws in its own process: "
+                    f"Only the outputs of {self.subject.name} could be compared, not what it draws itself: "
                     f"on {self.runs} equal streams they do not show a difference, which says nothing about the claim."
                 )
         if self.message:

@@ -137,7 +137,8 @@ def replay(
         change, _ = in_small_batches(Drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2)
     if failure is not None:
         raise SubjectError(
-            f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
+            f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit? "
+            f"{subject.passed}".rstrip()
         ) from MechanismTraceback.of(failure.traceback)
     correct, wrong, abstained = game.counts
     return Replay(

@@ -21,7 +21,14 @@ from typing import Any
 
 from dpaudit.certificates.certificate import Certificate, CertifiedPair
 from dpaudit.certificates.divergences import Known
-from dpaudit.certificates.exploring import FACES, Exploration, Runner, is_python_face
+from dpaudit.certificates.exploring import (
+    FACES,
+    Exploration,
+    Runner,
+    is_python_face,
+    untraced_randomness,
+    with_generators,
+)
 from dpaudit.certificates.judging import check_claim, judge, open_pair
 from dpaudit.certificates.leaves import NeedsNumbers, cells
 from dpaudit.certificates.tracing import Untraceable
@@ -92,6 +99,8 @@ def certify(
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:
         face = "random" if is_python_face(subject) else "numpy"
+    elif face in FACES:
+        subject = with_generators(subject, face)
     if face not in FACES:
         raise UsageError(f"face must be 'numpy' or 'random', got {face!r}.")
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in listed]
@@ -117,12 +126,11 @@ class _Certifying:
         """Explore every input and judge every pair."""
         deadline = self.clock() + self.seconds
         subject = dataclasses.replace(self.subject, one_by_one=True) if self.subject.is_vectorised else self.subject
-        roles = {role for _, role in subject.keywords}
-        if subject.interface != "sample(data, size, rng)" and "generator" not in roles:
-            why = "takes a seed" if "seed" in roles else "takes no generator"
+        if why := untraced_randomness(subject, self.face):
             return self._refused(
                 f"{subject.name} {why}: give it a parameter rng, and let all its draws come from that."
             )
+        subject = with_generators(subject, "numpy")  # which is passed as it is
         try:
             try:
                 return self._explored(Runner(subject, self.face), deadline)

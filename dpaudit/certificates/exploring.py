@@ -23,6 +23,7 @@ from dpaudit.certificates.python_random import TracingRandom
 from dpaudit.certificates.tracing import OpenPath, Suspended, Tracer, Untraceable
 from dpaudit.certificates.watching import Watch
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.parameters import KINDS
 
 MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again
@@ -156,6 +157,20 @@ def explore(runner: Runner, x: Any) -> Exploration:
 
 def is_python_face(subject: Subject) -> bool:
     """Whether the subject says that its generator is a `random.Random`, by an annotation."""
-    names = [name for name, role in subject.keywords if role == "generator"]
-    annotations = getattr(subject.mechanism, "__annotations__", {})
-    return any("Random" in str(annotations.get(name, "")) and "np" not in str(annotations[name]) for name in names)
+    return any(role == "random" for _, role in subject.keywords)
+
+
+def untraced_randomness(subject: Subject, face: str) -> str:
+    """What a subject takes that a generator of this face does not stand for, as a clause; empty where there is none."""
+    own = "random" if face == "random" else "generator"
+    others = [role for _, role in subject.keywords if role not in ("size", own)]
+    if others:
+        return "takes a seed" if "seed" in others else f"takes {KINDS[others[0]][1]}"
+    return "" if "rng" in subject.interface else "takes no generator"
+
+
+def with_generators(subject: Subject, face: str) -> Subject:
+    """The subject with one kind of generator for all its parameters that take one: that of a face."""
+    own = "random" if face == "random" else "generator"
+    keywords = tuple((name, role if role in ("size", "seed") else own) for name, role in subject.keywords)
+    return dataclasses.replace(subject, keywords=keywords)

@@ -23,6 +23,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
+from dpaudit.recorded.generators import TapeRandom, TapeRandomState
 from dpaudit.recorded.interception import recorded
 from dpaudit.recorded.outputs import Laid, laid_out
 from dpaudit.recorded.seeds import handed_seed
@@ -95,20 +96,24 @@ def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
     """One output of a subject, which gets the tape's generator, or a seed for one."""
     function = subject.mechanism.sample if subject.interface == "sample(data, size, rng)" else subject.mechanism
     gives_batches = "size" in subject.interface
+    given = {name: 1 if role == "size" else _given_as(role, generator, tape) for name, role in subject.keywords}
     if subject.interface == "sample(data, size, rng)":
-        answer = function(data, 1, generator)
+        answer = function(data, 1, *(given.values() or [generator]))
     else:
-        given = {"size": 1, "generator": generator}
-        if _takes_a_seed(subject):
-            key = (tape.run, tape.salt)
-            number = int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0])
-            given["seed"] = handed_seed(tape, number)
-        answer = function(data, **{name: given[role] for name, role in subject.keywords})
+        answer = function(data, **given)
     if not gives_batches:
         return list(answer) if hasattr(answer, "__next__") else answer
     if not hasattr(answer, "__len__") or len(answer) != 1:
         raise SubjectError(f"{subject.name} must return a batch of 1 output for size=1.")
     return answer[0]
+
+
+def _given_as(role: str, generator: Any, tape: Tape) -> Any:
+    """What a parameter of this role is passed: a generator on the tape, or a seed for one."""
+    if role == "seed":
+        key = (tape.run, tape.salt)
+        return handed_seed(tape, int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0]))
+    return TapeRandomState(tape) if role == "random_state" else TapeRandom(tape) if role == "random" else generator
 
 
 def _takes_a_seed(subject: Subject) -> bool:

@@ -24,13 +24,11 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
+from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_in_sample
 from dpaudit.subjects.plain import Seen, brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers
 
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
-SIZE_NAMES = ("size", "n")
-GENERATOR_NAMES = ("rng", "random_state")
-SEED_NAMES = ("seed",)
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
 _WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
@@ -303,6 +301,12 @@ class Subject:
         pairs = getattr(self.mechanism, "pairs", None)
         return pairs() if callable(pairs) else pairs
 
+    @property
+    def passed(self) -> str:
+        """What its calls are passed as randomness, as a sentence; empty where that is nothing that has a name."""
+        first = getattr(self.mechanism, "first", None)  # of a fresh object a call
+        return passed_text(first.keywords if isinstance(first, Subject) else self.keywords)
+
     def describe(self) -> dict[str, Any]:
         """Name, target, fingerprint and interface: the `subject` of audit.json."""
         return {
@@ -317,13 +321,11 @@ class Subject:
     def _call(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any] = seen) -> Any:
         if self._generator is not None:  # nothing else is passed to most functions that are called once a draw
             return read_whole(self.mechanism(data, **{self._generator: rng}))
-        given: dict[str, Any] = {"size": size, "generator": rng}
-        if any(role == "seed" for _, role in self.keywords):
-            given["seed"] = int(rng.integers(2**63))
-        function = self.mechanism.sample if self.interface == "sample(data, size, rng)" else self.mechanism
+        given = {name: size if role == "size" else given_as(role, rng) for name, role in self.keywords}
         if self.interface == "sample(data, size, rng)":
-            return read_batch(own_batch(function(data, size, rng)), size, hold)
-        answer = function(data, **{name: given[role] for name, role in self.keywords})
+            answer = self.mechanism.sample(data, size, *(given.values() or [rng]))
+            return read_batch(own_batch(answer), size, hold)
+        answer = self.mechanism(data, **given)
         return read_batch(own_batch(answer), size, hold) if self._gives_batches else read_whole(answer)
 
     @property
@@ -378,9 +380,10 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     """A `Subject` from an object with `sample(data, size, rng)`, or from a function.
 
     A function is called as `f(data, size, rng)`, `f(data, size)`, `f(data, rng)` or `f(data)`, by the names of its
-    parameters behind the first: `size` or `n` asks for a batch; `rng` or `random_state` is given a
-    `numpy.random.Generator`, `seed` an integer drawn from one. Without `size`, one call is one draw. Without a
-    generator or a seed the audit cannot be replayed.
+    parameters behind the first: `size` or `n` asks for a batch; `rng` is given a `numpy.random.Generator`,
+    `random_state` a `numpy.random.RandomState`, `seed` an integer below 2^32, and any of them what its annotation names
+    (`random.Random` too). Without `size`, one call is one draw. Without a generator or a seed the audit cannot be
+    replayed.
 
     Raises
     ------
@@ -411,15 +414,16 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
             target=target,
             replayable=bool(getattr(mechanism, "replayable", True)),
             fingerprint=fingerprint(mechanism),
+            keywords=role_in_sample(mechanism.sample),
         )
     if not callable(mechanism):
         raise UsageError(
             "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), "
             f"got {type(mechanism).__name__}{f' at {target!r}' if target else ''}.{_wrapping(mechanism)}"
         )
-    keywords = _keywords(mechanism)
+    keywords = recognised(mechanism, _name(mechanism))
     roles = {role for _, role in keywords}
-    random = "generator" in roles or "seed" in roles
+    random = bool(roles - {"size"})
     interface: Interface
     if "size" in roles:
         interface = "f(data, size, rng)" if random else "f(data, size)"
@@ -518,40 +522,3 @@ def _name(function: Any) -> str:
     """The name of a function; of the function inside, for a partial."""
     inner = function.func if isinstance(function, functools.partial) else function
     return str(getattr(inner, "__qualname__", type(inner).__name__))
-
-
-def _keywords(function: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
-    """The recognised parameters of a function behind its first, as (name, role)."""
-    name = _name(function)
-    try:
-        parameters = list(inspect.signature(function).parameters.values())
-    except (TypeError, ValueError):
-        return ()  # a builtin without a signature: called with the data alone
-    positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD, p.VAR_POSITIONAL)]
-    if not positional:
-        why = ""
-        if isinstance(function, functools.partial) and function.keywords:
-            why = " A partial that gives a parameter by its name makes those behind it keyword-only: use a lambda."
-        raise UsageError(f"{name} must take the data as its first parameter, got no positional parameter.{why}")
-    found: list[tuple[str, str]] = []
-    for parameter in parameters[1:]:
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD):
-            continue
-        role = (
-            "size"
-            if parameter.name in SIZE_NAMES
-            else "generator"
-            if parameter.name in GENERATOR_NAMES
-            else "seed"
-            if parameter.name in SEED_NAMES
-            else ""
-        )
-        if role and parameter.kind is not parameter.POSITIONAL_ONLY:
-            found.append((parameter.name, role))
-        elif parameter.default is parameter.empty:
-            known = ", ".join((*SIZE_NAMES, *GENERATOR_NAMES, *SEED_NAMES))
-            raise UsageError(
-                f"parameters of {name} behind the data must be named {known} or have a default, "
-                f"got {parameter.name!r}. Wrap it in a function of the data."
-            )
-    return tuple(found)

@@ -17,7 +17,8 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, with_pairs
-from dpaudit.subjects.libraries.library_mechanism import import_library, legacy_state
+from dpaudit.subjects.libraries.library_mechanism import import_library
+from dpaudit.subjects.parameters import legacy_state
 from dpaudit.subjects.targets import resolve_target
 
 EXAMPLES = Path(__file__).parents[2] / "docs/examples/libraries"

@@ -23,11 +23,11 @@ from dpaudit.subjects.libraries.library_mechanism import (
     InBatches,
     OnceASeededDraw,
     import_library,
-    legacy_state,
     library_subject,
     real_distance,
     version_of,
 )
+from dpaudit.subjects.parameters import legacy_state
 
 PACKAGE = "diffprivlib"
 

@@ -29,10 +29,10 @@ from dpaudit.subjects.libraries.library_mechanism import (
     OnceADraw,
     OnceASeededDraw,
     Promised,
-    legacy_state,
     library_subject,
     version_of,
 )
+from dpaudit.subjects.parameters import legacy_state
 
 
 def subject(

@@ -128,14 +128,6 @@ def version_of(package: str) -> str:
         return ""
 
 
-def legacy_state(rng: np.random.Generator) -> np.random.RandomState:
-    """A `RandomState` that reads the bits of a generator: what older libraries take as `random_state`.
-
-    Successive uses of one generator go on where the last one stopped, so draws are independent and can be repeated.
-    """
-    return np.random.RandomState(rng.bit_generator)
-
-
 def real_distance(x: Any, x_prime: Any) -> float | None:
     """|x - x_prime| of two numbers; None for anything else."""
     numbers = (int, float, np.integer, np.floating)
