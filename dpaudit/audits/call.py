@@ -26,6 +26,7 @@ from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart, is_same_input
+from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, FloatingPointFinding, Severity, SideFinding, to_json
@@ -466,7 +467,7 @@ class Call:
 
     def _result(self, findings: Sequence[Finding], beside: Sequence[SideFinding] = (), **found: Any) -> AuditResult:
         return AuditResult(
-            findings=tuple(map(self._with_passed, findings)),
+            findings=tuple(map(self._explained, findings)),
             claim=str(self.promise),
             confidence=self.options.confidence,
             mode=self.options.mode,
@@ -479,11 +480,13 @@ class Call:
             **found,
         )
 
-    def _with_passed(self, finding: Finding) -> Finding:
-        """A finding; of calls that broke, its message says what they were passed as randomness."""
-        if finding.verdict != "error" or not self.subject.passed:
-            return finding
-        return dataclasses.replace(finding, message=f"{finding.message} {self.subject.passed}")
+    def _explained(self, finding: Finding) -> Finding:
+        """A finding with the relation of its pair; of calls that broke, with what they were passed as randomness."""
+        if finding.verdict == "error":
+            return dataclasses.replace(finding, message=f"{finding.message} {self.subject.passed}".rstrip())
+        lower = finding.parameter_lower if finding.verdict == "violated" else None
+        note = steps_note(self.promise, finding.x, finding.x_prime, lower)
+        return dataclasses.replace(finding, notes=(*finding.notes, note)) if note else finding
 
 
 def _first_ids(pairs: Sequence[Pair]) -> str:

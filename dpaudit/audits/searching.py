@@ -36,6 +36,7 @@ from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
 from dpaudit.privacy.inputs import identity_of
+from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorder
@@ -76,8 +77,8 @@ class Search:
     examples : sequence, optional
         In its place: datasets like which others are made, with `adjacency`; or inputs of a metric claim, any two of
         which are a pair.
-    adjacency : {"add_remove", "replace_one"}
-        Of datasets that are made from examples.
+    adjacency : {"add_remove", "replace_one"}, optional
+        Of datasets that are made from examples; by default that of the claim, or else "add_remove".
     pairs : int
         How many are chosen, at least 1: the error rate of the audit is split over them.
     budget : int
@@ -101,7 +102,7 @@ class Search:
 
     domain: Any = None
     examples: Sequence[Any] | None = None
-    adjacency: Relation = "add_remove"
+    adjacency: Relation | None = None
     pairs: int = 3
     budget: int = 200_000
     candidates: int = 64
@@ -115,7 +116,7 @@ class Search:
         number("pairs", self.pairs, f"at most {MOST_CHOSEN}", lambda v: v <= MOST_CHOSEN)
         whole_number("budget", self.budget, "an integer of at least 1,000", 1000)
         whole_number("candidates", self.candidates, "an integer of at least 4", 4)
-        if self.adjacency not in RELATIONS:
+        if self.adjacency not in (None, *RELATIONS):
             raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
 
     def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> SearchResult:
@@ -129,7 +130,7 @@ def search_pairs(
     domain: Any = None,
     *,
     examples: Sequence[Any] | None = None,
-    adjacency: Relation = "add_remove",
+    adjacency: Relation | None = None,
     pairs: int = 3,
     budget: int = 200_000,
     candidates: int = 64,
@@ -262,7 +263,8 @@ class _Searcher:
         on = getattr(self.claim, "on", None)
         if on == "inputs":  # a metric gives any two inputs a budget
             return ListedDomain(tuple(known))
-        return DatasetDomain.of_examples(known, "replace_one" if on == "records" else self.search.adjacency)
+        adjacency = self.search.adjacency or searched_relation(self.claim)
+        return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
 
     def _first(self, domain: Domain, count: int) -> list[_Candidate]:
         """Starts of the domain, spread over its families, and pairs at random."""
@@ -347,7 +349,7 @@ class _Searcher:
         key = (min(first, second), max(first, second))  # a claim is asked in both directions
         if first == second or key in self.candidates:
             return None
-        claim = self.claim.for_pair(x, x_prime)
+        claim = claim_of_candidate(self.claim, x, x_prime)
         if claim.is_vacuous:
             return None
         candidate = _Candidate(family, origin, x, x_prime, claim, line_of(claim), (first, second), len(self.candidates))

@@ -10,6 +10,7 @@ import click
 
 from dpaudit.cli.group import Command
 from dpaudit.errors import UsageError
+from dpaudit.privacy.neighbours import searched_relation
 
 if TYPE_CHECKING:
     from dpaudit.audits.searching import Search
@@ -40,7 +41,7 @@ OPTIONS = (
     click.option(
         "--adjacency",
         type=click.Choice(["add_remove", "replace_one"]),
-        help="Of datasets that are made from examples or guessed.  [default: add_remove]",
+        help="Of datasets that are made from examples or guessed.  [default: that of the claim, or add_remove]",
     ),
     click.option("--search-budget", type=int, help="About this many runs for the search.  [default: 200000]"),
     click.option("--search-pairs", type=int, help="Pairs that the search chooses for the audit.  [default: 3]"),
@@ -85,7 +86,7 @@ def chosen_search(
     place: dict[str, Any] = {"domain": _domain(search)} if search is not None else {"examples": _list(examples or "")}
     stated = {"budget": budget, "pairs": count}
     numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
-    return Search(**place, adjacency=adjacency or "add_remove", grey_box=grey_box is not False, **numbers)
+    return Search(**place, adjacency=adjacency, grey_box=grey_box is not False, **numbers)
 
 
 def guessed_search(
@@ -107,7 +108,7 @@ def guessed_search(
     from dpaudit.audits.searching import Search
     from dpaudit.search.guessing import guess_domain
 
-    guess = guess_domain(subject.mechanism, example, adjacency or "add_remove", user)
+    guess = guess_domain(subject.mechanism, example, adjacency or searched_relation(subject.claim), user)
     stated = {"budget": budget, "pairs": count}
     numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
     return Search(guess.domain, grey_box=grey_box is not False, **numbers), guess.text

@@ -6,7 +6,9 @@ Claims
     eps=1,delta=1e-6             approximate     order=2,rdp=0.3   Renyi
     mu=1                         Gaussian        metric=FILE       metric, see below
 
-Numbers are decimal, or `inf`. `str(claim)` writes the same form, and reading it gives back an equal claim.
+Behind each but a metric, `,adjacency=add_remove` (or `replace_one`, `either`, `given`) says which inputs are
+neighbours: see `dpaudit.privacy.neighbours`. Numbers are decimal, or `inf`. `str(claim)` writes the same form, and
+reading it gives back an equal claim.
 
 Metric files
 ------------
@@ -54,10 +56,12 @@ from dpaudit.privacy.claims import (
 )
 from dpaudit.privacy.finite_metrics import MatrixMetric
 from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, Metric
+from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
 LONGEST_SHOWN = 80  # characters of pairs that a message writes anew
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
+_ADJACENCY = re.compile(r"(.*),\s*adjacency\s*=\s*(\S*)\s*", re.DOTALL)
 GROUP = "dpaudit.claims"  # the entry-point group of other forms: NAME=TEXT
 _FORMS = "eps=E", "eps=E,delta=D", "rho=R", "mu=M", "order=O,rdp=E", "metric=FILE"
 _CLAIMS: dict[frozenset[str], Callable[..., Claim]] = {
@@ -120,6 +124,12 @@ def parse_claim(text: str) -> Claim:
     """
     if not isinstance(text, str):
         raise UsageError(f"claim must be a text such as 'eps=1', got {text!r}.")
+    if stated := _ADJACENCY.fullmatch(text):
+        claim = parse_claim(stated[1])
+        try:
+            return NeighbourClaim(claim, stated[2])  # type: ignore[arg-type]
+        except UsageError as error:
+            raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
     if text.strip().startswith("metric="):
         return _metric_claim(text.strip())
     form, equals, rest = (piece.strip() for piece in text.partition("="))

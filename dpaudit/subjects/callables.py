@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.neighbours import NeighbourClaim, has_one_budget
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
@@ -281,11 +282,31 @@ class Subject:
         """
         claim = getattr(self.mechanism, "claim", None)
         if claim is None or isinstance(claim, Claim) or callable(claim):  # a method of that name states nothing
-            return claim if isinstance(claim, Claim) else None
+            return self.neighbouring(claim) if isinstance(claim, Claim) else None
         if not isinstance(claim, str):
             raise UsageError(f"claim of {self.name} must be a Claim or a text such as 'eps=1', got {claim!r:.80}.")
         try:
-            return parse_claim(claim)
+            return self.neighbouring(parse_claim(claim))
+        except UsageError as error:
+            raise UsageError(f"{error} This is what {self.name} states.") from error
+
+    def neighbouring(self, claim: Claim) -> Claim:
+        """A claim with the relation that the mechanism states of its inputs (`dataset_adjacency`), where it has none.
+
+        Raises
+        ------
+        UsageError
+            If the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
+        """
+        adjacency = getattr(self.mechanism, "dataset_adjacency", None)
+        rows, steps = (getattr(self.mechanism, name, None) for name in ("read_rows", "count_steps"))
+        if isinstance(claim, NeighbourClaim):  # read back from a text, it does not know how inputs are read
+            own = steps if claim.adjacency == adjacency else None
+            return dataclasses.replace(claim, rows=claim.rows or rows, steps=claim.steps or own)
+        if not has_one_budget(claim) or (adjacency is None and steps is None):
+            return claim
+        try:
+            return NeighbourClaim(claim, adjacency or "given", rows, steps)
         except UsageError as error:
             raise UsageError(f"{error} This is what {self.name} states.") from error
 

@@ -44,6 +44,11 @@ class Fresh:
         """What the first object states."""
         return getattr(self.first.mechanism, "claim", None)
 
+    @property
+    def dataset_adjacency(self) -> Any:
+        """What the first object states."""
+        return getattr(self.first.mechanism, "dataset_adjacency", None)
+
     def pairs(self) -> Any:
         """Those of the first object."""
         return self.first.pairs()

@@ -14,7 +14,7 @@ from dpaudit.subjects.callables import Subject
 
 def known_claim(subject: Subject, claim: Claim | str | None) -> Claim | None:
     """The claim of a call: what it states, or the subject's own; None if there is none."""
-    return as_claim(claim) if claim is not None else subject.claim
+    return subject.neighbouring(as_claim(claim)) if claim is not None else subject.claim
 
 
 def stated_claim(subject: Subject, claim: Claim | str | None) -> Claim:

@@ -16,26 +16,41 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, Steps, joined_rows
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries import estimators
 from dpaudit.subjects.libraries.library_mechanism import (
     InBatches,
     OnceASeededDraw,
+    Promised,
     import_library,
     library_subject,
     real_distance,
+    steps_of,
     version_of,
 )
 from dpaudit.subjects.parameters import legacy_state
 
 PACKAGE = "diffprivlib"
+# The relation for which each tool and model calibrates its noise, as its code has it (0.6.6): counts of cells change by
+# 1 where a record is added or removed; sums, means and variances by the width of the bounds where one is replaced, and
+# their range shows the number of records; ranks by 1 at most in either case.
+ADJACENCY: dict[str, Adjacency] = {
+    **dict.fromkeys(("histogram", "histogramdd", "histogram2d"), "add_remove"),
+    **dict.fromkeys(("sum", "nansum", "count_nonzero", "mean", "nanmean"), "replace_one"),
+    **dict.fromkeys(("var", "nanvar", "std", "nanstd"), "replace_one"),
+    **dict.fromkeys(("quantile", "percentile", "median"), "either"),
+    **dict.fromkeys(("LinearRegression", "LogisticRegression", "StandardScaler"), "replace_one"),
+    **dict.fromkeys(("RandomForestClassifier", "DecisionTreeClassifier"), "add_remove"),
+}
 
 
 def subject(mechanism: Any, *, claim: Claim | str | None = None, name: str | None = None) -> Subject:
     """The subject of a mechanism that randomises a value: `mechanism.randomise(data)`.
 
-    Its claim is its `epsilon` and `delta`; where it has a `sensitivity`, for inputs that are so far apart at most.
+    Its claim is its `epsilon` and `delta`. Where it has a `sensitivity`, that is of inputs so far apart at most, and
+    others are several steps apart.
 
     Parameters
     ----------
@@ -61,8 +76,9 @@ def subject(mechanism: Any, *, claim: Claim | str | None = None, name: str | Non
     return _mechanism_subject(
         functools.partial(_randomise, type(mechanism), parameters),
         f"{type(mechanism).__name__}({_described(parameters)})",
-        functools.partial(_promised, stated_claim(mechanism), getattr(mechanism, "sensitivity", None), real_distance),
-        as_claim(claim) or stated_claim(mechanism),
+        steps_of(getattr(mechanism, "sensitivity", None), real_distance),
+        stated_claim(mechanism),
+        as_claim(claim),
         name or type(mechanism).__name__,
     )
 
@@ -100,8 +116,9 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     return _mechanism_subject(
         draw,
         f"{kind.__name__}({_described(parameters)})",
-        functools.partial(_promised, own, parameters["sensitivity"], _largest_gap),
-        as_claim(claim) or own,
+        steps_of(parameters["sensitivity"], _largest_gap),
+        own,
+        as_claim(claim),
         name or kind.__name__,
     )
 
@@ -111,6 +128,7 @@ def tool(
     *,
     claim: Claim | str | None = None,
     read: Callable[[Any], Any] | None = None,
+    adjacency: Adjacency | None = None,
     name: str | None = None,
     **parameters: Any,
 ) -> Subject:
@@ -123,6 +141,8 @@ def tool(
         Audited instead of its `epsilon`.
     read : callable, optional
         What of its result is the output: all of it by default.
+    adjacency : str, optional
+        The relation for which it calibrates its noise (`dpaudit.privacy.neighbours`); by default that of `ADJACENCY`.
     name : str, optional
     **parameters
         Of the function; `epsilon` is its default where it is not given. An input that is a dict is passed by keyword.
@@ -133,6 +153,7 @@ def tool(
     if "epsilon" not in known or "random_state" not in known:
         raise UsageError(f"function must be one of diffprivlib.tools, got {function!r}.")
     own = PureDP(parameters.get("epsilon", known["epsilon"].default))
+    adjacency = adjacency or ADJACENCY.get(function.__name__)
 
     def draw(data: Any, rng: np.random.Generator) -> Any:
         # An accountant a call: the default one remembers every call of the process.
@@ -146,9 +167,11 @@ def tool(
         description=f"{function.__name__}({_described(parameters)})",
         draw=draw,
         claim=as_claim(claim) or own,
-        promised=lambda x, x_prime: own,
+        promised=_promise(own, adjacency),
         replayable=True,
         parts=(read,),
+        dataset_adjacency=adjacency,
+        read_rows=joined_rows,
     )
     return library_subject(mechanism, name or function.__name__)
 
@@ -159,17 +182,23 @@ def model(
     *,
     fit: Callable[[Any, Any], Any] | None = None,
     claim: Claim | str | None = None,
+    adjacency: Adjacency | None = None,
     name: str | None = None,
 ) -> Subject:
-    """The subject of a model of `diffprivlib.models`, as `estimators.subject`; its claim is its `epsilon`."""
+    """The subject of a model of `diffprivlib.models`, as `estimators.subject`; its claim is its `epsilon`.
+
+    Its relation is that of `ADJACENCY` unless another one is stated.
+    """
     accountant = import_library("diffprivlib.accountant", PACKAGE, PACKAGE).BudgetAccountant
     own = stated_claim(estimator)
+    adjacency = adjacency or ADJACENCY.get(type(estimator).__name__)
     return estimators.subject(
         estimator,
         read,
         fit=fit,
         claim=as_claim(claim) or own,
-        promised=lambda x, x_prime: own,
+        promised=_promise(own, adjacency),
+        adjacency=adjacency,
         fresh={"accountant": accountant},
         library=PACKAGE,
         version=version_of(PACKAGE),
@@ -185,15 +214,18 @@ def stated_claim(mechanism: Any) -> Claim:
     return ApproxDP(float(epsilon), float(delta)) if delta else PureDP(float(epsilon))
 
 
-def _mechanism_subject(draw: Any, description: str, promised: Any, claim: Claim, name: str) -> Subject:
+def _mechanism_subject(
+    draw: Any, description: str, steps: Steps | None, own: Claim, claim: Claim | None, name: str
+) -> Subject:
     mechanism = InBatches(
         library=PACKAGE,
         version=version_of(PACKAGE),
         description=description,
         draw=draw,
-        claim=claim,
-        promised=promised,
+        claim=claim or own,
+        promised=NeighbourClaim(own, "given", steps=steps).for_pair,
         replayable=True,
+        count_steps=steps,
     )
     return library_subject(mechanism, name)
 
@@ -204,15 +236,14 @@ def _randomise(kind: Any, parameters: dict[str, Any], data: Any, size: int, rng:
     return [mechanism.randomise(data) for _ in range(size)]
 
 
-def _promised(own: Claim, sensitivity: Any, distance: Any, x: Any, x_prime: Any) -> Claim | None:
-    """The mechanism's claim for inputs at most its sensitivity apart; none for others."""
-    apart = distance(x, x_prime) if sensitivity is not None else None
-    return own if apart is None or apart <= float(sensitivity) * (1.0 + 1e-12) else None
-
-
 def _largest_gap(x: Any, x_prime: Any) -> float | None:
     first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
     return float(np.max(np.abs(first - second), initial=0.0)) if first.shape == second.shape else None
+
+
+def _promise(own: Claim, adjacency: Adjacency | None) -> Promised:
+    """The library's claim for a pair."""
+    return (own if adjacency is None else NeighbourClaim(own, adjacency, joined_rows)).for_pair
 
 
 def _described(parameters: dict[str, Any]) -> str:

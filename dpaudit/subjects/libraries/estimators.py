@@ -22,6 +22,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.neighbours import Adjacency, joined_rows
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
@@ -42,6 +43,7 @@ def subject(
     fit: Callable[[Any, Any], Any] | None = None,
     claim: Claim | str | None = None,
     promised: Promised | None = None,
+    adjacency: Adjacency | None = None,
     fresh: Mapping[str, Callable[[], Any]] | None = None,
     library: str | None = None,
     version: str | None = None,
@@ -64,6 +66,8 @@ def subject(
     claim : Claim or str, optional
     promised : callable, optional
         The library's claim for a pair.
+    adjacency : str, optional
+        The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
     fresh : mapping, optional
         Parameters that are made anew for every copy, such as accountants.
     library, version, name : str, optional
@@ -104,6 +108,8 @@ def subject(
         "claim": as_claim(claim),
         "promised": promised,
         "replayable": seeded,
+        "dataset_adjacency": adjacency,
+        "read_rows": joined_rows,
         "parts": (read if callable(read) else None, fit),
     }
     mechanism: LibraryMechanism

@@ -9,6 +9,7 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import importlib.metadata
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,6 +17,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.neighbours import Reader, Steps
 from dpaudit.subjects.callables import Subject, as_subject, fingerprint
 
 Promised = Callable[[Any, Any], Claim | None]  # x and x_prime to the library's claim for them; None: it has none
@@ -44,6 +46,10 @@ class LibraryMechanism:
         What is audited where the caller gives no pairs.
     parts : tuple
         Functions of the caller's own that have a part in a draw (None for none).
+    dataset_adjacency : str or None
+        The neighbouring relation for which the library calibrates its noise: see `dpaudit.privacy.neighbours`.
+    read_rows, count_steps : callable or None
+        How an input is read as a dataset, and how the steps of a pair are counted where the library has a distance.
     """
 
     library: str
@@ -55,6 +61,9 @@ class LibraryMechanism:
     replayable: bool = False
     pairs: Sequence[Any] | None = None
     parts: tuple[Any, ...] = ()
+    dataset_adjacency: str | None = None
+    read_rows: Reader | None = None
+    count_steps: Steps | None = None
 
     def __repr__(self) -> str:
         # Validity: fingerprints are of this text, and evidence of equal fingerprints is added up.
@@ -126,6 +135,20 @@ def version_of(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def steps_of(sensitivity: Any, distance: Callable[[Any, Any], float | None]) -> Steps | None:
+    """Counts the steps between two inputs: how many times the sensitivity they are apart; None without one."""
+    if not isinstance(sensitivity, int | float | np.number):
+        return None
+
+    def steps(x: Any, x_prime: Any) -> float | None:
+        apart = distance(x, x_prime)
+        if not apart or not sensitivity:
+            return None if apart is None else math.inf if apart else 0.0
+        return apart / float(sensitivity)
+
+    return steps
 
 
 def real_distance(x: Any, x_prime: Any) -> float | None:

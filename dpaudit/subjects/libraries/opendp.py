@@ -11,6 +11,7 @@ witness is replayed on fresh draws as ever. A call takes tens of microseconds, m
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 import math
 from collections import Counter
@@ -21,19 +22,26 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, edit_distance
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
     InBatches,
     LibraryMechanism,
     OnceADraw,
+    Promised,
     import_library,
     library_subject,
     real_distance,
     version_of,
 )
 
-LONGEST_EDITED = 1_000  # records of an input, above which an edit distance is not computed
+RELATIONS: dict[str, Adjacency] = {
+    "SymmetricDistance": "add_remove",
+    "InsertDeleteDistance": "add_remove",
+    "ChangeOneDistance": "replace_one",
+    "HammingDistance": "replace_one",
+}
 PROFILE_GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)  # epsilons at which two profiles are compared
 WHOLE_NUMBERS = ("u8", "u16", "u32", "u64", "i8", "i16", "i32", "i64", "usize")
 
@@ -55,9 +63,9 @@ def subject(
         Called once a draw; its inputs are the subject's.
     d_in : number
         The distance between neighbouring inputs under the measurement's input metric: the claim that is audited by
-        default is its map there.
+        default is its map there, and for inputs that are further apart its map at their distance.
     claim : Claim or str, optional
-        Audited instead.
+        Audited instead, of inputs `d_in` apart; others have the budget of several steps.
     order : float, optional
         The Renyi order to take, where the measurement's output measure is the Renyi divergence.
     batch : opendp.mod.Measurement, optional
@@ -77,14 +85,18 @@ def subject(
     if not callable(getattr(measurement, "map", None)) or not hasattr(measurement, "output_measure"):
         raise UsageError(f"measurement must be an OpenDP measurement, got {type(measurement).__name__}.")
     library_claim = stated_claim(measurement, d_in, order=order)
+    promised = functools.partial(_promised, measurement, d_in, order)
+    relation = {"adjacency": _adjacency(measurement, d_in), "steps": functools.partial(_steps, measurement, d_in)}
     common: dict[str, Any] = {
         "library": "opendp",
         "version": version_of("opendp"),
         # What it promises tells its scale, which OpenDP does not print.
         "description": " ".join(f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}".split()),
-        "claim": as_claim(claim) or library_claim,
-        "promised": functools.partial(_promised, measurement, d_in, order),
+        "claim": as_claim(claim) or MapClaim(library_claim, **relation, promised=promised),
+        "promised": promised,
         "replayable": False,
+        "dataset_adjacency": relation["adjacency"],
+        "count_steps": relation["steps"],
     }
     convert = _converter(str(measurement.input_carrier_type))
     mechanism: LibraryMechanism
@@ -102,6 +114,17 @@ def subject(
             **{**common, "description": f"{common['description']} in batches of {' '.join(repr(batch).split())}"},
         )
     return library_subject(mechanism, name or "opendp measurement")
+
+
+@dataclasses.dataclass(frozen=True)
+class MapClaim(NeighbourClaim):
+    """The map of a measurement: at the distance of its neighbours, and at that of a pair that is further apart."""
+
+    promised: Promised | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def for_pair(self, x: Any, x_prime: Any) -> Claim:
+        promised = self.promised(x, x_prime) if self.promised is not None and self.count(x, x_prime) > 1.0 else None
+        return promised or super().for_pair(x, x_prime)
 
 
 def stated_claim(measurement: Any, d_in: Any = 1, *, order: float | None = None) -> Claim:
@@ -145,7 +168,7 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
     """The distance of two inputs under the measurement's input metric; None where it is not known here.
 
     Known: absolute, l1, l2, l-infinity and discrete distance; symmetric, insert-delete, change-one and Hamming
-    distance of lists (edits up to 1,000 records).
+    distance of lists.
     """
     kind = str(measurement.input_metric.type).split("<")[0]
     if kind == "AbsoluteDistance":
@@ -166,14 +189,28 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
     return _record_distance(kind, first, second)
 
 
+def _adjacency(measurement: Any, d_in: Any) -> Adjacency:
+    """The neighbouring relation of the input metric; "given" where it is none of datasets."""
+    kind = str(measurement.input_metric.type).split("<")[0]
+    return RELATIONS.get(kind, "given") if d_in == 1 else "given"
+
+
+def _steps(measurement: Any, d_in: Any, x: Any, x_prime: Any) -> float | None:
+    """How many times `d_in` two inputs are apart; None where that is not known, inf where nothing joins them."""
+    apart = distance(measurement, x, x_prime)
+    if apart is None or isinstance(d_in, tuple):
+        has_lengths = isinstance(x, Sequence | np.ndarray) and isinstance(x_prime, Sequence | np.ndarray)
+        is_joined = _adjacency(measurement, 1) != "replace_one" or not has_lengths or len(x) == len(x_prime)
+        return None if is_joined else math.inf
+    return apart / d_in if d_in else None
+
+
 def _record_distance(kind: str, first: list[Any], second: list[Any]) -> float | None:
     """A distance between lists of records; None for other metrics, and for records that cannot be counted."""
     if kind == "HammingDistance":
         return None if len(first) != len(second) else float(sum(a != b for a, b in zip(first, second, strict=True)))
     if kind == "InsertDeleteDistance":
-        if max(len(first), len(second)) > LONGEST_EDITED:
-            return None
-        return float(len(first) + len(second) - 2 * _common_subsequence(first, second))
+        return float(edit_distance(first, second))
     try:
         left, right = Counter(first), Counter(second)
     except TypeError:
@@ -184,16 +221,6 @@ def _record_distance(kind: str, first: list[Any], second: list[Any]) -> float | 
     if kind == "ChangeOneDistance":
         return symmetric / 2.0 if len(first) == len(second) else None
     return None
-
-
-def _common_subsequence(first: list[Any], second: list[Any]) -> int:
-    """The length of the longest common subsequence."""
-    row = [0] * (len(second) + 1)
-    for a in first:
-        above = row[:]
-        for k, b in enumerate(second):
-            row[k + 1] = above[k] + 1 if a == b else max(above[k + 1], row[k])
-    return row[-1]
 
 
 def _alike(one: Claim, other: Claim) -> bool:

@@ -5,7 +5,6 @@ It has randomness of its own, so its audits cannot be replayed bit by bit and ar
 
 from __future__ import annotations
 
-import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -13,6 +12,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
@@ -20,6 +20,7 @@ from dpaudit.subjects.libraries.library_mechanism import (
     import_library,
     library_subject,
     real_distance,
+    steps_of,
     version_of,
 )
 
@@ -59,7 +60,10 @@ def subject(
     convert: Callable[[Any], Any] = list if method == "quick_result" and call is None else _as_given
     own = stated_claim(mechanism)
     named = [getattr(mechanism, s) for s in ("sensitivity", "l2_sensitivity") if hasattr(mechanism, s)]
-    sensitivity = named[0] if named else None
+    # Its algorithms calibrate their noise to an entry that is added or removed.
+    adjacency: Adjacency | None = "add_remove" if method == "quick_result" else None
+    sensitivity = 1 if method == "should_keep" else named[0] if named else None
+    steps = None if adjacency else steps_of(sensitivity, real_distance)
 
     def draw(data: Any, size: int, rng: np.random.Generator) -> list[Any]:
         value = convert(data)
@@ -73,9 +77,11 @@ def subject(
         description=f"{type(mechanism).__name__}({shown})",
         draw=draw,
         claim=as_claim(claim) or own,
-        promised=None if own is None else functools.partial(_promised, own, sensitivity),
+        promised=None if own is None else NeighbourClaim(own, adjacency or "given", steps=steps).for_pair,
         replayable=False,
         parts=(call,),
+        dataset_adjacency=adjacency,
+        count_steps=steps,
     )
     return library_subject(adapted, name or type(mechanism).__name__)
 
@@ -88,11 +94,6 @@ def stated_claim(mechanism: Any) -> Claim | None:
     if isinstance(delta, int | float) and delta:
         return ApproxDP(float(epsilon), float(delta))
     return PureDP(float(epsilon))
-
-
-def _promised(own: Claim, sensitivity: Any, x: Any, x_prime: Any) -> Claim | None:
-    apart = real_distance(x, x_prime) if isinstance(sensitivity, int | float) else None
-    return own if apart is None or apart <= float(sensitivity) * (1.0 + 1e-12) else None
 
 
 def _as_given(data: Any) -> Any:

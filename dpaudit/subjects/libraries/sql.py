@@ -18,6 +18,7 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.neighbours import Adjacency
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.libraries.library_mechanism import InBatches, library_subject
@@ -30,6 +31,7 @@ def subject(
     table: str = "data",
     claim: Claim | str | None = None,
     connect: Callable[[list[Any]], Any] | None = None,
+    adjacency: Adjacency | None = None,
     name: str | None = None,
 ) -> Subject:
     """The subject of a query function.
@@ -47,6 +49,8 @@ def subject(
     connect : callable, optional
         Makes a DB-API connection from the list of rows (a DuckDB or a server of your own); by default one to an SQLite
         database in memory, new for every batch, which queries can read but not write.
+    adjacency : str, optional
+        The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
     name : str, optional
 
     Raises
@@ -75,6 +79,7 @@ def subject(
         claim=as_claim(claim),
         replayable=inner.replayable,
         parts=(query, connect),
+        dataset_adjacency=adjacency,
     )
     return library_subject(mechanism, name or inner.name)
 

@@ -1,0 +1,344 @@
+"""Claims with their neighbouring relation: the budget of a pair is that of the steps that join its two inputs.
+
+    add_remove     a step adds or removes one row
+    replace_one    a step replaces one row by another: the number of rows stays
+    either         a step does one or the other: the claim is made of both
+    given          every pair that is given is one step, whatever differs in it
+
+A dataset is a list, tuple, array, pandas DataFrame or Series of rows; or a dictionary, set or `Counter` of them, which
+have no order. Numbers are equal by value, and NaN equals NaN.
+
+The rows of a sequence are compared in their order, since mechanisms may tell an order (sums of doubles, codes by first
+appearance): a row that moves costs the steps of a removal and an addition. So the number of steps is never below that
+of unordered datasets, and a mechanism that keeps its claim in either reading is not accused. Inputs without a
+difference keep the claim of one step.
+
+Budgets of several steps are those of `dpaudit.privacy.group`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections import Counter
+from collections.abc import Callable, Hashable, Mapping, Sequence, Set
+from typing import Any, Literal
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, FloatArray, Inequality, PureDP
+from dpaudit.privacy.composition import group
+from dpaudit.privacy.differences import difference, frame_key, is_frame
+from dpaudit.privacy.pairs import short_form
+
+Adjacency = Literal["add_remove", "replace_one", "either", "given"]
+ADJACENCIES: tuple[Adjacency, ...] = ("add_remove", "replace_one", "either", "given")
+MAX_EDIT_CELLS = 250_000  # of the table of an edit distance: .1 s; beyond it all rows that differ are steps
+Reader = Callable[[Any], Any]  # an input to the dataset that it holds
+Steps = Callable[[Any, Any], float | None]  # of a pair; None where they cannot be told
+
+
+@dataclasses.dataclass(frozen=True)
+class NeighbourClaim(Claim):
+    """A claim that is made of one step of a neighbouring relation; a pair of k steps has the budget of k.
+
+    The text is the claim's with `adjacency=`: `eps=1,adjacency=add_remove`.
+
+    Parameters
+    ----------
+    claim : Claim
+        Of one step; of a family whose budget does not depend on the pair.
+    adjacency : {"add_remove", "replace_one", "either", "given"}
+        See the module.
+    rows : callable, optional
+        The dataset that an input holds; the input itself by default.
+    steps : callable, optional
+        Counts the steps of a pair instead, where a library has a distance of its own: `steps(x, x_prime)`, None for a
+        pair of which it cannot tell. With adjacency "given" the text is that of the claim then.
+
+    Raises
+    ------
+    UsageError
+        If a parameter makes no sense. At a pair that no steps join, or whose steps cannot be told; or of several
+        steps, where the family has no rule for groups.
+
+    Examples
+    --------
+    >>> claim = NeighbourClaim(PureDP(1.0), "add_remove")
+    >>> claim.for_pair([1, 2, 3], [1, 3]), claim.for_pair([1, 2, 3], [1, 5, 3])  # a replaced row is two steps
+    (PureDP(epsilon=1.0, delta=0.0), PureDP(epsilon=2.0, delta=0.0))
+    """
+
+    claim: Claim
+    adjacency: Adjacency = "given"
+    rows: Reader | None = dataclasses.field(default=None, compare=False, repr=False)
+    steps: Steps | None = dataclasses.field(default=None, compare=False, repr=False)
+
+    def __post_init__(self) -> None:
+        if self.adjacency not in ADJACENCIES:
+            raise UsageError(f"adjacency must be one of {', '.join(ADJACENCIES)}, got {self.adjacency!r}.")
+        if not has_one_budget(self.claim):
+            raise UsageError(
+                f"claim must have one budget for all pairs where adjacency is stated, got {self.claim} "
+                f"({type(self.claim).__name__})."
+            )
+
+    @property
+    def parameter(self) -> str:  # type: ignore[override]
+        return self.claim.parameter
+
+    @property
+    def family(self) -> Literal["hockey-stick", "renyi"]:  # type: ignore[override]
+        return self.claim.family
+
+    @property
+    def anchored(self) -> bool:  # type: ignore[override]
+        return self.claim.anchored
+
+    @property
+    def delta(self) -> float:  # type: ignore[override]
+        return self.claim.delta
+
+    @property
+    def value(self) -> float:
+        return self.claim.value
+
+    def with_value(self, value: float) -> NeighbourClaim:
+        return dataclasses.replace(self, claim=self.claim.with_value(value))
+
+    def __str__(self) -> str:
+        is_distance = self.steps is not None and self.adjacency == "given"
+        return str(self.claim) if is_distance else f"{self.claim},adjacency={self.adjacency}"
+
+    def for_pair(self, x: Any, x_prime: Any) -> Claim:
+        count = self.count(x, x_prime)
+        if math.isinf(count):
+            raise UsageError(
+                f"pairs must be joined by steps of adjacency={self.adjacency}, got {short_form(x)} and "
+                f"{short_form(x_prime)}, which are not. {_ADVICE}"
+            )
+        try:
+            return group(self.claim, int(count))
+        except UsageError as error:
+            text = f"The pair {short_form(x)}, {short_form(x_prime)} is {self.words(count)}"
+            raise UsageError(f"{error} {text}. {_ADVICE}") from error
+
+    def count(self, x: Any, x_prime: Any) -> float:
+        """The number of steps between two inputs, at least 1; inf where no steps join them."""
+        if self.steps is not None:
+            counted = self.steps(x, x_prime)
+            # Rounding of the distance of two doubles is no step.
+            return 1.0 if counted is None else max(1.0, float(np.ceil(counted * (1.0 - 1e-12))))
+        if self.adjacency == "given":
+            return 1.0
+        read = self.rows or _as_it_is
+        counted = steps_between(read(x), read(x_prime), self.adjacency)
+        if counted is None:
+            raise UsageError(
+                f"inputs must be datasets (lists, arrays or tables of rows) for adjacency={self.adjacency}, got "
+                f"{short_form(x)} and {short_form(x_prime)}. {_ADVICE}"
+            )
+        return max(1.0, counted)
+
+    def words(self, count: float) -> str:
+        """So many steps, in words."""
+        return f"{count:,.0f} steps of " + ("the library's distance" if self.adjacency == "given" else self.adjacency)
+
+    def epsilon_at(self, delta: float) -> float:
+        return self.claim.epsilon_at(delta)
+
+    @property
+    def report_delta(self) -> float:
+        return self.claim.report_delta
+
+    def profile(self, epsilon: float) -> float:
+        return self.claim.profile(epsilon)
+
+    def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
+        return self.claim.lines(values, anchor)
+
+    def renyi_epsilons(self, values: FloatArray, order: float) -> FloatArray:
+        return self.claim.renyi_epsilons(values, order)
+
+    @property
+    def orders(self) -> tuple[float, ...]:
+        return self.claim.orders
+
+    def inequality(self, at: float = 0.0) -> Inequality:
+        return self.claim.inequality(at)
+
+
+_ADVICE = "State another relation with the claim: adjacency=add_remove, replace_one, either, or given (one step each)."
+
+
+def has_one_budget(claim: Claim) -> bool:
+    """Whether a claim is the same for every pair, so that a relation can be stated of it."""
+    return type(claim).for_pair is Claim.for_pair
+
+
+def one_step(claim: Claim) -> Claim:
+    """What a claim says of one step; a claim without a relation as it is."""
+    return claim.claim if isinstance(claim, NeighbourClaim) else claim
+
+
+def searched_relation(claim: Claim | None) -> Literal["add_remove", "replace_one"]:
+    """How the datasets of a search differ where that is not stated: as neighbours do under the claim."""
+    is_replaced = isinstance(claim, NeighbourClaim) and claim.adjacency == "replace_one"
+    return "replace_one" if is_replaced else "add_remove"
+
+
+def claim_of_candidate(claim: Claim, x: Any, x_prime: Any) -> Claim:
+    """The claim for a pair that a search proposes: a vacuous one where no steps join the two."""
+    if isinstance(claim, NeighbourClaim) and math.isinf(claim.count(x, x_prime)):
+        return PureDP(math.inf)
+    return claim.for_pair(x, x_prime)
+
+
+def steps_note(claim: Claim, x: Any, x_prime: Any, lower: float | None) -> str:
+    """What is to be known of a pair's relation, as a sentence; empty where its budget is that of one step.
+
+    Of a claim that states no relation: a question, for a pair that replaces one row and was found to break the claim
+    with a bound `lower` that two steps would allow.
+    """
+    if isinstance(claim, NeighbourClaim):
+        count = claim.count(x, x_prime)
+        if count <= 1.0:
+            return ""
+        return f"The pair is {claim.words(count)} apart: its budget is {claim.for_pair(x, x_prime)}, not {claim.claim}."
+    if lower is None or not has_one_budget(claim) or steps_between(x, x_prime, "replace_one") != 1.0:
+        return ""
+    try:
+        two = group(claim, 2)
+    except UsageError:  # the family has no rule for two steps
+        budget = "the budget of two steps"
+    else:
+        if lower > two.value:
+            return ""
+        budget = f"the budget {two}"
+    changed = difference(x, x_prime)
+    return (
+        f"This pair replaces a row{f' ({changed})' if changed else ''}. Do neighbours add or remove a row? Then it is "
+        f"two steps, with {budget}, which the bound does not exceed. State the relation with the claim: "
+        "adjacency=add_remove, or adjacency=replace_one."
+    )
+
+
+def steps_between(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
+    """The steps between two datasets; inf where none join them, None where an input is no dataset.
+
+    Examples
+    --------
+    >>> [steps_between([1, 2, 3], [3, 1, 2], adjacency) for adjacency in ("add_remove", "replace_one", "either")]
+    [2.0, 3.0, 2.0]
+    >>> steps_between([1, 2], [1], "replace_one"), steps_between(1, 2, "add_remove")
+    (inf, None)
+    """
+    if adjacency == "given":
+        return 1.0
+    unordered = _items(x), _items(x_prime)
+    if unordered[0] is not None and unordered[1] is not None:
+        first, second = unordered
+        return _steps((first - second).total(), (second - first).total(), adjacency)
+    rows, others = _rows(x), _rows(x_prime)
+    if rows is None or others is None or (is_frame(x) and is_frame(x_prime) and list(x) != list(x_prime)):
+        return None
+    keys, other_keys = list(map(_row_key, rows)), list(map(_row_key, others))
+    if adjacency == "replace_one":
+        if len(keys) != len(other_keys):
+            return math.inf
+        return float(sum(a != b for a, b in zip(keys, other_keys, strict=True)))
+    return float(edit_distance(keys, other_keys, replaces=adjacency == "either"))
+
+
+def edit_distance(first: Sequence[Hashable], second: Sequence[Hashable], replaces: bool = False) -> int:
+    """The least number of additions and removals (and replacements) that make one sequence of another.
+
+    An upper bound where the parts that differ are long: all of their rows.
+
+    Examples
+    --------
+    >>> edit_distance("abc", "adc"), edit_distance("abc", "adc", replaces=True)
+    (2, 1)
+    """
+    start, ends = 0, (len(first), len(second))
+    while start < min(ends) and first[start] == second[start]:
+        start += 1
+    while start < min(ends) and first[ends[0] - 1] == second[ends[1] - 1]:
+        ends = ends[0] - 1, ends[1] - 1
+    rows, columns = first[start : ends[0]], second[start : ends[1]]
+    if len(rows) * len(columns) > MAX_EDIT_CELLS:
+        return max(len(rows), len(columns)) if replaces else len(rows) + len(columns)
+    above = list(range(len(columns) + 1))
+    for count, a in enumerate(rows, start=1):
+        row = [count]
+        for k, b in enumerate(columns):
+            changed = above[k] + (0 if a == b else 1 if replaces else 2)
+            row.append(min(changed, above[k + 1] + 1, row[k] + 1))
+        above = row
+    return above[-1]
+
+
+def _steps(removed: int, added: int, adjacency: Adjacency) -> float:
+    """The steps between datasets without an order, from the rows that only one of them has."""
+    if adjacency == "add_remove":
+        return float(removed + added)
+    return math.inf if adjacency == "replace_one" and removed != added else float(max(removed, added))
+
+
+def joined_rows(data: Any) -> Any:
+    """The rows of a dataset that may be given as a tuple or dictionary of parts with a row each: `(X, y)`.
+
+    Examples
+    --------
+    >>> joined_rows(([1, 2], ["a", "b"]))
+    [(1, 'a'), (2, 'b')]
+    """
+    if not isinstance(data, tuple | dict):
+        return data
+    parts = [_rows(part) for part in (data.values() if isinstance(data, dict) else data)]
+    if not parts or any(part is None or len(part) != len(parts[0] or ()) for part in parts):
+        return None
+    return list(zip(*(part or () for part in parts), strict=True))
+
+
+def _items(data: Any) -> Counter[Hashable] | None:
+    """The rows of a dataset without an order, each with its number; None for others."""
+    if isinstance(data, Counter):
+        return Counter({_row_key(row): count for row, count in data.items()})
+    if isinstance(data, Mapping):
+        return Counter((_row_key(key), _row_key(value)) for key, value in data.items())
+    return Counter(map(_row_key, data)) if isinstance(data, Set) else None
+
+
+def _rows(data: Any) -> list[Any] | None:
+    """The rows of a dataset with an order; None where it is none."""
+    if is_frame(data):
+        return list(data.itertuples(index=False, name=None))
+    kind = type(data)
+    is_series = kind.__name__ == "Series" and kind.__module__.split(".")[0] == "pandas"
+    is_array = isinstance(data, np.ndarray) and data.ndim > 0
+    return list(data) if isinstance(data, list | tuple) or is_array or is_series else None
+
+
+def _row_key(row: Any) -> Hashable:
+    """A hashable key of a row, equal for rows that are the same."""
+    if isinstance(row, np.ndarray | np.generic):
+        row = row.tolist()
+    if isinstance(row, list | tuple):
+        return ("row", *map(_row_key, row))
+    if isinstance(row, Mapping):
+        return "record", frozenset((_row_key(key), _row_key(value)) for key, value in row.items())
+    if is_frame(row):
+        return frame_key(row)
+    if isinstance(row, int | float | complex):
+        return "NaN" if row != row else row
+    try:
+        hash(row)
+    except TypeError:
+        return type(row), repr(row)
+    return type(row), row
+
+
+def _as_it_is(data: Any) -> Any:
+    return data
