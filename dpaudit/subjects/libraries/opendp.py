@@ -123,7 +123,8 @@ class MapClaim(NeighbourClaim):
     promised: Promised | None = dataclasses.field(default=None, compare=False, repr=False)
 
     def for_pair(self, x: Any, x_prime: Any) -> Claim:
-        promised = self.promised(x, x_prime) if self.promised is not None and self.count(x, x_prime) > 1.0 else None
+        is_further = 1.0 < self.count(x, x_prime) < math.inf
+        promised = self.promised(x, x_prime) if is_further and self.promised is not None else None
         return promised or super().for_pair(x, x_prime)
 
 
