@@ -58,6 +58,7 @@ if TYPE_CHECKING:
         RenyiDP,
         ZeroConcentratedDP,
     )
+    from dpaudit.privacy.neighbours import NeighbourClaim
     from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.privacy.trade_off import FDP
@@ -103,6 +104,7 @@ _HOMES = {
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
+    "NeighbourClaim": "dpaudit.privacy.neighbours",
     "Pair": "dpaudit.privacy.pairs",
     "Plan": "dpaudit.results.plan_result",
     "Profile": "dpaudit.profiles",
@@ -180,6 +182,7 @@ __all__ = [
     "Law",
     "Mechanism",
     "MetricDP",
+    "NeighbourClaim",
     "OutputError",
     "Pair",
     "Plan",

@@ -89,9 +89,12 @@ def audit(
     ----------
     mechanism : object or callable
         An object with `sample(data, size, rng)`, or a function `f(data, size, rng)`, `f(data, rng)` or `f(data)`
-        (called once a draw; keyword names `size`, `n`, `rng`, `seed`, `random_state` are recognised).
+        (called once a draw; keyword names `size`, `n`, `rng`, `seed`, `random_state` are recognised, and the last three
+        are given what their annotation says: `dpaudit.subjects.parameters`).
     claim : Claim or str, optional
-        The promise, or the command line's string for it; the mechanism's own `claim` by default.
+        The promise, or the command line's string for it; the mechanism's own `claim` by default. Which inputs are
+        neighbours it says with `adjacency`, as in "eps=1,adjacency=add_remove", or the mechanism does
+        (`dataset_adjacency`): a pair of several steps has the budget of so many.
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
         than 20 each is tested once, and more than 500 are audited as one universe, see Notes; `AllPairs` is the compact

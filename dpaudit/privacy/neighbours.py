@@ -236,9 +236,8 @@ def steps_between(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
     """
     if adjacency == "given":
         return 1.0
-    unordered = _items(x), _items(x_prime)
-    if unordered[0] is not None and unordered[1] is not None:
-        first, second = unordered
+    first, second = _items(x), _items(x_prime)
+    if first is not None and second is not None:
         return _steps((first - second).total(), (second - first).total(), adjacency)
     rows, others = _rows(x), _rows(x_prime)
     if rows is None or others is None or (is_frame(x) and is_frame(x_prime) and list(x) != list(x_prime)):

@@ -86,17 +86,17 @@ def subject(
         raise UsageError(f"measurement must be an OpenDP measurement, got {type(measurement).__name__}.")
     library_claim = stated_claim(measurement, d_in, order=order)
     promised = functools.partial(_promised, measurement, d_in, order)
-    relation = {"adjacency": _adjacency(measurement, d_in), "steps": functools.partial(_steps, measurement, d_in)}
+    adjacency, steps = _adjacency(measurement, d_in), functools.partial(_steps, measurement, d_in)
     common: dict[str, Any] = {
         "library": "opendp",
         "version": version_of("opendp"),
         # What it promises tells its scale, which OpenDP does not print.
         "description": " ".join(f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}".split()),
-        "claim": as_claim(claim) or MapClaim(library_claim, **relation, promised=promised),
+        "claim": as_claim(claim) or MapClaim(library_claim, adjacency, None, steps, promised),
         "promised": promised,
         "replayable": False,
-        "dataset_adjacency": relation["adjacency"],
-        "count_steps": relation["steps"],
+        "dataset_adjacency": adjacency,
+        "count_steps": steps,
     }
     convert = _converter(str(measurement.input_carrier_type))
     mechanism: LibraryMechanism
