@@ -119,7 +119,7 @@ def replay(
     draws = 2 * (samples if samples is not None else max(finding.samples // 2, 1_000))
     data = [inputs.x, inputs.x_prime]
     member = _read_as(subject, inputs) if finding.pool is not None else Member((0, 1))
-    pair_claim = claim.for_pair(inputs.x, inputs.x_prime)
+    pair_claim = subject.neighbouring(claim).for_pair(inputs.x, inputs.x_prime)
     rule = finding.witness.rule
     if result.universe is not None and rule.get("score", {}).get("kind") == "cells":  # saved once for all its rules
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}

@@ -109,7 +109,7 @@ class Case:
         if given is None and hasattr(self.subject.mechanism, "claim"):
             kind = type(self.subject.mechanism.claim).__name__
             raise UsageError(f"claim of {self.subject.name} must be a Claim, got {kind}. For example PureDP(1.0).")
-        return as_claim(given)
+        return None if given is None else self.subject.neighbouring(as_claim(given))
 
     @functools.cached_property
     def listed(self) -> tuple[Pair, ...]:

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.conformance.case import Case
 from dpaudit.errors import UsageError
 from dpaudit.privacy import ApproxDP, GaussianDP, MetricDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP, group
 from dpaudit.privacy.neighbours import (
@@ -173,3 +174,15 @@ def test_audits_and_certificates_take_the_budget_of_the_steps():
     assert dpaudit.certify(answer, "eps=1,adjacency=add_remove", pairs).verdict == "kept"
     with pytest.raises(UsageError, match="joined by steps"):
         dpaudit.certify(answer, "eps=1,adjacency=replace_one", [([0], [0, 1])])
+
+
+def test_a_replay_and_the_conformance_suite_take_the_budget_of_the_steps():
+    def count(data, size, rng):
+        return np.asarray(data) @ [1.0, 1.0] + rng.laplace(scale=0.25, size=size)  # loss 8 on the pair
+
+    count.dataset_adjacency = "add_remove"
+    pairs = [([0.0, 0.0], [2.0, 0.0])]
+    result = dpaudit.audit(count, "eps=1", pairs, samples=200, seed=1, mode="fixed", floating_point=False)
+    assert dpaudit.replay(result, count, PureDP(1.0), seed=2).parameter_budget == 2.0
+    claim = Case(count, PureDP(1.0), pairs, seed=1, samples=100, error_rate=0.05).claim
+    assert claim is not None and claim.for_pair(*pairs[0]) == PureDP(2.0)
