@@ -197,11 +197,9 @@ class Call:
         said = [k for k in range(len(games)) if k not in played.kept]  # of the others nothing is said
         if said and not played.failure and not has_asked:
             clearest = max(said, key=lambda k: (games[k].is_violated, games[k].wealth))
-            most = most_runs_of_batches(played.runs, games[clearest].hint)
-            # A stage has asked too, in small batches of its own; a short one not enough where something hints.
-            has_stage = severities is not None and any(severity is not None for severity in severities.values())
-            if not has_stage or (most is None and not self.options.severity):
-                games[clearest].change, more = self._ask_batches(pairs[played.groups[clearest][0]].x, most)
+            most, is_violated = most_runs_of_batches(played.runs, games[clearest].hint), games[clearest].is_violated
+            x = pairs[played.groups[clearest][0]].x
+            games[clearest].change, more = self._ask_batches(x, most, is_violated)
         drawn, of_band = self._band(pairs, asked_claims, played) if self.options.band else (None, 0)
         withhold_all(games)
         findings = self._findings(pairs, played, severities)
@@ -422,16 +420,17 @@ class Call:
         games = list(zip(night.games, night.samples, strict=True))
         return Played(games, alone, night.runs, night.failure, options, night.traceback)
 
-    def _ask_batches(self, x: Any, most: int | None = None) -> tuple[Change | None, int]:
+    def _ask_batches(self, x: Any, most: int | None, is_violated: bool) -> tuple[Change | None, int]:
         """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
-        return self._ask_batches_of(self.subject, x, self.root, most)
+        return self._ask_batches_of(self.subject, x, self.root, most, is_violated)
 
     def _ask_batches_of(
-        self, subject: Subject, x: Any, seed: int, most: int | None = None
+        self, subject: Subject, x: Any, seed: int, most: int | None, is_violated: bool
     ) -> tuple[Change | None, int]:
         if not subject.is_vectorised or subject.has_lost_calls:
             return None, 0
-        return in_small_batches(Drawer(subject, [x], seed, BATCH_DRAWS, self.crew), self.options.samples, most)
+        draw = Drawer(subject, [x], seed, BATCH_DRAWS, self.crew)
+        return in_small_batches(draw, self.options.samples, most, is_violated)
 
     def _doubles(
         self, candidates: Sequence[doubles.Candidate], omitted: int, taken: int, is_broken: bool

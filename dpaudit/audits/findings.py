@@ -14,7 +14,7 @@ from dpaudit.testing.learned_power import learned_losses
 from dpaudit.testing.order import ENDS, RATE, Change
 from dpaudit.testing.pair_game import PairGame
 
-IN_SMALL_BATCHES = 1  # inputs that are drawn once more, for their order alone
+IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
 LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is
 FOUND_WITH = 0.9  # the probability that defines the power
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.

@@ -134,7 +134,7 @@ def replay(
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts])
     change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
-        change, _ = in_small_batches(Drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2)
+        change, _ = in_small_batches(Drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2, None, True)
     if failure is not None:
         raise SubjectError(
             f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit? "

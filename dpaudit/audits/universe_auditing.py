@@ -61,7 +61,7 @@ class UniverseAudit:
     crew: Crew
     event_mass: float
     inconclusive_factor: float
-    ask_batches: Callable[[Any], tuple[Change | None, int]]
+    ask_batches: Callable[[Any, int | None, bool], tuple[Change | None, int]]
     ask_kept: Callable[[LabelGame, Sequence[Any], Collection[int]], tuple[dict[int, str], int]]
     on_progress: Callable[[Progress], None] | None = None
     runs: int = 0
@@ -119,7 +119,7 @@ class UniverseAudit:
         failure, traceback = until_it_raises(game.play, self.subject)
         self.runs = game.runs
         if not (game.changes or failure):
-            shared, more = self.ask_batches(inputs.data[int(first[0])])
+            shared, more = self.ask_batches(inputs.data[int(first[0])], None, bool(game.violated.any()))
             self.runs += more
             game.changes = {} if shared is None else dict.fromkeys(game.used.tolist(), shared)
         if game.changes:  # of one input: it is said of all

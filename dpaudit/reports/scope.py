@@ -50,6 +50,11 @@ NO_KEYS = (
     "No outputs with keys are recorded, so nothing is known of bins that appear or vanish. Where outputs are "
     "dictionaries, which keys they have is compared as everything else in them."
 )
+WITHIN_CALLS = (
+    "Each call gave many outputs. The figures suppose that these are independent, which was tested for pairs of places "
+    "at one distance or mirrored, and for how outputs are spread over calls. Other dependence within a call was not "
+    "looked for, such as three outputs of which any two are independent."
+)
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
@@ -146,7 +151,8 @@ def loss(result: AuditResult) -> Row:
     if broken:
         facts += f" {plural(broken, 'pair')} broke and gave no answer."
     dependence = dependence_sentence(result)
-    facts = " ".join(text for text in (facts, sides_text(result, CLAIM), dependence) if text)
+    unseen = "" if dependence or _is_of_calls(result) else WITHIN_CALLS
+    facts = " ".join(text for text in (facts, sides_text(result, CLAIM), dependence, unseen) if text)
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.
     return Row(item, sections, "tested in part" if broken or weak or dependence else "tested", facts)
 

@@ -106,7 +106,7 @@ class AccumulatingAudit:
         confidence: float,
         seed: int,
         crew: Crew,
-        ask_batches: Callable[[Subject, Any, int, int | None], tuple[Change | None, int]],
+        ask_batches: Callable[[Subject, Any, int, int | None, bool], tuple[Change | None, int]],
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -212,7 +212,9 @@ class AccumulatingAudit:
         hint = min(1.0, len(inputs) * min(game.draws.hint(i) for i in inputs))
         most = most_runs_of_batches(self._runs, hint)
         x = self.data[self.positions[k][0]]
-        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most)
+        shared, self._runs_of_batches = self._ask_batches(
+            self.subject, x, self.night.stream_seed, most, game.pairs[place].is_violated
+        )
         if shared is None:
             return
         for part in self._parts:
