@@ -20,6 +20,7 @@ FILES = [
     "tests/exact",
     "tests/testing/test_binomial.py",
     "tests/doubles/test_double_features.py",
+    "tests/doubles/test_floating_point.py",
     "tests/testing/test_hockey_stick.py",
     "tests/doubles/test_saved_low_bits.py",
     "tests/learning/test_smooth_tails.py",

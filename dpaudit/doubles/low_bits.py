@@ -43,6 +43,7 @@ from dpaudit.doubles.features import (
 from dpaudit.doubles.locations import Location
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.real_columns import Path, path_text
+from dpaudit.reading.whole_numbers import are_integers
 
 MOST_COLUMNS = 16  # of an output that a rule looks at
 POOLED = 12  # draws of both sides below which neighbouring codes of an ordered feature share a table entry
@@ -191,7 +192,7 @@ def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
     sides = [side[np.isfinite(side)] for side in (first, second)]
     if not all(len(side) and np.any(side != side[0]) for side in sides):
         return False
-    return not all(np.all(side == np.rint(side)) for side in sides) and _is_as_often_there(first, second)
+    return not all(are_integers(side) for side in sides) and _is_as_often_there(first, second)
 
 
 def _is_as_often_there(first: FloatArray, second: FloatArray) -> bool:

@@ -28,7 +28,8 @@ from dpaudit.laws.listed import ListedLaw, Outputs
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
-from dpaudit.reading.outcomes import LARGEST_EXACT, is_number, plain
+from dpaudit.reading.outcomes import is_number, plain
+from dpaudit.reading.whole_numbers import LARGEST_EXACT
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.copies import copied

@@ -19,6 +19,7 @@ from dpaudit.learning.histograms import Coordinate
 from dpaudit.learning.scores import LogDensity, Score, score_from_dict
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
+from dpaudit.reading.whole_numbers import are_integers
 
 TAIL_MASSES = (0.035, 0.015, 0.006, 0.0025, 0.001)  # of rare cells, in each tail
 RARE_MASSES = (0.03, 0.01, 0.003)  # of tails that have cells of their own: what is rare may be telling
@@ -233,7 +234,7 @@ def rare_edges(scores: FloatArray | Ordered) -> FloatArray:
 def whole_edges(scores: FloatArray) -> FloatArray:
     """Edges at the integers within a sample of scores that are no integers; none where they are too many or too few."""
     finite = scores[np.isfinite(scores)]
-    if len(finite) == 0 or np.all(finite == np.floor(finite)):
+    if len(finite) == 0 or are_integers(finite):
         return np.empty(0)
     low, high = math.floor(float(finite.min())), math.ceil(float(finite.max()))
     if not FEWEST_CELLS <= high - low <= MOST_WHOLE:

@@ -25,6 +25,7 @@ from dpaudit.learning.scores import Score, Viewed
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.reading.tallies import Tally
+from dpaudit.reading.whole_numbers import are_above_rounding
 
 REMAINDERS = np.arange(0.25, 2.0, 0.25)  # edges of cells of a number modulo 2: parity, and fractions of it
 
@@ -84,7 +85,8 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
             continue
         of_x, of_x_prime = Ordered.of(score(a)), Ordered.of(score(b))
         looks_closely = reading.columns == 1 and isinstance(score, Coordinate) and hints.log_ratio is None
-        for what, edges, is_rough in _edges(of_x.with_others(of_x_prime), looks_closely):
+        both = of_x.with_others(of_x_prime)
+        for what, edges, is_rough in _edges(both, looks_closely):
             cells = Cells(score, edges, reading)
             counts = np.stack([of_x_prime.counts(edges), of_x.counts(edges)])
             is_first = not partitions
@@ -92,7 +94,7 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
                 Partition(cells, counts, f"{kind} {what}", is_rough, order)
                 for order in _orders(what, cells, is_first)
             ]
-        if looks_closely:
+        if looks_closely and are_above_rounding(both.known, 2.0):
             partitions.append(_by_remainder(a, b, reading))
     return partitions
 

@@ -31,8 +31,9 @@ import numpy as np
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.leaves import LONGEST, MOST_BYTES, MOST_LETTERS, VALUE, inside_of
 from dpaudit.reading.nested import Layout, learn_layout
-from dpaudit.reading.outcomes import LARGEST_EXACT, Notes, Outcomes, canonical, plain, state_of
+from dpaudit.reading.outcomes import Notes, Outcomes, canonical, plain, state_of
 from dpaudit.reading.records import of_records
+from dpaudit.reading.whole_numbers import LARGEST_EXACT
 from dpaudit.subjects.call_outcomes import Failed
 
 DEEPEST = 12  # levels of expansions, those of texts in texts included

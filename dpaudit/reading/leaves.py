@@ -17,9 +17,10 @@ import zlib
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from dpaudit.reading.outcomes import LARGEST_EXACT, canonical, number_of, plain, state_of
+from dpaudit.reading.outcomes import canonical, number_of, plain, state_of
 from dpaudit.reading.outlines import NUMBER
 from dpaudit.reading.unread import Limits
+from dpaudit.reading.whole_numbers import LARGEST_EXACT
 
 DEEPEST_LEAF = 36  # levels of nesting
 LONGEST = 256  # positions of a sequence that have leaves of their own

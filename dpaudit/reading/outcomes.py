@@ -35,6 +35,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.whole_numbers import LARGEST_EXACT, are_integers
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import OWN, attributes_of, own
 from dpaudit.subjects.plain import ADDRESS, Seen, seen
@@ -44,7 +45,6 @@ EXACT = (float, int, bool)  # the types that most numbers come in
 NO_NUMBERS = (str, dict, list, tuple, type(None))  # those of most that are none
 AS_IT_IS = OWN - {np.ndarray, np.float64}  # Python's own
 DEEPEST = 40  # levels of nesting that a token shows
-LARGEST_EXACT = 2**53  # integers from here on have no double of their own: they stay objects
 ALWAYS_EXACT = frozenset({float, np.float64, bool, np.bool_})  # whose values all are doubles; and dtypes of such
 ALWAYS_EXACT_ARRAYS = frozenset(map(np.dtype, ("f8", "f4", "f2", "?", "i4", "u4", "i2", "u2", "i1", "u1")))
 # Of an object's parts: what works for it. (A class of one's own by such a name is not looked for.)
@@ -422,7 +422,7 @@ def is_one_value(outcomes: Outcomes) -> bool:
     numbers = outcomes.numbers
     if outcomes.tokens is not None or len(numbers) < 2 or outcomes.is_integer:
         return False
-    return bool(np.all(numbers == numbers[0]) and np.any(numbers[0] != np.rint(numbers[0])))
+    return bool(np.all(numbers == numbers[0])) and not are_integers(numbers[0])
 
 
 def unseen(outputs: Iterable[Any]) -> str:

@@ -6,22 +6,41 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 MIN_BITS = 30.0  # 2^-30 is 1e-9: the probability, at most, that real numbers are called integers
+LARGEST_EXACT = 2**53  # integers from here on have no double of their own
+MIN_SHARE_OF_SIZE = 1e-11  # of a step, by the largest number: 2^15 times the spacing of doubles there
 
 
 def are_integers(numbers: ArrayLike) -> bool:
-    """Whether all numbers are whole, and not only for the size of doubles: NaN and infinities are no integers.
+    """Whether all numbers are integers, and not whole for their size alone; NaN and infinities are none.
 
-    A real number that is rounded to doubles 2^-k apart is whole with probability 2^-k. So different values, all whole,
-    are evidence of integers by the sum of their k, for spacings below 1: at least `MIN_BITS` are asked for. Above 2^52
-    all doubles are whole, which is evidence of nothing: noise in a small unit, say 1e18 of it, has no parity. (Python's
-    and numpy's integers from 2^53 on are no doubles here, but objects.)
+    A real number that is rounded to doubles 2^-k apart is whole with probability 2^-k. So different numbers, all of
+    them whole, are evidence of integers by the sum of their k: at least `MIN_BITS` are asked for (0 counts for none, as
+    it is whole in any unit). From 2^53 on all doubles are whole and even: noise in a small unit, say 1e18 of it, has no
+    parity. (Integers of Python and numpy are objects there, not doubles.)
 
     Examples
     --------
-    >>> are_integers([3.0, 5.0]), are_integers([3.0, 5.5]), are_integers([3e18, 5e18])
+    >>> are_integers([0.0, 3.0]), are_integers([3.0, 5.5]), are_integers([0.0, 3e18, 5e18])
     (True, False, False)
     """
-    values = np.unique(np.asarray(numbers, dtype=float))
-    if not len(values) or not np.all(np.isfinite(values)) or np.any(values != np.rint(values)):
+    values = np.asarray(numbers, dtype=float)
+    if not values.size or not np.all((values == np.rint(values)) & (np.abs(values) < LARGEST_EXACT)):
         return False
-    return float(np.sum(np.maximum(-np.log2(np.spacing(np.maximum(np.abs(values), 1.0))), 0.0))) >= MIN_BITS
+    least, largest = np.min(np.abs(values), where=values != 0.0, initial=np.inf), float(np.max(np.abs(values)))
+    if largest == 0.0 or least < 2.0 ** (52 - MIN_BITS):  # one such number is evidence enough
+        return True
+    different = np.unique(values[values != 0.0])
+    return float(np.sum(np.maximum(-np.log2(np.spacing(np.abs(different))), 0.0))) >= MIN_BITS
+
+
+def are_above_rounding(numbers: ArrayLike, step: float) -> bool:
+    """Whether what numbers leave modulo a step says more than how they are rounded: of integers always.
+
+    Examples
+    --------
+    >>> are_above_rounding([0.5, 1e6], 2.0), are_above_rounding([0.5, 1e18], 2.0)
+    (True, False)
+    """
+    values = np.asarray(numbers, dtype=float)
+    largest = float(np.max(np.abs(values), where=np.isfinite(values), initial=0.0))
+    return step > MIN_SHARE_OF_SIZE * largest or are_integers(values)

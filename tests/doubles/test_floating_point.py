@@ -167,8 +167,13 @@ def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
         return sum(data) + rng.laplace(scale=10.0, size=size)
 
     found = run(count, ([0.0], [1.0]), Budget(0.1, 0.0)).pairs[0]
-    assert "log(u) can be" in found.description and "0 of " in found.description and found.wrong == 0
-    assert found.epsilon_lower > 2.0  # measured: 3.3
+    assert "log(u) can be" in found.description and "log as numpy has it here" in found.description
+    # Where numpy's logarithm is not the C library's it recognises all but 0.35% of draws, and few others are taken for
+    # the other input's. Were all of them so, at 0.4%, 110 or more of 13,744 would have a probability of 4e-11.
+    u = np.random.default_rng(0).random(20_000)
+    is_c_library = np.array_equal(np.log(u), [math.log(each) for each in u])
+    assert found.wrong == 0 if is_c_library else found.wrong < 110
+    assert found.epsilon_lower > 2.0  # measured: 6.8 with AVX-512, 7.4 without
 
 
 def test_a_rule_says_what_it_looks_at_with_counts_that_add_up():

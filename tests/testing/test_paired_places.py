@@ -7,7 +7,9 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.reports import html, markdown
+from dpaudit.running.draws import Drawer
+from dpaudit.subjects.callables import as_subject
 from dpaudit.testing import order
 from dpaudit.testing.paired_places import pair_p_values, pair_tests, paired_places
 
@@ -33,10 +35,17 @@ def test_pairs_share_no_place_and_stay_within_their_batches(sizes):
 
 
 def test_flags_in_any_order_have_uniform_p_values_at_most():
-    """Of 1,000 orders each p-value is 0.02 or less in 20 at most, on average; 52 or more have a probability of 1e-9."""
+    """Of 1,000 orders each p-value is 0.02 or less in at most 20, on average; 52 or more have a probability of 1e-9.
+
+    The last two are of the likeliest distance, of which there are more than a hundred.
+    """
     rng = np.random.default_rng(1)
     known = rng.random(120) < 0.9
-    found = [[p for p, _ in pair_tests(rng.random(known.sum()) < 0.3, known, (40, 80))] for _ in range(1_000)]
+    fixed = 2 * len(paired_places((40, 80)))
+    found = []
+    for _ in range(1_000):
+        p_values = [p for p, _ in pair_tests(rng.random(known.sum()) < 0.3, known, (40, 80))]
+        found.append([*p_values[:fixed], 2.0 * min(p_values[fixed:], default=1.0)])
     assert np.all(np.sum(np.array(found) <= 0.02, axis=0) < 52)
 
 
@@ -69,16 +78,13 @@ FORMS = {
     "rows": lambda x, size, rng: np.tile(
         np.c_[response(x, part(size, 2), rng), rng.random(part(size, 2))], (2, 1)
     )[:size],
-    "texts": lambda x, size, rng: ["no yes".split()[int(k)] for k in np.tile(response(x, part(size, 2), rng), 2)[:size]],
+    "texts": lambda x, size, rng: [["no", "yes"][int(k)] for k in np.tile(response(x, part(size, 2), rng), 2)[:size]],
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("form", FORMS)
 def test_small_batches_show_outputs_that_come_twice(form):
     """Behind a violation, in 512 outcomes of an input; more are drawn where these hint."""
-    from dpaudit.running.draws import Drawer
-    from dpaudit.subjects.callables import as_subject
-
     for seed in range(3):
         change, runs = order.in_small_batches(Drawer(as_subject(FORMS[form]), [0.0], seed, 1), 1_000, 64, True)
         assert change is not None and change.p_value <= order.RATE and runs in (512, 512 + 2_048)
@@ -86,23 +92,18 @@ def test_small_batches_show_outputs_that_come_twice(form):
 
 def test_independent_outputs_are_not_called_alike():
     """At 1e-9 each of two looks, 40 times: 8e-8."""
-    from dpaudit.running.draws import Drawer
-    from dpaudit.subjects.callables import as_subject
-
     for seed in range(40):
         change, _ = order.in_small_batches(Drawer(as_subject(response), [0.0], seed, 1), 1_000, 64, True)
         assert change is None
 
 
-def test_outputs_that_come_twice_are_not_called_a_violation():
-    """Of a claim that is kept call by call: in 20% of these audits a violation, at a nominal 20%, had stood."""
-    verdicts = []
-    for form in ("twice", "antithetic", "opposite noise"):
-        for seed in range(10):
-            result = dpaudit.audit(FORMS[form], "eps=1", [(0, 1)], samples=1_000, mode="fixed", seed=seed, confidence=0.8)
-            verdicts.append(result.verdict)
-            assert "Draws depend on each other" in result.findings[0].notes[0]
-    assert set(verdicts) == {"inconclusive"}
+@pytest.mark.parametrize("form", ["twice", "antithetic"])
+def test_outputs_that_come_twice_are_not_called_a_violation(form):
+    """Of a claim that is kept call by call: 24 of 80 of these audits were violations, at a nominal 20%."""
+    for seed in range(15):
+        options = {"samples": 4_000, "mode": "fixed", "seed": seed, "confidence": 0.8, "floating_point": False}
+        result = dpaudit.audit(FORMS[form], "eps=1", [(0, 1)], **options)
+        assert result.verdict == "inconclusive" and "Draws depend on each other" in result.findings[0].notes[0]
 
 
 @pytest.mark.long
@@ -116,12 +117,16 @@ def test_the_rate_on_mechanisms_that_tile_is_at_most_the_nominal_one(mode):
     assert violated < 50
 
 
-def test_reports_say_which_dependence_was_not_looked_for():
-    from dpaudit.reports.markdown import report
+def one_by_one(x, rng):
+    return x + rng.laplace()
 
-    def one_by_one(x, rng):
-        return x + rng.laplace()
 
-    for mechanism, times in ((lambda x, size, rng: x + rng.laplace(size=size), 1), (one_by_one, 0), (FORMS["twice"], 0)):
-        result = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=1_000, mode="fixed", seed=1)
-        assert report(result).count("was not looked for") <= 1
+def independent(x, size, rng):
+    return x + rng.laplace(size=size)
+
+
+@pytest.mark.parametrize(("mechanism", "times"), [(independent, 1), (one_by_one, 0), (FORMS["twice"], 0)])
+def test_reports_say_once_which_dependence_was_not_looked_for(mechanism, times):
+    result = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=1_000, mode="fixed", seed=1)
+    for render in (markdown.render, html.render):
+        assert render(result).count("any two are independent") == times

@@ -18,6 +18,7 @@ from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Above, Reduction, Residue, Weighted
 from dpaudit.learning.training import Training
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.whole_numbers import LARGEST_EXACT, are_integers
 
 FEWEST = 32  # draws, below which nothing is looked for
 MOST_DRAWS = 4_000  # that are looked at: a bound on time
@@ -25,7 +26,6 @@ MOST_PAIRED = 96  # columns of which pairs are looked at
 MOST_IN_THREES = 16  # columns of which all threes are looked at: a bound on time
 BEYOND = 2.5  # deviations, over what the best of so many has by chance
 MOST = 2  # proposals: the best of those that stand out
-LARGEST_EXACT = 2.0**53  # integers from here on have no parity of their own
 EDGES = np.array([0.25])  # between a product of signs, or parities, of 0 and of 1
 
 
@@ -47,7 +47,7 @@ def propose(training: Training) -> Iterable[Predictor]:
 def _by_parity(
     numbers: FloatArray, known: NDArray[np.bool_], labels: NDArray[np.bool_]
 ) -> Iterator[tuple[float, Reduction]]:
-    are_whole = (numbers == np.rint(numbers)).all(axis=0) & known.any(axis=0)
+    are_whole = np.array([are_integers(column[own]) for column, own in zip(numbers.T, known.T, strict=True)])
     signs = np.where(known & are_whole, 1.0 - 2.0 * np.mod(numbers, 2.0) * are_whole, 0.0)
     for merit, columns in _standing_out(signs, labels):
         yield merit, Residue(Weighted(columns, (1,) * len(columns), 1.0), 2.0)

@@ -16,6 +16,7 @@ from dpaudit.learning.looks import looked_at
 from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Own, Residue
 from dpaudit.learning.training import Training
+from dpaudit.reading.whole_numbers import are_integers
 
 FEWEST = 40  # draws
 LOOKED_AT = 4_000  # draws that steps are tried on
@@ -39,12 +40,12 @@ def propose(training: Training) -> Iterable[Predictor]:
         sizes = np.count_nonzero(labels), np.count_nonzero(~labels)
         if min(sizes) == 0:
             continue
-        are_integers = bool(np.all(values == np.rint(values)))
+        is_whole = are_integers(values)
         largest = float(np.abs(values).max())
         steps = [
             float(step)
-            for step in (OF_INTEGERS if are_integers else OTHERS)
-            if step <= largest and (are_integers or NEAR * step > 1e-14 * largest)  # else rounding is all that is left
+            for step in (OF_INTEGERS if is_whole else OTHERS)
+            if step <= largest and (is_whole or NEAR * step > 1e-14 * largest)  # else rounding is all that is left
         ]
         tried += len(steps)
         for step in steps:

@@ -19,6 +19,7 @@ from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Reduction, Residue
 from dpaudit.learning.training import BLOCK, Block, Training
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.whole_numbers import MIN_SHARE_OF_SIZE, are_integers
 
 FEWEST = 24  # draws
 LOOKED_AT = 2_000  # draws that steps are tried on
@@ -92,14 +93,14 @@ def _steps(values: FloatArray, labels: NDArray[np.bool_]) -> Iterator[tuple[str,
     size = float(max(abs(values[0]), abs(values[-1]), 1e-300))
     if not 0.0 < spread < math.inf:
         return
-    are_integers = bool(np.all(values == np.rint(values)))
-    for modulus, name in (INTEGERS if are_integers else OTHERS).items():
-        if modulus <= 0.7 * spread and (are_integers or modulus > 1e-11 * size):
+    is_whole = are_integers(values)
+    for modulus, name in (INTEGERS if is_whole else OTHERS).items():
+        if modulus <= 0.7 * spread and (is_whole or modulus > MIN_SHARE_OF_SIZE * size):
             yield name, modulus, 0.0
     for label, name in ((True, "x"), (False, "x'")):
         own = values[labels == label]
         step = lattice_step(own)
-        if step is not None and step <= spread and not (are_integers and step == 1.0):
+        if step is not None and step <= spread and not (is_whole and step == 1.0):
             yield f"the step of {name}", step, float(own[0])
 
 
