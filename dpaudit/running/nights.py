@@ -213,7 +213,7 @@ class AccumulatingAudit:
         most = most_runs_of_batches(self._runs, hint)
         x = self.data[self.positions[k][0]]
         shared, self._runs_of_batches = self._ask_batches(
-            self.subject, x, self.night.stream_seed, most, game.pairs[place].is_violated
+            self.subject, x, self.night.stream_seed, most, bool(self._runs) and game.pairs[place].is_violated
         )
         if shared is None:
             return

@@ -69,10 +69,10 @@ SMALLEST_BATCH, SMALL_BATCH, LARGEST_BATCH = 3, 16, 64  # outcomes of each: at l
 BATCH_SHARE, LARGEST_SHARE = 0.01, 0.06  # of the runs on one input: where that is more than small ones, and at most
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
-# Behind a violation: outcomes of each of the `BATCHES` at least, and of one large batch, 512 in all; where these hint,
-# the sizes of more batches, which show a variance that is doubled. (50 pairs of outputs of two values that are 0.27 and
-# 0.73 likely, all of them alike, have a p-value of 1e-11.)
-MIN_BEHIND_VIOLATION, LARGE_BEHIND_VIOLATION, MORE = 4, 384, [8] * 256
+# Behind a violation: outcomes of each of the `BATCHES` at least, which are 128 pairs. (64 of them alike, of outputs of
+# two values that are 0.27 and 0.73 likely, have a p-value of 1e-13.) Where these hint, the sizes of more batches, which
+# show a variance that is doubled.
+MIN_BEHIND_VIOLATION, MORE = 8, [8] * 256
 FEWEST = 40  # outcomes, below which nothing is asked
 COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs: a bound on time; with 3 four keys hid one
 Flags = NDArray[np.bool_]
@@ -184,7 +184,7 @@ def in_small_batches(
         size = max(size, MIN_BEHIND_VIOLATION)
     if size < SMALLEST_BATCH:
         return None, 0
-    few = [LARGE_BEHIND_VIOLATION] * is_violated + [size] * BATCHES  # it comes first: distances count from there
+    few = [size] * BATCHES
     outcomes = _drawn(draw, 0, few)
     clearest = _clearest(outcomes, few)
     if is_violated and RATE < min(clearest.p_value, dependence_hint(outcomes, few)) <= HINT:

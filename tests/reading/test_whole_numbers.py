@@ -50,7 +50,7 @@ def test_one_value_is_an_integer_by_its_size():
         assert is_one_value(read_outputs(np.full(9, value), 9)) is is_one
 
 
-UNITS = [2.0**-60, 2.0**-20, 2.0**45, 2.0**52, 2.0**60, 2.0**100]
+UNITS = [2.0**-60, 2.0**45, 2.0**60, 2.0**100]
 
 
 def noisy(unit, scale):
@@ -70,13 +70,13 @@ def test_an_audit_in_another_unit_finds_the_same(scale, mode):
     found = {said(unit, scale, **options) for unit in UNITS}
     assert len(found) == 1
     verdicts = {(verdict, doubles) for verdict, _, _, doubles, _ in found}
-    for unit in (1.0, 1e-18, 1e18, 1e30):
+    for unit in (1.0, 1e-18, 1e18):
         verdict, _, _, doubles, _ = said(unit, scale, **options)
         assert (verdict, doubles) in verdicts
 
 
 def test_the_parity_of_doubles_above_all_exact_integers_is_no_violation():
-    """A loss of exactly 1, at 1e-4: it was violated at 7.0 by "the output modulo 64", with low bits "not applicable"."""
+    """A loss of exactly 1, at 1e-4: it was violated by "the output modulo 64", with low bits "not applicable"."""
     options = {"samples": 20_000, "mode": "fixed", "seed": 1, "confidence": 0.9999, "floating_point": True}
     result = dpaudit.audit(noisy(1e18, 1.0), "eps=1", [(0.0, 1e18)], **options)
     assert result.verdict == "not_refuted" and result.floating_point.verdict == "leaks"

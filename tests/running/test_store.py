@@ -546,7 +546,7 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
     """They are asked behind the night, of streams of its own."""
     seeds = []
 
-    def in_small_batches(draw, samples, most):
+    def in_small_batches(draw, samples, most, is_violated):
         seeds.append(draw.seed)
         return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
 
@@ -567,7 +567,7 @@ def test_a_night_asks_small_batches_for_a_quarter_of_its_runs_unless_they_hint(p
     """Both the first night and one that goes on; a night that draws nothing asks for nothing."""
     most_of, runs_of = [], []
 
-    def in_small_batches(draw, samples, most):
+    def in_small_batches(draw, samples, most, is_violated):
         most_of.append(most)
         return None, 0
 
