@@ -12,20 +12,20 @@ import numpy as np
 
 import dpaudit
 from dpaudit.bench.design import Design
-from dpaudit.testing.order import BATCHES, MIN_BEHIND_VIOLATION, SHARE_OF_DRAWN
+from dpaudit.testing.order import BATCHES, MIN_BEHIND_VIOLATION, SHARE_OF_DRAWN, most_runs_of_batches, runs_in_one_call
 
 SAMPLES = 20_000  # of an input, at most: a violation ends an audit long before
 LITTLE = {"0.6": 0.6, "0.4": 0.4, "0.2": 0.2}  # Laplace scales on (0, 1) against a claim of epsilon 1
 CALLS_SAMPLES = 20_000  # of an input, of an audit of calls that keep their claim on the real line
 EPSILON = 1.0
-LEAST = BATCHES * MIN_BEHIND_VIOLATION  # runs of small batches behind any violation
+LEAST = BATCHES * MIN_BEHIND_VIOLATION  # runs in small batches behind any violation
 
 
 def runs(design: Design) -> dict[str, Any]:
     """Runs behind a decision, over `design.seeds` seeds of each subject, and where naive noise is found in calls.
 
-    "met": of three subjects that are violated, the median of the runs of small batches over those of the decision is at
-    most `SHARE_OF_DRAWN`, or 256 runs; and the low bits of naive noise leak in all audits of calls.
+    "met": of three subjects that are violated, the median of the runs of small batches is at most what they may take
+    (`_allowed`); and the low bits of naive noise leak in all audits of calls.
     """
     record: dict[str, Any] = {"subjects": {}}
     for name, scale in LITTLE.items():
@@ -46,10 +46,8 @@ def runs(design: Design) -> dict[str, Any]:
             "decided": statistics.median(decided),
             "behind": statistics.median(behind),
             "most": max(behind),
-            "over_share": sum(b > max(LEAST, SHARE_OF_DRAWN * d) for b, d in zip(behind, decided, strict=True)),
-            "ratio": statistics.median(
-                b / max(d, LEAST / SHARE_OF_DRAWN) for b, d in zip(behind, decided, strict=True)
-            ),
+            "over_share": sum(b > _allowed(d) for b, d in zip(behind, decided, strict=True)),
+            "ratio": statistics.median(b / _allowed(d) for b, d in zip(behind, decided, strict=True)),
         }
     taken, bounds = [], []
     for number in range(design.seeds):
@@ -75,16 +73,21 @@ def runs(design: Design) -> dict[str, Any]:
     }
     ratios = [of["ratio"] for of in record["subjects"].values()]
     record["says"] = "; ".join(
-        f"scale {name}: decided after {of['decided']:g} runs, {of['behind']:g} behind it (at most {of['most']}; over a "
-        f"quarter and {LEAST} in {of['over_share']} of {design.seeds})"
+        f"scale {name}: decided after {of['decided']:g} runs, {of['behind']:g} behind it (at most {of['most']}; over "
+        f"that in {of['over_share']} of {design.seeds})"
         for name, of in record["subjects"].items()
     )
     record["says"] += (
         f"; low bits of {2 * CALLS_SAMPLES:,} calls: {record['calls']['runs']:g} calls more, ε ≥ "
         f"{record['calls']['bound']:.2f} (medians), {leaking} of {len(bounds)} leak"
     )
-    record["met"] = max(ratios) <= SHARE_OF_DRAWN and leaking == len(bounds)
+    record["met"] = max(ratios) <= 1.0 and leaking == len(bounds)
     return record
+
+
+def _allowed(decided: int) -> float:
+    """Runs that a violation may have behind it, where nothing hints at dependence."""
+    return max(LEAST, SHARE_OF_DRAWN * decided) + runs_in_one_call(most_runs_of_batches(decided, 1.0))
 
 
 def _batches(scale: float) -> Any:

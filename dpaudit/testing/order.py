@@ -71,8 +71,9 @@ SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of th
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 # Behind a violation: outcomes of each of the `BATCHES` at least, which are 128 pairs. (64 of them alike, of outputs of
 # two values that are 0.27 and 0.73 likely, have a p-value of 1e-13.) Where these hint, the sizes of more batches, which
-# show a variance that is doubled.
-MIN_BEHIND_VIOLATION, MORE = 8, [8] * 256
+# show a variance that is doubled. And one as large as what the audit drew of an input, which shows blocks of any size
+# that came twice there.
+MIN_BEHIND_VIOLATION, MORE, MAX_IN_ONE_CALL = 8, [8] * 256, 384
 FEWEST = 40  # outcomes, below which nothing is asked
 COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs: a bound on time; with 3 four keys hid one
 Flags = NDArray[np.bool_]
@@ -166,6 +167,11 @@ def most_runs_of_batches(runs: int, hint: float) -> int | None:
     return None if hint <= HINT else int(SHARE_OF_DRAWN * runs)
 
 
+def runs_in_one_call(most: int | None) -> int:
+    """The outcomes of one large batch behind a violation: half of the runs of the audit, of which `most` is a share."""
+    return MAX_IN_ONE_CALL if most is None else min(MAX_IN_ONE_CALL, int(most / SHARE_OF_DRAWN / 2.0))
+
+
 def in_small_batches(
     draw: Draw, samples: int, most: int | None = None, is_violated: bool = False
 ) -> tuple[Change | None, int]:
@@ -184,7 +190,8 @@ def in_small_batches(
         size = max(size, MIN_BEHIND_VIOLATION)
     if size < SMALLEST_BATCH:
         return None, 0
-    few = [size] * BATCHES
+    # The large one comes first: distances between places count from there.
+    few = [*([runs_in_one_call(most)] if is_violated else ()), *[size] * BATCHES]
     outcomes = _drawn(draw, 0, few)
     clearest = _clearest(outcomes, few)
     if is_violated and RATE < min(clearest.p_value, dependence_hint(outcomes, few)) <= HINT:

@@ -13,4 +13,4 @@ def test_runs_behind_a_decision_are_counted_and_too_many_are_not_met(monkeypatch
     assert all(of["decided"] > 40 for of in record["subjects"].values())
     monkeypatch.setattr(order, "SHARE_OF_DRAWN", 1_000.0)
     record = measurement.runs(Design(seeds=3))
-    assert not record["met"] and record["subjects"]["0.2"]["behind"] == 512
+    assert not record["met"] and record["subjects"]["0.2"]["behind"] > 512
