@@ -1,0 +1,218 @@
+"""Draws that a fit sees are never counted: spies note what is fitted, what is counted, and the streams of both."""
+
+from __future__ import annotations
+
+import itertools
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.audits import band, replaying, severity, side_channels, universe_auditing
+from dpaudit.conformance import noise
+from dpaudit.conformance.case import Case
+from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.outcomes import read_outputs
+from dpaudit.running import streams
+from dpaudit.running.draws import Crew
+from dpaudit.running.store_rows import Night
+from dpaudit.scores import bets, guesses
+from dpaudit.subjects.callables import as_subject
+
+PAIR = Pair(0.0, 1.0, "pair")
+
+
+def laplace(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+# --- scores ---
+
+
+def test_bets_on_scores_have_seen_earlier_ones_alone():
+    """Of a claim that nothing tells the sides apart each label is a fair coin, whatever its score is.
+
+    So the mean wealth over all labels of the last five scores is the wealth before them. Bets that have seen one of
+    these labels would win.
+    """
+    rng = np.random.default_rng(0)
+    scores, first = rng.normal(size=13), rng.integers(0, 2, 8)
+    claim, values = PureDP(0.0), np.array([1e-12])
+    won = [
+        np.exp(bets.play(scores, np.concatenate([first, last]), claim, values).at_budget[-1])
+        for last in itertools.product((0, 1), repeat=5)
+    ]
+    before = np.exp(bets.play(scores[:8], first, claim, values).at_budget[-1])
+    assert np.mean(won) == pytest.approx(before, rel=1e-6)
+    assert np.ptp(won) > 1e-3 * before  # something is staked
+
+
+def test_the_order_of_play_is_decided_by_coins_alone():
+    sides = np.arange(30.0), 100.0 + np.arange(20.0)
+    scores, labels = bets.labelled(*sides, np.random.default_rng(1))
+    others, same = bets.labelled(sides[0] ** 2, -sides[1], np.random.default_rng(1))
+    assert np.array_equal(labels, same) and len(labels) > 20
+    assert np.array_equal(scores[labels == 1], sides[0][: labels.sum()])  # each once, in its order
+    assert np.array_equal(others[labels == 0], -sides[1][: (1 - labels).sum()])
+
+
+def test_equal_scores_are_ordered_by_a_draw_that_does_not_see_labels():
+    places = guesses.ordered(np.zeros(50), np.arange(50), np.random.default_rng(1)).labels
+    labels = np.arange(50) % 2
+    assert np.array_equal(guesses.ordered(np.zeros(50), labels, np.random.default_rng(1)).labels, labels[places])
+    assert not np.array_equal(places, np.sort(places))
+
+
+# --- stages of an audit ---
+
+
+def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(monkeypatch):
+    fitted, counted = [], []
+    rule = SimpleNamespace(reading=lambda side: side, score=lambda side: side.numbers[:, 0])
+
+    def fit(first, second, chase):
+        fitted.append((first.numbers[:, 0], second.numbers[:, 0]))
+        rule.score.describe = lambda: "it"
+        return [SimpleNamespace(rule=rule)]
+
+    def band_of(first, second, level):
+        counted.append((first, second, level))
+        return band_at(first, second, level)
+
+    band_at = band.band
+    monkeypatch.setattr(band, "fit_rules", fit)
+    monkeypatch.setattr(band, "best_rule", lambda rules, chase: (0, None))
+    monkeypatch.setattr(band, "band", band_of)
+    options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "crew": Crew()}
+    found, runs = band.examine(PAIR, PureDP(1.0), **options)
+    (train,), ((first, second, level),) = fitted, counted
+    assert (len(train[0]), len(first)) == band.draws_of(200, True) == (50, 150) and runs == 400
+    drawn = np.concatenate([*train, first, second])
+    assert len(np.unique(drawn)) == len(drawn) == 400
+    assert level == found.error_rate == 0.03 and found.draws == 150
+
+
+class Ended(Exception):
+    """Ends what has made its drawer."""
+
+
+def drawers(monkeypatch, home):
+    """The seed and purpose of the drawer that a module makes, which ends it."""
+    made = []
+
+    def noted(subject, data, seed, purpose, *rest):
+        made.append((seed, purpose))
+        raise Ended
+
+    monkeypatch.setattr(home, "Drawer", noted)
+    return made
+
+
+def test_the_stages_of_two_pairs_draw_from_streams_of_their_own(monkeypatch):
+    asked, tossed = [], []
+
+    class Game:
+        def __init__(self, claims, inputs, *, draw, coin, **options):
+            asked.append((draw.purpose, draw.seed, *inputs))
+            tossed.append(coin(4, 0).random())
+            raise Ended
+
+    monkeypatch.setattr(severity, "LabelGame", Game)
+    for place in (0, 3):
+        with pytest.raises(Ended):
+            severity.examine(PAIR, PureDP(1.0), SimpleNamespace(level=0.1), place, shown=(None, None),
+                             subject=as_subject(laplace), draws=100, seed=9, crew=Crew())  # fmt: skip
+    assert asked == [(streams.SEVERITY_DRAWS, 9, (0, 1)), (streams.SEVERITY_DRAWS, 9, (6, 7))]
+    assert tossed == [streams.stream(9, streams.SEVERITY_COINS, place, 4).random() for place in (0, 3)]
+
+
+def test_a_table_its_depth_and_a_replay_draw_for_purposes_of_their_own(monkeypatch):
+    made = drawers(monkeypatch, universe_auditing)
+    audit = universe_auditing.UniverseAudit(
+        as_subject(laplace), PureDP(1.0), [PAIR], 100, "fixed", 0.95, 7, Crew(), 0.1, 2.0,
+        lambda x: (None, 0), lambda *_: ({}, 0),
+    )  # fmt: skip
+    for restart in (0, streams.RESTART):
+        with pytest.raises(Ended):
+            audit.run(restart)
+    assert made == [(7, streams.UNIVERSE_DRAWS), (7, streams.UNIVERSE_DRAWS + streams.RESTART)]
+    result = dpaudit.audit(lambda data, size, rng: np.full(size, data), "eps=1", [(0.0, 1.0)], samples=60, seed=7,
+                           mode="fixed", floating_point=False)  # fmt: skip
+    made = drawers(monkeypatch, replaying)
+    with pytest.raises(Ended):
+        dpaudit.replay(result, laplace, PureDP(1.0), seed=7)
+    assert made == [(7, streams.REPLAY_DRAWS)]
+
+
+def test_no_two_nights_share_a_stream():
+    nights = [Night(1, 1, 0, seed, number, digest * 64, 1)
+              for seed, number, digest in itertools.product((1, 2), (0, 1, 2), "ab")]  # fmt: skip
+    assert len({night.stream_seed for night in nights}) == 12
+    assert min(night.stream_seed for night in nights) > 2**64  # no seed of a call is as large
+
+
+# --- what is found beside ---
+
+
+def test_a_rule_on_times_is_fixed_on_the_pilot_and_counted_on_the_rest():
+    rng = np.random.default_rng(5)
+    labels, seconds = rng.random(200) < 0.5, rng.random(200)
+    seconds[:60] += labels[:60]
+    found = side_channels.timing_test(labels, seconds, 1e-3)
+    other = labels.copy()
+    other[60:] = ~other[60:]
+    changed = side_channels.timing_test(other, seconds, 1e-3)
+    assert changed["rule"] == found["rule"] and changed["guesses"] == found["guesses"] <= 140
+    assert changed["correct"] == found["guesses"] - found["correct"]  # none of the pilot's, which were right
+
+
+def test_features_of_calls_are_fixed_on_workers_that_are_not_tested():
+    rng = np.random.default_rng(6)
+    calls = [rng.normal(size=60) for _ in range(3)]
+
+    def tests(pilot_order):
+        order = np.concatenate([pilot_order, np.arange(20, 60)])
+        return side_channels.independence_tests([read_outputs(calls[0][order], 60),
+                                                 *(read_outputs(call, 60) for call in calls[1:])], 20)  # fmt: skip
+
+    found = tests(np.arange(20))
+    assert len(found) > 3 and found == tests(rng.permutation(20))
+    moved = [call.copy() for call in calls]
+    for call in moved:
+        call[20:] += 5.0  # features stay: of the pilot alone
+    again = side_channels.independence_tests([read_outputs(call, 60) for call in moved], 20)
+    assert [what for _, what in again] == [what for _, what in found]
+
+
+class Steady:
+    def sample(self, data, size, rng):
+        return laplace(data, size, rng)
+
+    def pairs(self):
+        return [PAIR]
+
+
+@pytest.mark.parametrize("name", ["independent_in_a_batch", "batch_law", "independent_calls"])
+def test_the_features_of_a_check_are_of_draws_that_it_does_not_test(monkeypatch, name):
+    monkeypatch.setattr(noise, "PILOT", 40)
+    monkeypatch.setattr(noise, "PAIRS", 30)
+    fitted, asked = [], []
+    features, of = noise.features, noise.Feature.of
+
+    def fit(pilot):
+        fitted.append(pilot.numbers.ravel())
+        found = features(pilot)
+        asked.clear()  # of the pilot itself
+        return found
+
+    def noted(self, outcomes):
+        asked.append(outcomes.numbers.ravel())
+        return of(self, outcomes)
+
+    monkeypatch.setattr(noise, "features", fit)
+    monkeypatch.setattr(noise.Feature, "of", noted)
+    getattr(noise, name)(Case(Steady(), PureDP(1.0), [PAIR], 1, 100, 0.05))
+    assert {len(pilot) for pilot in fitted} == {40} and asked and {len(side) for side in asked} == {30}
+    assert not np.isin(np.concatenate(asked), np.concatenate(fitted)).any()

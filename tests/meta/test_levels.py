@@ -1,0 +1,846 @@
+"""Every error rate, and how it is split: the level that reaches each exact test, asserted on the objects.
+
+No rate of false alarms sees a doubled level behind a bound that is loose, and tests of rates take long. So every place
+where a rate is shared out is asked here what it gives to whom: the shares sum to the rate, each test receives its own
+share, and the bound of a record is the one that `scipy.stats` gives at that share. Nothing here is left to chance.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import math
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+from scipy import special, stats
+
+import dpaudit
+from dpaudit.audits import (
+    doubles_replaying,
+    findings,
+    planning,
+    replaying,
+    severity,
+    side_channels,
+    universe_auditing,
+    utility,
+)
+from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
+from dpaudit.audits.planning import least_share
+from dpaudit.campaign.campaign import shares_by_rank
+from dpaudit.campaign.label_game import LabelGame
+from dpaudit.conformance import noise, processes, promises
+from dpaudit.conformance.case import Case
+from dpaudit.conformance.outcomes import CheckFailed
+from dpaudit.conformance.registry import statistical_count
+from dpaudit.learning.rules import Rule
+from dpaudit.learning.scores import Coordinate
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.pairs import Pair
+from dpaudit.pytest_plugin import calls
+from dpaudit.reading.outcomes import Reading, read_outputs
+from dpaudit.running.draws import Crew
+from dpaudit.running.nights import AccumulatingAudit
+from dpaudit.running.store import Store
+from dpaudit.running.store_merging import _settle_level, merge
+from dpaudit.running.store_rows import Identity, SavedPair, share_of
+from dpaudit.scores import auditing, bands, guesses, ledger
+from dpaudit.scores.bets import Wealth
+from dpaudit.search import shrinking
+from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit.testing import fixed_game, order
+from dpaudit.testing.fixed_game import FixedGame
+from dpaudit.testing.hockey_stick import just_above
+from dpaudit.testing.order import ENDS, RATE
+from dpaudit.testing.pair_game import PairGame
+from dpaudit.testing.protocols import Training
+from dpaudit.testing.refined_edges import FINE, LAST_SEEN, SIZE, Edge, Edges, RefinedGame
+from dpaudit.testing.sequential_game import SequentialGame
+from dpaudit.testing.tasks import TaskResult
+
+LEVEL = 0.05
+PAIR = Pair(0.0, 1.0, "pair")
+
+
+class Reached(Exception):
+    """Ends what called a function that is spied on."""
+
+
+def spied(monkeypatch, home, name, answer=None):
+    """Replace a function by one that notes its arguments, by name, and gives `answer(arguments)`, or ends the call."""
+    signature, seen = inspect.signature(getattr(home, name)), []
+
+    def noted(*arguments, **options):
+        bound = signature.bind(*arguments, **options)
+        bound.apply_defaults()
+        seen.append(bound.arguments)
+        if answer is None:
+            raise Reached(name)
+        return answer(bound.arguments)
+
+    monkeypatch.setattr(home, name, noted)
+    return seen
+
+
+def response(data, size, rng):
+    """Randomised response: right with probability 0.9 on either input."""
+    return np.where(rng.random(size) < 0.9, data, 1.0 - data)
+
+
+def line_bound(correct, wrong, labelled, cost, level):
+    """The bound on epsilon of a guessing record, by scipy.stats: Clopper-Pearson, with a share for P(a guess)."""
+    guesses, spent = correct + wrong, fixed_game.MASS_SHARE * level if cost else 0.0
+    accuracy = stats.beta.ppf(level - spent, correct, wrong + 1)
+    extra = cost / stats.beta.ppf(spent, guesses, labelled - guesses + 1) if cost else 0.0
+    return max(0.0, math.log(max((accuracy - extra) / (1.0 - accuracy), 1.0)))
+
+
+# --- an audit: pairs, bands, stages, tables and depths ---
+
+
+@pytest.mark.parametrize("mode", ["fixed", "sequential", "adaptive"])
+@pytest.mark.parametrize("band", [False, True])
+def test_the_pairs_of_an_audit_and_its_band_share_one_rate(mode, band):
+    result = dpaudit.audit(
+        response, "eps=1", [(0.0, 1.0), (0.0, 0.5)], samples=10, seed=1, mode=mode, band=band, floating_point=False
+    )
+    shares = [finding.error_share for finding in result.findings]
+    assert min(shares) > 0.0
+    assert sum(shares) == pytest.approx(LEVEL * (0.8 if band else 1.0), rel=1e-9)
+    if band:
+        assert result.trade_off.error_rate == pytest.approx(LEVEL * 0.2, rel=1e-9)
+
+
+@pytest.mark.parametrize("band", [False, True])
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_the_bound_of_a_fixed_audit_is_that_of_its_record_at_its_share(delta, band):
+    """Rules of one or two guessing events: which, the witness says."""
+    options = {"samples": 400, "seed": 3, "mode": "fixed", "band": band, "floating_point": False}
+    result = dpaudit.audit(response, ApproxDP(1.0, delta) if delta else PureDP(1.0), [(0.0, 1.0)], **options)
+    (finding,) = result.findings
+    witness, level = finding.witness, LEVEL * (0.8 if band else 1.0)
+    sides = sum(math.isfinite(float.fromhex(witness.rule[end])) for end in ("low", "high"))
+    expected = line_bound(witness.correct, witness.wrong, witness.correct + witness.wrong + witness.abstained,
+                          delta * sides / 2.0, level)  # fmt: skip
+    assert witness.wrong > 20
+    assert finding.parameter_lower == pytest.approx(expected, rel=1e-5)
+
+
+def test_the_band_is_asked_at_its_share_of_the_rate(monkeypatch):
+    from dpaudit.audits import band
+
+    asked = spied(monkeypatch, band, "examine")
+    with pytest.raises(Reached):
+        dpaudit.audit(response, "eps=1", [(0.0, 1.0)], samples=10, seed=1, confidence=0.97, mode="fixed", band=True,
+                      floating_point=False)  # fmt: skip
+    assert [one["level"] for one in asked] == pytest.approx([0.2 * 0.03])
+
+
+CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.5)]
+
+
+@pytest.mark.parametrize("sequential", [True, False])
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_the_uses_of_a_pair_share_its_level(claim, sequential):
+    pair = PairGame(claim, (0, 1), sequential, 1_000)
+    pair.start(LEVEL)
+    levels = [game.level for _, game in pair.uses]
+    assert sum(levels) == pytest.approx(LEVEL, rel=1e-12)
+    assert pair.main.level == pytest.approx(LEVEL * (0.8 if len(levels) > 1 else 1.0), rel=1e-12)
+    assert (len(levels) > 1) == (claim.anchored or claim.family == "renyi")
+
+
+def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
+    def draw(tasks):
+        outputs = [read_outputs(response(float(t.input % 2), t.size, np.random.default_rng(t.input)), t.size)
+                   for t in tasks]  # fmt: skip
+        return [TaskResult(tuple(r.count(o) for r in t.requests), t.kept_of(o))
+                for t, o in zip(tasks, outputs, strict=True)]  # fmt: skip
+
+    game = LabelGame([PureDP(1.0)] * 3, [(0, 1), (0, 2), (0, 3)], samples=40, error_rate=LEVEL, mode="sequential",
+                     draw=draw, coin=lambda *key: np.random.default_rng(key))  # fmt: skip
+    game.start()
+    levels = sorted(pair.level for pair in game.pairs)
+    assert sum(levels) == pytest.approx(LEVEL, rel=1e-12)
+    harmonic = 1.0 + 1.0 / 2.0 + 1.0 / 3.0
+    assert levels == pytest.approx([LEVEL * (1.0 / 6.0 + 0.5 / rank / harmonic) for rank in (3, 2, 1)], rel=1e-12)
+
+
+@pytest.mark.parametrize("pairs", [1, 2, 10, 1_000])
+def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
+    shares = shares_by_rank(np.arange(pairs, dtype=float))
+    assert shares.sum() == pytest.approx(1.0, rel=1e-12)
+    assert least_share(pairs) == pytest.approx(shares.min(), rel=1e-12)
+
+
+@pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
+def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
+    engine = planning._Engine(PureDP(1.0), 50, 51, 0.97, 0.9, Playing("fixed", "fixed", is_universe))
+    assert engine.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
+
+
+def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
+    """They are looked at in one call, and a pair has the larger one of its two bounds."""
+    spent = []
+    table = universe_auditing.UniverseGame
+
+    def noted(*arguments, **options):
+        spent.append(options["error_rate"])
+        game = table(*arguments, **options)
+        assert game.level.sum() == pytest.approx(options["error_rate"], rel=1e-12)
+        return game
+
+    monkeypatch.setattr(universe_auditing, "UniverseGame", noted)
+    depth = spied(monkeypatch, universe_auditing, "game_on")
+    pairs = [Pair(float(i), float(j), f"{i}{j}") for i, j in ((0, 1), (1, 2), (0, 2))]
+    audit = universe_auditing.UniverseAudit(
+        as_subject(response), PureDP(1.0), pairs, 100, "fixed", 0.97, 1, Crew(), 0.1, 2.0,
+        lambda x: (None, 0), lambda *_: ({}, 0),
+    )  # fmt: skip
+    with pytest.raises(Reached):
+        audit.run(0)
+    (one,) = depth
+    assert spent == pytest.approx([TABLE_SHARE * 0.03]) and spent[0] + one["error_rate"] == pytest.approx(0.03)
+
+
+class Stage:
+    """A stage of a violated pair whose bound is known."""
+
+    lower, asked = 0.0, None
+
+    def __init__(self, claims, inputs, **options):
+        Stage.asked = options
+        self.pairs = [SimpleNamespace(main=SimpleNamespace(lower=self.lower), hint=1.0, change=None, is_broken=False)]
+        self.runs = 200
+
+    def start_after(self, shown):
+        pass
+
+    def play(self):
+        pass
+
+    def labelled(self, pair):
+        return 400
+
+
+@pytest.mark.parametrize(("of_stage", "reported"), [(2.0, 2.0), (0.5, just_above(1.0))])
+def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_larger_of_two(
+    monkeypatch, of_stage, reported
+):
+    """The audit's own bound is 5, above that of the stage: to take the larger one would be a second chance to err."""
+    monkeypatch.setattr(severity, "LabelGame", Stage)
+    monkeypatch.setattr(Stage, "lower", of_stage)
+    game = PairGame(PureDP(1.0), (0, 1), True, 1_000)
+    game.start(0.0123)
+    game.main._lower = 5.0
+    shown = (read_outputs([0.0], 1), read_outputs([1.0], 1))
+    found, change, runs = severity.examine(PAIR, game.claim, game, 0, shown=shown, subject=as_subject(response),
+                                           draws=200, seed=1, crew=Crew())  # fmt: skip
+    assert Stage.asked["error_rate"] == 0.0123 and Stage.asked["mode"] == "fixed" and (change, runs) == (None, 200)
+    assert found.parameter_lower == reported
+    (finding,) = dpaudit.audit(response, "eps=1", [(0.0, 1.0)], samples=10, seed=1, mode="fixed",
+                               floating_point=False).findings  # fmt: skip
+    finding = dataclasses.replace(finding, verdict="violated", epsilon_lower=5.0, parameter_lower=5.0, ratio_lower=5.0)
+    for stage, expected in ((found, reported), (None, just_above(1.0))):  # without a stage it is just above its budget
+        one = severity.with_severity(finding, stage, game)
+        assert one.parameter_lower == one.epsilon_lower == expected
+        assert one.ratio_lower == pytest.approx(expected)
+
+
+def test_a_side_finding_on_the_order_of_calls_states_the_rate_of_all_that_were_asked():
+    change = order.Change("outcomes are in order", 1e-12)  # of two nights, three inputs, and small batches of one
+    (fixed,) = findings.order_finding([change], 3, True, 2)
+    (other,) = findings.order_finding([change], 3, False, 2)
+    assert fixed.error_rate == pytest.approx(8.0 * RATE) and other.error_rate == pytest.approx(8.0 * RATE * ENDS)
+
+
+def test_the_tests_of_an_order_share_its_rate(monkeypatch):
+    """The features of one column, and its repeats: at the rate over their number a change is said, above it none."""
+    asked = []
+
+    def tests(p_value):
+        def of_feature(flags, batches):
+            asked.append(1)
+            yield p_value, "it"
+
+        return of_feature
+
+    values = read_outputs(np.random.default_rng(1).integers(0, 3, 200), 200)
+    for factor in (0.99, 1.01):
+        asked.clear()
+        monkeypatch.setattr(order, "_tests", tests(factor * RATE / 4.0))
+        change = order.change_of(values, [100, 100])
+        assert len(asked) == 3  # and one test more, of repeats
+        assert (change is not None) == (factor < 1.0)
+        assert change is None or change.p_value == pytest.approx(factor * RATE)
+
+
+# --- the tests of one pair ---
+
+SCORE, READING = Coordinate(0, 1), Reading(1)
+BOTH = Rule(SCORE, -1.0, 1.0, -1, READING)  # x below, x_prime above
+ONE = Rule(SCORE, -math.inf, 1.0, -1, READING)
+
+
+def guessed(rule, right, wrong, labelled, claim):
+    """A fixed game whose rule has guessed so often, as often on either side."""
+    game = FixedGame(claim, labelled)
+    game.set_rule(rule, 0.0)
+    return game, (np.array([wrong // 2, right // 2, labelled // 2 - (right + wrong) // 2]),
+                  np.array([right // 2, wrong // 2, labelled // 2 - (right + wrong) // 2]))  # fmt: skip
+
+
+@pytest.mark.parametrize(("rule", "sides"), [(BOTH, 2), (ONE, 1)])
+@pytest.mark.parametrize("delta", [0.0, 0.01])
+def test_a_guessing_record_has_the_bound_of_its_level_delta_and_events(rule, sides, delta):
+    game, counts = guessed(rule, 300, 40, 1_000, ApproxDP(1.0, delta))
+    game.start(LEVEL)
+    game.add(*counts)
+    game.update()
+    assert game.lower == pytest.approx(line_bound(300, 40, 1_000, delta * sides / 2.0, LEVEL), rel=1e-5)
+    spent = fixed_game.MASS_SHARE * LEVEL if delta else 0.0
+    extra = delta * sides / 2.0 / stats.beta.ppf(spent, 340, 661) if delta else 0.0
+    limit = (math.e + extra) / (1.0 + math.e)
+    assert game.p_value == pytest.approx(spent + stats.binom.sf(299, 340, limit), rel=1e-5)
+
+
+def test_the_two_tests_of_rare_wrong_guesses_share_the_level(monkeypatch):
+    """1% for the binomial test, 99% for the joint one; each p-value is divided by its share."""
+    joint = []
+
+    def answer(asked):
+        joint.append(asked)
+        return answer.p_value
+
+    spied(monkeypatch, fixed_game, "joint_p_value", answer)
+    share, by_counts = fixed_game.BINOMIAL_SHARE, line_bound(300, 40, 1_000, 0.01, 0.01 * LEVEL)
+    for factor in (1.0 - 1e-9, 1.0 + 1e-9):
+        game, counts = guessed(BOTH, 300, 40, 1_000, ApproxDP(1.0, 0.01))
+        game._weight = 7.0
+        game.start(LEVEL)
+        game.add(*counts)
+        answer.p_value = factor * (1.0 - share) * LEVEL
+        game.update()
+        assert game.lower > 1e3 if factor < 1.0 else game.lower == pytest.approx(by_counts, rel=1e-5)
+        answer.p_value = 1e-6
+        assert game.p_value == pytest.approx(1e-6 / (1.0 - share), rel=1e-9)
+        answer.p_value = 1.0
+        binomial = 0.05 * share * LEVEL + stats.binom.sf(
+            299, 340, (math.e + 0.01 / stats.beta.ppf(0.05 * share * LEVEL, 340, 661)) / (1.0 + math.e)
+        )
+        assert game.p_value == pytest.approx(min(1.0, binomial / share), rel=1e-5)
+    assert {one["level"] for one in joint} == {(1.0 - share) * LEVEL}
+    assert {(one["correct"], one["wrong"], one["draws"], one["weight"]) for one in joint} == {(300, 40, 1_000, 7.0)}
+    assert {one["cost"] for one in joint} == {0.01}  # two events: the whole delta
+
+
+def run_bound(correct, draws, cost, level):
+    """The largest epsilon at which so many correct guesses in a row have a p-value of at most the level, on a grid."""
+    z = np.geomspace(1e-5, 1.0, 100_001)
+    least = np.minimum.accumulate(draws * np.log1p(cost * z) - correct * np.log1p(z))  # over z up to e^-epsilon
+    return -math.log(z[np.flatnonzero(least <= math.log(level))[0]])
+
+
+ABOVE = Edge(1, 0, 1.0, 0.01, FINE * LAST_SEEN - 1)
+BELOW = Edge(-1, 1, 1.0, 0.01, FINE * LAST_SEEN - 1)
+
+
+@pytest.mark.parametrize("edges", [(ABOVE, BELOW), (ABOVE,)], ids=["two edges", "one edge"])
+def test_a_run_of_guesses_pays_for_each_edge_and_shares_the_level_with_the_rule(edges):
+    """1,000 of 4,000 draws beyond the edges, all right, in two stages; the rule guesses nothing."""
+    delta, beyond = 0.02, 500 // len(edges)
+    game = RefinedGame(ApproxDP(1.0, delta), 4_000)
+    game.set_rule(BOTH if len(edges) == 2 else ONE, 0.0)
+    game._edges = Edges(SCORE, READING, edges, 0.0, 0.0, 0.0)
+    game.start(LEVEL)
+    for _ in range(2):
+        counts = np.zeros((2, 3 + len(edges) * SIZE), dtype=np.int64)  # of x_prime, and of x
+        counts[:, 2] = 1_000
+        for k, edge in enumerate(edges):
+            counts[edge.guess, 3 + (k + 1) * SIZE - 1] = beyond
+        game.add(counts[1], counts[0])
+    game.update()
+    cost = delta * len(edges) / 2.0
+    expected = run_bound(1_000, 4_000, cost, 0.99 * LEVEL)
+    assert game.lower == pytest.approx(expected, abs=2e-3) and game.counts == (1_000, 0, 3_000)
+    assert run_bound(1_000, 4_000, 2.0 * cost, LEVEL) < expected - 0.03  # what the edges cost shows
+    z = np.linspace(0.0, math.exp(-1.0), 100_001)
+    by_run = math.exp((4_000 * np.log1p(cost * z) - 1_000 * np.log1p(z)).min())
+    assert game.p_value == pytest.approx(by_run / 0.99, rel=1e-3)
+
+
+def test_the_rule_beside_a_run_has_what_the_run_leaves():
+    """A wrong guess outside ends the run at once: then the rule speaks, at 1% of the level."""
+    game = RefinedGame(ApproxDP(1.0, 0.001), 2_000)
+    game.set_rule(BOTH, 0.0)
+    game._edges = Edges(SCORE, READING, (ABOVE, BELOW), 0.0, 0.0, 0.0)
+    game.start(LEVEL)
+    counts = np.zeros((2, 3 + 2 * SIZE), dtype=np.int64)
+    counts[:, 3 + SIZE - 1] = counts[:, 3 + 2 * SIZE - 1] = 5  # of both labels: wrong ones beyond each edge
+    counts[0, :3], counts[1, :3] = (400, 20, 580), (20, 400, 580)
+    game.add(counts[1], counts[0])
+    game.update()
+    assert game.lower == pytest.approx(line_bound(800, 40, 2_000, 0.001, 0.01 * LEVEL), rel=1e-5)
+    game.start(LEVEL)
+    assert game.level + game._run_level == pytest.approx(LEVEL, rel=1e-12)
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), PureDP(7.0)], ids=str)
+@pytest.mark.parametrize("decides", [True, False])
+def test_the_wealth_of_a_sequential_game_is_shared_over_what_its_bets_are_meant_for(claim, decides):
+    game = SequentialGame(claim, 1_000, decides)
+    assert game._shares.sum() == pytest.approx(1.0, rel=1e-12) and game._shares.min() > 0.0
+    assert game.log_wealth == pytest.approx(game.now + math.log(game._shares[0]), rel=1e-12)
+
+
+SIDES = [read_outputs(response(x, 300, np.random.default_rng(int(x))), 300) for x in (0.0, 1.0)]
+
+
+@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 1.0)], ids=str)
+def test_one_draw_more_does_not_raise_the_expected_wealth_of_a_law_on_the_claim(claim):
+    """The mean over labels and outputs of one draw, exactly: of randomised response that has the claim's whole budget.
+
+    A charge, a share or a direction that is left out makes it larger than 1.
+    """
+    (_, game), *_ = PairGame(claim, (0, 1), True, 400).uses
+    game.prepare(Training(*SIDES), LEVEL)
+    game.start(LEVEL)
+    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
+    kept = (1.0 - delta) * special.expit(_loss_of(claim)) + delta
+    expected, nothing = 0.0, game.statistic.zeros()
+    for label, data in ((1, 0.0), (0, 1.0)):
+        for output, chance in ((data, kept), (1.0 - data, 1.0 - kept)):
+            counts = game.statistic.count(read_outputs([output], 1))
+            again = PairGame(claim, (0, 1), True, 400).uses[0][1]
+            again.prepare(Training(*SIDES), LEVEL)
+            again.start(LEVEL)
+            again.add(*((counts, nothing) if label else (nothing, counts)))
+            again.update()
+            expected += 0.5 * chance * math.exp(_budget_wealth(again))
+    assert 0.97 < expected <= 1.0 + 1e-6
+
+
+def _budget_wealth(game):
+    """The log wealth of the bets for the budget, before their share."""
+    return game.now if isinstance(game, SequentialGame) else game.log_wealth
+
+
+def _loss_of(claim):
+    """The log-odds of randomised response that just keeps the claim."""
+    if isinstance(claim, GaussianDP):  # the accuracy of the best test between two normal laws is more than allowed
+        return float(special.logit(stats.norm.cdf(claim.value / 2.0)))
+    if isinstance(claim, RenyiDP):
+        from scipy import optimize
+
+        def excess(loss):
+            p = special.expit(loss)
+            return math.log(p**2 / (1.0 - p) + (1.0 - p) ** 2 / p) - claim.value
+
+        return float(optimize.brentq(excess, 0.0, 5.0))
+    return claim.value
+
+
+# --- scores ---
+
+SCORES = tuple(np.random.default_rng(3).normal(size=(2, 40)))
+
+
+FLAT = bands.band(np.zeros(1), np.zeros(1), 0.5)
+
+
+@pytest.mark.parametrize("design", ["many-runs", "sequential"])
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_bets_on_scores_and_their_band_share_one_rate(monkeypatch, design, factor):
+    """Bets whose wealth is just below, and just above, what their share of the rate calls for."""
+    bets_level = 0.8 * 0.03
+    log_wealth = math.log(factor / bets_level)
+    wealth = Wealth(np.array([just_above(1.0), 2.0]), np.full(2, log_wealth), (40,), (log_wealth,))
+    monkeypatch.setattr(auditing, "play", lambda *_: wealth)
+    perfect = spied(monkeypatch, auditing, "perfect_lower", lambda given: 0.0)
+    one = spied(monkeypatch, auditing, "band", lambda given: FLAT)
+    each = spied(monkeypatch, auditing, "anytime_bands", lambda given: bands.Bands((FLAT,)))
+    result = dpaudit.audit_scores(*SCORES, claim=PureDP(1.0), design=design, confidence=0.97)
+    assert (result.verdict == "violated") == (factor > 1.0)
+    assert result.decided_after == (40 if factor > 1.0 else None)
+    assert result.parameter_lower == (2.0 if factor > 1.0 else 0.0)
+    assert [given["level"] for given in perfect] == pytest.approx([bets_level])
+    asked = [given["error_rate"] for given in (one if design == "many-runs" else each)]
+    assert asked == pytest.approx([0.03 - bets_level] * 2) and not (each if design == "many-runs" else one)
+
+
+def test_the_bound_of_bets_is_the_last_value_below_which_all_are_rejected():
+    against = np.log([50.0, 21.0, 19.0, 90.0])
+    wealth = Wealth(np.array([0.5, 1.0, 2.0, 4.0]), against, (1, 2), (math.log(19.0), math.log(21.0)))
+    assert wealth.lower(0.05) == 1.0 and wealth.decided_at(0.05) == 2
+    assert wealth.lower(0.001) == 0.0 and wealth.decided_at(0.001) is None
+
+
+def test_the_looks_of_an_anytime_band_share_its_rate(monkeypatch):
+    """error_rate / ((k + 1) (k + 2)), the first n of which sum to error_rate n / (n + 1)."""
+    asked = spied(monkeypatch, bands, "band", lambda given: FLAT)
+    found = bands.anytime_bands(np.zeros(2_000_000), np.zeros(2_000_000), LEVEL)
+    rates, sizes = [one["error_rate"] for one in asked], [len(one["scores_in"]) for one in asked]
+    assert len(found.parts) == len(rates) > 25 and sizes == sorted(set(sizes))
+    assert math.fsum(rates) == pytest.approx(LEVEL * len(rates) / (len(rates) + 1.0), rel=1e-12)
+    assert rates == pytest.approx([LEVEL / (k * (k + 1.0)) for k in range(1, len(rates) + 1)], rel=1e-12)
+
+
+def test_the_two_laws_of_a_band_hold_together_at_its_rate(monkeypatch):
+    shares = np.linspace(0.0, 1.0, 41)
+    asked = spied(monkeypatch, bands, "law_band", lambda given: bands.LawBand(shares, shares))
+    bands.band(*SCORES, LEVEL)
+    assert math.prod(1.0 - one["error_rate"] for one in asked) == pytest.approx(1.0 - LEVEL, rel=1e-12)
+    assert len(asked) == 2
+
+
+def test_a_band_of_constant_width_is_that_of_two_sides():
+    half = math.sqrt(math.log(2.0 / 1e-9) / 100.0)  # Massart (1990), for 50 scores
+    assert bands.law_band(50, 1e-9).upper[5] == pytest.approx(0.1 + half, rel=1e-9)
+    assert bands.law_band(50, 1e-9).lower[45] == pytest.approx(0.9 - half, rel=1e-9)
+
+
+@pytest.mark.parametrize(("stated", "in_pairs"), [(None, False), (None, True), (17, False)])
+def test_the_records_of_one_run_share_the_level(stated, in_pairs):
+    rng = np.random.default_rng(1)
+    sides = rng.normal(size=(2, 100))
+    found = auditing.one_run_records(*sides, PureDP(1.0), LEVEL, rng, stated, in_pairs)
+    assert len(found) == (1 if stated else 3)
+    assert math.fsum(record.level for record in found) == pytest.approx(LEVEL, rel=1e-12)
+    assert {record.canaries for record in found} == {100 if in_pairs else 200}
+
+
+@pytest.mark.parametrize(("kind", "canaries"), [("both", 200), ("pairs", 200), ("in", 100), ("out", 100)])
+def test_a_record_of_one_run_has_the_delta_of_its_own_level_and_kind(kind, canaries):
+    """min(1, t + c delta t (1 - t) / (v b_v)) is the level there, with half the canaries for guesses of one kind."""
+    record = guesses.Record(guesses.Rule(kind, 60), 55, 200, 0.0125)
+    for epsilon in (0.5, 1.2):
+        t, b = stats.binom.sf(54, 60, special.expit(epsilon)), stats.binom.pmf(55, 60, special.expit(epsilon))
+        expected = (0.0125 - t) * 55 * b / (canaries * t * (1.0 - t))
+        assert 0.0 < expected < 1.0
+        assert record.delta(np.array([epsilon]))[0] == pytest.approx(expected, rel=1e-6)
+    seen = []
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(guesses, "gaussian_is_rejected", lambda *given: seen.append(given[1:]))
+        record.gaussian_rejected(np.array([1.0]))
+    assert seen == [(60, 55, 200, 0.0125, canaries == 100)]
+
+
+def test_scores_that_repeat_are_refused_by_a_union_over_all_places():
+    """Blocks so long that independent runs repeat one, in any of the places, with probability 1e-6 at most."""
+    rng = np.random.default_rng(2)
+    first, new = (rng.integers(0, 10, 400).astype(float) for _ in range(2))
+    rate = ledger._log_equal(np.concatenate([first, new]))
+    length = math.ceil((math.log(1e-6) - math.log(400.0 * 400.0)) / rate)
+    assert 400.0 * 400.0 * math.exp(length * rate) <= 1e-6 < 400.0 * 400.0 * math.exp((length - 1) * rate)
+
+    def of_ledger(scores):
+        return SimpleNamespace(scores=(scores, np.empty(0)), nights=(), life=0, current=())
+
+    copied = np.concatenate([new[:-length], first[100 : 100 + length]])
+    with pytest.raises(dpaudit.UsageError, match=f"got {length} or more in a row"):
+        ledger.new_scores(of_ledger(first), copied, np.empty(0))
+    copied[-length] += 0.5
+    assert len(ledger.new_scores(of_ledger(first), copied, np.empty(0))[0]) == 400
+
+
+def test_another_way_of_betting_is_another_ledger(monkeypatch):
+    before = ledger._identity("net", PureDP(1.0))
+    assert before == ledger._identity("net", PureDP(1.0)) != ledger._identity("net", PureDP(2.0))
+    monkeypatch.setattr(ledger, "WAY", ledger.WAY + 1)
+    assert ledger._identity("net", PureDP(1.0)) != before
+
+
+# --- a store: one rate for all nights ---
+
+
+def test_the_generations_of_a_subject_share_its_rate():
+    later = [share_of(k) for k in range(1, 1_001)]
+    assert share_of(0) == 0.95
+    # The rest of the series lies between the integrals from 1,001 and from 1,000 on.
+    scale = later[0]
+    assert math.fsum(later) + scale / 1_001.0 < 0.05 <= math.fsum(later) + scale / 1_000.0
+    assert later == pytest.approx([scale / k**2 for k in range(1, 1_001)], rel=1e-12)
+
+
+IDENTITY = Identity("f" * 16, "response", None, "eps=1")
+
+
+def saved_pair(key, generation, level, now=0.0):
+    use = {"kind": "sequential", "now": now, "share": 0.9, "lower": 0.4, "epochs": [], "closed": 0.0, "past": 0.0,
+           "history": {}, "watched": just_above(1.0), "level_share": 1.0}  # fmt: skip
+    state = {"format": 1, "claim": "c", "labelled": 0, "uses": [use], "violated": True, "level": level}
+    return SavedPair(key, key, "0", "1", "epsilon", 1.0, generation, level, state)
+
+
+@pytest.mark.parametrize("generation", [0, 1, 3])
+def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, generation):
+    from dpaudit.running import nights
+
+    asked = spied(monkeypatch, nights, "LabelGame")
+    subject = as_subject(response)
+    with Store.at(tmp_path / "e.db") as store:
+        identity = Identity(subject.fingerprint, subject.name, subject.target, "eps=1")
+        night = store.begin(identity, 0.97, 1, 100)
+        for k in range(generation):
+            store.admit(night, [saved_pair(f"pair {k}", k, 1e-3)])
+        options = {"samples": 100, "confidence": 0.97, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
+        pairs = [PAIR, Pair(1.0, 0.0, "other")]
+        audit = AccumulatingAudit(store, subject, PureDP(1.0), [PureDP(1.0)] * 2, pairs, **options)
+        with pytest.raises(Reached):
+            audit.play()
+    assert asked[0]["error_rate"] == pytest.approx(0.03 * share_of(generation), rel=1e-9)
+
+
+def test_pairs_that_are_new_in_a_merge_share_the_next_generation_and_begin_without_bounds(tmp_path):
+    with Store.at(tmp_path / "own.db") as own, Store.at(tmp_path / "other.db") as other:
+        night = own.begin(IDENTITY, 0.95, 1, 100)
+        own.admit(night, [saved_pair("a", 0, 0.05 * share_of(0))])
+        theirs = other.begin(IDENTITY, 0.95, 2, 100)
+        won = {"b": 0.0, "c": 40.0, "d": 0.0}
+        other.admit(theirs, [saved_pair(key, 0, 0.05 * share_of(0) / 3.0, now) for key, now in won.items()])
+        merge(own, other)
+        pairs = own.pairs_of(night)
+    levels = [pairs[key].level for key in "bcd"]
+    assert levels == pytest.approx([0.05 * share_of(1) / 3.0] * 3) and [pairs[k].generation for k in "bcd"] == [1] * 3
+    assert all(pairs[key].state["level"] == pairs[key].level for key in "bcd")
+    assert sum(pair.level for pair in pairs.values()) < 0.05
+    assert pairs["b"].lower == 0.0 and not pairs["b"].is_violated  # its bound was made at another level
+    assert pairs["c"].is_violated and pairs["c"].lower == just_above(1.0)  # a wealth of e^40 is enough at any
+
+
+@pytest.mark.parametrize("level_share", [1.0, 0.8])
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_merged_wealth_rejects_with_its_share_at_the_share_of_its_level(level_share, factor):
+    state = saved_pair("a", 0, LEVEL).state
+    use = state["uses"][0]
+    use["level_share"], use["share"], use["lower"], state["violated"] = level_share, 0.9, 0.0, False
+    use["now"] = math.log(factor / (0.9 * LEVEL * level_share))
+    _settle_level(state, LEVEL)
+    assert state["violated"] == (factor > 1.0) and use["lower"] == (just_above(1.0) if factor > 1.0 else 0.0)
+
+
+# --- what is found beside ---
+
+
+class Timed:
+    """An isolated subject that takes no time."""
+
+    has_lost_calls = False
+
+    def together(self, parts):
+        pass
+
+    def recycle(self):
+        pass
+
+    def sample(self, data, size, rng):
+        return [0.0] * size
+
+    def in_random_order(self, parts):
+        calls = sum(size for _, size, _ in parts)
+        return np.zeros(calls, dtype=int), None, np.ones(calls)
+
+
+@pytest.mark.parametrize("pairs", [1, 3, 20])
+def test_timed_pairs_share_the_rate_of_timing(monkeypatch, pairs):
+    asked = spied(monkeypatch, side_channels, "timing_test", lambda given: record)
+    some = [Pair(float(k), k + 1.0, f"pair {k}") for k in range(pairs)]
+    timed, rate = min(pairs, side_channels.TIMED_PAIRS), side_channels.TIMING_RATE
+    for factor in (0.999, 1.001):
+        asked.clear()
+        record = {"p_value": factor * rate / timed, "epsilon_lower": 0.0, "correct": 1, "guesses": 1}
+        found = side_channels.timing_finding(Timed(), some, 20, seed=1)
+        assert [one["level"] for one in asked] == pytest.approx([rate / timed] * timed)
+        assert found.error_rate == rate and found.status == ("found" if factor < 1.0 else "nothing_found")
+
+
+@pytest.mark.parametrize("tests", [1, 7])
+def test_the_tests_of_shared_noise_share_its_rate(monkeypatch, tests):
+    rate = side_channels.INDEPENDENCE_RATE
+    for factor in (0.999, 1.001):
+        p_values = [(factor * rate / tests, "least"), *[(0.5, "other")] * (tests - 1)]
+        monkeypatch.setattr(side_channels, "independence_tests", lambda calls, pilot, p=p_values: p)
+        found = side_channels.independence_finding(Timed(), PAIR, seed=1)
+        assert found.error_rate == rate and found.status == ("found" if factor < 1.0 else "nothing_found")
+
+
+def test_the_bound_on_the_loss_of_times_is_that_of_its_record():
+    rng = np.random.default_rng(4)
+    labels = rng.random(400) < 0.5
+    found = side_channels.timing_test(labels, 1.0 + labels * (rng.random(400) < 0.8) + rng.random(400), 1e-3)
+    correct, guesses = found["correct"], found["guesses"]
+    assert 0 < correct < guesses <= 280
+    assert found["p_value"] == pytest.approx(stats.binom.sf(correct - 1, guesses, 0.5), rel=1e-9)
+    assert found["epsilon_lower"] == pytest.approx(line_bound(correct, guesses - correct, 280, 0.0, 1e-3), rel=1e-9)
+
+
+# --- replays, small pairs, utility ---
+
+
+@pytest.fixture(scope="module")
+def broken():
+    """An audit with a witness, and one whose low bits leak."""
+    released = dpaudit.audit(lambda data, size, rng: np.full(size, data), "eps=1", [(0.0, 1.0)], samples=60, seed=1,
+                             mode="fixed", confidence=0.97, floating_point=False)  # fmt: skip
+    assert released.verdict == "violated"
+    return released
+
+
+def test_a_replay_asks_its_one_pair_at_the_whole_rate(monkeypatch, broken):
+    asked = spied(monkeypatch, replaying, "WitnessGame")
+    with pytest.raises(Reached):
+        dpaudit.replay(broken, response, PureDP(1.0), seed=1)
+    assert asked[0]["level"] == pytest.approx(0.03) and asked[0]["labelled"] >= 20
+
+
+def test_a_replay_of_low_bits_is_at_the_rate_of_their_check(monkeypatch):
+    asked = spied(monkeypatch, doubles_replaying, "count_again")
+    monkeypatch.setattr(doubles_replaying, "rule_from_dict", lambda *_: None)
+    monkeypatch.setattr(doubles_replaying, "subject_again", lambda *_: as_subject(response))
+    pair = SimpleNamespace(id="pair", verdict="leaks", rule={}, correct=5, wrong=0, abstained=5, x_id="0",
+                           x_prime_id="1", budget=PureDP(1.0).budget)  # fmt: skip
+    low_bits = SimpleNamespace(error_rate=1e-3, pairs=(pair,))
+    result = SimpleNamespace(findings=(), confidence=0.5, floating_point=low_bits)
+    with pytest.raises(Reached):
+        doubles_replaying.replay_floating_point(result, response, inputs=PAIR, seed=1)
+    assert asked[0]["error_rate"] == 1e-3
+
+
+def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken):
+    rates, seeds = [], []
+
+    def audited(*_, confidence, seed, **options):
+        rates.append(1.0 - confidence)
+        seeds.append(seed)
+        return broken
+
+    monkeypatch.setattr(shrinking, "audit", audited)
+    monkeypatch.setattr(shrinking, "shrink", lambda *_, **__: SimpleNamespace(pair=PAIR, runs=0))
+    said = spied(monkeypatch, shrinking, "side_finding")
+    with pytest.raises(Reached):
+        shrinking.audit_and_shrink(response, "eps=1", SimpleNamespace(domain=None), confidence=0.97, seed=5)
+    assert sum(rates) == pytest.approx(0.03, rel=1e-9) and rates[1] == pytest.approx(0.003, rel=1e-9)
+    assert said[0]["error_rate"] == pytest.approx(rates[1], rel=1e-9) and len({*seeds}) == 2
+
+
+def test_the_tests_of_stated_errors_share_the_rate_those_of_a_search_too(monkeypatch):
+    monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[6]], 0))
+
+
+    def size(data, outputs):
+        return np.abs(outputs)
+
+    bounds = [UtilityBound("first", size, 1.0, failure_probability=0.5, search=object()),
+              UtilityBound("second", size, 1.0)]  # fmt: skip
+    result = dpaudit.audit_utility(response, bounds, [0.0, 1.0], samples=10, seed=1, worst=2)
+    shares = [finding.error_share for finding in result.findings]
+    assert len(shares) == 6 and math.fsum(shares) == pytest.approx(LEVEL, rel=1e-12)
+
+
+# --- the conformance suite ---
+
+
+class Steady:
+    """A mechanism with all that a check may ask of it."""
+
+    def sample(self, data, size, rng):
+        return data + rng.laplace(size=size)
+
+    def pairs(self):
+        return [PAIR]
+
+
+@pytest.fixture
+def case():
+    return Case(Steady(), PureDP(1.0), [PAIR], 1, 1_000, 0.001)
+
+
+def test_the_checks_of_a_list_share_its_rate(case, monkeypatch):
+    from dpaudit.conformance import case as case_module
+
+    assert case.level * statistical_count() == pytest.approx(0.001, rel=1e-12)
+    asked = spied(monkeypatch, case_module, "audit", lambda given: None)
+    assert case.audit is None
+    case.audited(Steady(), PureDP(1.0), [PAIR], "law", 100)
+    rates = [1.0 - one["confidence"] for one in asked]
+    assert rates == pytest.approx([case.level] * 2, rel=1e-9) and asked[0]["seed"] != asked[1]["seed"]
+
+
+def test_what_a_check_hands_on_is_its_share(case, monkeypatch):
+    of_doubles = spied(monkeypatch, promises.doubles, "examine")
+    of_utility = spied(monkeypatch, promises, "audit_utility")
+    case.mechanism.utility_bounds = lambda: [1]
+    for name, asked, rate in (("floating_point", of_doubles, lambda one: one["error_rate"]),
+                              ("utility_bounds", of_utility, lambda one: 1.0 - one["confidence"])):  # fmt: skip
+        with pytest.raises(Reached):
+            getattr(promises, name)(case)
+        assert rate(asked[0]) == pytest.approx(case.level, rel=1e-9)
+
+
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_the_tests_of_a_check_share_its_level(case, monkeypatch, factor):
+    p_value = factor * case.level / 5.0
+    tests = [(p_value, "it"), *[(0.7, "other")] * 4]
+    if factor < 1.0:
+        with pytest.raises(CheckFailed):
+            noise._judge(case, "here", tests, "")
+    else:
+        assert noise._judge(case, "here", tests, "") is None
+    # Two features of the batch law, of which each is asked on either side.
+    monkeypatch.setattr(noise, "fisher", lambda *_: (factor * case.level / 4.0, 1.0))
+    if factor < 1.0:
+        with pytest.raises(CheckFailed):
+            noise.batch_law(case)
+    else:
+        assert noise.batch_law(case) is None
+
+
+def test_a_sign_test_of_errors_is_at_the_share_of_its_check(case, monkeypatch):
+    """10 of 10 errors are larger: 2^-10 by the binomial law, on either side of the level."""
+    few, many = np.zeros(10), np.ones(10)
+    monkeypatch.setattr(type(case), "with_budget", lambda self, factor: Steady(), raising=False)
+    monkeypatch.setattr(promises, "_errors", lambda c, subject, data, k, stated: (few, many)[k])
+    case.mechanism.utility_bounds = lambda: [1]
+    case.level = 1.001 * 2.0**-10
+    with pytest.raises(CheckFailed):
+        promises.more_budget_less_error(case)
+    case.level = 0.999 * 2.0**-10
+    assert promises.more_budget_less_error(case).startswith("less error in 0, more in 10")
+
+
+def test_the_two_parts_of_the_test_of_processes_share_its_level(case, monkeypatch):
+    """Half for how often two outputs are equal, half for so many that are all equal."""
+    limits = spied(monkeypatch, processes, "binomial_upper", lambda given: 0.9)
+    drawn = []
+    monkeypatch.setattr(processes, "in_a_child", lambda work: drawn.append(len(work())) or [str(len(drawn))])
+    monkeypatch.setattr(processes, "tokens", lambda outputs, size: [str(k % 3) for k in range(size)])
+    assert processes.independent_processes(case) is None
+    assert [one["level"] for one in limits] == pytest.approx([0.5 * case.level])
+    assert [one["trials"] for one in limits] == [processes.PILOT // 2]  # each output is in one pair
+    size, = {*drawn}
+    assert 0.9**size <= 0.5 * case.level < 0.9 ** (size - 1)
+
+
+# --- the plugin ---
+
+
+def test_a_saved_witness_is_replayed_at_its_part_of_the_calls_share(monkeypatch):
+    asked = spied(monkeypatch, calls.witnesses, "replay_saved")
+    monkeypatch.setattr(calls.witnesses, "saved", lambda *_: SimpleNamespace(claim="eps=1"))
+    one = SimpleNamespace(settings=SimpleNamespace(cache="folder"), repeats=False, number=0, claim="eps=1",
+                          state=SimpleNamespace(known=None, runs=1), item=SimpleNamespace(nodeid="test"),
+                          spent=SimpleNamespace(share=0.01), options={"seed": 1}, subject=None, pairs=())  # fmt: skip
+    with pytest.raises(Reached):
+        calls._Call.replay(one)
+    assert 1.0 - asked[0]["confidence"] == pytest.approx(0.001, rel=1e-9)
+
+
+def test_low_bits_fail_a_test_at_their_part_divided_over_the_pairs_as_the_check_does():
+    def leaks(p_value, verdict="leaks"):
+        pair = SimpleNamespace(verdict=verdict, p_value=p_value, error_share=1e-3 / 4.0)
+        return calls._leak_at(SimpleNamespace(floating_point=SimpleNamespace(error_rate=1e-3, pairs=(pair,))), 1e-4)
+
+    assert leaks(0.999e-4 / 4.0) and not leaks(1.001e-4 / 4.0) and not leaks(0.0, "nothing_found")
