@@ -19,7 +19,7 @@ from dpaudit.testing.protocols import Training
 from dpaudit.testing.table_lines import OwnLines
 from dpaudit.testing.tasks import Request, TaskResult, toss
 
-SAMPLES, ERROR_RATE = 400, 0.05
+SAMPLES, ERROR_RATE = 120, 0.05
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]
 
 
