@@ -7,18 +7,20 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from scipy.special import expit
 
 import dpaudit
 from dpaudit.audits import band, replaying, severity, side_channels, universe_auditing
 from dpaudit.conformance import noise
 from dpaudit.conformance.case import Case
-from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running import streams
 from dpaudit.running.draws import Crew
 from dpaudit.running.store_rows import Night
-from dpaudit.scores import bets, guesses
+from dpaudit.scores import auditing, bets, guesses
+from dpaudit.scores.profile_bounds import just_above
 from dpaudit.subjects.callables import as_subject
 
 PAIR = Pair(0.0, 1.0, "pair")
@@ -34,19 +36,54 @@ def laplace(data, size, rng):
 def test_bets_on_scores_have_seen_earlier_ones_alone():
     """Of a claim that nothing tells the sides apart each label is a fair coin, whatever its score is.
 
-    So the mean wealth over all labels of the last five scores is the wealth before them. Bets that have seen one of
-    these labels would win.
+    So the mean wealth over all labels of scores behind the first four, on which nothing is staked, is 1. Bets that have
+    seen one of these labels would win.
     """
-    rng = np.random.default_rng(0)
-    scores, first = rng.normal(size=13), rng.integers(0, 2, 8)
-    claim, values = PureDP(0.0), np.array([1e-12])
+    scores, first = np.random.default_rng(0).normal(size=10), np.array([0, 1, 0, 1])
+    first = first[np.argsort(np.argsort(scores[:4]))]  # the second and the last one speak for 1
     won = [
-        np.exp(bets.play(scores, np.concatenate([first, last]), claim, values).at_budget[-1])
-        for last in itertools.product((0, 1), repeat=5)
+        np.exp(bets.play(scores, np.concatenate([first, last]), PureDP(0.0), np.array([1e-12])).at_budget[-1])
+        for last in itertools.product((0, 1), repeat=6)
     ]
-    before = np.exp(bets.play(scores[:8], first, claim, values).at_budget[-1])
-    assert np.mean(won) == pytest.approx(before, rel=1e-6)
-    assert np.ptp(won) > 1e-3 * before  # something is staked
+    assert np.mean(won) == pytest.approx(1.0, rel=1e-6)
+    assert np.ptp(won) > 0.1  # something is staked
+
+
+@pytest.mark.parametrize("claim", [PureDP(0.7), ApproxDP(0.7, 0.1), ApproxDP(0.0, 0.3)], ids=str)
+def test_bets_on_scores_win_nothing_of_a_law_on_the_claim(claim):
+    """Two scores that speak for either side as much as the claim allows: the mean over one score and its label."""
+    rng = np.random.default_rng(1)
+    speaks = (1.0 - claim.delta) * expit(claim.value) + claim.delta
+    labels = rng.integers(0, 2, 40)
+    scores = (rng.random(40) < np.where(labels == 1, 0.98, 0.02)).astype(float)
+    values = np.array([just_above(claim.value)])  # a hair more than the law's own: it wins less
+    before = bets.play(scores, labels, claim, values).at_budget[-1]
+    mean = 0.0
+    for label, score in itertools.product((0, 1), repeat=2):
+        chance = 0.5 * (speaks if label == score else 1.0 - speaks)
+        after = bets.play(np.append(scores, score), np.append(labels, label), claim, values).at_budget[-1]
+        mean += chance * np.exp(after - before)
+        assert abs(after - before) > 0.01  # both sides are staked on
+    assert mean <= 1.0 and mean == pytest.approx(1.0, abs=1e-6)
+
+
+def test_the_checks_of_scores_and_the_bets_on_them_toss_coins_of_their_own(monkeypatch):
+    tossed = []
+    monkeypatch.setattr(auditing, "check_scores", lambda *arguments: tossed.append(arguments[3].random()))
+    labelled = auditing.labelled
+
+    def noted(scores_in, scores_out, rng):
+        tossed.append(rng.random())
+        return labelled(scores_in, scores_out, rng)
+
+    monkeypatch.setattr(auditing, "labelled", noted)
+    monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: 0.0)
+    monkeypatch.setattr(auditing, "play", lambda *arguments: bets.play(*arguments, np.array([0.5, just_above(1.0)])))
+    sides = np.random.default_rng(1).normal(size=(2, 8))
+    first = dpaudit.audit_scores(*sides, claim="eps=1", design="sequential", seed=4)
+    second = dpaudit.audit_scores(*sides, claim="eps=1", design="sequential", seed=4)
+    assert len(tossed) == 4 and tossed[:2] == tossed[2:] and tossed[0] != tossed[1]
+    assert first.log_wealth == second.log_wealth  # another look is no other attempt
 
 
 def test_the_order_of_play_is_decided_by_coins_alone():
