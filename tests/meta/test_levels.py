@@ -51,7 +51,7 @@ from dpaudit.scores.bets import Wealth
 from dpaudit.search import shrinking
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.testing import fixed_game, order
+from dpaudit.testing import fixed_game, joint_test, order
 from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.hockey_stick import just_above
 from dpaudit.testing.order import ENDS, RATE
@@ -348,6 +348,14 @@ def test_the_two_tests_of_rare_wrong_guesses_share_the_level(monkeypatch):
     assert {one["level"] for one in joint} == {(1.0 - share) * LEVEL}
     assert {(one["correct"], one["wrong"], one["draws"], one["weight"]) for one in joint} == {(300, 40, 1_000, 7.0)}
     assert {one["cost"] for one in joint} == {0.01}  # two events: the whole delta
+
+
+def test_the_joint_test_pays_for_its_limit_on_guesses(monkeypatch):
+    """2% of its level: what is left of a p-value where no law that the line allows comes near to the record."""
+    upper = joint_test.binomial_upper
+    limits = spied(monkeypatch, joint_test, "binomial_upper", lambda given: upper(**given))
+    assert joint_test.joint_p_value(1_500, 0, 2_000, 0.5, 0.001, 2.0, LEVEL) == pytest.approx(0.02 * LEVEL, rel=1e-9)
+    assert [(one["successes"], one["trials"], one["level"]) for one in limits] == [(1_500, 2_000, 0.02 * LEVEL)]
 
 
 def run_bound(correct, draws, cost, level):
