@@ -31,6 +31,7 @@ from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
 from dpaudit.audits.planning import least_share
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.universe import STEPS, UniverseGame
 from dpaudit.conformance import noise, processes, promises
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
@@ -48,18 +49,21 @@ from dpaudit.running.store_merging import _settle_level, merge
 from dpaudit.running.store_rows import Identity, SavedPair, share_of
 from dpaudit.scores import auditing, bands, guesses, ledger
 from dpaudit.scores.bets import Wealth
+from dpaudit.scores.order import order_p_value
 from dpaudit.search import shrinking
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.testing import fixed_game, joint_test, order
+from dpaudit.testing import fixed_game, independence, joint_test, order
 from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.hockey_stick import just_above
 from dpaudit.testing.order import ENDS, RATE
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.protocols import Training
 from dpaudit.testing.refined_edges import FINE, LAST_SEEN, SIZE, Edge, Edges, RefinedGame
+from dpaudit.testing.renyi_game import RenyiGame
 from dpaudit.testing.saved_state import pair_state, restored
 from dpaudit.testing.sequential_game import SequentialGame
+from dpaudit.testing.table_lines import OwnLines
 from dpaudit.testing.tasks import TaskResult
 
 LEVEL = 0.05
@@ -270,6 +274,26 @@ def test_a_side_finding_on_the_order_of_calls_states_the_rate_of_all_that_were_a
     assert fixed.error_rate == pytest.approx(8.0 * RATE) and other.error_rate == pytest.approx(8.0 * RATE * ENDS)
 
 
+def test_two_runs_are_held_against_each_other_on_both_sides():
+    first, second = (np.arange(40) < k for k in (15, 12))
+    law = stats.hypergeom(40, 15, 12)
+    assert independence.dependence(first, second) == pytest.approx(2.0 * law.sf(11), rel=1e-9, abs=0.0)
+    assert independence.dependence(first, second[::-1]) == pytest.approx(2.0 * law.cdf(0), rel=1e-9, abs=0.0)
+    assert order_p_value(np.arange(4.0), np.random.default_rng(0)) == pytest.approx(4.0 / 24.0)  # two tests, two sides
+
+
+def test_a_pair_of_a_table_pays_for_each_event_that_it_guesses_on():
+    ends = np.array([0, 0, 0]), np.array([1, 2, 3])
+    options = {"inputs": 4, "samples": 100, "error_rate": LEVEL, "draw": None, "coin": None}
+    table = UniverseGame(*ends, OwnLines(np.ones(3), 0.01), **options)
+    table.high, table.low = np.array([STEPS, 2 * STEPS, STEPS]), np.array([STEPS - 1, STEPS - 1, -1])
+    assert table.record.sides.tolist() == [2.0, 1.0, 1.0]
+    table.correct[:], table.wrong[:] = 30, 2
+    lower, _ = table.lines.bounds(table.record)
+    expected = [line_bound(30, 2, table.labelled, 0.01 * sides / 2.0, LEVEL / 3.0) for sides in (2, 1, 1)]
+    assert lower == pytest.approx(expected, rel=1e-6) and lower[0] < lower[1]
+
+
 def test_the_tests_of_an_order_share_its_rate(monkeypatch):
     """The features of one column, and its repeats: at the rate over their number a change is said, above it none."""
     asked = []
@@ -439,6 +463,21 @@ def test_one_draw_more_does_not_raise_the_expected_wealth_of_a_law_on_the_claim(
             again.update()
             expected += 0.5 * chance * math.exp(_budget_wealth(again))
     assert 0.97 < expected <= 1.0 + 1e-6
+
+
+@pytest.mark.parametrize("factor", [0.999, 1.001])
+def test_wealth_rejects_from_one_over_the_level_on(monkeypatch, factor):
+    """Half of that, or without the share of the budget's bets, is not enough."""
+    log_wealth = math.log(factor / LEVEL)
+    renyi = RenyiGame(RenyiDP(2.0, 1.0), True, 400)
+    monkeypatch.setattr(renyi, "_log_wealth", lambda value: log_wealth)
+    sequential = SequentialGame(PureDP(1.0), 400)
+    sequential.prepare(Training(*SIDES), LEVEL)
+    monkeypatch.setattr(sequential, "_of_epoch", lambda epoch: log_wealth - math.log(0.9))
+    for game in (renyi, sequential):
+        game.start(LEVEL)
+        game.update()
+        assert game.log_wealth == pytest.approx(log_wealth) and game.is_rejected == (factor > 1.0)
 
 
 def _budget_wealth(game):
