@@ -902,3 +902,19 @@ def test_low_bits_fail_a_test_at_their_part_divided_over_the_pairs_as_the_check_
         return calls._leak_at(SimpleNamespace(floating_point=SimpleNamespace(error_rate=1e-3, pairs=(pair,))), 1e-4)
 
     assert leaks(0.999e-4 / 4.0) and not leaks(1.001e-4 / 4.0) and not leaks(0.0, "nothing_found")
+
+
+def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
+    asked = spied(monkeypatch, calls, "_leak_at")
+    low_bits = SimpleNamespace(verdict="leaks", error_rate=1e-3, pairs=())
+    result = SimpleNamespace(floating_point=low_bits, side_findings=(), seed=1, confidence=0.95, epsilon_lower=0.0,
+                             ratio_lower=0.0, verdict="not_refuted")  # fmt: skip
+    monkeypatch.setattr("dpaudit.audits.auditing.audit", lambda *_, **__: result)
+    monkeypatch.setattr(calls, "notes_text", lambda result: "")
+    monkeypatch.setattr(calls, "floating_point_text", lambda result: "")
+    one = SimpleNamespace(settings=SimpleNamespace(cache=None, strict=True), spent=SimpleNamespace(share=0.01), options={},
+                          subject=None, claim=None, pairs=(), record={}, confirmed=None, _reports=False,
+                          _check_repeated=lambda result: None, _report=lambda verdict: None)  # fmt: skip
+    with pytest.raises(Reached):
+        calls._Call.audit(one)
+    assert asked[0]["share"] == pytest.approx(0.001, rel=1e-9)
