@@ -553,6 +553,20 @@ def test_the_two_laws_of_a_band_hold_together_at_its_rate(monkeypatch):
     assert len(asked) == 2
 
 
+def test_a_profile_bound_takes_the_worse_end_of_each_limit():
+    """An event's probability from below, the other law's from above: on either side, in either direction."""
+    rng = np.random.default_rng(8)
+    epsilon, first = np.array([0.0, 0.3]), set()
+    for _ in range(100):
+        i_low, ii_low = rng.random((2, 1))
+        i_up, ii_up = i_low + 0.1 * rng.random() * (1.0 - i_low), ii_low + 0.1 * rng.random() * (1.0 - ii_low)
+        sides = [(1.0 - ii_up, i_up), (1.0 - i_up, ii_up), (ii_low, 1.0 - i_low), (i_low, 1.0 - ii_low)]
+        expected = np.max([np.maximum(p - np.exp(epsilon) * q, 0.0) for p, q in sides], axis=0)
+        assert bands.Band(i_low, i_up, ii_low, ii_up).profile_bound().delta(epsilon) == pytest.approx(expected)
+        first |= {int(np.argmax([p[0] - q[0] for p, q in sides]))} if expected[0] > 0.0 else set()
+    assert first == {0, 1, 2, 3}
+
+
 def test_a_band_of_constant_width_is_that_of_two_sides():
     half = math.sqrt(math.log(2.0 / 1e-9) / 100.0)  # Massart (1990), for 50 scores
     assert bands.law_band(50, 1e-9).upper[5] == pytest.approx(0.1 + half, rel=1e-9)
@@ -912,9 +926,10 @@ def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
     monkeypatch.setattr("dpaudit.audits.auditing.audit", lambda *_, **__: result)
     monkeypatch.setattr(calls, "notes_text", lambda result: "")
     monkeypatch.setattr(calls, "floating_point_text", lambda result: "")
-    one = SimpleNamespace(settings=SimpleNamespace(cache=None, strict=True), spent=SimpleNamespace(share=0.01), options={},
-                          subject=None, claim=None, pairs=(), record={}, confirmed=None, _reports=False,
-                          _check_repeated=lambda result: None, _report=lambda verdict: None)  # fmt: skip
+    settings, spent = SimpleNamespace(cache=None, strict=True), SimpleNamespace(share=0.01)
+    one = SimpleNamespace(settings=settings, spent=spent, options={}, subject=None, claim=None, pairs=(), record={},
+                          confirmed=None, _reports=False, _check_repeated=lambda result: None,
+                          _report=lambda verdict: None)  # fmt: skip
     with pytest.raises(Reached):
         calls._Call.audit(one)
     assert asked[0]["share"] == pytest.approx(0.001, rel=1e-9)

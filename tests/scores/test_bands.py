@@ -24,16 +24,25 @@ def test_the_probability_of_the_event_is_that_of_a_chain_of_binomials():
     assert bands._probability(6, levels, least, most) == pytest.approx(expected, abs=2e-9)
 
 
-@pytest.mark.parametrize("size", [1, 2, 25, 200])
-def test_one_law_is_covered_at_all_thresholds_together(size):
-    # 4,000 bands at 5%: P(Binomial(4000, 0.05) >= 266) = 2.7e-6
-    rng = np.random.default_rng(20_261_125)
-    found = law_band(size, 0.05)
-    uniforms = np.sort(rng.random((4_000, size)), axis=1)
-    misses = ((uniforms < found.lower[1:]) | (uniforms > found.upper[:-1])).any(axis=1).sum()
-    assert stats.binom.sf(265, 4_000, 0.05) < 3e-6
-    assert misses < 266
-    assert size < 25 or misses > 100  # it is not wide either: P(Binomial(4000, 0.04) <= 100) = 2e-7
+def coverage(size, found):
+    """P(lower[k] <= F <= upper[k] at all thresholds), exactly: how many uniforms lie below each limit is a chain."""
+    low, high, counts = found.lower[1:], found.upper[:-1], np.arange(size + 1)  # of the sorted uniforms
+    chance, at = np.eye(size + 1)[0], 0.0
+    for end in np.unique(np.concatenate([low, high])).tolist():
+        if 0.0 < end < 1.0:
+            more = counts[None] - counts[:, None], size - counts[:, None]
+            chance, at = chance @ stats.binom.pmf(*more, (end - at) / (1.0 - at)), end
+            least, most = np.count_nonzero(high <= end), size - np.count_nonzero(low >= end)
+            chance = np.where((least <= counts) & (counts <= most), chance, 0.0)
+    return float(chance.sum())
+
+
+@pytest.mark.parametrize("level", [0.05, 0.01])
+@pytest.mark.parametrize("size", [1, 2, 10, 40, 60])
+def test_one_law_is_covered_at_all_thresholds_together(size, level):
+    missed = 1.0 - coverage(size, law_band(size, level))
+    assert missed <= level
+    assert size < 40 or missed > 0.95 * level  # it is not wide either
 
 
 def dkw_half_width(size, error_rate):
