@@ -150,6 +150,7 @@ def test_a_finding_spends_its_share_once_most_of_it_on_the_verdict(inputs):
             # Clopper-Pearson: the parameters at which the tail has just the level.
             assert stats.binom.sf(above - 1, 500, finding.lower) == pytest.approx(0.8 * share, rel=1e-6)
             assert stats.binom.cdf(above, 500, finding.upper) == pytest.approx(0.2 * share, rel=1e-6)
+            assert finding.p_value == pytest.approx(stats.binom.sf(above - 1, 500, 0.3), rel=1e-9, abs=0.0)
     position = len(inputs)  # the first finding of the second bound
     losses = error(0.0, release(0.0, 500, stream(1, UTILITY_DRAWS, 1, 0, 0)))
     finding = result.findings[position]

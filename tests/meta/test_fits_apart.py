@@ -16,8 +16,9 @@ from dpaudit.conformance.case import Case
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.running import streams
-from dpaudit.running.draws import Crew
+from dpaudit.running import nights, streams
+from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.store import Store
 from dpaudit.running.store_rows import Night
 from dpaudit.scores import auditing, bets, guesses
 from dpaudit.scores.profile_bounds import just_above
@@ -100,6 +101,8 @@ def test_equal_scores_are_ordered_by_a_draw_that_does_not_see_labels():
     labels = np.arange(50) % 2
     assert np.array_equal(guesses.ordered(np.zeros(50), labels, np.random.default_rng(1)).labels, labels[places])
     assert not np.array_equal(places, np.sort(places))
+    drawn = guesses.ordered_pairs(np.zeros(200), np.zeros(200), np.random.default_rng(1)).labels
+    assert 50 < drawn.sum() < 150  # fair coins: false with probability 1e-12
 
 
 # --- stages of an audit ---
@@ -122,9 +125,12 @@ def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(mon
     monkeypatch.setattr(band, "fit_rules", fit)
     monkeypatch.setattr(band, "best_rule", lambda rules, chase: (0, None))
     monkeypatch.setattr(band, "band", band_of)
+    purposes = []
+    monkeypatch.setattr(band, "Drawer", lambda *arguments: purposes.append(arguments[3]) or Drawer(*arguments))
     options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "crew": Crew()}
     found, runs = band.examine(PAIR, PureDP(1.0), **options)
     (train,), ((first, second, level),) = fitted, counted
+    assert purposes == [streams.BAND_DRAWS]
     assert (len(train[0]), len(first)) == band.draws_of(200, True) == (50, 150) and runs == 400
     drawn = np.concatenate([*train, first, second])
     assert len(np.unique(drawn)) == len(drawn) == 400
@@ -183,11 +189,29 @@ def test_a_table_its_depth_and_a_replay_draw_for_purposes_of_their_own(monkeypat
     assert made == [(7, streams.REPLAY_DRAWS)]
 
 
+def test_old_and_new_pairs_of_a_night_have_streams_and_coins_of_their_own(monkeypatch, tmp_path):
+    coins, purposes = [], []
+
+    def game(*_, coin, **__):
+        coins.append(coin(0, 0).random())
+        raise Ended
+
+    monkeypatch.setattr(nights, "LabelGame", game)
+    monkeypatch.setattr(nights, "Drawer", lambda subject, data, seed, purpose, crew: purposes.append(purpose))
+    options = {"samples": 100, "confidence": 0.95, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
+    with Store.at(tmp_path / "e.db") as store:
+        night = nights.AccumulatingAudit(store, as_subject(laplace), PureDP(1.0), [PureDP(1.0)], [PAIR], **options)
+        for begin in (lambda: night._begun([0], []), lambda: night._gone_on([0], {})):
+            with pytest.raises(Ended):
+                begin()
+    assert len({*coins}) == len({*purposes}) == 2
+
+
 def test_no_two_nights_share_a_stream():
-    nights = [Night(1, 1, 0, seed, number, digest * 64, 1)
-              for seed, number, digest in itertools.product((1, 2), (0, 1, 2), "ab")]  # fmt: skip
-    assert len({night.stream_seed for night in nights}) == 12
-    assert min(night.stream_seed for night in nights) > 2**64  # no seed of a call is as large
+    found = [Night(1, 1, 0, seed, number, digest * 64, 1)
+             for seed, number, digest in itertools.product((1, 2), (0, 1, 2), "ab")]  # fmt: skip
+    assert len({night.stream_seed for night in found}) == 12
+    assert min(night.stream_seed for night in found) > 2**64  # no seed of a call is as large
 
 
 # --- what is found beside ---
@@ -253,3 +277,10 @@ def test_the_features_of_a_check_are_of_draws_that_it_does_not_test(monkeypatch,
     getattr(noise, name)(Case(Steady(), PureDP(1.0), [PAIR], 1, 100, 0.05))
     assert {len(pilot) for pilot in fitted} == {40} and asked and {len(side) for side in asked} == {30}
     assert not np.isin(np.concatenate(asked), np.concatenate(fitted)).any()
+
+
+def test_each_check_draws_from_streams_of_its_own():
+    case = Case(Steady(), PureDP(1.0), [PAIR], 1, 100, 0.05)
+    keys = itertools.product(("batch_law", "independent_calls"), ((), (0,), (0, 1)))
+    drawn = [case.rng(check, *key).random() for check, key in keys]
+    assert len({*drawn}) == 6 and drawn[0] == case.rng("batch_law").random()

@@ -18,6 +18,7 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.audits import (
+    call,
     doubles_replaying,
     findings,
     planning,
@@ -32,7 +33,7 @@ from dpaudit.audits.planning import least_share
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.universe import STEPS, UniverseGame
-from dpaudit.conformance import noise, processes, promises
+from dpaudit.conformance import noise, processes, promises, registry, running
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
@@ -48,7 +49,7 @@ from dpaudit.running.store import Store
 from dpaudit.running.store_merging import _settle_level, merge
 from dpaudit.running.store_rows import Identity, SavedPair, share_of
 from dpaudit.scores import auditing, bands, guesses, ledger
-from dpaudit.scores.bets import Wealth
+from dpaudit.scores.bets import Wealth, play
 from dpaudit.scores.order import order_p_value
 from dpaudit.search import shrinking
 from dpaudit.subjects.callables import as_subject
@@ -145,6 +146,20 @@ def test_the_band_is_asked_at_its_share_of_the_rate(monkeypatch):
         dpaudit.audit(response, "eps=1", [(0.0, 1.0)], samples=10, seed=1, confidence=0.97, mode="fixed", band=True,
                       floating_point=False)  # fmt: skip
     assert [one["level"] for one in asked] == pytest.approx([0.2 * 0.03])
+
+
+def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
+    class Shifted:
+        translation_family = True
+
+        def sample(self, data, size, rng):
+            return data + rng.laplace(size=size)
+
+    claim = dpaudit.MetricDP(lambda x, y: abs(x - y) * (1.0 + 1e-10 * min(x, y)), on="inputs")
+    asked = spied(monkeypatch, call, "game_on")
+    with pytest.raises(Reached):
+        dpaudit.audit(Shifted(), claim, [(1.0, 2.0), (0.0, 1.0)], samples=10, seed=1, floating_point=False)
+    assert [one.value for one in asked[0]["claims"]] == [1.0 + 1e-10]
 
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.5)]
@@ -535,6 +550,17 @@ def test_the_bound_of_bets_is_the_last_value_below_which_all_are_rejected():
     assert wealth.lower(0.001) == 0.0 and wealth.decided_at(0.001) is None
 
 
+def test_each_value_of_the_grid_has_a_bettor_of_its_own():
+    scores, labels = np.append(np.zeros(10), np.ones(10)), np.arange(20) // 10
+    mixed = np.random.default_rng(1).permutation(20)
+    whole = play(scores[mixed], labels[mixed], PureDP(1.0), np.array([0.5, just_above(1.0), 2.0]))
+    for k, value in enumerate((0.5, just_above(1.0), 2.0)):
+        alone = play(scores[mixed], labels[mixed], PureDP(min(value, 1.0) - 1e-6), np.array([value]))
+        assert whole.largest[k] == pytest.approx(max(0.0, *alone.at_budget), rel=1e-12)
+        assert k != 1 or whole.at_budget == pytest.approx(alone.at_budget, rel=1e-12)
+    assert whole.largest[0] > whole.largest[1] > whole.largest[2]
+
+
 def test_the_looks_of_an_anytime_band_share_its_rate(monkeypatch):
     """error_rate / ((k + 1) (k + 2)), the first n of which sum to error_rate n / (n + 1)."""
     asked = spied(monkeypatch, bands, "band", lambda given: FLAT)
@@ -833,6 +859,11 @@ def test_the_checks_of_a_list_share_its_rate(case, monkeypatch):
     from dpaudit.conformance import case as case_module
 
     assert case.level * statistical_count() == pytest.approx(0.001, rel=1e-12)
+    assert statistical_count() == sum(spec.is_statistical for spec in registry.all_checks()) > 20
+    for is_statistical, share in ((True, case.level), (False, 0.0)):
+        spec = registry.CheckSpec("own", "does it", "m:f", is_statistical)
+        bound = SimpleNamespace(remark=lambda: None, expected_failure="", mechanism_name="m", name="own", spec=spec)
+        assert running._run(bound, 0.001).error_share == pytest.approx(share, rel=1e-12)
     asked = spied(monkeypatch, case_module, "audit", lambda given: None)
     assert case.audit is None
     case.audited(Steady(), PureDP(1.0), [PAIR], "law", 100)
