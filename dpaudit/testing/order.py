@@ -194,7 +194,7 @@ def in_small_batches(
     few = [*([runs_in_one_call(most)] if is_violated else ()), *[size] * BATCHES]
     outcomes = _drawn(draw, 0, few)
     clearest = _clearest(outcomes, few)
-    if is_violated and RATE < min(clearest.p_value, dependence_hint(outcomes, few)) <= HINT:
+    if is_violated and clearest.p_value > RATE and min(clearest.p_value, dependence_hint(outcomes, few)) <= HINT:
         # Validity: a hint decides on draws alone.
         more = _drawn(draw, 1, MORE)
         return change_of(more, MORE), sum(few) + len(more)

@@ -230,7 +230,7 @@ def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
     pairs = [Pair(float(i), float(j), f"{i}{j}") for i, j in ((0, 1), (1, 2), (0, 2))]
     audit = universe_auditing.UniverseAudit(
         as_subject(response), PureDP(1.0), pairs, 100, "fixed", 0.97, 1, Crew(), 0.1, 2.0,
-        lambda x: (None, 0), lambda *_: ({}, 0),
+        lambda *_: (None, 0), lambda *_: ({}, 0),
     )  # fmt: skip
     with pytest.raises(Reached):
         audit.run(0)
@@ -283,10 +283,11 @@ def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_l
 
 
 def test_a_side_finding_on_the_order_of_calls_states_the_rate_of_all_that_were_asked():
-    change = order.Change("outcomes are in order", 1e-12)  # of two nights, three inputs, and small batches of one
+    # Of two nights, three inputs, and of one of them small batches and, where these hint, more of them.
+    change = order.Change("outcomes are in order", 1e-12)
     (fixed,) = findings.order_finding([change], 3, True, 2)
     (other,) = findings.order_finding([change], 3, False, 2)
-    assert fixed.error_rate == pytest.approx(8.0 * RATE) and other.error_rate == pytest.approx(8.0 * RATE * ENDS)
+    assert fixed.error_rate == pytest.approx(10.0 * RATE) and other.error_rate == pytest.approx(10.0 * RATE * ENDS)
 
 
 def test_two_runs_are_held_against_each_other_on_both_sides():
@@ -320,12 +321,17 @@ def test_the_tests_of_an_order_share_its_rate(monkeypatch):
 
         return of_feature
 
+    def of_pairs(flags, known, sizes):
+        asked.append(1)
+        yield 1.0, "pairs"
+
     values = read_outputs(np.random.default_rng(1).integers(0, 3, 200), 200)
     for factor in (0.99, 1.01):
         asked.clear()
-        monkeypatch.setattr(order, "_tests", tests(factor * RATE / 4.0))
+        monkeypatch.setattr(order, "_tests", tests(factor * RATE / 5.0))
+        monkeypatch.setattr(order, "pair_tests", of_pairs)
         change = order.change_of(values, [100, 100])
-        assert len(asked) == 3  # and one test more, of repeats
+        assert len(asked) == 4  # of two features, alone and in pairs, and one test more, of repeats
         assert (change is not None) == (factor < 1.0)
         assert change is None or change.p_value == pytest.approx(factor * RATE)
 
@@ -932,10 +938,11 @@ def test_the_two_parts_of_the_test_of_processes_share_its_level(case, monkeypatc
 
 def test_a_saved_witness_is_replayed_at_its_part_of_the_calls_share(monkeypatch):
     asked = spied(monkeypatch, calls.witnesses, "replay_saved")
-    monkeypatch.setattr(calls.witnesses, "saved", lambda *_: SimpleNamespace(claim="eps=1"))
+    monkeypatch.setattr(calls.witnesses, "saved", lambda *_: SimpleNamespace(asked_of=lambda *_: "a pair", result=None))
     one = SimpleNamespace(settings=SimpleNamespace(cache="folder"), repeats=False, number=0, claim="eps=1",
                           state=SimpleNamespace(known=None, runs=1), item=SimpleNamespace(nodeid="test"),
-                          spent=SimpleNamespace(share=0.01), options={"seed": 1}, subject=None, pairs=())  # fmt: skip
+                          spent=SimpleNamespace(share=0.01), options={"seed": 1}, subject=None, pairs=(), samples=9)
+    one._saved = lambda: calls._Call._saved(one)  # fmt: skip
     with pytest.raises(Reached):
         calls._Call.replay(one)
     assert 1.0 - asked[0]["confidence"] == pytest.approx(0.001, rel=1e-9)
@@ -960,7 +967,7 @@ def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
     settings, spent = SimpleNamespace(cache=None, strict=True), SimpleNamespace(share=0.01)
     one = SimpleNamespace(settings=settings, spent=spent, options={}, subject=None, claim=None, pairs=(), record={},
                           confirmed=None, _reports=False, _check_repeated=lambda result: None,
-                          _report=lambda verdict: None)  # fmt: skip
+                          _report=lambda verdict: None, _settle=lambda result: None)  # fmt: skip
     with pytest.raises(Reached):
         calls._Call.audit(one)
     assert asked[0]["share"] == pytest.approx(0.001, rel=1e-9)
