@@ -11,6 +11,10 @@ from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
 from typing import Any
 
 MISSING = "–"
+ABOVE = "above "  # begins the text of a bound of which no more is proved than that it exceeds its limit
+# Relative and absolute excess up to which a bound says no more: ten times that of a rejection without a bound of its
+# own (`dpaudit.testing.hockey_stick.just_above`).
+BARE_EXCESS = 1e-6, 1e-11
 
 
 def number_text(value: Any, digits: int = 4) -> str:
@@ -36,18 +40,44 @@ def lower_text(value: float | None, digits: int = 4) -> str:
 def compared(lower: float | None, budget: float | None, digits: int = 4) -> tuple[str, str]:
     """A lower bound and its budget as text, with as many digits as it takes to see that the bound is above.
 
+    A bound that says no more than that the budget is exceeded is "above" it: see `at_least` and `no_less`.
+
     Examples
     --------
-    >>> compared(1.00004, 1.0)
-    ('1.00004', '1')
+    >>> compared(1.00004, 1.0), compared(1.0000001, 1.0)
+    (('1.00004', '1'), ('above 1', '1'))
     >>> compared(0.98765, 1.0)
     ('0.9876', '1')
     """
     if lower is None or budget is None or not math.isfinite(lower) or not math.isfinite(budget) or lower <= budget:
         return lower_text(lower, digits), number_text(budget, digits)
+    if lower <= budget * (1.0 + BARE_EXCESS[0]) + BARE_EXCESS[1]:
+        return ABOVE + _plain(rounded(budget, digits, ROUND_FLOOR), trim=True), number_text(budget, digits)
     while digits < 17 and rounded(lower, digits, ROUND_FLOOR) <= rounded(budget, digits, ROUND_HALF_EVEN):
         digits += 1
     return lower_text(lower, digits), number_text(budget, digits)
+
+
+def at_least(lower: str) -> str:
+    """A lower bound from `compared` in words.
+
+    Examples
+    --------
+    >>> at_least("1.26"), at_least("above 1")
+    ('at least 1.26', 'above 1')
+    """
+    return lower if lower.startswith(ABOVE) else f"at least {lower}"
+
+
+def no_less(lower: str) -> str:
+    """A lower bound from `compared` in signs.
+
+    Examples
+    --------
+    >>> no_less("1.26"), no_less("above 1")
+    ('≥ 1.26', '> 1')
+    """
+    return f"> {lower.removeprefix(ABOVE)}" if lower.startswith(ABOVE) else f"≥ {lower}"
 
 
 def rounded(value: float, digits: int, rounding: str) -> Decimal:

@@ -153,11 +153,11 @@ def audit(
         one draw a call. For mechanisms that keep noise or a budget.
     severity : bool, optional
         Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: see
-        `dpaudit.audits.severity`. By default half as many as the verdict took, at least 100; with True as many again,
-        at least 1,000 (200 of a subject that is called once a draw), for a higher bound. With False the audit stops at
-        its first proof, when its bound is hardly above the budget. Not in fixed mode, whose bound has all draws
-        already, nor of pools, universes and stores. With True up to 2,000 pairs have games of their own, whatever that
-        takes.
+        `dpaudit.audits.severity`. By default four times as many as the verdict took, at least 2,000, at most half of
+        what remains of `samples`; with True that half. Never more than remains: where that is fewer than 100 labelled
+        draws the bound is "above" the budget. With False the audit stops at its first proof, when its bound is hardly
+        above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and stores. With
+        True up to 2,000 pairs have games of their own, whatever that takes.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth

@@ -252,7 +252,9 @@ class Call:
             return found, runs
         for k in sorted(broken, key=lambda k: (-of_pair[k][0].wealth, k))[: severity.MOST_EXAMINED]:
             game, labelled = of_pair[k]
-            draws = severity.draws_of(labelled, self.options.samples, self.subject.is_vectorised, bool(asked))
+            draws = severity.draws_of(labelled, self.options.samples, bool(asked))
+            if draws == 0:
+                continue
             one, game.change, taken = severity.examine(
                 pairs[k], claims[k], game, k, shown=shown(game), subject=self.subject, draws=draws, seed=self.root,
                 crew=self.crew,

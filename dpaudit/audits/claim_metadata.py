@@ -7,6 +7,7 @@ than it made says less than it seems to. Nothing here is random.
 
 from __future__ import annotations
 
+import dataclasses
 import itertools
 import math
 from collections.abc import Iterable
@@ -103,7 +104,8 @@ def compared_claims(stated: Claim, library: Claim) -> str:
     if stated.family == "renyi":
         figures = _renyi(stated, library)
     elif not stated.anchored and not library.anchored:
-        figures = [(stated.value, library.value), (stated.delta, library.delta)]
+        lines = (dataclasses.astuple(claim.inequality()) for claim in (stated, library))
+        figures = list(zip(*lines, strict=True))
     else:
         figures = [(stated.profile(epsilon), library.profile(epsilon)) for epsilon in GRID]
     above = any(ours > theirs * (1.0 + SAME) + 1e-300 for ours, theirs in figures)

@@ -6,6 +6,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
+from dpaudit.exact.response import event_mass_of
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import SAME_INPUT, Finding, LearnedLoss, Power, SideFinding, Verdict, WitnessRecord
@@ -213,6 +214,7 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
 
 def _power(game: PairGame, event_mass: float) -> Power:
     """What the pair's own test finds: in the best case, and of events that it has to learn."""
+    event_mass = event_mass_of(game.claim, event_mass)
     known = game.main.power(event_mass, FOUND_WITH)
     learned = learned_losses(game.main, event_mass, FOUND_WITH, game.is_fixed)
     return Power(event_mass, FOUND_WITH, *known, tuple(LearnedLoss(form, loss) for form, loss in learned))

@@ -5,7 +5,7 @@ run, at the level that each pair is sure to have, for the alternative of `dpaudi
 inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
-* **learned**: of the audit itself, which has to find an event in several intervals in its own draws. It is the figure
+* **learned**: of the audit itself, which has to find an event of the worst measured form in its own draws. It is the figure
   that decides whether a finding is inconclusive (`dpaudit.testing.learned_power`, decision 38), with 90% probability;
   inf where none is promised. A measured allowance. For the table of a universe, which has no such figures, it is the
   known figure of an audit with a few times fewer samples, of a pilot that has to show the event and its side.
@@ -44,20 +44,20 @@ from dpaudit.campaign.universe import UniverseGame
 from dpaudit.doubles import floating_point
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
-from dpaudit.exact.response import loss_on_claim, value_of_loss
-from dpaudit.privacy.claims import Claim, number, whole_number
+from dpaudit.exact.response import event_mass_of, loss_on_claim, value_of_loss
+from dpaudit.privacy.claims import Claim, number, pure_epsilon, single_line, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.results.model import DECIDING_FORM, ZERO_BUDGET_LOSS, LearnedLoss
+from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, fresh_seed, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 from dpaudit.testing.failures import common_failure
-from dpaudit.testing.learned_power import learned_losses, probability_measured
+from dpaudit.testing.learned_power import learned_losses, probability_measured, worst_learned_loss
 from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
@@ -173,14 +173,15 @@ def plan(
         pair = chosen[position]
         pair_claim = promise.for_pair(pair.x, pair.x_prime)
         estimate = _estimate(subject, pair, pair_claim, pilot, samples, engine.level, root, place) if pilot else None
-        rows = [(mass, False) for mass in masses]
+        own_masses = dict.fromkeys(event_mass_of(pair_claim, mass) for mass in masses)
+        rows = [(mass, False) for mass in own_masses]
         if estimate is not None and estimate.event_mass > 0.0:
             rows.append((estimate.event_mass, True))
         powers = tuple(
             _power(engine, pair_claim, mass, is_estimate, samples, mode, over, cost.per_run)
             for mass, is_estimate in rows
         )
-        by_form = engine.by_form(pair_claim, FORMS_MASS, samples, mode)
+        by_form = engine.by_form(pair_claim, event_mass_of(pair_claim, FORMS_MASS), samples, mode)
         planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate)
         budgets.append(planned)
     runs = engine.runs(samples)
@@ -212,7 +213,7 @@ def plan(
 
 def events_seen(claim: Claim) -> int:
     """How many outputs inside the event a pilot must show for the allowance of `LEARNING` to hold."""
-    return EVENTS_SEEN_AT_COST if claim.anchored or claim.delta > 0.0 else EVENTS_SEEN
+    return EVENTS_SEEN if pure_epsilon(claim) is not None else EVENTS_SEEN_AT_COST
 
 
 def loss_seen(claim: Claim, event_mass: float, pilot: int) -> float:
@@ -302,7 +303,7 @@ class _Engine:
     def _detectable(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
         if self.universe:
             game = self._table(claim, max(samples, 1))
-            return float(losses_found(game, event_mass, self.power)[0])
+            return float(losses_found(game, np.array([event_mass]), self.power)[0])
         draws = self.size(samples, mode)[1]
         return game_before_draws(claim, draws, mode, self.level).power(event_mass, self.power)[0]
 
@@ -316,8 +317,7 @@ class _Engine:
         if self.power > probability_measured():
             return math.inf
         game = game_before_draws(claim, self.size(samples, mode)[1], mode, self.level)
-        ((_, loss),) = learned_losses(game, event_mass, probability_measured(), mode == "fixed", DECIDING_FORM)
-        return loss
+        return worst_learned_loss(game, event_mass, probability_measured(), mode == "fixed")
 
     def _learned_in_table(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
         lines = as_lines(claim)
@@ -369,7 +369,7 @@ def _power(
     """What the audit finds of one pair at one event mass, and what `over` needs."""
     known = engine.known(claim, event_mass, samples, mode)
     learned = engine.learned(claim, event_mass, samples, mode)
-    value = claim.value
+    value, line = claim.value, single_line(claim)
     known_value, learned_value = (value_of_loss(claim, event_mass, loss) for loss in (known, learned))
     if value > 0.0:
         sought = loss_on_claim(claim.with_value(value * (1.0 + over)), event_mass)
@@ -386,7 +386,7 @@ def _power(
     return PlannedPower(
         event_mass=event_mass,
         is_estimate=is_estimate,
-        allowed=loss_on_claim(claim, event_mass) if value > 0.0 or claim.delta > 0.0 else 0.0,
+        allowed=loss_on_claim(claim, event_mass) if value > 0.0 or (line is not None and line.delta > 0.0) else 0.0,
         known=known,
         learned=learned,
         known_value=known_value,

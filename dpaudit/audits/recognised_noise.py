@@ -13,7 +13,7 @@ import math
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import Claim, gaussian_profile, number_text
+from dpaudit.privacy.claims import Claim, gaussian_profile, number_text, pure_epsilon
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.running.recording import Log
 from dpaudit.subjects.call_outcomes import Failed
@@ -179,7 +179,8 @@ def implied_loss(a: Parts | None, b: Parts | None, claim: Claim | None, runs: in
     total = math.inf if moved.any() else loss if mu == 0.0 else mu if loss == 0.0 else math.inf
     if claim is None:
         return total, ""
-    is_pure = claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
+    allowed = pure_epsilon(claim)
+    is_pure = allowed is not None
     uneven = known & ~same & np.isin(family, ("laplace", "normal", "exponential"))
     if is_pure and uneven.any():
         return math.inf, f"{uneven_scales(a, b)}: an infinite loss, {condition}"
@@ -187,11 +188,11 @@ def implied_loss(a: Parts | None, b: Parts | None, claim: Claim | None, runs: in
         k = int(np.argmax(moved | (normal & (distance > 0.0))))
         return math.inf, f"the centre of {family[k]} noise moves by {shift[k]:.9g}: an infinite loss, {condition}"
     slack = 1.0 + 1e3 * ROUNDING
-    if is_pure:
-        if loss <= claim.value * slack + ROUNDING:
+    if allowed is not None:
+        if loss <= allowed * slack + ROUNDING:
             return loss, ""
         what = f"the noise-free parts are {loss:.9g} scales of their noise apart"
-        return loss, f"{what}: a loss of {loss:.6g} nats, claimed {number_text(claim.value)}, {condition}"
+        return loss, f"{what}: a loss of {loss:.6g} nats, claimed {number_text(allowed)}, {condition}"
     # Validity: the deltas are those of Laplace noise; logistic noise of the same scale has smaller ones.
     excess = _excess(claim, float(distance[known & same & (family == "laplace")].max(initial=0.0)), mu, slack)
     return total, f"{excess}, {condition}" if excess else ""

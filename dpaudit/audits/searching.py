@@ -34,7 +34,7 @@ import numpy as np
 from dpaudit.audits.grey_box import GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, whole_number
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, single_line, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
@@ -504,8 +504,9 @@ def line_of(claim: Claim) -> ApproxDP:
     if claim.family == "renyi":
         rho = min(float(claim.renyi_epsilons(np.array([claim.value]), order)[0]) / order for order in claim.orders)
         claim = GaussianDP(math.sqrt(2.0 * rho))
-    if isinstance(claim, ApproxDP) and not claim.anchored:
-        return ApproxDP(min(claim.epsilon, 700.0), claim.delta)
+    line = single_line(claim)
+    if line is not None:
+        return ApproxDP(min(line.epsilon, 700.0), min(line.delta, 1.0))
     epsilon = min(claim.epsilon_at(MIDDLE_DELTA), 700.0)
     return ApproxDP(epsilon, min(claim.profile(epsilon), MIDDLE_DELTA))
 

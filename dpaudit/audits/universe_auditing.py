@@ -25,7 +25,7 @@ from dpaudit.audits.findings import (
 )
 from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, withheld
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
-from dpaudit.audits.universe_findings import Deep, UniverseFindings, empty_table, losses_at_budgets, pair_at
+from dpaudit.audits.universe_findings import Deep, UniverseFindings, empty_table, losses_at_budgets, masses_of, pair_at
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
@@ -103,6 +103,7 @@ class UniverseAudit:
             coin=lambda: stream(self.root, UNIVERSE_COINS + restart),
         )
         lower = None if lines.is_epsilon else np.zeros(len(self.pairs))
+        masses = masses_of(budgets.of(asked), self.event_mass)
         said = UniverseFindings(
             self.promise,
             self.pairs,
@@ -110,8 +111,8 @@ class UniverseAudit:
             empty_table(self.pairs, inputs, budgets, lower),
             game,
             asked,
-            losses_at_budgets(budgets.of(asked), self.event_mass),
-            self.event_mass,
+            losses_at_budgets(budgets.of(asked), masses),
+            masses,
             self.inconclusive_factor,
         )
         game.start()

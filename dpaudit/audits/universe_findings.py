@@ -18,12 +18,12 @@ from numpy.typing import NDArray
 from dpaudit.audits.findings import FOUND_WITH, broken_text, named
 from dpaudit.audits.kept import withheld
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.exact.response import loss_on_claim
+from dpaudit.exact.response import event_masses, loss_on_claim
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import Inputs
 from dpaudit.privacy.pair_budgets import PairBudgets, has_own_line
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
-from dpaudit.results.model import DECIDING_FORM, VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
+from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power, WitnessRecord
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.testing import binomial, learned_power
 from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
@@ -35,27 +35,51 @@ SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
 
 
-def losses_found(game: UniverseGame, event_mass: float, probability: float) -> FloatArray:
-    """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none."""
-    return game.losses(event_mass, probability, GUESSES_QUANTILE)
+def losses_found(
+    game: UniverseGame, masses: FloatArray, probability: float, labelled: int | None = None
+) -> FloatArray:
+    """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none.
+
+    Of events with these `masses`, shape (pairs,); from the draws that the table has, or from `labelled` ones.
+    """
+    found = np.full(len(masses), math.inf)
+    for mass in np.unique(masses).tolist():
+        of_mass = game.losses(mass, probability, GUESSES_QUANTILE, labelled)
+        found[masses == mass] = of_mass[masses == mass]
+    return found
 
 
-def losses_learned(game: UniverseGame, event_mass: float) -> FloatArray:
-    """The smallest loss that the table is taken to find of an event in several pieces, to be learned; inf: none.
+def masses_of(budgets: PairBudgets, event_mass: float) -> FloatArray:
+    """The mass of the event that power is stated for, of each pair (`exact.response.event_masses`), shape (pairs,).
+
+    Pairs of a family of free lines have the largest of theirs.
+    """
+    masses = np.empty(len(budgets.values))
+    for k in np.unique(budgets.family).tolist():
+        family, pairs = budgets.families[k], budgets.family == k
+        of_pairs = event_masses(family, budgets.values[pairs], budgets.deltas[pairs], event_mass)
+        masses[pairs] = of_pairs.max() if family.anchored else of_pairs
+    return masses
+
+
+def losses_learned(game: UniverseGame, masses: FloatArray) -> FloatArray:
+    """The smallest loss that the table is taken to find of an event of the worst measured form; inf: none.
 
     An allowance: a rule of the table is fixed before its one test, and is taken to need as many times the draws of a
     witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
     """
-    seen = game.labelled * min(event_mass / learned_power.event_mass_measured(), 1.0)
+    seen = game.labelled * min(float(masses.min(initial=1.0)) / learned_power.event_mass_measured(), 1.0)
     harder = learned_power.FREE_LINES if game.lines.is_free else 1.0
-    share = learned_power.worth(DECIDING_FORM, True, seen, harder) / seen
+    share = min(learned_power.worth(form, True, seen, harder) for form in learned_power.forms()) / seen
     if share * game.labelled < 2.0:
         return np.full(len(game.first), math.inf)
-    return game.losses(event_mass, FOUND_WITH, GUESSES_QUANTILE, int(share * game.labelled))
+    return losses_found(game, masses, FOUND_WITH, int(share * game.labelled))
 
 
-def losses_at_budgets(budgets: PairBudgets, event_mass: float) -> FloatArray:
+def losses_at_budgets(budgets: PairBudgets, masses: FloatArray) -> FloatArray:
     """The largest loss of randomised-response type that the claim of each pair allows, in nats, shape (pairs,).
+
+    Of events with these `masses`, shape (pairs,), as of `masses_of`.
 
     Where a family of free lines has more than 25 values it is interpolated between as many.
     """
@@ -66,14 +90,14 @@ def losses_at_budgets(budgets: PairBudgets, event_mass: float) -> FloatArray:
             values, place = np.unique(budgets.values[pairs], return_inverse=True)
             asked = values[values > 0.0]
             at = asked if len(asked) <= EXACT_LOSSES else np.geomspace(asked[0], asked[-1], EXACT_LOSSES)
-            exact = [loss_on_claim(family.with_value(value), event_mass) for value in at.tolist()]
+            exact = [loss_on_claim(family.with_value(value), float(masses[pairs[0]])) for value in at.tolist()]
             found = np.interp(values, at, exact, left=0.0) if exact else np.zeros(1)
             losses[pairs] = found[place.ravel()]
             continue
         epsilon, delta = budgets.values[pairs], budgets.deltas[pairs]
         if not has_own_line(family):
             epsilon, delta = family.lines(epsilon, 0.0)
-        at_cost = scipy.special.logit(binomial.largest_accuracy(epsilon, delta, event_mass))
+        at_cost = scipy.special.logit(binomial.largest_accuracy(epsilon, delta, masses[pairs]))
         losses[pairs] = np.where(delta > 0.0, at_cost, epsilon)
     return losses
 
@@ -143,7 +167,9 @@ class UniverseFindings:
         Their rows in the table.
     at_budget : array of float, shape (asked pairs,)
         The losses that their claims allow (`losses_at_budgets`).
-    event_mass, inconclusive_factor : float
+    masses : array of float, shape (asked pairs,)
+        Of the events that power is stated for (`masses_of`).
+    inconclusive_factor : float
         As for `dpaudit.audit`.
     """
 
@@ -154,14 +180,14 @@ class UniverseFindings:
     game: UniverseGame
     asked: NDArray[np.int64]
     at_budget: FloatArray
-    event_mass: float
+    masses: FloatArray
     inconclusive_factor: float
 
     def fill(self, failure: str) -> None:
         """Take what the game found into the table, in the rows of the asked pairs."""
         game, table, asked = self.game, self.table, self.asked
         assert game.partition is not None
-        detectable = losses_found(game, self.event_mass, FOUND_WITH)
+        detectable = losses_found(game, self.masses, FOUND_WITH)
         # Validity: what would have been found supposes that draws are independent.
         detectable = np.where(game.is_withheld, np.inf, detectable)
         table.detectable[asked] = detectable
@@ -172,7 +198,7 @@ class UniverseFindings:
         # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
         judged = detectable
         if len(self.pairs) <= MANY_PAIRS:
-            judged = np.maximum(detectable, losses_learned(game, self.event_mass))
+            judged = np.maximum(detectable, losses_learned(game, self.masses))
         found_little = np.isinf(judged) | (judged > limit)
         code = np.where(found_little, VERDICTS.index("inconclusive"), VERDICTS.index("not_refuted"))
         code = np.where(game.violated, VERDICTS.index("violated"), code)
@@ -271,7 +297,7 @@ class UniverseFindings:
             parameter_lower=lower,
             ratio_lower=ratio,
             p_value=max(SMALLEST_P_VALUE, math.exp(float(game.log_p[k]))),
-            power=Power(self.event_mass, FOUND_WITH, float(table.detectable[row]), float(self.at_budget[k])),
+            power=Power(float(self.masses[k]), FOUND_WITH, float(table.detectable[row]), float(self.at_budget[k])),
             witness=WitnessRecord(
                 description=rule.describe(*pair.said),
                 rule={"game": "guess", "anchor": anchor, **rule.to_dict()},

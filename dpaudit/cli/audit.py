@@ -89,8 +89,8 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option(
     "--severity/--no-severity",
     default=None,
-    help="Draws behind a violation, for a bound that says how bad it is: as many as the verdict took, at least 1,000; "
-    "or none.  [default: half as many, at least 100]",
+    help="Draws behind a violation, for a bound that says how bad it is: half of what remains of the samples; or none. "
+    " [default: four times as many as the verdict took, at least 2,000, at most that half]",
 )
 @click.option(
     "--band/--no-band",

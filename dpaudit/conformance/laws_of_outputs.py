@@ -10,7 +10,7 @@ import scipy
 
 from dpaudit.conformance.case import Case, fail, p_text, raised, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
-from dpaudit.numerals import compared
+from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.reading.outcomes import canonical
@@ -125,5 +125,5 @@ def log_density_fits_draws(case: Case) -> str | None:
         if lower > 1.0 + ROUNDING:
             shown = compared(lower, 1.0)[0]
             fail(f"outputs on {short_form(data)} must follow log_density, got a mean density ratio to "
-                 f"{short_form(other)} of at least {shown} where 1 is the largest possible.")  # fmt: skip
+                 f"{short_form(other)} of {at_least(shown)} where 1 is the largest possible.")  # fmt: skip
     return None

@@ -18,7 +18,7 @@ from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.doubles import floating_point as doubles
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
-from dpaudit.numerals import compared
+from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.pairs import Pair
@@ -134,7 +134,7 @@ def _excess(worst: Finding | FloatingPointPair) -> str:
         name, bounds = worst.parameter, compared(worst.parameter_lower, worst.parameter_budget)
     else:
         name, bounds = "epsilon", compared(worst.epsilon_lower, worst.budget.epsilon)
-    return f"{name} of at least {bounds[0]} where {bounds[1]} is allowed"
+    return f"{name} of {at_least(bounds[0])} where {bounds[1]} is allowed"
 
 
 def law(case: Case, name: str) -> str | None:

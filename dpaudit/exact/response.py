@@ -16,8 +16,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy
 
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.pair_budgets import has_own_line
 
+LAST_ANCHOR = 8.0  # of the lines of a free family that power is stated for: `dpaudit.testing.hockey_stick.ANCHORS`
 LINES = 100  # anchors at which a claim with free lines is asked; its privacy profile is convex between them
 LARGEST_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
 LARGEST_VALUE = 1e6
@@ -81,6 +83,41 @@ def value_of_loss(claim: Claim, event_mass: float, loss: float) -> float:
     if keeps(claim.with_value(0.0), event_mass, loss):
         return 0.0
     return _last(lambda value: not keeps(claim.with_value(value), event_mass, loss), 1.0, LARGEST_VALUE)
+
+
+def event_masses(claim: Claim, values: FloatArray, deltas: FloatArray, event_mass: float) -> FloatArray:
+    """The event masses of the alternative for claims of one family: m, 2 m, 4 m, ... up to 1, shape (values,).
+
+    A delta as large as the event mass allows every loss inside the event, so that nothing could be found there. The
+    mass is the first one of at least twice the delta; a claim with free lines counts by its smallest delta.
+
+    Parameters
+    ----------
+    claim : Claim
+        One of the family.
+    values, deltas : array of float, shape (values,)
+        Promised values of the parameter, and the deltas of claims that are pure or approximate.
+    event_mass : float
+        The mass m that was asked for.
+    """
+    if claim.family == "renyi":
+        return np.full(len(values), event_mass)
+    if not has_own_line(claim):
+        deltas = claim.lines(values, LAST_ANCHOR)[1]
+    doublings = np.ceil(np.log2(np.maximum(2.0 * deltas / event_mass, 1.0)))
+    return np.asarray(np.minimum(event_mass * 2.0**doublings, 1.0))
+
+
+def event_mass_of(claim: Claim, event_mass: float) -> float:
+    """The event mass of the alternative for the claim of one pair: see `event_masses`.
+
+    Examples
+    --------
+    >>> from dpaudit.privacy.claims import ApproxDP
+    >>> [event_mass_of(ApproxDP(1.0, delta), 0.1) for delta in (0.01, 0.1, 0.8)]
+    [0.1, 0.2, 1.0]
+    """
+    return float(event_masses(claim, np.array([claim.value]), np.array([claim.delta]), event_mass)[0])
 
 
 def _last(holds: Callable[[float], bool], first: float, largest: float) -> float:

@@ -160,7 +160,10 @@ class Claim(ABC):
 
     def profile(self, epsilon: float) -> float:
         """The smallest delta that the claim promises at `epsilon` >= 0 (its privacy profile)."""
-        raise UsageError(f"claim must have a privacy profile, got {self} ({type(self).__name__}).")
+        if self.family == "renyi":
+            raise UsageError(f"claim must have a privacy profile, got {self} ({type(self).__name__}).")
+        at, delta = (float(side[0]) for side in self.lines(np.array([self.value]), _epsilon(epsilon)))
+        return min(delta, 1.0) if self.anchored else ApproxDP(at, min(delta, 1.0)).profile(epsilon)
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         """Epsilon and delta of the family's line at each parameter value (and at the anchor, where anchored)."""
@@ -254,6 +257,39 @@ class ApproxDP(Claim):
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
         return values, np.full_like(values, self.delta)
+
+
+def epsilon_of_broken_line(epsilon: float, delta: float, at: float) -> float:
+    """Lower bound on the epsilon at delta `at` of two laws that break the line (epsilon, delta); 0 if none follows.
+
+    Validity. (e, at)-DP implies that the hockey-stick divergence at `epsilon` is at most the profile of `ApproxDP(e,
+    at)`. So laws that break the line are not (e, at)-DP for the e whose profile at `epsilon` is `delta`.
+
+    Examples
+    --------
+    >>> epsilon_of_broken_line(1.5, 0.0, at=0.0), epsilon_of_broken_line(1.5, 0.0, at=1e-6)
+    (1.5, 0.0)
+    >>> round(epsilon_of_broken_line(0.0, 0.4, at=0.0), 6)  # log 1.4 / 0.6: a total variation above 0.4
+    0.847298
+    """
+    if delta < at:
+        return 0.0
+    share = (delta - at) / (1.0 - at) if at < 1.0 else 1.0
+    if share >= 1.0:  # no laws break such a line
+        return math.inf
+    return epsilon + math.log1p(share * math.exp(-epsilon)) - math.log1p(-share)
+
+
+def single_line(claim: Claim) -> HockeyStickLine | None:
+    """The line that a claim promises, where it is a single one; None for free lines and for Renyi divergences."""
+    line = None if claim.anchored or claim.family == "renyi" else claim.inequality()
+    return line if isinstance(line, HockeyStickLine) else None
+
+
+def pure_epsilon(claim: Claim) -> float | None:
+    """The epsilon of a claim that is the one line (epsilon, 0), in whatever parameter it is stated; None for others."""
+    line = single_line(claim)
+    return line.epsilon if line is not None and line.delta == 0.0 else None
 
 
 @dataclasses.dataclass(frozen=True)

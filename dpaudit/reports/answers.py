@@ -176,7 +176,7 @@ def _audit_found(result: AuditResult) -> str:
         lower, budget = wording.compared(worst.parameter_lower, worst.parameter_budget)
         symbol, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
         name = name_text(worst.id, 80)
-        text += f" The worst is {name}: {symbol} is at least {lower}{unit}; promised: at most {budget}."
+        text += f" The worst is {name}: {symbol} is {wording.at_least(lower)}{unit}; promised: at most {budget}."
     if result.floating_point is not None and result.floating_point.verdict == "leaks":
         text += f" {doubles.headline(result)}."
     seen = sum(side.status == "found" for side in result.side_findings)

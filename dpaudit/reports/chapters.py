@@ -115,7 +115,7 @@ def _pairs(result: AuditResult) -> Table:
     rows, marks, kind = [], [], wording.evidence_name(result)
     for finding in result.ranked()[:count]:
         lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-        word, power = VERDICT_WORDS[finding.verdict], wording.power_text(finding.power)
+        word, power = VERDICT_WORDS[finding.verdict], wording.power_text(finding)
         evidence = wording.evidence_cell(finding, kind)
         rows.append((name_text(finding.id, 80), lower, budget, wording.ratio_text(finding), word, evidence, power))
         marks.append(finding.verdict)

@@ -27,7 +27,7 @@ from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.trade_off_figure import trade_off_figure
-from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text
+from dpaudit.reports.wording import clean, compared, lower_text, name_text, no_less, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.testing.binomial import binomial_lower
 
@@ -156,7 +156,7 @@ def profile(result: AuditResult) -> Figure | None:
         rate = percent_text(finding.error_share)
         legend.append((_swatch("confident"), f"measured: lower limit, all ε at once, error rate {rate} of its own"))
     if 0.0 < bound <= top:
-        legend.append((_swatch("bound"), f"lower bound of the audit, ε ≥ {lower}: the true curve passes right of it"))
+        legend.append((_swatch("bound"), f"lower bound of the audit, ε {no_less(lower)}: the true curve passes right of it"))
     rows = []
     for step in range(TABLE_STEPS + 1):
         epsilon = top * step / TABLE_STEPS

@@ -18,6 +18,7 @@ from dpaudit.reports.wording import (
     VERDICT_WORDS,
     compared,
     name_text,
+    no_less,
     number_text,
     plural,
     ratio_text,
@@ -235,7 +236,7 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
 def _cell_title(finding: Finding) -> str:
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     word = VERDICT_WORDS[finding.verdict]
-    return f"{name_text(finding.id, 80)}: ≥ {lower} of {budget} (ratio {ratio_text(finding)}), {word}"
+    return f"{name_text(finding.id, 80)}: {no_less(lower)} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
 def draw_scale(top: float) -> Markup:

@@ -58,7 +58,7 @@ class Line:
     """What one result says of one promise.
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
-    noticed with 90% probability, of an event in several intervals (of one that is known, in older results): all as
+    noticed with 90% probability, of an event of the hardest form that was measured (of one that is known, in older results): all as
     multiples of the promise, None where there is none. `learned_with` is that probability, None for a known event.
     """
 
@@ -202,7 +202,7 @@ def _privacy(result: AuditResult) -> Line:
         ratio = f", {times} the promise" if times else ""
     low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
     missed, blind, found = _privacy_missed(result, graded)
-    measured = f"{symbol} at least {lower}{unit}{ratio}{tail if count > 1 else ''}"
+    measured = f"{symbol} {wording.at_least(lower)}{unit}{ratio}{tail if count > 1 else ''}"
     return Line(
         name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind, None, found
     )
@@ -236,8 +236,9 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
         missed = f"at best, losses up to {size}; larger ones that are hard to find or show in under {rare} of answers"
         return missed, blind, None
     missed = (
-        f"about {percent_text(1.0 - found)} of leaks of {size} in several intervals ({percent_text(found)} are found); "
-        f"more of smaller and of harder ones, and of those in fewer than {rare} of answers"
+        f"about {percent_text(1.0 - found)} of leaks of {size} in the hardest form that was measured "
+        f"({percent_text(found)} are found); more of smaller and of harder ones, and of those in fewer than {rare} of "
+        "answers"
     )
     return missed, blind, found
 
@@ -349,7 +350,7 @@ def _outcome(lines: Sequence[Line]) -> str:
         return f"{worst.subject} breaks that promise: {worst.judged.sentence}{more}"
     size = ""
     if worst.low is not None and worst.low < NO_SCALE:
-        size = f": the loss of privacy is at least {compared(worst.low, 1.0)[0]} times what was promised"
+        size = f": the loss of privacy is {wording.at_least(compared(worst.low, 1.0)[0])} times what was promised"
     elif worst.low is not None:
         size = ": no larger epsilon covers what leaks"
     least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
@@ -388,7 +389,7 @@ def _unseen(worst: Line) -> str:
             "is hard to find or shows in few answers."
         )
     return (
-        f"about {percent_text(1.0 - found)} of leaks of {times} in several intervals of answers stay hidden "
+        f"about {percent_text(1.0 - found)} of leaks of {times} in the hardest form that was measured stay hidden "
         f"({percent_text(found)} are found), and more of those that are smaller, rarer or of harder forms."
     )
 
@@ -513,7 +514,7 @@ def severity_section(dossier: Dossier) -> tuple[Block, ...]:
         graded = severity_of(result)
         if graded is not None:
             least = "yes" if graded.is_least else "no"
-            ratio = wording.lower_text(graded.ratio)
+            ratio = compared(graded.ratio, 1.0)[0]
             rows.append((wording.subject_name(result, 60), graded.words, ratio, least, f"{graded.reason}."))
     columns = ("subject", "severity", "proven loss over promise", "stopped at first proof", "why")
     table = [Table("Severity of what is broken", columns, tuple(rows))] if rows else []

@@ -28,7 +28,7 @@ from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure, marker
 from dpaudit.reports.first_page import Line, line_of
 from dpaudit.reports.redaction import redacted
-from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, number_text, plural
+from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 
@@ -378,7 +378,7 @@ def _draw(measured: Sequence[Point], page: float, description: str) -> Markup:
     for place, ((x, low), point) in enumerate(zip(places, measured, strict=True)):
         word = VERDICT_WORDS[point.line.verdict]
         title = tag(
-            "title", f"{point.release.label}: at least {_ratio(point.line.low)} times what was promised, {word}"
+            "title", f"{point.release.label}: {at_least(_ratio(point.line.low))} times what was promised, {word}"
         )
         body.append(marker(point.line.verdict, x, low, 4.6, title))
         if place % every == 0 or (place == len(measured) - 1 and place % every > every // 2):

@@ -198,7 +198,7 @@ def _row(finding: Finding, kind: str) -> dict[str, Any]:
         "verdict": finding.verdict,
         "numbers": [lower, budget, wording.ratio_text(finding)],
         "word": wording.VERDICT_WORDS[finding.verdict],
-        "rest": [evidence, number_text(finding.samples), wording.power_text(finding.power)],
+        "rest": [evidence, number_text(finding.samples), wording.power_text(finding)],
     }
 
 
@@ -250,7 +250,8 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
             "The rule is fitted on a part of the draws and tested once on the others, by a test that keeps its error "
             "rate at this number of draws."
         )
-    power = next((finding.power for finding in result.findings if finding.power is not None), None)
+    quiet = (finding for finding in result.findings if finding.verdict != "violated")
+    power = next((finding.power for finding in quiet if finding.power is not None), None)
     found = (
         "“Would have found” is the smallest loss of randomised-response type that the check of a pair finds with "
         f"probability {percent_text(power.probability) if power else '90%'}: outputs of total probability "

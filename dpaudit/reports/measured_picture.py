@@ -10,7 +10,7 @@ from markupsafe import Markup
 
 from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
 from dpaudit.reports.figures import WIDE, Data, Figure
-from dpaudit.reports.wording import clean, compared, lower_text, number_text, plural
+from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_less, number_text, plural
 from dpaudit.results.model import Verdict
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
@@ -47,7 +47,7 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
     note = "Dark bar: proven. The truth is at least that; a bar short of the line proves nothing."
     if any(bar.blind is not None for bar in drawn):
         known = all(not bar.is_learned for bar in drawn if bar.blind is not None)
-        where = "in the best case" if known else "that shows in several intervals of answers"
+        where = "in the best case" if known else "of the hardest form that was measured"
         note += f" Pale bar: not excluded. Of losses of privacy beyond its end, 9 of 10 tests find one {where}."
     note += f" {plural(rest, 'row')} of the table without a number: not drawn." if rest else ""
     rows = tuple(
@@ -124,7 +124,7 @@ def _row(bar: Bar, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup
         else tag("text", clean(name, 50), x=x.start + 4.0, y=y + 15.0, cls="name")
     ]
     end = x(min(low, x.high))
-    title = tag("title", f"{name}: at least {compared(low, 1.0)[0]} times what was promised{_rest(bar)}")
+    title = tag("title", f"{name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}")
     width = max(2.0, end - x.start)
     further = bar.high if bar.high is not None else bar.blind
     far = end
@@ -140,7 +140,7 @@ def _row(bar: Bar, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup
             parts.append(
                 tag("path", d=points([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)]), cls="more")
             )
-    text = f"≥ {compared(low, 1.0)[0]} ×"  # the digits of the table above it
+    text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
     if bar.high is not None:
         text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"
     if is_wide:

@@ -115,7 +115,7 @@ def _found(plan: Plan) -> Table:
     has_own = not all(math.isclose(power.known_value, power.known, rel_tol=1e-6) for power in powers)
     own = [f"as {parameter}"] if has_own else []
     table = _table("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed",
-                   "known\nevent", *own, "ratio", _learned(plan, "in several\nintervals"), *own, "ratio")  # fmt: skip
+                   "known\nevent", *own, "ratio", _learned(plan, "hardest\nform"), *own, "ratio")  # fmt: skip
     for planned in plan.budgets:
         for row, power in enumerate(planned.powers):
             known = [power.known, power.known_value, power.known_ratio]
@@ -145,7 +145,7 @@ def _needed(plan: Plan) -> Table:
     modes = [needed.mode for needed in plan.budgets[0].powers[0].needed]
     if plan.is_universe:  # its test of every pair is one of a fixed size in both modes
         modes = modes[-1:]
-    learned = _learned(plan, "several").partition("\n")[0]
+    learned = _learned(plan, "hardest").partition("\n")[0]
     names = [f"{mode}\n{column}" for mode in modes for column in ("known", learned, "time")]
     table = _table("pair", "event\nmass", "loss\nsought", *(name.replace("sequential", "sequent.") for name in names))
     for planned in plan.budgets:
@@ -216,7 +216,7 @@ def _learned_sentence(plan: Plan) -> str:
         )
     often = percent_text(probability_measured())
     return (
-        "In several intervals: by the audit, which has to find an event of that form; it decides whether the audit is "
+        "Hardest form: by the audit, which has to find an event of the worst measured form; it decides whether it is "
         f"inconclusive. It is found in about {often} of audits: a measured allowance, not a bound"
         f"{f', and nothing is promised above {often}' if plan.power > probability_measured() else ''}."
     )

@@ -17,7 +17,7 @@ def replay_lines(outcome: Replay) -> list[Text]:
     confidence = wording.percent_text(outcome.confidence)
     if outcome.confirmed:
         headline, style = "Confirmed: the witness breaks the promise on fresh draws", "bold red"
-        reading = f"{name} is at least {lower}{unit} with {confidence} confidence, and {budget} was promised."
+        reading = f"{name} is {wording.at_least(lower)}{unit} with {confidence} confidence, and {budget} was promised."
     elif outcome.dependence:
         headline, style = "Not confirmed: the draws depend on each other", "yellow"
         reading = f"No bound is given; {budget} was promised."

@@ -206,7 +206,7 @@ def _floating_point_lines(result: AuditResult) -> list[tuple[str, str]]:
     return [
         ("pair", name_text(worst.id, 120)),
         ("bits", doubles.witness_sentence(worst)),
-        ("bound", f"ε ≥ {lower} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
+        ("bound", f"ε {wording.no_less(lower)} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
         ("to do", doubles.ADVICE),
     ]
 

@@ -94,7 +94,8 @@ def cells(row: PairRow) -> list[str]:
     lower, budget = compared(row.lower, row.budget)
     verdict = VERDICT_WORDS[row.verdict] if row.verdict else "not asked"
     ratio = compared(row.ratio_lower, 1.0)[0]
-    p_value, found = p_value_text(row.log10_p_value), number_text(row.detectable)
+    found = MISSING if row.verdict == "violated" else number_text(row.detectable)
+    p_value = p_value_text(row.log10_p_value)
     return [name_text(row.id, 80), lower, budget, ratio, p_value, verdict, found]
 
 

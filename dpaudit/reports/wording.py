@@ -15,8 +15,10 @@ from typing import Any
 
 from dpaudit.audits.findings import STANDS
 from dpaudit.numerals import MISSING as MISSING
+from dpaudit.numerals import at_least as at_least
 from dpaudit.numerals import compared as compared
 from dpaudit.numerals import lower_text as lower_text
+from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
@@ -108,7 +110,7 @@ def largest_bound(result: AuditResult) -> LargestBound:
     name = symbol(parameter)
     there = " for that pair" if len({budget for _, budget in bounds}) > 1 else ""
     promise = f"; promised{there}: {name} ≤ {promised}" if budget < math.inf else ""
-    return LargestBound(f"{name} ≥ {shown}", f"{unit(parameter)}{at}{promise}")
+    return LargestBound(f"{name} {no_less(shown)}", f"{unit(parameter)}{at}{promise}")
 
 
 def is_weaker(finding: Finding) -> bool:
@@ -254,7 +256,7 @@ def least_powerful(result: AuditResult) -> Finding | None:
         assert power is not None
         return finding.verdict == "inconclusive", power.excess(factor)
 
-    with_power = [finding for finding in result.findings if finding.power is not None]
+    with_power = [finding for finding in result.findings if finding.power is not None and finding.verdict != "violated"]
     return max(with_power, key=weakness, default=None)
 
 
@@ -374,14 +376,14 @@ def bound_sentence(result: AuditResult, finding: Finding) -> str:
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
     name, units = symbol(finding.parameter), unit(finding.parameter)
     confidence = confidence_text(result) + (", all pairs together" * (len(result.findings) > 1))
-    promised = f"{name} ≥ {lower}{units} with {confidence}; promised: {name} ≤ {budget}"
+    promised = f"{name} {no_less(lower)}{units} with {confidence}; promised: {name} ≤ {budget}"
     if is_line(finding):
         return promised + (f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else "")
-    if is_weaker(finding):
+    if (is_weaker(finding) and math.isfinite(finding.budget.epsilon)) or not finding.epsilon_lower > 0.0:
         return promised
     lower, budget = compared(finding.epsilon_lower, finding.budget.epsilon)
-    delta = number_text(finding.budget.delta)
-    return f"{promised}. As an epsilon at δ = {delta}: at least {lower} nats, promised {budget} nats"
+    limit = f"promised {budget} nats" if math.isfinite(finding.budget.epsilon) else "of which it promises nothing"
+    return f"{promised}. As an epsilon at δ = {number_text(finding.budget.delta)}: {at_least(lower)} nats, {limit}"
 
 
 def evidence_text(finding: Finding) -> str:
@@ -455,8 +457,8 @@ def _summary(result: AuditResult) -> str:
         for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
             lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
             named = (
-                f" The worst is {name_text(worst.id, 80)}: its {symbol(worst.parameter)} is at least "
-                f"{lower}{unit(worst.parameter)}, and {budget} was promised."
+                f" The worst is {name_text(worst.id, 80)}: its {symbol(worst.parameter)} is "
+                f"{at_least(lower)}{unit(worst.parameter)}, and {budget} was promised."
             )
         return (
             f"{opening} For {plural(verdict_count(result, 'violated'), 'pair')} of inputs a rule was found that tells "
@@ -486,6 +488,7 @@ def _summary(result: AuditResult) -> str:
     )
 
 
-def power_text(power: Power | None) -> str:
-    """The detectable loss of one pair, in nats."""
+def power_text(finding: Finding) -> str:
+    """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
+    power = finding.power if finding.verdict != "violated" else None
     return MISSING if power is None else number_text(float(power.detectable))

@@ -12,12 +12,12 @@ import json
 import math
 import os
 from collections.abc import Mapping
-from decimal import ROUND_FLOOR, Context
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from dpaudit.errors import UsageError
+from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
 from dpaudit.results.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
@@ -63,7 +63,8 @@ __all__ = [
 ]
 
 SCHEMA = "dpaudit.audit/1"
-DECIDING_FORM = "several intervals"  # of the event whose learned loss decides whether a pair is inconclusive
+INTERVALS = "two and two intervals"  # the form of an event without which learned figures are incomplete
+FORMS_RENAMED = {"several intervals": INTERVALS}  # by their names in older files
 LEARNED_ALLOWANCE = 1.5  # how much larger that loss may be than one in the best case: decision 38
 ZERO_BUDGET_LOSS = 0.1  # nats: what has to be found of a pair of budget 0 in the best case
 MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
@@ -100,13 +101,14 @@ class Power:
 
     @property
     def deciding(self) -> float:
-        """The loss by which a pair is inconclusive: of an event in several intervals that has to be learned.
+        """The loss by which a pair is inconclusive: of an event of the worst measured form, which has to be learned.
 
-        The best case where no learned figure is known; inf where others are, but not that one.
+        The best case where no learned figure is known; inf where one is no number, or that of `INTERVALS` is missing.
         """
         if not self.learned:
             return self.detectable
-        return next((one.loss for one in self.learned if one.form == DECIDING_FORM), math.inf)
+        losses = {one.form: math.inf if math.isnan(one.loss) else one.loss for one in self.learned}
+        return max(losses.values()) if INTERVALS in losses else math.inf
 
     def excess(self, inconclusive_factor: float) -> float:
         """The losses found over the losses that have to be found, the larger ratio of two.
@@ -114,7 +116,7 @@ class Power:
         It is inf where nothing is found, and where a loss is no number: what is not known lets nothing pass.
 
         For a pair to be judged, the best case has to be within `inconclusive_factor` times what the claim allows
-        (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of an event in several intervals within
+        (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of the worst measured form within
         `LEARNED_ALLOWANCE` times as much.
         """
         limit = inconclusive_factor * self.at_budget if self.at_budget > 0.0 else ZERO_BUDGET_LOSS
@@ -132,8 +134,9 @@ class Power:
     def from_dict(cls, record: Mapping[str, Any]) -> Power:
         """What a file holds."""
         numbers = as_floats({name: value for name, value in record.items() if name != "learned"})
-        learned = [LearnedLoss(str(one["form"]), as_float(one["loss"])) for one in record.get("learned", ())]
-        return cls(**numbers, learned=tuple(learned))
+        learned = [(str(one["form"]), as_float(one["loss"])) for one in record.get("learned", ())]
+        forms = tuple(LearnedLoss(FORMS_RENAMED.get(form, form), loss) for form, loss in learned)
+        return cls(**numbers, learned=forms)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -463,9 +466,10 @@ class AuditResult:
             lines.append(f"pair {_line(worst.id)}: {_line(worst.message, 400)}")
         elif worst is not None:
             lower, promised = worst.parameter_lower, worst.parameter_budget
-            bound = f"{worst.parameter} is at least {_down(lower, promised)}, promised {promised:.6g}"
+            shown, budget = compared(lower, promised)
+            bound = f"{worst.parameter} is {at_least(shown)}, promised {budget}"
             lines.append(f"worst pair {_line(worst.id)}: {bound}")
-            if worst.power is not None:
+            if worst.power is not None and worst.verdict != "violated":
                 power = worst.power
                 found = "no loss, however large," if math.isinf(power.detectable) else f"epsilon {power.detectable:.4g}"
                 lines.append(
@@ -576,14 +580,6 @@ def _line(text: Any, width: int = 120) -> str:
     begun = str(text)[:width]
     shown = "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in begun)
     return f"{shown}…" if len(str(text)) > width else shown
-
-
-def _down(lower: float, budget: float) -> str:
-    """A lower bound, rounded down, with as many digits as it takes to see that it is above its budget."""
-    if not math.isfinite(lower):
-        return f"{lower:g}"
-    rounded = [Context(prec=digits, rounding=ROUND_FLOOR).create_decimal(lower) for digits in (4, 6, 9, 17)]
-    return str(next((one for one in rounded if (one > budget) == (lower > budget)), lower))
 
 
 def load(path: str | os.PathLike[str]) -> AuditResult:

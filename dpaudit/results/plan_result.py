@@ -2,7 +2,7 @@
 
 Conventions: losses in nats, of randomised response inside an event (`dpaudit.exact.response`); samples as for
 `dpaudit.audit`, about so many runs on each input; inf where nothing is found, or no number of samples is enough.
-"known" is of a witness that knows the event, "learned" of the audit, which has to find one in several intervals
+"known" is of a witness that knows the event, "learned" of the audit, which has to find one of the hardest measured form
 (`dpaudit.audits.planning`).
 
 The saved form (schema `dpaudit.plan/1`, published in `dpaudit/schemas/`) is strict JSON, as that of a result.

@@ -67,10 +67,10 @@ def binomial_upper_tail(successes: float, trials: float, probability: FloatArray
     return np.asarray(scipy.special.betainc(successes, trials - successes + 1.0, probability))
 
 
-def largest_accuracy(epsilon: FloatArray, delta_cost: FloatArray, guess_probability: float) -> FloatArray:
+def largest_accuracy(epsilon: FloatArray, delta_cost: FloatArray, guess_probability: float | FloatArray) -> FloatArray:
     """The largest probability of a correct guess, given a guess, that lines (epsilon, delta_cost) allow; at most 1."""
     epsilon, delta_cost = np.asarray(epsilon, dtype=float), np.asarray(delta_cost, dtype=float)
-    extra = np.where(delta_cost > 0.0, delta_cost / max(guess_probability, 1e-300), 0.0)
+    extra = np.where(delta_cost > 0.0, delta_cost / np.maximum(guess_probability, 1e-300), 0.0)
     return np.asarray(np.minimum(1.0, scipy.special.expit(epsilon) + extra * scipy.special.expit(-epsilon)))
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from abc import abstractmethod
 from collections.abc import Callable
@@ -12,10 +13,12 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.privacy.pair_budgets import has_own_line
 from dpaudit.testing import binomial
 from dpaudit.testing.protocols import Test
 
 ANCHORS = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)  # epsilons of lines a free family may bet at
+PROBED = tuple(10.0**k for k in range(-9, 4))  # parameter values at which a family is asked whether it has a delta
 LARGEST_PARAMETER = 1e6  # beyond which no bound is searched
 ENDS_MARGIN = 0.45  # of the precision, that a search keeps from known ends: three of them cannot be longer than two
 GUESSES_QUANTILE = 0.005  # power is computed at this quantile of the number of guesses, and pays for it
@@ -40,9 +43,13 @@ class HockeyStickGame(Test):
         Labelled draws that may be counted.
     """
 
-    @property
+    @functools.cached_property
     def _has_delta(self) -> bool:
-        return self.claim.anchored or self.claim.delta > 0.0
+        """Whether some line of the family has a delta, so that the probability of a guess counts."""
+        if self.claim.anchored or has_own_line(self.claim):
+            return self.claim.anchored or self.claim.delta > 0.0
+        # Validity: the delta of a user's one-line family is that of `lines`, whatever the attribute `delta` says.
+        return bool(np.any(self._line(np.array([*PROBED, self.claim.value]), 0.0).delta > 0.0))
 
     def _line(self, values: FloatArray, anchor: float) -> Line:
         """The family's lines at the parameter values."""

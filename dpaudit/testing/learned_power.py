@@ -113,7 +113,7 @@ def with_fewer_draws(game: Test, share: float) -> Test:
 
 
 def learned_losses(
-    game: Test, event_mass: float, probability: float, is_fixed: bool, only: str = ""
+    game: Test, event_mass: float, probability: float, is_fixed: bool
 ) -> tuple[tuple[str, float], ...]:
     """The loss that an audit finds of an event that it has to learn, by the form of the event.
 
@@ -128,16 +128,24 @@ def learned_losses(
         since no larger one was measured.
     is_fixed : bool
         As for `times`.
-    only : str
-        The one form that is asked for; all by default.
     """
+    seen, worths = _worths(game, event_mass, is_fixed)
+    found = {known: _loss(game, seen, known, event_mass, probability) for known in set(worths)}
+    return tuple((form, found[known]) for form, known in zip(forms(), worths, strict=True))
+
+
+def worst_learned_loss(game: Test, event_mass: float, probability: float, is_fixed: bool) -> float:
+    """The loss that an audit finds of an event of whichever measured form: as `learned_losses`, of the hardest form."""
+    seen, worths = _worths(game, event_mass, is_fixed)
+    return _loss(game, seen, min(worths), event_mass, probability)
+
+
+def _worths(game: Test, event_mass: float, is_fixed: bool) -> tuple[float, list[float]]:
+    """The draws that count for an event of this mass, and what they are worth of each form: see `worth`."""
     harder = RENYI if game.claim.family == "renyi" else FREE_LINES if is_fixed and game.claim.anchored else 1.0
     seen = game.draws * min(event_mass / event_mass_measured(), 1.0)
-    found = {0.0: math.inf}
-    losses = []
-    for form in [only] if only else forms():
-        known = worth(form, is_fixed, seen, harder)
-        if known not in found:
-            found[known] = with_fewer_draws(game, seen / known).power(event_mass, probability)[0]
-        losses.append((form, found[known]))
-    return tuple(losses)
+    return seen, [worth(form, is_fixed, seen, harder) for form in forms()]
+
+
+def _loss(game: Test, seen: float, known: float, event_mass: float, probability: float) -> float:
+    return with_fewer_draws(game, seen / known).power(event_mass, probability)[0] if known > 0.0 else math.inf

@@ -5,8 +5,10 @@ from __future__ import annotations
 import dataclasses
 import math
 
+import numpy as np
+
 from dpaudit.learning.hints import NO_HINTS, Hints
-from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.privacy.claims import ApproxDP, Claim, epsilon_of_broken_line
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import Keys, Look
 from dpaudit.testing.failures import Failure
@@ -202,5 +204,12 @@ class PairGame:
 
     @property
     def epsilon_lower(self) -> float:
-        """The lower bound on epsilon at the report delta: the last use's."""
-        return self.uses[-1][1].lower
+        """The lower bound on epsilon at the report delta: of a use of its own, or what the parameter's implies."""
+        return self.uses[-1][1].lower if len(self.uses) > 1 else self.epsilon_of(self.main.lower)
+
+    def epsilon_of(self, rejected: float) -> float:
+        """The lower bound on epsilon at the report delta that a rejected value of a one-line claim implies."""
+        if not rejected > 0.0:
+            return 0.0
+        epsilon, delta = (float(side[0]) for side in self.claim.lines(np.array([rejected]), 0.0))
+        return epsilon_of_broken_line(epsilon, delta, self.claim.report_delta)

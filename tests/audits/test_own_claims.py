@@ -219,5 +219,5 @@ def test_the_loss_that_a_pair_may_have_is_that_of_its_own_claim():
     free = [dpaudit.GaussianDP(0.1 + 0.06 * k) for k in range(30)]
     for claims in (ON_BUDGET["approximate"][2], ON_BUDGET["bits"][2], free):
         pairs = as_pairs([(2 * k, 2 * k + 1) for k in range(len(claims))])
-        found = losses_at_budgets(budgets_of(OfPair(tuple(claims)), pairs, inputs_of(pairs)), 0.2)
+        found = losses_at_budgets(budgets_of(OfPair(tuple(claims)), pairs, inputs_of(pairs)), np.full(len(pairs), 0.2))
         assert found[::5] == pytest.approx([loss_on_claim(claim, 0.2) for claim in claims[::5]], rel=5e-3)

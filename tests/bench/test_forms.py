@@ -29,7 +29,7 @@ def in_a(name, held_out, outputs):
         ranks = special.ndtr(outputs.sum(axis=1) / math.sqrt(outputs.shape[1]))
     else:
         ranks = outputs if held_out else special.ndtr(outputs)
-    if name == "several intervals":
+    if name == "two and two intervals":
         a, b = ((0.3, 0.5), (0.05, 0.7)) if held_out else ((0.15, 0.6), (0.35, 0.8))
         return tuple(sum((ranks >= s) & (ranks < s + MASS / 4) for s in starts) > 0 for starts in (a, b))
     return ranks > 1.0 - MASS / 2, ranks < MASS / 2

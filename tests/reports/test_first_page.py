@@ -21,7 +21,7 @@ from dpaudit.reports.figures import Figure
 from dpaudit.reports.glossary import TERMS, Linker
 from dpaudit.reports.severity import FIRST_PROOF, GRADES, MEANINGS, RULE, severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
-from dpaudit.results.model import DECIDING_FORM, LearnedLoss, Power, WitnessRecord
+from dpaudit.results.model import INTERVALS, LearnedLoss, Power, WitnessRecord
 
 
 def page(dossier):
@@ -81,7 +81,7 @@ def quiet(synthetic, *powers):
 
 
 def learned(deciding, known=1.2, allowed=1.0):
-    return Power(0.1, 0.9, known, allowed, (LearnedLoss("one threshold", known), LearnedLoss(DECIDING_FORM, deciding)))
+    return Power(0.1, 0.9, known, allowed, (LearnedLoss("one threshold", known), LearnedLoss(INTERVALS, deciding)))
 
 
 def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio(synthetic):

@@ -11,7 +11,7 @@ import pytest
 import dpaudit
 from dpaudit.audits.planning import game_before_draws
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
-from dpaudit.results.model import DECIDING_FORM, LearnedLoss, Power
+from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 from dpaudit.testing import learned_power
 
 
@@ -104,8 +104,12 @@ def test_which_audits_of_sound_noise_are_worth_their_not_refuted(epsilon, sample
 
 def test_the_rule_asks_the_best_case_and_the_learned_loss():
     def power(known, learned, allowed=1.0):
-        return Power(0.1, 0.9, known, allowed, (LearnedLoss(DECIDING_FORM, learned),))
+        return Power(0.1, 0.9, known, allowed, (LearnedLoss(INTERVALS, learned),))
 
+    for worst in (3.1, math.inf):  # of another form than the intervals
+        forms = LearnedLoss(INTERVALS, 2.5), LearnedLoss("residues", worst)
+        assert Power(0.1, 0.9, 2.0, 1.0, forms).deciding == worst
+        assert not Power(0.1, 0.9, 2.0, 1.0, forms).suffices(2.0)
     assert power(2.0, 3.0).suffices(2.0) and not power(2.0, 3.1).suffices(2.0) and not power(2.1, 3.0).suffices(2.0)
     assert not power(1.5, math.inf).suffices(2.0) and power(1.5, math.inf).excess(2.0) == math.inf
     assert power(0.1, 0.15, 0.0).suffices(2.0) and not power(0.1, 0.16, 0.0).suffices(2.0)
@@ -116,12 +120,12 @@ def test_the_rule_asks_the_best_case_and_the_learned_loss():
 @pytest.mark.parametrize(
     ("known", "allowed", "learned"),
     [
-        (1.2, 1.0, [(DECIDING_FORM, None)]),
-        (1.2, 1.0, [("one threshold", 1.3), (DECIDING_FORM, "inf")]),
-        (1.2, 1.0, [("one threshold", 1.3)]),  # the form that decides is missing
-        (None, 1.0, [(DECIDING_FORM, 1.3)]),
+        (1.2, 1.0, [(INTERVALS, None)]),
+        (1.2, 1.0, [("one threshold", 1.3), (INTERVALS, "inf")]),
+        (1.2, 1.0, [("one threshold", 1.3)]),  # a form without which the others say too little is missing
+        (None, 1.0, [(INTERVALS, 1.3)]),
         (None, 1.0, []),
-        (1.2, None, [(DECIDING_FORM, 1.3)]),
+        (1.2, None, [(INTERVALS, 1.3)]),
     ],
 )
 def test_a_figure_that_is_no_number_or_missing_in_a_file_lets_nothing_pass(known, allowed, learned):
@@ -129,6 +133,12 @@ def test_a_figure_that_is_no_number_or_missing_in_a_file_lets_nothing_pass(known
     record = {"event_mass": 0.1, "probability": 0.9, "detectable": known, "at_budget": allowed, "learned": entries}
     power = Power.from_dict(record)
     assert power.excess(2.0) == math.inf and not power.suffices(2.0)
+
+
+def test_an_older_file_has_the_form_by_its_name_of_today():
+    record = {"event_mass": 0.1, "probability": 0.9, "detectable": 1.2, "at_budget": 1.0}
+    power = Power.from_dict({**record, "learned": [{"form": "several intervals", "loss": 2.0}]})
+    assert power.learned == (LearnedLoss("two and two intervals", 2.0),) and power.deciding == 2.0
 
 
 def test_a_finding_has_the_figures_by_form_and_keeps_them_in_a_file():

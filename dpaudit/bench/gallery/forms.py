@@ -135,7 +135,7 @@ def columns_together(columns: int) -> Maker:
     return make
 
 
-THRESHOLD, INTERVALS = "one threshold", "several intervals"
+THRESHOLD, INTERVALS = "one threshold", "two and two intervals"
 NARROW, RESIDUES, VALUES = "narrow intervals", "residues", "single values"
 WEAK, DISTANCES = "many weak columns", "distances"
 
