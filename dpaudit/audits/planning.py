@@ -5,8 +5,8 @@ run, at the level that each pair is sure to have, for the alternative of `dpaudi
 inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
-* **learned**: of the audit itself, which has to find an event of the worst measured form in its own draws. It is the figure
-  that decides whether a finding is inconclusive (`dpaudit.testing.learned_power`, decision 38), with 90% probability;
+* **learned**: of the audit itself, which has to find an event of the worst measured form in its own draws. It is what
+  decides whether a finding is inconclusive (`dpaudit.testing.learned_power`, decision 38), with 90% probability;
   inf where none is promised. A measured allowance. For the table of a universe, which has no such figures, it is the
   known figure of an audit with a few times fewer samples, of a pilot that has to show the event and its side.
 

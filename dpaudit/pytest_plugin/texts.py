@@ -103,8 +103,8 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
         f"  rule     {wording.clean(found.description or NO_WORDS, 400)}",
         f"  counts   The rule was right in {found.correct:,}, wrong in {found.wrong:,} draws, and abstained in "
         f"{found.abstained:,}.",
-        f"  bound    {symbol} {wording.no_less(bound)}{unit} with {wording.percent_text(found.confidence)} confidence; promised: "
-        f"{symbol} ≤ {budget}",
+        f"  bound    {symbol} {wording.no_less(bound)}{unit} with {wording.percent_text(found.confidence)} confidence; "
+        f"promised: {symbol} ≤ {budget}",
         f"  seed     {found.seed}",
         f"  replay   {replay_line}",
     ]

@@ -156,7 +156,8 @@ def profile(result: AuditResult) -> Figure | None:
         rate = percent_text(finding.error_share)
         legend.append((_swatch("confident"), f"measured: lower limit, all ε at once, error rate {rate} of its own"))
     if 0.0 < bound <= top:
-        legend.append((_swatch("bound"), f"lower bound of the audit, ε {no_less(lower)}: the true curve passes right of it"))
+        words = f"lower bound of the audit, ε {no_less(lower)}: the true curve passes right of it"
+        legend.append((_swatch("bound"), words))
     rows = []
     for step in range(TABLE_STEPS + 1):
         epsilon = top * step / TABLE_STEPS

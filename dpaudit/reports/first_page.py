@@ -58,8 +58,9 @@ class Line:
     """What one result says of one promise.
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
-    noticed with 90% probability, of an event of the hardest form that was measured (of one that is known, in older results): all as
-    multiples of the promise, None where there is none. `learned_with` is that probability, None for a known event.
+    noticed with 90% probability, of an event of the hardest form that was measured (of one that is known, in older
+    results): all as multiples of the promise, None where there is none. `learned_with` is that probability, None for a
+    known event.
     """
 
     subject: str

@@ -14,6 +14,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.audits import severity
 from dpaudit.results.model import Finding
+from dpaudit.testing.hockey_stick import just_above
 
 PAIR = [(0.0, 1.0)]
 
@@ -81,7 +82,7 @@ def test_no_bound_of_a_call_exceeds_its_truth_more_often_than_the_error_rate(mec
     assert examined >= calls // 2 * min(len(pairs), severity.MOST_EXAMINED)
 
 
-@pytest.mark.parametrize(("asked", "samples", "least"), [(None, 100, 3.3), (True, 1_000, 5.7)])
+@pytest.mark.parametrize(("asked", "samples", "least"), [(None, 2_000, 6.4), (True, 19_956, 8.7)])
 def test_a_bound_is_worth_printing_where_the_loss_is_large(asked, samples, least):
     """The truth is infinite: n right guesses of n give log(n / log(20)), where the proof gave 1."""
     result = audited(released, severity=asked)
@@ -95,14 +96,14 @@ def test_a_bound_is_worth_printing_where_the_loss_is_large(asked, samples, least
     assert result.samples == without.samples + finding.severity.samples
 
 
-def test_a_violation_costs_half_as_many_runs_again():
+def test_a_violation_costs_four_times_as_many_runs_again_or_two_thousand():
     """A hint of dependence, which independent draws give in 5% of audits, calls for 512 runs more."""
     more = []
     for seed in range(5):
         result = audited(response(1.5), seed=seed)
         (finding,) = result.findings
         assert finding.verdict == "violated"
-        assert finding.severity.samples == max(finding.samples // 4 * 2, severity.LEAST)
+        assert finding.severity.samples == max(4 * finding.samples, 2_000)
         more.append(result.samples - finding.samples - finding.severity.samples)
     assert sorted(more)[3] == 0 and max(more) <= 512
 
@@ -185,19 +186,30 @@ def test_bad_input_has_one_message():
 
 
 @pytest.mark.parametrize(
-    ("labelled", "samples", "is_vectorised", "is_asked", "expected"),
+    ("labelled", "samples", "is_asked", "expected"),
     [
-        (88, 20_000, True, False, 50),
-        (200, 20_000, False, False, 50),
-        (5_000, 20_000, True, False, 1_250),
-        (5_000, 300, True, False, 300),
-        (88, 20_000, True, True, 500),
-        (88, 20_000, False, True, 100),
-        (5_000, 20_000, True, True, 2_500),
+        (88, 100_000, False, 1_000),  # at least 2,000 labelled draws
+        (5_000, 100_000, False, 10_000),  # four times those of the verdict
+        (30_000, 100_000, False, 42_500),  # half of what remains
+        (88, 100_000, True, 49_956),
+        (1_000, 2_000, False, 1_000),
+        (500, 700, False, 450),  # all that remains
+        (1_300, 700, False, 50),
+        (1_301, 700, False, 0),  # fewer than 100 remain
+        (9_000, 700, True, 0),  # adaptive mode may have taken more
     ],
 )
-def test_half_as_many_draws_again_or_as_many_with_a_floor(labelled, samples, is_vectorised, is_asked, expected):
-    assert severity.draws_of(labelled, samples, is_vectorised, is_asked) == expected
+def test_the_size_of_a_stage(labelled, samples, is_asked, expected):
+    found = severity.draws_of(labelled, samples, is_asked)
+    assert found == expected and labelled + 2 * found <= max(2 * samples, labelled)
+
+
+def test_where_no_draws_remain_no_more_is_said_than_that_the_budget_is_exceeded():
+    result = audited(released, samples=50)
+    (finding,) = result.findings
+    assert result.verdict == "violated" and finding.severity is None
+    assert finding.parameter_lower == finding.epsilon_lower == just_above(1.0)
+    assert "epsilon is above 1, promised 1" in str(result) and "would have been found" not in str(result)
 
 
 @pytest.mark.parametrize(("draws", "expected"), [(50, 5), (320, 10), (500, 15), (1_000, 16), (6_400, 100)])
