@@ -443,7 +443,9 @@ def test_a_result_is_printed_in_three_lines():
 
 def test_a_printed_bound_that_is_above_its_budget_is_seen_to_be():
     printed = str(result(finding("violated", parameter_lower=1.00000004)))
-    assert printed.splitlines()[1] == "worst pair a|b: epsilon is at least 1.00000003, promised 1"  # rounded down
+    assert printed.splitlines()[1] == "worst pair a|b: epsilon is above 1, promised 1"
+    printed = str(result(finding("violated", parameter_lower=1.000047)))
+    assert printed.splitlines()[1] == "worst pair a|b: epsilon is at least 1.00004, promised 1"  # rounded down
     assert "at least inf, promised 1" in str(result(finding("violated", math.inf, parameter_lower=math.inf)))
 
 

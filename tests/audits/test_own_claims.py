@@ -185,8 +185,8 @@ OF_EPSILON_ONE = {
 }
 
 
-# At confidence 0.8 a bound is above the truth with probability 0.2 at most: of 16 audits in more than 11 with 1e-6, of
-# 60 in more than 27. A bound in bits was so in all.
+# At confidence 0.8 a bound is above the truth with probability 0.2 at most: of 16 audits in more than 12 with 1e-6, of
+# 60 in more than 28. A bound in bits was so in all.
 @pytest.mark.parametrize(
     ("name", "mode", "audits"),
     [

@@ -14,6 +14,8 @@ from dpaudit.reports.difference import difference
 from dpaudit.reports.document_markdown import render as render_document
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.terminal import violation_text
+from dpaudit.results.model import INTERVALS, LearnedLoss, Power
+from dpaudit.testing.hockey_stick import just_above
 
 LEAST = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
 
@@ -88,3 +90,22 @@ def test_a_difference_shows_by_what_a_bound_is_above(synthetic, barely):
     before = synthetic.result([synthetic.finding("a", "b", 0.5)], claim="eps=1")
     text = render_document(difference(Dossier.of(before).sources[0], Dossier.of(barely).sources[0]))
     assert "| 0.5 | 1.00004 |" in text
+
+
+BARE = just_above(1.0)  # all that a rejection says where no stage could follow it
+
+
+@pytest.mark.parametrize("format", ["html", "md", "junit", "sarif"])
+def test_a_bound_that_says_no_more_than_a_rejection_is_above_and_no_power_is_said_of_it(synthetic, format):
+    power = Power(0.1, 0.9, 1.2345, 1.0, (LearnedLoss(INTERVALS, 2.3456),))
+    bounds = {"parameter_lower": BARE, "epsilon_lower": BARE}
+    broken = synthetic.finding("a", "b", BARE, verdict="violated", power=power, **bounds)
+    result = synthetic.result([broken], claim="eps=1")
+    report = reports.render(result, format)
+    report = report if isinstance(report, str) else report.decode()
+    texts = [report, failure_text(result, ""), str(result), violation_text(result).plain]
+    for text in texts:
+        assert "1.0000001" not in text and "1.234" not in text and "2.345" not in text
+    assert any("> 1" in html.unescape(text) or "above 1" in text for text in texts[:1])
+    assert "ε > 1 nats" in texts[1] and "above 1" in texts[2] and "would have" not in texts[2]
+    assert wording.least_powerful(result) is None
