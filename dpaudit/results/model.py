@@ -466,8 +466,8 @@ class AuditResult:
             lines.append(f"pair {_line(worst.id)}: {_line(worst.message, 400)}")
         elif worst is not None:
             lower, promised = worst.parameter_lower, worst.parameter_budget
-            shown, budget = compared(lower, promised)
-            bound = f"{worst.parameter} is {at_least(shown)}, promised {budget}"
+            shown = compared(lower, promised)[0] if math.isfinite(lower) else f"{lower:g}"
+            bound = f"{worst.parameter} is {at_least(shown)}, promised {promised:.6g}"
             lines.append(f"worst pair {_line(worst.id)}: {bound}")
             if worst.power is not None and worst.verdict != "violated":
                 power = worst.power
