@@ -154,7 +154,7 @@ def audit(
     severity : bool, optional
         Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: see
         `dpaudit.audits.severity`. By default four times as many as the verdict took, at least 2,000, at most half of
-        what remains of `samples`; with True that half. Never more than remains: where that is fewer than 100 labelled
+        what remains of `samples`; with True that half. Never more than remains: where that is fewer than 50 labelled
         draws the bound is "above" the budget. With False the audit stops at its first proof, when its bound is hardly
         above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and stores. With
         True up to 2,000 pairs have games of their own, whatever that takes.

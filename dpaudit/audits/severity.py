@@ -40,7 +40,7 @@ MOST_EXAMINED = 8  # violated pairs that have a stage
 SHARE = 0.5  # of the labelled draws that remain, at most, where they are enough for `LEAST`
 # Labelled draws: bounds of a loss of 2 under a claim of 1 are 1.7 to 1.8 on average from 2,000, 1.9 from 50,000.
 LEAST = 2_000
-FEWEST = 100  # labelled draws that remain, below which there is no stage
+FEWEST = 50  # labelled draws that remain, below which there is no stage: 50 right guesses of 50 say a loss of 2.8
 # Labelled draws of the verdict, of which the stage takes so many times as many where it is not asked for: of a loss of
 # 1.2 under a claim of 1 the bound is 1.13 on average from as many, 1.17 from four times as many.
 TIMES = 4

@@ -90,10 +90,11 @@ def claimed(finding: Finding) -> Curve | None:
     budget = finding.parameter_budget
     if not math.isfinite(budget) or not math.isfinite(finding.budget.epsilon):
         return None
-    if finding.parameter == "mu":
-        return GaussianDP(budget).profile
-    if finding.parameter == "rho":
-        return _inverse(ZeroConcentratedDP(budget).epsilon_at)
+    known = {"mu": GaussianDP, "rho": ZeroConcentratedDP}.get(finding.parameter)
+    if known is not None:  # unless a claim of the user's own has a parameter of this name
+        claim, at = known(budget), finding.budget
+        is_own = not math.isclose(claim.epsilon_at(at.delta), at.epsilon, rel_tol=1e-2)
+        return None if is_own else claim.profile if isinstance(claim, GaussianDP) else _inverse(claim.epsilon_at)
     if finding.parameter == "epsilon" and budget == finding.budget.epsilon:
         return ApproxDP(budget, finding.budget.delta).profile
     return None

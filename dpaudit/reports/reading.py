@@ -214,7 +214,7 @@ def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
         mode="sequential",
         seed=int(nights[-1]["seed"]) if nights else 0,
         replayable=True,
-        findings=tuple(_finding(pair) for pair in subject["pairs"]),
+        findings=tuple(_finding(pair, str(subject["claim"])) for pair in subject["pairs"]),
         not_asked=(),
         report_delta=0.0,
         samples=sum(int(night["runs"]) for night in nights),
@@ -225,12 +225,14 @@ def audit_of_store(subject: Mapping[str, Any]) -> AuditResult:
     )
 
 
-def _finding(pair: Mapping[str, Any]) -> Finding:
+def _finding(pair: Mapping[str, Any], claim: str) -> Finding:
     budget, lower = as_float(pair["parameter_budget"]), as_float(pair["parameter_lower"])
     is_violated = bool(pair["violated"]) and lower > budget
     ratio = lower / budget if budget > 0.0 else math.inf if is_violated else None
     # Validity: the epsilon of a claim with another parameter is not in the store; 0 says nothing and is always true.
-    is_epsilon = pair["parameter"] == "epsilon"
+    # Nor is it known of a claim of the user's own, whose parameter may have this name.
+    is_epsilon = pair["parameter"] == "epsilon" and claim.startswith(("eps=", "metric="))
+    stated = claim.partition(",delta=")[2] if is_epsilon else ""
     change = pair.get("change")
     return Finding(
         id=pair["id"],
@@ -238,7 +240,7 @@ def _finding(pair: Mapping[str, Any]) -> Finding:
         x_prime_id=pair["x_prime_id"],
         x=pair["x_id"],
         x_prime=pair["x_prime_id"],
-        budget=Budget(budget if is_epsilon else math.inf, 0.0),
+        budget=Budget(budget if is_epsilon else math.inf, float(stated or 0.0)),
         parameter=pair["parameter"],
         parameter_budget=budget,
         verdict="violated" if is_violated else "inconclusive",

@@ -98,17 +98,19 @@ def largest_bound(result: AuditResult) -> LargestBound:
     It has as many digits as it takes to see that it is above its own budget.
     """
     parameter, at = parameter_of(result), ""
-    bounds = [(f.parameter_lower, f.parameter_budget) for f in result.findings if not math.isnan(f.parameter_lower)]
+    known = [finding for finding in result.findings if not math.isnan(finding.parameter_lower)]
+    bounds = [(finding.parameter_lower, finding.parameter_budget, finding.budget.delta) for finding in known]
     if result.universe is not None and len(result.universe):
         place = int(result.universe.lower.argmax())
-        bounds.append((float(result.universe.lower[place]), float(result.universe.budget[place])))
+        bounds.append((float(result.universe.lower[place]), float(result.universe.budget[place]), result.report_delta))
     # Of bounds that are as large, the one with the least budget: it is the one that may break it.
-    lower, budget = min(bounds, key=lambda bound: (-bound[0], bound[1]), default=(0.0, math.inf))
+    default = 0.0, math.inf, result.report_delta
+    lower, budget, delta = min(bounds, key=lambda bound: (-bound[0], bound[1]), default=default)
     if all(is_line(finding) for finding in result.findings):
-        at = f" at δ = {number_text(result.report_delta)}"
+        at = f" at δ = {number_text(delta)}"
     shown, promised = compared(lower, budget)
     name = symbol(parameter)
-    there = " for that pair" if len({budget for _, budget in bounds}) > 1 else ""
+    there = " for that pair" if len({bound[1] for bound in bounds}) > 1 else ""
     promise = f"; promised{there}: {name} ≤ {promised}" if budget < math.inf else ""
     return LargestBound(f"{name} {no_less(shown)}", f"{unit(parameter)}{at}{promise}")
 

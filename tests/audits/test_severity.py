@@ -195,7 +195,7 @@ def test_bad_input_has_one_message():
         (1_000, 2_000, False, 1_000),
         (500, 700, False, 450),  # all that remains
         (1_300, 700, False, 50),
-        (1_301, 700, False, 0),  # fewer than 100 remain
+        (1_351, 700, False, 0),  # fewer than 50 remain
         (9_000, 700, True, 0),  # adaptive mode may have taken more
     ],
 )
@@ -205,7 +205,7 @@ def test_the_size_of_a_stage(labelled, samples, is_asked, expected):
 
 
 def test_where_no_draws_remain_no_more_is_said_than_that_the_budget_is_exceeded():
-    result = audited(released, samples=50)
+    result = audited(released, samples=40)
     (finding,) = result.findings
     assert result.verdict == "violated" and finding.severity is None
     assert finding.parameter_lower == finding.epsilon_lower == just_above(1.0)
