@@ -79,7 +79,7 @@ def test_an_epsilon_within_the_promise_is_not_said_beside_a_violation(synthetic)
 
 
 def test_a_bound_as_an_epsilon_is_told_from_the_promise(synthetic):
-    finding = synthetic.finding("0", "1", 1.3, 0.5, parameter="rho", epsilon_lower=LEAST)
+    finding = synthetic.finding("0", "1", 1.3, 0.017469, parameter="rho", epsilon_lower=LEAST)  # 1 nat at 1e-6
     finding = dataclasses.replace(finding, budget=Budget(1.0, 1e-6))
     result = synthetic.result([finding], claim="rho=0.5", report_delta=1e-6)
     assert "at least 1.00004 nats, promised 1 nats" in wording.bound_sentence(result, finding)
