@@ -173,7 +173,8 @@ def test_a_delta_of_lines_alone_counts_by_the_probability_of_a_guess():
         assert game.is_rejected is rejected and 0.01 < game.lower < 0.1
 
 
-# Claims that randomised response of loss 1 keeps, with its epsilon at the delta where it is reported.
+# Claims about randomised response of loss 1, with its epsilon at the delta where it is reported. All but "slack at
+# itself" hold.
 OF_EPSILON_ONE = {
     "bits": (Bits(3.0), 1.0),
     "bits of each": (BitsByPair(3.0), 1.0),
@@ -205,8 +206,9 @@ def test_epsilon_of_a_users_claim_is_above_the_truth_no_more_often_than_the_erro
     options = {"samples": 1_500, "mode": mode, "confidence": 0.8, "floating_point": False}
     found = [dpaudit.audit(mechanism, claim, [(0, 1)], seed=seed, **options) for seed in range(audits)]
     assert sum(result.epsilon_lower > truth for result in found) <= most
-    assert not any(result.verdict == "violated" for result in found)
-    assert name == "slack at itself" or sum(result.epsilon_lower > 0.3 for result in found) > audits // 2
+    is_broken = name == "slack at itself"
+    assert is_broken or sum(result.verdict == "violated" for result in found) <= most
+    assert sum(result.epsilon_lower > 0.3 for result in found) > audits // 2  # and it says something
 
 
 def test_a_sound_mechanism_is_not_refuted_by_a_total_variation_of_its_own():
