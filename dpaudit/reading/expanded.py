@@ -29,6 +29,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.identity import class_name
 from dpaudit.reading.leaves import LONGEST, MOST_BYTES, MOST_LETTERS, VALUE, inside_of
 from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Notes, Outcomes, canonical, plain, state_of
@@ -454,8 +455,7 @@ def _kinds(items: Sequence[Any]) -> str:
 
     Numpy's numbers count as Python's: they become those on their way from a worker.
     """
-    several = [item.item() if isinstance(item, np.generic) else item for item in items[:MOST_PARTS]]
-    names = [type(item).__name__ for item in several]
+    names = list(map(class_name, items[:MOST_PARTS]))
     of_items = names if len(names) <= MOST_KINDS else sorted(set(names))
     return " ".join([type(items).__name__, "of", *of_items])
 

@@ -1,0 +1,126 @@
+"""Certificates and audits agree on when two outputs are the same: every kind of output goes through both."""
+
+from __future__ import annotations
+
+import collections
+import dataclasses
+import datetime
+import decimal
+import enum
+import fractions
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.reading.expanded import expanded
+from dpaudit.reading.identity import identity
+from dpaudit.reading.noted_leaves import Leaves
+from dpaudit.reading.outcomes import canonical
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.plain import seen
+
+
+@dataclasses.dataclass
+class Point:
+    a: object = 1
+    b: object = 2
+
+
+@dataclasses.dataclass
+class Place(Point):
+    pass
+
+
+class Colour(enum.Enum):
+    RED = 1
+    BLUE = 2
+
+
+Row = collections.namedtuple("Row", "a b")
+
+# In each group outputs that look alike; whether any two of them are told apart is asked of both.
+ALIKE = {
+    "numbers": [1, 1.0, True, np.int64(1), np.float32(1), np.bool_(True), fractions.Fraction(1), 2**60, 2**60 + 1],
+    "doubles": [0.0, -0.0, math.nan, -math.nan, np.float64("nan"), math.inf, 0.1, np.float32(0.1), 5e-324],
+    "decimals": [decimal.Decimal("1.5"), decimal.Decimal("1.50"), 1.5, "1.5", b"1.5", 1.5 + 0j, [1.5, 0.0]],
+    "nothing": [None, "None", "", b"", [], (), {}, set(), frozenset(), np.array([])],
+    "lists": [[1, 2], [1.0, 2], (1, 2), [True, 2], [np.int64(1), 2], Row(1, 2), [2, 1], range(1, 3), [[1, 2]]],
+    "mixed": [[1, None], [1.0, None], [True, None], (1, None), [None, 1], [1, "None"], [{1}, None],
+              [frozenset({1}), None]],
+    "arrays": [np.array([1, 2]), np.array([1.0, 2.0]), np.array([1, 2], np.int8), [1, 2], np.array([[1, 2]]),
+               np.array([1 + 0j])],
+    "of no axis": [np.array(1), 1, [np.array(1), None], [1, None]],
+    "dictionaries": [{"a": 1, "b": 2}, {"b": 2, "a": 1}, {"a": 1.0, "b": 2}, {"a": 1, "b": 2, "c": 3},
+                     {"a": 2, "b": 1}],
+    "keys": [{1: "a", 2: "b"}, {2: "b", 1: "a"}, {1.0: "a", 2: "b"}, {"1": "a", "2": "b"}, {True: "a", 2: "b"}],
+    "inner": [[{"a": 1, "b": 2}], [{"b": 2, "a": 1}], {"x": {"b": 2, "a": 1}}, {"x": {"a": 1, "b": 2}}],
+    "sets": [{1, 2}, {2, 1}, frozenset({1, 2}), {1.0, 2}, {1}, [1, 2]],
+    "objects": [Point(), Place(), Point(1.0), Point(b=3), Colour.RED, Colour.BLUE, Point, {"a": 1, "b": 2}],
+    "errors": [Failed("ValueError", "a"), Failed("ValueError", "b"), Failed("KeyError", "a"), "raised ValueError",
+               [Failed("ValueError", "a")], [Failed("ValueError", "b")]],
+    "moments": [datetime.date(1970, 1, 2), 1, datetime.datetime(1970, 1, 2), datetime.timedelta(1)],
+    "texts": ["a", "A", "a ", b"a", "'a'", "1", 1],
+}  # fmt: skip
+PAIRS = [(a, b) for group in ALIKE.values() for a, b in itertools.combinations(group, 2)]
+
+
+def read(value):
+    """What an audit reads of one output: its token, its leaves, and those of what it holds beside them."""
+    plain = seen(value)
+    beside = expanded(plain)
+    return [canonical(plain), leaves_of(plain), None if beside is None else [canonical(beside), leaves_of(beside)]]
+
+
+def leaves_of(plain):
+    found = Leaves(plain)
+    several = np.frombuffer(found.numbers).tolist(), found.tokens, [sorted(members) for members in found.members]
+    places = [numbers.tolist() for numbers in found.form.places]
+    return repr([sorted(zip(*pair, strict=True)) for pair in zip(places, several, strict=True)])
+
+
+def test_a_certificate_tells_apart_exactly_what_an_audit_reads_in_two_ways():
+    for a, b in PAIRS:
+        assert (identity(seen(a)) != identity(seen(b))) == (read(a) != read(b)), (a, b)
+
+
+# That a mechanism returns, beside a text: then outputs are objects to an audit, whatever their batch.
+RETURNED = {
+    "order of keys": ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    "inner order": ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]),
+    "classes of items": ([1, None], [1.0, None]),
+    "type of an array": (np.array([1, 2]), np.array([1, 2], np.int8)),
+    "a signed zero": (0.0, -0.0),
+    "a set in a list": ([{1}, 2], [frozenset({1}), 2]),
+    "the same number": (1, True),
+    "the same NaN": (math.nan, -math.nan),
+    "the same set": ({1, 2}, {2, 1}),
+}
+
+
+SLOW = RETURNED.keys() - {"order of keys"}
+
+
+@pytest.mark.parametrize("name", [pytest.param(name, marks=[pytest.mark.slow] * (name in SLOW)) for name in RETURNED])
+def test_a_certificate_and_an_audit_say_the_same(name):
+    def mechanism(x, rng):
+        return "text" if rng.random() < 0.25 else RETURNED[name][x]
+
+    is_same = name.startswith("the same")
+    assert dpaudit.certify(mechanism, "eps=1", [(0, 1)]).verdict == ("kept" if is_same else "violated")
+    found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=600, seed=1, severity=False)
+    # Sound pairs are refuted with probability at most 5%, and not at this seed.
+    assert (found.verdict == "violated") == (not is_same)
+
+
+def test_texts_of_exceptions_are_told_apart_by_both():
+    def mechanism(x, rng):
+        if rng.random() < 0.25:
+            return
+        raise ValueError(f"record {x} is bad")
+
+    result = dpaudit.certify(mechanism, "eps=1", [(0, 1)])
+    assert result.pairs[0].event.outcomes == ("raised ValueError ('record 0 is bad')",)
+    assert dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=600, seed=1, severity=False).verdict == "violated"
