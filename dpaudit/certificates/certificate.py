@@ -129,6 +129,8 @@ class Certificate:
         The time that was allowed.
     refusal : str
         What could not be traced, with the line of the call; else empty. Then every pair is open.
+    real_runs : int
+        Runs with real numbers that the laws of decided pairs were held against, of all inputs together.
     """
 
     subject: dict[str, Any]
@@ -139,6 +141,7 @@ class Certificate:
     runs: int
     seconds: float
     refusal: str = ""
+    real_runs: int = 0
 
     @property
     def verdict(self) -> Verdict:
@@ -163,7 +166,8 @@ class Certificate:
         if self.verdict == "kept":
             return (
                 f"Kept: {self.claim} is proved for {'this pair' if len(self.pairs) == 1 else f'these {count}'}, by "
-                f"exploring the mechanism's draws ({self.runs:,} runs on {self.inputs:,} inputs)."
+                f"exploring the mechanism's draws ({self.runs:,} runs on {self.inputs:,} inputs), and held against "
+                f"{self.real_runs:,} runs with real numbers."
             )
         pair = self.worst
         if self.verdict == "violated":
@@ -185,7 +189,8 @@ class Certificate:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
         """The certificate of a saved form."""
-        fields = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        fields = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "real_runs"}
+        fields["real_runs"] = record.get("real_runs", 0)
         fields |= {"rounding": as_float(record["rounding"]), "seconds": as_float(record["seconds"])}
         return cls(**{**fields, "pairs": tuple(_pair(item) for item in record["pairs"])})
 

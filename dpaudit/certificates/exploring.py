@@ -58,6 +58,7 @@ class Runner:
         self.stream = np.random.PCG64(0)
         self.watch = Watch(self.stream)
         self.runs = 0
+        self.ended = ""  # where a symbol without an end first became a number
 
     def run(self, x: Any, path: OpenPath, heaviest_other: float = 0.0, deadline: float = math.inf) -> Ended:
         """One run along a path.
@@ -80,6 +81,7 @@ class Runner:
             leaf = None if tracer.is_suspended else read_output(tracer, output)
         except Suspended:
             leaf = None
+        self.ended = self.ended or tracer.ended
         if tracer.refusal:  # it may have been caught
             raise Untraceable(tracer.refusal)
         if not tracer.is_replayed and not tracer.is_suspended:

@@ -6,6 +6,7 @@ between is "open". A claim allows `rounding` more than it says: epsilon + roundi
 
 from __future__ import annotations
 
+import collections
 import math
 from fractions import Fraction
 
@@ -25,24 +26,44 @@ from dpaudit.certificates.divergences import (
 from dpaudit.certificates.leaves import readable
 from dpaudit.certificates.renyi import renyi_bounds, zcdp_verdict
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.identity import with_notes
 
+JUDGED = (ApproxDP, MetricDP, RenyiDP, ZeroConcentratedDP)
+PROMISES = ("value", "lines", "renyi_epsilons", "orders", "is_vacuous", "family")  # what says what a claim promises
 LISTED = 12  # outcomes of an event that are named
 PROFILE = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
-def check_claim(claim: Claim) -> None:
-    """`UsageError` for a claim whose promise is only known in double precision."""
-    if not isinstance(claim, ApproxDP | MetricDP | RenyiDP | ZeroConcentratedDP):
+def check_claim(claim: Claim, pair: Pair | None = None) -> None:
+    """Check that a claim, or the one that it makes of a pair, is of a family that can be judged.
+
+    Raises
+    ------
+    UsageError
+        If its promise is only known in double precision, or is the class's own.
+    """
+    at = "" if pair is None else f" at pair {pair.id}"
+    if not isinstance(claim, JUDGED):
         raise UsageError(
             "claim must be pure, approximate, metric, Renyi or zero-concentrated DP for a certificate, got "
-            f"{claim} ({type(claim).__name__}), whose profile is only computed in double precision. Audit it instead."
+            f"{claim} ({type(claim).__name__}){at}, whose profile is only computed in double precision. Audit it "
+            "instead."
+        )
+    if pair is None:
+        return
+    family = next(kind for kind in JUDGED if isinstance(claim, kind))
+    own = [name for name in PROMISES if getattr(type(claim), name) is not getattr(family, name)]
+    if own and type(claim) is not PureDP:
+        raise UsageError(
+            f"claim must promise what {family.__name__} promises for a certificate, got {claim} "
+            f"({type(claim).__name__}){at}, which has {', '.join(own)} of its own. Audit it instead."
         )
 
 
-def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction) -> CertifiedPair:
-    """What is proved of a pair; p is the law on x, q the one on x_prime."""
+def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction, ended: str = "") -> CertifiedPair:
+    """What is proved of a pair; p is the law on x, q the one on x_prime; `ended` says what ended a symbol."""
     delta = Fraction(claim.report_delta)
     allowed = delta * (1 + rounding)
     lower = _larger(ratio_at(p, q, delta, upper=False), ratio_at(q, p, delta, upper=False))
@@ -82,7 +103,7 @@ def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction) -> C
         value_upper=values[1],
         event=_event(pair, p, q, delta, lower),
         profile=tuple(_profile_point(p, q, epsilon) for epsilon in PROFILE),
-        reason=_reason(left, delta) if verdict == "open" else "",
+        reason=_reason(left, delta, ended) if verdict == "open" else "",
     )
 
 
@@ -149,7 +170,11 @@ def _event(pair: Pair, p: Known, q: Known, delta: Fraction, lower: Fraction | No
     if not event:
         return None
     ordered = sorted(event, key=lambda outcome: a.law[outcome], reverse=True)
-    shown = tuple(readable(outcome)[:200] for outcome in ordered[:LISTED])
+    names = collections.Counter(readable(outcome) for outcome in {*p.law, *q.law})
+    shown = tuple(
+        (readable(outcome) if names[readable(outcome)] == 1 else with_notes(outcome))[:200]
+        for outcome in ordered[:LISTED]
+    )
     return Event(shown, len(event), name, mass_of(a, event), mass_of(b, event) + b.left)
 
 
@@ -160,13 +185,14 @@ def _profile_point(p: Known, q: Known, epsilon: float) -> tuple[float, float, fl
     return epsilon, float_below(lower), float_above(upper)
 
 
-def _reason(left: Fraction, delta: Fraction) -> str:
+def _reason(left: Fraction, delta: Fraction, ended: str) -> str:
     if left == 0:
         return "everything was explored, but the bounds of this claim do not meet"
     shown = f"a mass of {float(left):.3g} is left"
+    why = f" Values are run one by one, as {ended}." if ended else ""
     if delta == 0:
         return (
             f"{shown}. With delta 0 all of it would have to be explored: more time, a smaller domain, or a loop that "
-            "ends; or a claim with a delta above what is left."
+            f"ends; or a claim with a delta above what is left.{why}"
         )
-    return f"{shown}, and the claim's delta is {float(delta):.3g}: more time, or a smaller domain."
+    return f"{shown}, and the claim's delta is {float(delta):.3g}: more time, or a smaller domain.{why}"

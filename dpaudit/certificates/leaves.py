@@ -1,7 +1,7 @@
 """Where a run ends: its outcome as a token, and outcomes of geometric tails as families of tokens.
 
-A token is the auditor's own (`dpaudit.reading.outcomes.canonical`), not shortened: two outputs are one outcome where
-an audit takes them for equal. An exception is the outcome of its kind.
+A token is the identity of an output (`dpaudit.reading.identity`): two outputs are one outcome where no audit can tell
+them apart. An exception is the outcome of its kind and its text.
 
 A `Tail` stands for an output one of whose integers is still a geometric variable without an end: start + X, or
 start - X. Such leaves are compared across inputs by `cells`: each integer place is divided at common points, into
@@ -20,14 +20,16 @@ from fractions import Fraction
 from typing import Any
 
 import numpy as np
+from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.symbol_arrays import SymbolArray
-from dpaudit.certificates.tracing import ONE, Tracer
+from dpaudit.certificates.symbol_arrays import SymbolArray, filled
+from dpaudit.certificates.tracing import ONE, PYTHONS, Tracer
 from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.certificates.whole_numbers import Variable, WholeNumber, race, tell
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import DEEPEST, canonical, unseen
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.reading.identity import identity, without_notes
+from dpaudit.reading.outcomes import DEEPEST, unseen
+from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.plain import seen
 
 MOST_ATOMS = 4_096  # single values that a tail is divided into
@@ -47,7 +49,14 @@ OF_SYMBOLS = (
 
 
 class NeedsNumbers(BaseException):
-    """The program does something that integers as symbols cannot tell from a mistake: it is run again on numbers."""
+    """The program does something that integers as symbols cannot tell from a mistake: it is run again on numbers.
+
+    The text says what.
+    """
+
+
+# What stands for a tail in an output: an object that prints as its number, with the name of the class that it has.
+MARKS: Mapping[type, type] = {kind: type(kind.__name__, (Opaque,), {}) for kind in (int, float)}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -83,20 +92,31 @@ def read_output(tracer: Tracer, output: Any) -> Leaf:
     NeedsNumbers
         If it holds integers as symbols where they cannot be followed.
     """
-    if isinstance(output, Failed):
-        _check_failure(tracer, output)
-        return Leaf(output.token)
-    if not (tracer.has_wholes or tracer.has_uniforms):
-        return Leaf(_token(tracer, output))
     tails: list[Tail] = []
-    shown = _shown(tracer, output, tails, _variables(output), 0)
-    token = _token(tracer, shown)
+    try:
+        if isinstance(output, Failed) or tracer.has_wholes or tracer.has_uniforms:
+            plain = _shown(tracer, output, tails, _variables(output), 0)
+        else:
+            plain = seen(output)
+    except SubjectError as error:
+        reason = f"an output cannot be read: {str(error).removesuffix('.')}"
+        if tracer.has_wholes:
+            raise NeedsNumbers(reason) from error
+        if tracer.has_uniforms:
+            tracer.refuse(reason)
+        raise
+    kind = unseen([plain])
+    if kind:
+        tracer.refuse(f"nothing can be seen of an output of the class {kind}")
+    if _depth(plain) > DEEPEST:
+        tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
+    token = identity(plain)
     if not tails:
         return Leaf(token)
-    pieces = re.split("'\\\\x00(\\d+)\\\\x00'", token)
+    pieces = re.split(f"{MARK}(\\d+){MARK}", token)
     order = [int(piece) for piece in pieces[1::2]]
     if sorted(order) != list(range(len(tails))):
-        raise NeedsNumbers
+        raise NeedsNumbers("an output holds a draw in several places, or where it cannot be followed")
     return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
 
 
@@ -104,26 +124,9 @@ def _check_failure(tracer: Tracer, failed: Failed) -> None:
     """Refuse an exception that symbols may have caused."""
     # Validity: a mistake that the symbols led to would be an outcome of every input, and look perfectly private.
     if tracer.has_wholes:
-        raise NeedsNumbers
+        raise NeedsNumbers(f"{failed.described}, which a draw that stands for a number may have led to")
     if tracer.has_uniforms and (failed.kind in OF_SYMBOLS or failed.kind.startswith("UFunc")):
         tracer.refuse(f"{failed.described}, which a draw that is only compared may have led to")
-
-
-def _token(tracer: Tracer, output: Any) -> str:
-    try:
-        plain = seen(output)
-    except SubjectError as error:
-        if tracer.has_wholes:
-            raise NeedsNumbers from error
-        if tracer.has_uniforms:
-            tracer.refuse(f"an output cannot be read: {str(error).removesuffix('.')}")
-        raise
-    kind = unseen([plain])
-    if kind:
-        tracer.refuse(f"nothing can be seen of an output of the class {kind}")
-    if _depth(plain) > DEEPEST:
-        tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
-    return canonical(plain)
 
 
 def _depth(value: Any) -> int:
@@ -150,15 +153,15 @@ def _variables(output: Any) -> list[Variable]:
         return [variable for item in output for variable in _variables(item)]
     if type(output) is dict:
         return [variable for item in output.values() for variable in _variables(item)]
-    if isinstance(output, np.ndarray) and np.asarray(output).dtype == object:
-        return [variable for item in np.asarray(output).flat for variable in _variables(item)]
+    if isinstance(output, np.ndarray) and asarray(output).dtype == object:
+        return [variable for item in asarray(output).flat for variable in _variables(item)]
     return []
 
 
 def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variable], depth: int) -> Any:
-    """The output with numbers for its symbols, and with a mark for each tail."""
+    """The output as plain data, with numbers for its symbols and with a mark for each tail."""
     if depth > DEEPEST:
-        return output
+        return seen(output)
     kind = type(output)
     if isinstance(output, Failed):
         _check_failure(tracer, output)
@@ -172,22 +175,28 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
     if kind is dict and all(type(key) is str for key in output):
         return {key: _shown(tracer, item, tails, used, depth + 1) for key, item in output.items()}
     if kind is dict:  # other keys may change the order of the token: no tails inside
-        return {_known(key): _shown(tracer, item, [], [*used, *used], depth + 1) for key, item in output.items()}
+        known = {_known(key): _shown(tracer, item, [], [*used, *used], depth + 1) for key, item in output.items()}
+        return seen(known)
     if kind in (set, frozenset):
-        return kind(map(_known, output))
+        return seen(kind(map(_known, output)))
     if kind is SymbolArray or (kind is np.ndarray and output.dtype == object):
-        shown = [_shown(tracer, item, tails, used, depth + 1) for item in np.asarray(output).flat]
-        array = np.empty(len(shown), dtype=object)
-        array[:] = shown
-        return array.reshape(output.shape).tolist() if output.ndim else array[0]
-    return output
+        shown = [_shown(tracer, item, tails, used, depth + 1) for item in asarray(output).flat]
+        if not output.ndim:
+            return shown[0]
+        array = filled(shown, output.shape)
+        if kind is np.ndarray:
+            return array.tolist()
+        symbols = array.view(SymbolArray)
+        symbols.holds_floats = output.holds_floats
+        return symbols
+    return seen(output)
 
 
 def _known(item: Any) -> Any:
     """A key, or a member of a set: a symbol that was hashed is known by then."""
     if type(item) is tuple:
         return tuple(map(_known, item))
-    return item.number() if type(item) is WholeNumber else item
+    return item.number("a key, or a member of a set") if type(item) is WholeNumber else item
 
 
 def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: Sequence[Variable]) -> Any:
@@ -196,9 +205,9 @@ def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: S
         endless = [variable for variable in terms if variable.size is None]
         if len(terms) == 1 and endless and abs(terms[endless[0]]) == 1 and used.count(endless[0]) == 1:
             tails.append(Tail(constant, terms[endless[0]], endless[0].ratio))
-            return f"{MARK}{len(tails) - 1}{MARK}"
+            return MARKS[PYTHONS[number._kind]](number._kind.__name__, text=f"{MARK}{len(tails) - 1}{MARK}")
         if not terms:
-            return constant
+            return number.number()
         signs = {terms[variable] for variable in terms}
         if len(endless) == len(terms) == 2 and signs == {1, -1} and all(used.count(one) == 1 for one in endless):
             race(tracer, *endless)  # of a difference, one variable is left on either side of 0
@@ -258,8 +267,8 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
 
 
 def readable(cell: str) -> str:
-    """The text of a cell: a token, or one with `≥ 5` in the place of a tail."""
-    return cell.rstrip(MARK)
+    """The text of a cell: a canonical token, or one with `≥ 5` in the place of a tail."""
+    return without_notes(cell.rstrip(MARK))
 
 
 def _skeleton(leaf: Leaf) -> tuple[str, Places]:

@@ -1,9 +1,9 @@
 """Arrays of symbols: what numpy does with them goes through the symbols, or is refused.
 
 A plain object array would let numpy raise a `TypeError` of its own, or hand out the addresses of the symbols. A
-`SymbolArray` says that its numbers are doubles (or integers), as those that the program would have got. Of numpy's
-functions it knows those that are comparisons, sums and selections. For any other one, whole numbers become numbers, and
-a uniform number is refused.
+`SymbolArray` says that its numbers are doubles (or integers), as those that the program would have got, and all that it
+holds are numpy's own (`Symbol`). Of numpy's functions it knows those that are comparisons, sums and selections. For any
+other one, whole numbers become numbers, and a uniform number is refused.
 """
 
 from __future__ import annotations
@@ -14,8 +14,9 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.tracing import Tracer
+from dpaudit.certificates.tracing import NUMPYS, PYTHONS, Symbol, Tracer
 from dpaudit.certificates.uniform_numbers import UniformNumber, is_nan
 from dpaudit.certificates.whole_numbers import WholeNumber
 
@@ -36,6 +37,11 @@ def _floor(a: Any) -> Any:
     return float(np.floor(a)) if type(a) not in SYMBOLS else float(a.__floor__())
 
 
+def _rint(a: Any) -> Any:
+    whole = _floor(a + 0.5)  # ties have probability 0
+    return whole if whole or a >= 0 else -0.0
+
+
 COMPARISONS: Mapping[Any, Callable[..., Any]] = {
     np.less: operator.lt,
     np.less_equal: operator.le,
@@ -51,7 +57,7 @@ UNIFORM_ONLY: Mapping[Any, Callable[..., Any]] = {
     np.floor: _floor,
     np.ceil: lambda a: -_floor(-a),
     np.trunc: lambda a: _floor(a) if a >= 0 else -_floor(-a),
-    np.rint: lambda a: _floor(a + 0.5),
+    np.rint: _rint,
 }
 OPERATIONS: Mapping[Any, Callable[..., Any]] = {
     np.add: operator.add,
@@ -75,16 +81,32 @@ class SymbolArray(np.ndarray[Any, Any]):
     """An object array with symbols; made by `guarded`."""
 
     tracer: Tracer | None
-    holds_uniforms: bool
+    holds_floats: bool
 
     def __array_finalize__(self, other: Any) -> None:
         self.tracer = getattr(other, "tracer", None)
-        self.holds_uniforms = getattr(other, "holds_uniforms", False)
+        self.holds_floats = getattr(other, "holds_floats", False)
 
     @property
     def dtype(self) -> Any:
         """What the program would have got."""
-        return np.dtype(float if self.holds_uniforms else np.int64)
+        return np.dtype(self._kind)
+
+    @property
+    def _kind(self) -> type:
+        return np.float64 if self.holds_floats else np.int64
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        several = _objects(value)
+        items = [_converted(item, self._kind) for item in several.flat]
+        several = filled(items, several.shape)
+        super().__setitem__(index, several if several.shape else several[()])
+
+    def item(self, *index: Any) -> Any:
+        return _as_pythons(super().item(*index))
+
+    def tolist(self) -> Any:
+        return _as_pythons(super().tolist())
 
     def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
         return call_ufunc(self.tracer, ufunc, method, inputs, kwargs)
@@ -97,9 +119,12 @@ class SymbolArray(np.ndarray[Any, Any]):
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
         """Numbers of another type: whole numbers keep their symbols as integers, and become numbers otherwise."""
-        if np.dtype(dtype).str in (self.dtype.str, "|O"):
+        kind = np.dtype(dtype).type
+        if kind in (self._kind, np.object_):
             return self.copy()
-        return np.asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
+        if kind in PYTHONS and not args and not options:
+            return guarded(filled([_converted(item, kind) for item in asarray(self).flat], self.shape))
+        return asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
 
     def _numbers(self, name: str, *args: Any, **options: Any) -> Any:
         return getattr(_number_array(self, name), name)(*args, **options)
@@ -128,21 +153,47 @@ for _name in ("mean", "std", "var", "prod", "partition", "argpartition", "choose
 
 
 def _is_object(array: np.ndarray[Any, Any]) -> bool:
-    return bool(np.asarray(array).dtype.kind == "O")  # not the one that a `SymbolArray` says
+    return bool(asarray(array).dtype.kind == "O")  # not the one that a `SymbolArray` says
 
 
 def guarded(array: Any) -> Any:
     """An object array as a `SymbolArray` where it has symbols; else as numpy would have made it of its numbers."""
-    plain = np.asarray(array)
+    plain = asarray(array)
     if not _is_object(plain):
         return array
     symbols = [item for item in plain.flat if type(item) in SYMBOLS]
     if not symbols:
-        return np.array(plain.tolist())
-    result = plain.view(SymbolArray)
-    result.tracer = tracer_of(symbols)
-    result.holds_uniforms = any(type(item) is UniformNumber for item in symbols)
+        return np.array(plain.tolist()).reshape(plain.shape)
+    if not all(isinstance(item, bool | int | float | np.bool_ | np.integer | np.floating) for item in plain.flat):
+        return plain  # of objects in the program, too
+    holds_floats = any(isinstance(item, float | np.floating) for item in plain.flat)
+    kind = np.float64 if holds_floats else np.int64
+    result = filled([_converted(item, kind) for item in plain.flat], plain.shape).view(SymbolArray)
+    result.tracer, result.holds_floats = tracer_of(symbols), holds_floats
     return result
+
+
+def filled(items: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An object array of some items."""
+    array = np.empty(len(items), dtype=object)
+    array[:] = items
+    return array.reshape(shape)
+
+
+def _converted(item: Any, kind: Any) -> Any:
+    """A number, which may be a symbol, as an array of doubles (or of integers) holds it."""
+    if type(item) is UniformNumber and kind is np.int64:
+        return np.int64(int(item))
+    return item.as_class(kind) if type(item) in SYMBOLS else kind(item)
+
+
+def _as_pythons(value: Any) -> Any:
+    """Numbers of an array, in lists where it has axes, as Python's."""
+    if isinstance(value, list):
+        return [_as_pythons(item) for item in value]
+    if type(value) in SYMBOLS:
+        return value.as_class(PYTHONS[value._kind])
+    return value.item() if isinstance(value, np.generic) else value
 
 
 def tracer_of(symbols: Iterable[Any]) -> Tracer | None:
@@ -159,6 +210,10 @@ def call_ufunc(
     tracer: Tracer | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
 ) -> Any:
     """What a ufunc gives on symbols."""
+    target = options.get("out")
+    if target is not None and any(isinstance(array, SymbolArray) for array in target):
+        rest = {key: value for key, value in options.items() if key != "out"}
+        return _written(tracer, target, call_ufunc(tracer, function, method, inputs, rest))
     arrays = [_objects(value) for value in inputs]
     uniforms = any(type(item) is UniformNumber for array in arrays for item in array.flat)
     options = {key: value for key, value in options.items() if value is not None and value != (None,)}
@@ -169,27 +224,51 @@ def call_ufunc(
         if function is np.isfinite or function is np.isnan:
             return np.full(np.broadcast(*arrays).shape, function is np.isfinite)[()]
         known = UNIFORM_ONLY.get(function)
+    if not all(map(_is_double_or_integer, inputs)):
+        if uniforms and tracer is not None:
+            tracer.refuse("a uniform number is computed with numbers of numpy's that are neither doubles nor integers")
+        known = None
     if known is not None and method == "__call__" and not options:
         shape = np.broadcast(*arrays).shape
         result = np.empty(shape, dtype=object)
         spread = [np.broadcast_to(array, shape) for array in arrays]
-        try:
-            for index in np.ndindex(shape):
-                result[index] = known(*[array[index] for array in spread])
-        except ZeroDivisionError:  # numpy would have gone on with an infinity
-            if tracer is not None:
-                tracer.refuse("a uniform number is divided by 0")
-            raise
-        if function in COMPARISONS:
-            return result.astype(bool)[()]
-        return guarded(result) if shape else result[()]
+        for index in np.ndindex(shape):
+            items = [array[index] for array in spread]
+            operation = known if any(type(item) in SYMBOLS for item in items) else function
+            result[index] = operation(*map(_operand, items))
+        return result.astype(bool)[()] if function in COMPARISONS else guarded(result)[()]
     if function is np.add and method == "reduce" and not uniforms and _is_whole_sum(arrays[0], options):
-        return functools.reduce(operator.add, arrays[0].flat, 0)
+        return functools.reduce(operator.add, map(_operand, arrays[0].flat), 0)
     if function in (np.maximum, np.minimum) and method == "reduce" and _is_whole_sum(arrays[0], options):
         return functools.reduce(_largest if function is np.maximum else _least, arrays[0].flat)
     shown = [_number_array(array, function.__name__) if _has_symbols(array) else value
              for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
     return getattr(function, method)(*shown, **options)
+
+
+def _written(tracer: Tracer | None, target: Sequence[Any], found: Any) -> Any:
+    """What an operation in place leaves: its result, in the array that it was asked to write to."""
+    (array,) = target
+    is_float = PYTHONS.get(found._kind if isinstance(found, Symbol) else found.dtype.type) is float
+    if tracer is not None and is_float and array.dtype != float:
+        tracer.refuse("doubles are written into an array of integers")
+    array[...] = found
+    return array
+
+
+def _is_double_or_integer(value: Any) -> bool:
+    """Whether numpy computes with a value in doubles or 64-bit integers."""
+    kind = type(value)
+    if isinstance(value, np.ndarray | np.generic) and kind not in SYMBOLS:
+        return value.dtype in (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(object))
+    return True
+
+
+def _operand(item: Any) -> Any:
+    """An element as an operator takes it: a symbol as numpy's own, so that the answer is; a number as Python's."""
+    if type(item) in SYMBOLS:
+        return item.as_class(NUMPYS[item._kind])
+    return item.item() if isinstance(item, np.generic) else item
 
 
 def _is_whole_sum(array: np.ndarray[Any, Any], options: Mapping[str, Any]) -> bool:
@@ -202,10 +281,8 @@ def _is_whole_sum(array: np.ndarray[Any, Any], options: Mapping[str, Any]) -> bo
 
 def _objects(value: Any) -> np.ndarray[Any, Any]:
     if type(value) in SYMBOLS:
-        result = np.empty((), dtype=object)
-        result[()] = value
-        return result
-    array = np.asarray(value)
+        return filled([_operand(value)], ())
+    array = asarray(value)
     return array if _is_object(array) else array.astype(object)
 
 
@@ -215,7 +292,7 @@ def _has_symbols(array: np.ndarray[Any, Any]) -> bool:
 
 def _number_array(array: np.ndarray[Any, Any], name: str) -> np.ndarray[Any, Any]:
     """The numbers of an array; refused where one is uniform."""
-    plain = np.asarray(array)
+    plain = asarray(array)
     shown = np.empty(plain.shape, dtype=object)
     for index in np.ndindex(plain.shape):
         item: Any = plain[index]

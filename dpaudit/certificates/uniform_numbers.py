@@ -13,21 +13,24 @@ certificate is on the model. Two forms of one draw whose difference is constant 
 u, differ by their rounding in the program: to subtract them, or to compare them where they are close, is refused.
 
 Whatever would need the number itself (`float`, `math.log`, two uniform numbers in one comparison, an output) is refused
-with the line of the call.
+with the line of the call. A symbol is Python's float or numpy's (`Symbol`); a division by 0 that numpy would answer
+with an infinity is refused.
 """
 
 from __future__ import annotations
 
 import itertools
 import math
+import operator
 from collections.abc import Callable
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
+from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.tracing import WIDEST, Tracer
+from dpaudit.certificates.tracing import WIDEST, Symbol, Tracer, class_of_result
 
 Exact = Fraction | float  # a float only for an infinity or NaN
 LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale
@@ -35,6 +38,8 @@ LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale
 
 def exact(value: Any) -> Exact | None:
     """A number as the rational that it is; infinities and NaN as floats, and None for what is no real number."""
+    if isinstance(value, Symbol):
+        value = value.number()
     if isinstance(value, np.generic):
         if isinstance(value, np.longdouble):
             return None
@@ -68,20 +73,24 @@ class Source:
         return False
 
 
-class UniformNumber:
+class UniformNumber(Symbol):
     """`scale * U + offset`, for the U of a `Source`."""
 
     __slots__ = ("_is_drawn", "_offset", "_scale", "_source")
 
     def __init__(
-        self, source: Source, scale: Fraction = Fraction(1), offset: Fraction = Fraction(0), is_drawn: bool = True
+        self,
+        source: Source,
+        scale: Fraction = Fraction(1),
+        offset: Fraction = Fraction(0),
+        is_drawn: bool = True,
+        kind: type = float,
     ) -> None:
         self._source, self._scale, self._offset, self._is_drawn = source, scale, offset, is_drawn
+        self._kind = kind
 
-    # A program that asks whether a draw is such a number must go the way that it goes with one.
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return float
+    def as_class(self, kind: type) -> UniformNumber:
+        return UniformNumber(self._source, self._scale, self._offset, self._is_drawn, kind)
 
     # Comparisons
 
@@ -97,6 +106,7 @@ class UniformNumber:
                 self._check_apart(other)
                 return rest > 0 if is_strict else rest >= 0
             return _cut(self._source, scale, rest)
+        self._check_precision(other)
         value = exact(other)
         if value is None:
             return NotImplemented
@@ -105,45 +115,61 @@ class UniformNumber:
         return _cut(self._source, self._scale, value - self._offset)
 
     def __lt__(self, other: Any) -> Any:
-        return self._is_below(other, True)
+        return self._answer(other, self._is_below(other, True))
 
     def __le__(self, other: Any) -> Any:
-        return self._is_below(other, False)
+        return self._answer(other, self._is_below(other, False))
 
     def __gt__(self, other: Any) -> Any:
-        return negated(self._is_below(other, False), other)
+        return self._answer(other, negated(self._is_below(other, False), other))
 
     def __ge__(self, other: Any) -> Any:
-        return negated(self._is_below(other, True), other)
+        return self._answer(other, negated(self._is_below(other, True), other))
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return each(self.__eq__, other)
         # A real number meets a given one with probability 0; two forms of one draw meet always or never.
         if type(other) is not UniformNumber:
-            return False
+            return self._answer(other, False)
         if other._source is not self._source:
             self._refuse("two uniform numbers are compared with each other")
         if self._scale == other._scale:
             self._check_apart(other)
-        return self._scale == other._scale and self._offset == other._offset
+        return self._answer(other, self._scale == other._scale and self._offset == other._offset)
 
     def __ne__(self, other: Any) -> Any:
-        return each(self.__ne__, other) if isinstance(other, np.ndarray) else not self.__eq__(other)
+        if isinstance(other, np.ndarray):
+            return each(self.__ne__, other)
+        return self._answer(other, not self.__eq__(other))
 
     def __bool__(self) -> bool:
         return True  # 0 has probability 0
 
     # Arithmetic
 
-    def _affine(self, scale: Fraction, offset: Fraction) -> Any:
-        new = self._scale * scale
-        return self._with(new, self._offset * scale + offset) if new else float(offset)
+    def _affine(self, scale: Fraction, offset: Fraction, kind: type) -> Any:
+        return self._with(self._scale * scale, self._offset * scale + offset, kind)
 
-    def _with(self, scale: Fraction, offset: Fraction) -> Any:
+    def _with(self, scale: Fraction, offset: Fraction, kind: type) -> Any:
         if abs(offset) > LARGEST_OFFSET * abs(scale):
             self._refuse("a uniform number is added to one so large that its digits are lost")
-        return UniformNumber(self._source, scale, offset, is_drawn=False)
+        return UniformNumber(self._source, scale, offset, is_drawn=False, kind=kind)
+
+    def _class_with(self, other: Any) -> type:
+        """The class of a sum, product or quotient with another number."""
+        kind = class_of_result(operator.add, self._kind, other._kind if isinstance(other, Symbol) else type(other))
+        if kind is None:
+            self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
+        return kind
+
+    def _check_precision(self, other: Any) -> None:
+        """Refuse a comparison that numpy makes in another precision: of Python's float with numpy's shorter ones."""
+        if isinstance(other, Symbol) or not isinstance(other, np.floating):
+            return
+        kind: Any = type(other)
+        if class_of_result(operator.add, self._kind, kind) is None:
+            self._refuse(f"a uniform number is compared with {type(other).__name__}")
 
     def _is_same(self, other: UniformNumber) -> bool:
         """Whether another symbol is the same double, and not only the same real number."""
@@ -173,8 +199,9 @@ class UniformNumber:
             if not scale and not self._is_same(other):
                 # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
                 self._refuse("two forms of one uniform number cancel, up to their rounding")
-            return self._with(scale, offset) if scale else float(offset)
-        return self._affine(Fraction(1), sign * self._number(other))
+            kind = self._class_with(other)
+            return self._with(scale, offset, kind) if scale else kind(offset)
+        return self._affine(Fraction(1), sign * self._number(other), self._class_with(other))
 
     def __add__(self, other: Any) -> Any:
         return self._sum(other, 1)
@@ -193,7 +220,9 @@ class UniformNumber:
         if type(other) is UniformNumber:
             self._refuse("two uniform numbers are multiplied")
         factor = self._number(other)
-        return self._affine(factor, Fraction(0)) if factor else 0.0
+        if not factor:
+            return self._kind(-1 if self < 0 else 1) * other  # 0 with its sign
+        return self._affine(factor, Fraction(0), self._class_with(other))
 
     __rmul__ = __mul__
 
@@ -204,16 +233,23 @@ class UniformNumber:
             self._refuse("a uniform number is divided by another")
         divisor = self._number(other)
         if divisor == 0:
-            if isinstance(other, np.generic):
-                self._refuse("a uniform number is divided by 0")
-            raise ZeroDivisionError("float division by zero")
-        return self._affine(1 / divisor, Fraction(0))
+            self._divided_by_0(operator.truediv, other)
+        return self._affine(1 / divisor, Fraction(0), self._class_with(other))
+
+    def _divided_by_0(self, operation: Callable[[Any, Any], Any], zero: Any) -> NoReturn:
+        """What Python raises; numpy warns and goes on with an infinity."""
+        if isinstance(self, np.generic) or isinstance(zero, np.generic):
+            self._refuse("a uniform number is divided by 0")
+        operation(1.0, zero)
+        raise AssertionError
 
     def __rtruediv__(self, other: Any) -> NoReturn:
         self._refuse("a number is divided by a uniform number")
 
+    __rfloordiv__ = __rmod__ = __rdivmod__ = __rtruediv__
+
     def __neg__(self) -> Any:
-        return self._affine(Fraction(-1), Fraction(0))
+        return self._affine(Fraction(-1), Fraction(0), self._kind)
 
     def __pos__(self) -> Any:
         return self
@@ -261,12 +297,21 @@ class UniformNumber:
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
             return self._guarded(self.__floordiv__, other)
-        return float(math.floor(self / other))
+        if type(other) is not UniformNumber and self._number(other) == 0:
+            self._divided_by_0(operator.floordiv, other)
+        return self._class_with(other)(math.floor(self / other))
 
     def __mod__(self, other: Any) -> Any:
-        return self - self._number(other) * (self // other)
+        if isinstance(other, np.ndarray):
+            return self._guarded(self.__mod__, other)
+        divisor = self._number(other)
+        if divisor == 0:
+            self._divided_by_0(operator.mod, other)
+        return (self - divisor * Fraction(math.floor(self / other))).as_class(self._class_with(other))
 
     def __divmod__(self, other: Any) -> Any:
+        if type(other) is not UniformNumber and self._number(other) == 0:
+            self._divided_by_0(divmod, other)
         return self // other, self % other
 
     def is_integer(self) -> bool:
@@ -278,11 +323,13 @@ class UniformNumber:
         self._source.tracer.refuse(reason)
         raise AssertionError
 
+    def number(self) -> NoReturn:
+        self._refuse("a uniform number is used as a number")
+
     def __float__(self) -> float:
         self._refuse("a uniform number is used as a number")
 
-    def __complex__(self) -> complex:
-        self._refuse("a uniform number is used as a number")
+    __complex__ = __float__
 
     def __index__(self) -> int:
         raise TypeError("'float' object cannot be interpreted as an integer")
@@ -310,7 +357,9 @@ class UniformNumber:
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
             raise AttributeError(name)
-        self._refuse(f"a uniform number is used as a number ({name})")
+        if name != "item" or self._kind is not np.float64:
+            self._refuse(f"a uniform number is used as a number ({name})")
+        return lambda: self.as_class(float)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         tracer = self._source.tracer
@@ -318,7 +367,7 @@ class UniformNumber:
 
     def _guarded(self, function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
         """What a function gives on each element, as an array that guards its symbols."""
-        return self._source.tracer.arrays.guarded(elements(function, array))
+        return self._source.tracer.arrays.guarded(elements(function, array))[()]
 
 
 def _cut(source: Source, scale: Fraction, value: Fraction) -> bool:
@@ -329,7 +378,7 @@ def _cut(source: Source, scale: Fraction, value: Fraction) -> bool:
 
 def is_nan(value: Any) -> bool:
     """Whether a number, which may be a symbol, is NaN."""
-    return type(value) is not UniformNumber and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
+    return not isinstance(value, Symbol) and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
 
 
 def negated(answer: Any, other: Any) -> Any:
@@ -344,9 +393,9 @@ def negated(answer: Any, other: Any) -> Any:
 def elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     result = np.empty(array.shape, dtype=object)
     for index in np.ndindex(array.shape):
-        result[index] = function(np.asarray(array)[index])
+        result[index] = function(asarray(array)[index])
     return result
 
 
 def each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return elements(function, array).astype(bool)
+    return elements(function, array).astype(bool)[()]

@@ -24,6 +24,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.certificates.generator import ReferenceStream
 from dpaudit.certificates.python_random import TracingRandom
 from dpaudit.certificates.tracing import Tracer, Untraceable
 from dpaudit.running.other_randomness import listening, reason_of_call
@@ -90,7 +91,7 @@ class Watch:
 
 def _alive(own: object) -> list[Any]:
     """The generators that exist, of numpy and of the module `random`, but for those of traced runs."""
-    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {TracingRandom}
+    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {TracingRandom, ReferenceStream}
     return [item for item in gc.get_objects() if type(item) in kinds and item is not own]
 
 

@@ -12,7 +12,9 @@ Validity: every split below leaves the remaining variables independent, with the
   (1 - a)(1 - b) / (1 - ab). So every comparison of sums of geometric variables, of coefficients 1 and -1, takes
   finitely many splits, although the variables are unbounded: the arg max of noisy counts has a finite exact law.
 
-Where the program needs the number itself, the symbol becomes one, by choices without an end.
+A whole number is Python's int or numpy's, or a double of either (`Symbol`): `int`, `float`, `round` and sums with
+whole doubles change its class alone. Where the program needs the number itself, the symbol becomes one, by choices
+without an end; the first line where it does is noted (`Tracer.note_end`).
 """
 
 from __future__ import annotations
@@ -20,18 +22,22 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.tracing import WIDEST, Tracer
+from dpaudit.certificates.tracing import NUMPYS, PYTHONS, WIDEST, Symbol, Tracer, class_of_result
 from dpaudit.certificates.uniform_numbers import UniformNumber, each, elements, exact, negated
 
 BLOCK = 8  # values of a variable without an end that one choice tells apart
 EXACT = 2**53  # integers up to here are doubles
 ENDLESS = 2**10  # values of a variable without an end that sums are guarded for
+ROUNDED: type = type(round(np.int64(1)))  # which depends on numpy's version
+# By these, numpy's functions ask numbers to answer themselves; without them they take the ufunc, which knows symbols.
+OF_FUNCTIONS = frozenset({"sum", "max", "min"})
 
 
 class Variable:
@@ -53,18 +59,18 @@ class Variable:
         self.become(by, {Variable(self.ratio, size): 1} if size != 1 else {})
 
 
-class WholeNumber:
+class WholeNumber(Symbol):
     """constant + sum of coefficient * variable."""
 
     __slots__ = ("_constant", "_terms", "_tracer")
 
-    def __init__(self, tracer: Tracer, constant: int, terms: dict[Variable, int]) -> None:
-        self._tracer, self._constant, self._terms = tracer, constant, terms
+    def __init__(self, tracer: Tracer, constant: int, terms: dict[Variable, int], kind: type = int) -> None:
+        self._tracer, self._constant, self._terms, self._kind = tracer, constant, terms, kind
 
-    # A program that asks whether a draw is such a number must go the way that it goes with one.
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return int
+    def as_class(self, kind: type) -> Any:
+        if PYTHONS[kind] is float and PYTHONS[self._kind] is int:
+            return self._with(self._constant, self._terms, kind)  # a double, if all its values are
+        return WholeNumber(self._tracer, self._constant, self._terms, kind)
 
     def _settle(self) -> None:
         """Replace the variables of which more is known by what they are."""
@@ -87,13 +93,16 @@ class WholeNumber:
         self._settle()
         return self._constant, self._terms
 
-    def number(self) -> int:
+    def number(self, use: str = "as it is") -> Any:
         """The number itself: every variable is told by choices."""
         while True:
             self._settle()
             if not self._terms:
-                return self._constant
-            tell(self._tracer, next(iter(self._terms)))
+                return self._kind(self._constant)
+            variable = next(iter(self._terms))
+            if variable.size is None:
+                self._tracer.note_end(use)
+            tell(self._tracer, variable)
 
     def is_negative(self) -> bool:
         """Whether the number is below 0, by as few choices as that takes."""
@@ -157,16 +166,16 @@ class WholeNumber:
         return WholeNumber(self._tracer, self._constant - bound, self._terms).is_negative()
 
     def __lt__(self, other: Any) -> Any:
-        return self._is_below(other, True)
+        return self._answer(other, self._is_below(other, True))
 
     def __le__(self, other: Any) -> Any:
-        return self._is_below(other, False)
+        return self._answer(other, self._is_below(other, False))
 
     def __gt__(self, other: Any) -> Any:
-        return negated(self._is_below(other, False), other)
+        return self._answer(other, negated(self._is_below(other, False), other))
 
     def __ge__(self, other: Any) -> Any:
-        return negated(self._is_below(other, True), other)
+        return self._answer(other, negated(self._is_below(other, True), other))
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -176,12 +185,14 @@ class WholeNumber:
             if value is None:
                 return NotImplemented
             if isinstance(value, float) or value.denominator != 1:
-                return False
-        return bool(self >= other) and bool(self <= other)
+                return self._answer(other, False)
+        return self._answer(other, bool(self >= other) and bool(self <= other))
 
     def __ne__(self, other: Any) -> Any:
         answer = self.__eq__(other)
-        return answer if answer is NotImplemented else ~answer if isinstance(other, np.ndarray) else not answer
+        if answer is NotImplemented or isinstance(other, np.ndarray):
+            return answer if answer is NotImplemented else ~answer
+        return self._answer(other, not answer)
 
     def __bool__(self) -> bool:
         return bool(self != 0)
@@ -193,23 +204,28 @@ class WholeNumber:
             return self._guarded(lambda item: self._sum(item, sign), other)
         if type(other) is UniformNumber:
             return NotImplemented
+        kind = self._class_with(operator.add, other)
         if type(other) is WholeNumber:
             terms = dict(self._terms)
             for variable, factor in other._terms.items():
                 terms[variable] = terms.get(variable, 0) + sign * factor
-            return self._with(self._constant + sign * other._constant, terms)
+            return self._with(self._constant + sign * other._constant, terms, kind or int)
         value = exact(other)
-        if isinstance(value, Fraction) and value.denominator == 1:
-            return self._with(self._constant + sign * int(value), self._terms)
-        return self.number() + other if sign > 0 else self.number() - other
+        if kind and isinstance(value, Fraction) and value.denominator == 1:
+            return self._with(self._constant + sign * int(value), self._terms, kind)
+        number = self.number("a sum")
+        return number + other if sign > 0 else number - other
 
-    def _with(self, constant: int, terms: dict[Variable, int]) -> Any:
+    def _class_with(self, operation: Any, other: Any) -> type | None:
+        return class_of_result(operation, self._kind, other._kind if isinstance(other, Symbol) else type(other))
+
+    def _with(self, constant: int, terms: dict[Variable, int], kind: type) -> Any:
         terms = {variable: factor for variable, factor in terms.items() if factor}
         # Validity: numpy's integers wrap around beyond 2**63, and a sum with a double is rounded beyond 2**53.
         reach = abs(constant) + sum(abs(f) * ((v.size or ENDLESS) - 1) for v, f in terms.items())
         if terms and reach > EXACT:
             self._tracer.refuse("an integer draw is computed with so that it may exceed 2**53")
-        return WholeNumber(self._tracer, constant, terms) if terms else constant
+        return WholeNumber(self._tracer, constant, terms, kind) if terms else kind(constant)
 
     def __add__(self, other: Any) -> Any:
         return self._sum(other, 1)
@@ -220,7 +236,12 @@ class WholeNumber:
         return self._sum(other, -1)
 
     def __rsub__(self, other: Any) -> Any:
-        return (-self)._sum(other, 1)
+        if isinstance(other, float) and math.copysign(1.0, other) < 0 and self == 0:
+            return other - self._kind(0)  # -0.0 less 0
+        return self._times(-1, self._kind)._sum(other, 1)
+
+    def _times(self, factor: int, kind: type) -> Any:
+        return self._with(factor * self._constant, {v: factor * f for v, f in self._terms.items()}, kind)
 
     def __mul__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -228,15 +249,17 @@ class WholeNumber:
         if type(other) is UniformNumber:
             return NotImplemented
         value = exact(other) if type(other) is not WholeNumber else None
-        if isinstance(value, Fraction) and value.denominator == 1:
-            factor = int(value)
-            return self._with(factor * self._constant, {v: factor * f for v, f in self._terms.items()})
-        return self.number() * (other.number() if type(other) is WholeNumber else other)
+        kind = self._class_with(operator.mul, other)
+        if kind and isinstance(value, Fraction) and value.denominator == 1:
+            if PYTHONS[kind] is float and value <= 0 and (not value or self == 0):  # 0 has a sign
+                return self._kind(-1 if self < 0 else 0 if self == 0 else 1) * other
+            return self._times(int(value), kind)
+        return self.number("a product") * (other.number("a product") if type(other) is WholeNumber else other)
 
     __rmul__ = __mul__
 
     def __neg__(self) -> Any:
-        return self * -1
+        return -self._kind(0) if PYTHONS[self._kind] is float and self == 0 else self._times(-1, self._kind)
 
     def __pos__(self) -> Any:
         return self
@@ -245,36 +268,48 @@ class WholeNumber:
         return -self if self < 0 else self
 
     def __floor__(self) -> Any:
-        return self
+        return self.as_class(int)
 
-    __ceil__ = __trunc__ = __floor__
+    __ceil__ = __floor__
+
+    def __trunc__(self) -> Any:
+        return math.trunc(self.number("trunc")) if self._kind is np.int64 else self.as_class(int)
+
+    def __round__(self, digits: Any = None) -> Any:
+        if digits is None:
+            return self.as_class(ROUNDED if self._kind is np.int64 else int)
+        return self if type(digits) is int and digits >= 0 else round(self.number("round"), digits)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """What `numpy.round` asks a number for."""
+        is_itself = decimals >= 0 and out is None
+        return self.as_class(NUMPYS[self._kind]) if is_itself else np.round(self.number("round"), decimals, out)
 
     # What needs the number
 
     def __int__(self) -> int:
-        return self.number()
+        return int(self.number("int"))
 
-    __index__ = __int__
+    def __index__(self) -> int:
+        return operator.index(self.number("a position, a count or a limit"))
 
     def __float__(self) -> float:
-        return float(self.number())
+        return float(self.number("float"))
 
     def __hash__(self) -> int:
-        return hash(self.number())
+        return hash(self.number("a key, or a member of a set"))
 
     def __repr__(self) -> str:
-        return repr(self.number())
+        return repr(self.number("a text"))
 
-    __str__ = __repr__
+    def __str__(self) -> str:
+        return str(self.number("a text"))
 
     def __format__(self, text: str) -> str:
-        return format(self.number(), text)
-
-    def __round__(self, *digits: Any) -> Any:
-        return round(self.number(), *digits)
+        return format(self.number("a text"), text)
 
     def __reduce_ex__(self, protocol: Any) -> Any:
-        return int, (self.number(),)
+        return self._kind, (self.number("a copy"),)
 
     def __copy__(self) -> Any:
         return self
@@ -283,30 +318,46 @@ class WholeNumber:
         return self
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__") or not hasattr(int, name):
-            raise AttributeError(f"'int' object has no attribute {name!r}")
-        return getattr(self.number(), name)
+        is_numpys = NUMPYS[self._kind] is self._kind
+        if name == "item" and is_numpys:
+            return lambda: self.as_class(PYTHONS[self._kind])
+        if name.startswith("__") or not hasattr(self._kind, name) or (is_numpys and name in OF_FUNCTIONS):
+            raise AttributeError(f"'{self._kind.__name__}' object has no attribute {name!r}")
+        return getattr(self.number(name), name)
 
     def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
         return self._tracer.arrays.call_ufunc(self._tracer, function, method, inputs, options)
 
     def _guarded(self, function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
         """What a function gives on each element, as an array that guards its symbols."""
-        return self._tracer.arrays.guarded(elements(function, array))
+        return self._tracer.arrays.guarded(elements(function, array))[()]
 
 
-def _by_number(name: str) -> Callable[..., Any]:
+def _by_number(name: str, operation: Callable[..., Any], is_reflected: bool) -> Callable[..., Any]:
     def method(self: WholeNumber, *others: Any) -> Any:
-        shown = [other.number() if type(other) is WholeNumber else other for other in others]
-        return getattr(self.number(), name)(*shown)
+        shown = [other.number(name) if type(other) is WholeNumber else other for other in others]
+        number = self.number(name)
+        return operation(shown[0], number, *shown[1:]) if is_reflected else operation(number, *shown)
 
     return method
 
 
-for _name in ("truediv", "floordiv", "mod", "divmod", "pow", "lshift", "rshift", "and", "or", "xor"):
-    setattr(WholeNumber, f"__{_name}__", _by_number(f"__{_name}__"))
-    setattr(WholeNumber, f"__r{_name}__", _by_number(f"__r{_name}__"))
-setattr(WholeNumber, "__invert__", _by_number("__invert__"))  # noqa: B010
+_BY_NUMBER: Mapping[str, Callable[..., Any]] = {
+    "truediv": operator.truediv,
+    "floordiv": operator.floordiv,
+    "mod": operator.mod,
+    "divmod": divmod,
+    "pow": pow,
+    "lshift": operator.lshift,
+    "rshift": operator.rshift,
+    "and": operator.and_,
+    "or": operator.or_,
+    "xor": operator.xor,
+}
+for _name, _operation in _BY_NUMBER.items():
+    setattr(WholeNumber, f"__{_name}__", _by_number(_name, _operation, False))
+    setattr(WholeNumber, f"__r{_name}__", _by_number(_name, _operation, True))
+setattr(WholeNumber, "__invert__", _by_number("~", operator.invert, False))  # noqa: B010
 
 
 # Splits. Their probabilities are computed once for each law: runs make the same ones again and again.
@@ -359,7 +410,7 @@ def geometric(tracer: Tracer, success: Fraction) -> Any:
         return 1
     number = WholeNumber(tracer, 1, {Variable(_failure(*_key(success))): 1})
     if not tracer.lazy:
-        return number.number()
+        return number.number("a draw")
     tracer.has_wholes = True
     return number
 

@@ -1,7 +1,8 @@
 """The figures of docs/measurements/certificates.md: python tests/certificates/certificate_measurements.py
 
-`--only mechanisms` or `--only programs` makes one part anew and leaves the other as it is. Exit status 1 where anything
-is wrong. Nothing is sampled but the programs, by their seeds; times are of the processor.
+`--only traced`, `--only mechanisms` or `--only programs` makes one part anew and leaves the others as they are. Exit
+status 1 where anything is wrong. Only the programs and the real runs are sampled, by their seeds; times are of the
+processor.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import traced_programs
 from brute_force import cases, wrong
 from random_programs import is_endless, kinds
 from test_exact_losses import CLOSED_FORMS, SOUND, TWINS
@@ -146,7 +148,38 @@ def programs(count: int, jobs: int) -> tuple[list[str], bool]:
     return lines, not found
 
 
+def traced(count: int, jobs: int) -> tuple[list[str], bool]:
+    """Random traced programs against a thousand real runs each."""
+    parts = [(FIRST_SEED + PART * k, min(PART, count - PART * k)) for k in range(-(-count // PART))]
+    wrong: list[str] = []
+    seen: Counter[str] = Counter()
+    reasons: Counter[str] = Counter()
+    with ProcessPoolExecutor(jobs) as pool:
+        for told, kinds_of, why in pool.map(traced_programs.checked, *zip(*parts, strict=True)):
+            wrong, seen, reasons = wrong + told, seen + kinds_of, reasons + why
+            print(f"{seen.total():,} programs, {len(wrong)} wrong", *told, sep="\n", flush=True)
+    lines = [
+        *textwrap.wrap(
+            "Source texts of numpy's scalars, arrays of one, `try`, `match`, conversions and draws used twice. "
+            f"Each is explored in at most {traced_programs.MOST_TRACED} runs, and compared with "
+            f"{traced_programs.RUNS:,} real runs; a right law is called wrong with probability "
+            f"{traced_programs.LEVEL:g}. Seeds from {FIRST_SEED:,} on.",
+            120,
+        ),
+        "",
+        row("programs", "wrong laws", "compared", "refused", "left open"),
+        row(*["---"] * 5),
+        row(*(f"{n:,}" for n in (seen.total(), len(wrong), seen["compared"], seen["refused"], seen["left open"]))),
+        "",
+        textwrap.fill("Why they were refused, most often: " + "; ".join(
+            f"{reason} ({n:,})" for reason, n in reasons.most_common(5)) + ".", 120),
+        *(["", *wrong[:20]] if wrong else []),
+    ]  # fmt: skip
+    return lines, not wrong
+
+
 PARTS = {
+    "traced": ("Random traced programs against real runs", traced),
     "mechanisms": ("Mechanisms and their faulty twins", mechanisms),
     "programs": ("Random small programs against brute force", programs),
 }

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import math
 from fractions import Fraction
 from importlib import resources
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -220,3 +222,35 @@ def test_two_scales_in_one_tail_are_an_infinite_loss_that_is_found():
     result = dpaudit.certify(scale_of_data, "eps=3", [(0, 1)])
     assert result.verdict == "violated"
     assert result.pairs[0].epsilon_upper == math.inf
+
+
+@dataclasses.dataclass(frozen=True)
+class OfAnotherFamily(dpaudit.PureDP):
+    family_of_pair: Any = None
+
+    def for_pair(self, x, x_prime):
+        return self.family_of_pair
+
+
+@dataclasses.dataclass(frozen=True)
+class Bits(dpaudit.PureDP):
+    def lines(self, values, anchor):
+        return math.log(2.0) * values, 0.0 * values
+
+
+def test_each_pair_is_judged_by_its_own_claim():
+    # The Renyi divergence of order 2 is log(7/3) = 0.847, and the loss log(3) = 1.099.
+    for own, verdict in (
+        (dpaudit.RenyiDP(2.0, 0.85), "kept"),
+        (dpaudit.RenyiDP(2.0, 0.84), "violated"),
+        (dpaudit.ApproxDP(0.0, 0.5), "kept"),
+        (dpaudit.PureDP(1.0), "violated"),
+    ):
+        result = dpaudit.certify(response, OfAnotherFamily(5.0, family_of_pair=own), [(0, 1)])
+        assert (result.verdict, result.pairs[0].claimed) == (verdict, own.value)
+
+
+@pytest.mark.parametrize("own", [dpaudit.GaussianDP(1.0), Bits(1.0)])
+def test_a_pair_whose_claim_cannot_be_judged_is_named(own):
+    with pytest.raises(dpaudit.UsageError, match=r"claim must .* at pair 0\|1, .*Audit it instead"):
+        dpaudit.certify(response, OfAnotherFamily(5.0, family_of_pair=own), [(0, 1)])

@@ -39,7 +39,7 @@ def compares_two(x, rng):
 
 def catches_everything(x, rng):
     try:
-        return float(rng.random()) < 0.5
+        return math.exp(rng.random()) < 1.5
     except:  # noqa: E722
         return x
 
@@ -235,11 +235,12 @@ def test_a_uniform_number_that_is_compared_or_floored_falls_into_thirds(body):
 
 def _law(mechanism, x):
     from dpaudit.certificates.exploring import Runner, explore
+    from dpaudit.certificates.leaves import readable
     from dpaudit.subjects.callables import as_subject
 
     exploration = explore(Runner(as_subject(mechanism), "numpy"), x)
     assert exploration.left == 0
-    return {leaf.token: mass for leaf, mass in exploration.law.items()}
+    return {readable(leaf.token): mass for leaf, mass in exploration.law.items()}
 
 
 def test_arrays_of_uniform_numbers_are_compared_one_by_one():
@@ -280,7 +281,7 @@ def test_pythons_own_generator_has_the_same_laws():
 def test_exceptions_nan_and_signed_zeros_are_outcomes_as_in_an_audit():
     def mechanism(x, rng):
         if rng.random() < 0.25 + 0.25 * x:
-            raise ValueError(f"message {x}")
+            raise ValueError("message")
         return [0.0, -0.0, float("nan")][int(rng.integers(3))]
 
     pair = dpaudit.certify(mechanism, "eps=1", [(0, 1)]).pairs[0]

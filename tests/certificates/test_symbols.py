@@ -8,7 +8,9 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.certificates.exploring import Runner, explore
+from dpaudit.certificates.exploring import Exploration, Runner, explore
+from dpaudit.certificates.judging import _reason
+from dpaudit.certificates.leaves import readable
 from dpaudit.subjects.callables import as_subject
 
 THIRD = Fraction(1, 3)  # (1 - a) / (1 + a) at a = 1/2: the probability of two-sided noise 0
@@ -19,7 +21,7 @@ def law(mechanism, x=0, most_runs=200):
     exploration = explore(runner, x)
     assert exploration.left == 0
     assert runner.runs <= most_runs
-    return {leaf.token: mass for leaf, mass in exploration.law.items()}
+    return {readable(leaf.token): mass for leaf, mass in exploration.law.items()}
 
 
 def two_sided(rng, size=None):
@@ -86,3 +88,46 @@ def test_symbols_in_dictionaries_and_nested_lists_stay_tails():
 def test_keys_of_dictionaries_become_numbers():
     result = dpaudit.certify(lambda x, rng: {min(rng.geometric(0.5), 2): 1}, "eps=0", [(0, 1)])
     assert (result.verdict, result.pairs[0].exact) == ("kept", 1)
+
+
+def text_of(x, rng):
+    return str(x + rng.geometric(0.5) - rng.geometric(0.5))
+
+
+@pytest.mark.parametrize(
+    "form",
+    [
+        lambda x, rng: x + int(rng.geometric(0.5)) - int(rng.geometric(0.5)),
+        lambda x, rng: int(x + rng.geometric(0.5) - rng.geometric(0.5)),
+        lambda x, rng: float(x + rng.geometric(0.5, 1)[0]) - rng.geometric(0.5, 2)[1],
+        lambda x, rng: int(np.round(x + rng.geometric(0.5) - rng.geometric(0.5))),
+        lambda x, rng: round(x + 1.0 * rng.geometric(0.5) - float(rng.geometric(0.5))),
+        lambda x, rng: [int(x) + int(n) for n in [rng.geometric(0.5) - rng.geometric(0.5)]],
+        lambda x, rng: (np.array([x, x]) + two_sided(rng, 2)).astype(float)[0].item(),
+        lambda x, rng: {"count": int(np.array([x + rng.geometric(0.5)])[0]) - rng.geometric(0.5).__round__()},
+    ],
+    ids=["each", "the sum", "float", "numpy.round", "round", "in a list", "an array of doubles", "an array of a draw"],
+)
+def test_whole_numbers_stay_symbols_through_conversions(form):
+    # Two-sided geometric noise of ratio 1/2 on a count that moves by 1: the loss is log 2.
+    result = dpaudit.certify(form, "eps=0.7", [(0, 1)], seconds=600)
+    assert (result.verdict, result.pairs[0].exact) == ("kept", 2)
+    assert result.runs < 60
+
+
+def test_functions_have_their_own_code_again_after_a_certificate():
+    def form(x, rng):
+        return int(rng.geometric(0.5)) + float(x * 0)
+
+    before, array = form.__code__, np.array
+    assert dpaudit.certify(form, "eps=1", [(0, 1)]).verdict == "kept"
+    assert form.__code__ is before and np.array is array
+
+
+def test_what_ends_a_symbol_is_named_with_its_line():
+    runner = Runner(as_subject(text_of), "numpy")
+    Exploration(runner, 0).step()
+    line = text_of.__code__.co_firstlineno + 1
+    said = f"a geometric draw is used as a number (a text, line {line} of {__file__})"
+    assert runner.ended == said
+    assert _reason(Fraction(1, 8), Fraction(0), runner.ended).endswith(f" Values are run one by one, as {said}.")
