@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import sys
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -22,8 +21,9 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose
+from dpaudit.recorded.densities import is_none, is_whole
 from dpaudit.recorded.laws import Law, combined
-from dpaudit.recorded.runs import ROUNDING, Path, Paths, is_within
+from dpaudit.recorded.runs import LAST_BITS, Path, Paths, is_equal, is_within
 from dpaudit.recorded.symbols import Noisy
 
 SLACK = 1e-6
@@ -76,28 +76,26 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     if not any(path.tape.noises or path.tape.decisions for path in first.known):
         return None
     others = {_outcomes(path): path for path in second.known}
-    pairs = [(path, others.get(_outcomes(path))) for path in first.known]
+    if others.keys() != {_outcomes(path) for path in first.known}:
+        return None
     is_pure = claim is None or (isinstance(claim, ApproxDP) and claim.delta == 0.0)
     # Validity: normal noise has no largest ratio, so that one shift has to explain all runs in which it is compared.
     everywhere = set() if is_pure else {i for path in first.known for i in path.tape.intervals if _is_normal(path, i)}
-    shifts: dict[int, float] = {}
-    found, decided, is_unique = [], [0.0], True
-    for path, other in pairs:
-        if other is None or len(pairs) != len(others):
+    shifts: list[float] = []
+    found, decided, is_unique = [], [], True
+    for path in first.known:
+        moved = _moved(path, others[_outcomes(path)], everywhere)
+        if moved is None:
             return None
-        moved = _moved(path, other, everywhere)
-        if moved is None or not all(
-            is_within([shifts.setdefault(i, moved[1].get(i, 0.0))], [moved[1].get(i, 0.0)])[0] for i in everywhere
-        ):
+        steps = [moved[1].get(i, 0.0) for i in everywhere]
+        shifts = shifts or steps
+        if not all(is_within(shifts, steps)):
             return None
         found.append(moved[0])
-        decided.append(_decided(path, other, moved[1]))
+        decided.append(_decided(path, others[_outcomes(path)], moved[1]))
         is_unique = is_unique and moved[2]
-    if is_pure:
-        losses = decided[1:]  # of an output one run is to blame
-    else:
-        losses = [max(decided)] * len(found)
-    ends = [[*parts, _decision(path, loss)] for parts, (path, _), loss in zip(found, pairs, losses, strict=True)]
+    losses = decided if is_pure else [max(decided)] * len(found)  # of an output one run is to blame
+    ends = [[*parts, _decision(path, loss)] for parts, path, loss in zip(found, first.known, losses, strict=True)]
     value, parts = max(((_value(claim, entry), entry) for entry in ends), key=lambda pair: pair[0])
     if not math.isfinite(value):
         return None
@@ -184,7 +182,7 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
     for k, (name, u, v) in enumerate(numbers):
         elsewhere = {index for j, (_, other, _) in enumerate(numbers) if j != k for index in other.terms}
         whole = combined([(factor, a.noises[index].law) for index, factor in u.terms.items()])
-        if whole is None or len(u.terms) == 1 or (elsewhere | set(a.intervals)) & set(u.terms):
+        if whole is None or len(u.terms) == 1 or (elsewhere | a.intervals.keys() | b.intervals.keys()) & u.terms.keys():
             solved.append((name, u, v))
         else:
             gap = abs(u.signal - v.signal) / abs(whole[0])
@@ -233,19 +231,20 @@ def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | 
     for name, u, v in zip(a.names, a.leaves, b.leaves, strict=True):
         if isinstance(u, Noisy) and isinstance(v, Noisy):
             same = u.terms.keys() == v.terms.keys() and all(
-                is_within([u.terms[i]], [v.terms[i]])[0] and _are_same(u.tape.noises[i].law, v.tape.noises[i].law)
+                abs(u.terms[i] - v.terms[i]) <= LAST_BITS * abs(u.terms[i])
+                and _are_same(u.tape.noises[i].law, v.tape.noises[i].law)
                 for i in u.terms
             )
             if not same or not math.isfinite(u.signal) or not math.isfinite(v.signal):
                 return None
             found.append((name, u, v))
-        elif isinstance(u, Noisy) or isinstance(v, Noisy) or not is_within([u], [v])[0]:
+        elif isinstance(u, Noisy) or isinstance(v, Noisy) or not is_equal(u, v):
             return None
     return found
 
 
 def _are_same(law: Law, other: Law) -> bool:
-    return law.family == other.family and abs(law.scale - other.scale) <= ROUNDING * law.scale
+    return law.family == other.family and abs(law.scale - other.scale) <= LAST_BITS * law.scale
 
 
 def _place(path: Path, leaf: Noisy) -> str:
@@ -262,42 +261,54 @@ def _solution(
     count = len(laws)
     if not count:
         return [], True
-    scales = np.array([law.scale if not law.is_discrete else 1.0 for law in laws])
     # In units of the scales the least squares of normal noise are its distance.
-    shift = scales * np.linalg.lstsq(matrix * scales, gaps, rcond=None)[0]
-    is_unique = all(law.family == "normal" for law in laws) or bool(np.linalg.matrix_rank(matrix * scales) == count)
+    scaled = matrix * [law.unit for law in laws]
+    norms = np.linalg.norm(scaled, axis=1)
+    norms[norms == 0.0] = 1.0
+    rows, ends = scaled / norms[:, None], gaps / norms
+    shift = np.linalg.lstsq(rows, ends, rcond=None)[0]
+    is_unique = all(law.family == "normal" for law in laws) or bool(np.linalg.matrix_rank(rows) == count)
     if not is_unique:
         from scipy.optimize import linprog
 
-        # Shifts up and down, those of noise that loses without bound forbidden.
-        most = [None if law.family in ("laplace", "logistic") else 0.0 for law in laws] * 2
-        cost = np.tile(1.0 / scales, 2)
-        found = linprog(cost, A_eq=np.hstack([matrix, -matrix]), b_eq=gaps, bounds=[(0.0, end) for end in most])
+        free = [k for k, law in enumerate(laws) if law.family in ("laplace", "logistic")]  # the loss has a bound
+        kept = rows[:, free]
+        found = linprog(np.ones(2 * len(free)), A_eq=np.hstack([kept, -kept]), b_eq=ends)
         if not found.success:
             return None
-        shift = found.x[:count] - found.x[count:]
-    if np.abs(matrix @ shift - gaps).max(initial=0.0) > ROUNDING * (size + 1.0):
+        shift = np.zeros(count)
+        up, down = np.split(found.x, 2)
+        shift[free] = up - down + np.linalg.lstsq(kept, ends - kept @ (up - down), rcond=None)[0]  # its last digits
+    if (np.abs(scaled @ shift - gaps) > LAST_BITS * (size + np.abs(scaled) @ np.abs(shift))).any():
         return None
-    # No more than rounding is taken for none: what is small beside a number need not be so beside its noise.
-    return np.where(np.abs(shift) <= 64.0 * sys.float_info.epsilon * size, 0.0, shift).tolist(), is_unique
+    moved = [float(step) * law.unit for step, law in zip(shift, laws, strict=True)]
+    return [
+        0.0 if is_none(abs(step), size, law.unit) else step for step, law in zip(moved, laws, strict=True)
+    ], is_unique
 
 
 def _shifted(law: Law, gap: float, name: str, place: str) -> Part:
     """The loss of a noise that is shifted."""
     loss, is_bounded = _distance(law, gap)
     unit = "standard deviations" if law.family == "normal" else "scales"
-    scale = 1.0 if law.is_discrete else law.scale
-    text = f"the noise-free part of {name} moves by {gap:.6g}, {gap / scale:.6g} {unit} of its {law.family} noise"
+    text = f"the noise-free part of {name} moves by {gap:.6g}, {gap / law.unit:.6g} {unit} of its {law.family} noise"
     return Part(loss if is_bounded or gap == 0.0 else math.inf, law.family == "normal", text, place)
 
 
 def _distance(law: Law, gap: float) -> tuple[float, bool]:
     """The loss of a shift, and whether it is bounded (or normal)."""
     if law.family == "two-sided geometric":
-        return gap * -math.log(law.scale), abs(gap - round(gap)) < 1e-6
+        return gap * -math.log(law.scale), is_whole(gap)
     if law.family == "cauchy":
         return 2.0 * math.asinh(0.5 * gap / law.scale), True
     return gap / law.scale, law.family in ("laplace", "logistic", "normal")
+
+
+def asides(first: Paths, second: Paths) -> list[Note]:
+    """What differs between runs with the same decisions that no proof rests on: texts of exceptions, orders of keys."""
+    others = {_outcomes(path): path for path in second.known}
+    pairs = [(path, others[_outcomes(path)]) for path in first.known if _outcomes(path) in others]
+    return [note for one, other in pairs for note in differences(one, other) if note.kind == "aside"][:1]
 
 
 def differences(first: Path, second: Path) -> list[Note]:

@@ -20,7 +20,7 @@ import numpy as np
 
 from dpaudit.privacy.claims import gaussian_profile
 from dpaudit.recorded.laws import FAR, Law, combined
-from dpaudit.recorded.runs import Path
+from dpaudit.recorded.runs import LAST_BITS, Path
 from dpaudit.recorded.symbols import Noisy
 
 ROUNDING = 1e-9
@@ -81,6 +81,15 @@ class NoisyNumber:
         if gap <= ROUNDING * reach + 1e-12:
             return 0.0
         return gap if error <= ROUNDING * gap else gap - error  # what is smaller is far below the slack of a proof
+
+    @property
+    def is_in_doubt(self) -> bool:
+        """Whether it differs between the inputs by more than rounding, and by too little for a proof."""
+        (a, b), (one, other) = self.signals, self.scales
+        if self.is_never_a_number:
+            return False
+        is_moved = self.shift == 0.0 and not is_none(abs(a - b), abs(a) + abs(b) + self.reach, one)
+        return is_moved or (self.has_one_scale and abs(one - other) > LAST_BITS * one)
 
 
 def noisy_numbers(
@@ -174,14 +183,14 @@ def _together(
     if singular[rank - 1] <= 1e-9 * singular[0]:  # between rounding and noise: not decided
         return None, []
     hidden = left[:, rank:].T  # combinations of the numbers that have no noise
-    gaps = np.abs(hidden @ shift)
+    gap = float(np.abs(hidden @ shift).max(initial=0.0))
     tape = pairs[0][1].tape
-    if len(gaps) and gaps.max() > 1e-6 * (size + 1.0):
+    if gap > 1e-6 * (size + 1.0):
         concerned = [k for k, _, _ in pairs]
         place = tape.events[tape.noises[indices[0][0]].event].place
         what = f"{output_name(names[concerned[0]])} and {output_name(names[concerned[-1]])} have the same noise"
-        return (f"{what}, and a combination of them without noise differs by {gaps.max():.6g}", place), []
-    if rank < matrix.shape[1]:
+        return (f"{what}, and a combination of them without noise differs by {gap:.6g}", place), []
+    if rank < matrix.shape[1] or gap > LAST_BITS * max(size, *(leaf.reach for _, *both in pairs for leaf in both)):
         return None, []
     moved = np.linalg.lstsq(matrix, shift, rcond=None)[0]  # of each noise
     found = []
@@ -190,7 +199,7 @@ def _together(
         if a in tapes[0].intervals or b in tapes[1].intervals or a in tapes[0].spent or b in tapes[1].spent:
             continue
         laws = tapes[0].noises[a].law, tapes[1].noises[b].law
-        if 64.0 * sys.float_info.epsilon * (size + 1.0) < abs(moved[k]) <= 1e-9 * (size + 1.0):
+        if not is_none(abs(moved[k]), size, laws[0].unit) and abs(moved[k]) <= 1e-9 * (size + 1.0):
             continue  # too small for a proof, and more than rounding
         if laws[0].family == laws[1].family:
             free = (-math.inf, math.inf)
@@ -224,11 +233,18 @@ def largest_ratio(leaf: NoisyNumber) -> float:
 def has_exact_ratio(leaf: NoisyNumber) -> bool:
     """Whether `largest_ratio` is the largest one, and not only that of the points it looks at."""
     if any(law.is_discrete for law in leaf.laws):
-        return leaf.is_free and leaf.has_one_scale
-    gap, reach = abs(leaf.signals[0] - leaf.signals[1]), abs(leaf.signals[0]) + abs(leaf.signals[1]) + leaf.reach
-    if leaf.shift == 0.0 and gap > 64.0 * sys.float_info.epsilon * reach:
-        return False  # too small for a proof, and more than rounding
+        return leaf.is_free and leaf.has_one_scale and is_whole(abs(leaf.signals[0] - leaf.signals[1]) / leaf.scales[0])
     return all(law.family != "cauchy" for law in leaf.laws)
+
+
+def is_none(shift: float, size: float, scale: float) -> bool:
+    """Whether a shift of noise is no more than the rounding of numbers of this size, and small beside the noise."""
+    return shift <= min(LAST_BITS * size, 1e-6 * scale)
+
+
+def is_whole(steps: float) -> bool:
+    """Whether a shift leaves whole numbers among whole numbers, up to rounding."""
+    return abs(steps - round(steps)) <= LAST_BITS * max(steps, 1.0)
 
 
 def _lattice_ratio(leaf: NoisyNumber) -> float:

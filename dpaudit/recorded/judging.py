@@ -38,7 +38,7 @@ from dpaudit.recorded.densities import (
     renyi,
 )
 from dpaudit.recorded.outputs import Laid
-from dpaudit.recorded.runs import Path, Paths, is_within
+from dpaudit.recorded.runs import Path, Paths, is_equal, is_within
 from dpaudit.recorded.symbols import Noisy
 
 SLACK = 1e-6
@@ -118,13 +118,22 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     is_pure = claim is None or _is_pure(claim)
     if claim is not None and not is_pure and (claim.family == "renyi" or claim.anchored):
         return False  # a curve, of which some points are looked at
-    if group.output is None or not any(isinstance(leaf, Noisy) for leaf in group.output.leaves):
+    if group.output is None:
+        return True
+    outputs = [path.output.leaves for side in group.sides for path in side if path.output is not None]
+    plain = [leaves for leaves in zip(*outputs, strict=True) if not isinstance(leaves[0], Noisy)]
+    # Validity: what differs too little for a signature of its own differs in truth.
+    if not all(is_equal(leaves[0], leaf) for leaves in plain for leaf in leaves):
+        return False
+    if len(plain) == len(group.output.leaves):
         return True
     if not all(group.sides):
         return True  # the one input gives none of them
     if any(len(side) > 1 for side in group.sides):
         return False
     leaves, _used, shared, is_all = noisy_numbers((group.sides[0][0], group.sides[1][0]))
+    if any(leaf.is_in_doubt for leaf in leaves):
+        return False
     if is_pure:
         return bool(shared) or (is_all and all(map(has_exact_ratio, leaves)))
     moved = [leaf for leaf in leaves if leaf.shift or not leaf.has_one_scale]

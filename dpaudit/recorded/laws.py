@@ -46,6 +46,11 @@ class Law:
         """Whether it is of whole numbers."""
         return self.family in DISCRETE
 
+    @property
+    def unit(self) -> float:
+        """In which a shift is small or large: the scale, and 1 of whole numbers."""
+        return 1.0 if self.is_discrete else self.scale
+
     def mass(self, low: float, high: float) -> float:
         """P(low < z <= high); of continuous noise the ends do not matter."""
         if high <= low:

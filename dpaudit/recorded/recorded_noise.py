@@ -27,7 +27,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, HockeyStickLine, PureDP, number_text
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.recorded.blaming import blamed
-from dpaudit.recorded.composing import Implied, Note, differences, imply
+from dpaudit.recorded.composing import Implied, Note, asides, differences, imply
 from dpaudit.recorded.judging import Proof, prove
 from dpaudit.recorded.runs import MOST_PATHS, Path, Paths, check_runs, explore, run
 from dpaudit.recorded.tape import Tape
@@ -252,7 +252,7 @@ class Recorder:
         if not reason and not any(tape.events or tape.fixed_seeds for tape in tapes):
             proof, reason = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
         frozen = self._frozen(pair.x_prime, first.first, second)
-        notes = tuple(differences(first.first, frozen))
+        notes = tuple(differences(first.first, frozen) or asides(first, second))
         implied = None
         if not reason and not proof.statement:
             reason = first.unknown or second.unknown

@@ -35,6 +35,7 @@ from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 MOST_PATHS = 256
 CHECKS = 3  # runs with numbers
 ROUNDING = 1e-9
+LAST_BITS = 64.0 * sys.float_info.epsilon  # relative rounding of a few sums: what is larger differs in truth
 MOST_STEPS = 200_000
 _SEED_SEQUENCE = np.random.SeedSequence
 
@@ -372,10 +373,14 @@ def check_runs(subject: Subject) -> None:
         )
 
 
+def is_equal(number: float, other: float) -> bool:
+    """Whether two numbers without noise are one; NaN equals NaN."""
+    return number == other or (math.isnan(number) and math.isnan(other))
+
+
 def is_within(numbers: Sequence[float], others: Sequence[float]) -> list[bool]:
     """Which numbers are equal up to rounding; NaN equals NaN."""
     found = []
     for a, b in zip(numbers, others, strict=True):
-        same = a == b or (math.isnan(a) and math.isnan(b))
-        found.append(same or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) + 1e-12)
+        found.append(is_equal(a, b) or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) + 1e-12)
     return found
