@@ -79,6 +79,8 @@ def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
         return f"a witness of {saved.date} is dropped: the code of {wording.clean(name, 80)} has changed since"
     if fate == "dropped: power":
         return f"a witness of {saved.date} is dropped: a run as strong as the one that found it stayed silent"
+    if then is not None and now.reaches(then):  # draws that depend on each other, or a mechanism that broke
+        return f"a witness of {saved.date} was not confirmed by an audit that gave no answer; kept"
     text = f"a witness of {saved.date} was not confirmed at this size; kept"
     if then is None:
         return f"{text} (its file does not say the size that found it). --cache-clear forgets it"

@@ -12,7 +12,7 @@ from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reports import beside, wording
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of
+from dpaudit.reports.dossier import Result, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.intoto import settings_of
 from dpaudit.reports.items import status_word
 from dpaudit.reports.wording import clean, compared, name_text, number_text, plural
@@ -35,9 +35,8 @@ def difference(old: Source, new: Source) -> Document:
     before, after = old.result, new.result
     if kind_of(before) != kind_of(after):
         raise UsageError(f"diff must be between results of one kind, got {kind_of(before)} and {kind_of(after)}.")
-    word = after.verdict.replace("_", " ")
-    same = before.verdict == after.verdict
-    headline = f"Still {word}" if same else f"From {before.verdict.replace('_', ' ')} to {word}"
+    earlier, word = (told(result).replace("_", " ") for result in (before, after))
+    headline = f"Still {word}" if earlier == word else f"From {earlier} to {word}"
     sections = [_settings(before, after), _cases(before, after)]
     if isinstance(before, AuditResult) and isinstance(after, AuditResult):
         sections += [_inputs(before, after), _bounds(before, after), _beside(before, after)]
@@ -48,7 +47,7 @@ def difference(old: Source, new: Source) -> Document:
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
-        verdict=after.verdict,
+        verdict=told(after),
         summary=summary,
         sections=tuple(sections),
         footer=f"Written by dpaudit {__version__}. Bounds move by chance from run to run: other seeds, other bounds.",
@@ -131,7 +130,7 @@ def _statuses(result: Result) -> dict[str, str]:
         return {finding.id: finding.verdict for finding in result.findings}
     if isinstance(result, CheckResult):
         return {f"{record.mechanism}: {record.name}": record.status for record in result.records}
-    return {f"{finding.bound} on {finding.input_id}": finding.verdict for finding in result.findings}
+    return {f"{finding.bound} on {finding.input_id}": finding.told for finding in result.findings}
 
 
 def _cases(before: Result, after: Result) -> Section:

@@ -69,20 +69,18 @@ def _count(value: int) -> int:
     return int(_rounded(float(value)))
 
 
-def _lower(value: float, budget: float) -> float:
-    """A lower bound, rounded down, with as many digits as it takes to stay above the budget if it is."""
-    rounded = [_rounded(value, ROUND_FLOOR, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
+def _beside(value: float, budget: float, rounding: str = ROUND_HALF_EVEN) -> float:
+    """A number rounded, with as many digits as it takes to stay above the budget if it is, and within it if it is."""
+    rounded = [_rounded(value, rounding, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
     return next((one for one in rounded if (one > budget) == (value > budget)), value)
+
+
+def _lower(value: float, budget: float) -> float:
+    return _beside(value, budget, ROUND_FLOOR)
 
 
 def _lowers(values: FloatArray, budgets: FloatArray) -> FloatArray:
     return np.array(list(map(_lower, values.tolist(), budgets.tolist())))
-
-
-def _upper(value: float, budget: float) -> float:
-    """An upper bound, rounded up, with as many digits as it takes to stay within the budget if it is."""
-    rounded = [_rounded(value, ROUND_CEILING, digits) for digits in (KEPT, 3, 4, 6, 9, 17)]
-    return next((one for one in rounded if (one > budget) == (value > budget)), value)
 
 
 def _p_value(value: float) -> float:
@@ -120,8 +118,8 @@ def _scores(result: ScoresResult) -> ScoresResult:
         scores_out=_count(result.scores_out),
         epsilon_lower=_lower(result.epsilon_lower, result.budget if result.parameter == "epsilon" else math.inf),
         parameter_lower=_lower(result.parameter_lower, result.budget),
-        ceiling=_upper(result.ceiling, result.budget if result.parameter == "epsilon" else math.inf),
-        parameter_ceiling=_upper(result.parameter_ceiling, result.budget),
+        ceiling=_beside(result.ceiling, result.budget if result.parameter == "epsilon" else math.inf, ROUND_CEILING),
+        parameter_ceiling=_beside(result.parameter_ceiling, result.budget, ROUND_CEILING),
         trade_off=(),
         guesses=(),
         decided_after=None,
@@ -276,7 +274,7 @@ class _Mask:
             epsilon_lower=_rounded(pair.epsilon_lower, ROUND_FLOOR),
             epsilon_upper=_rounded(pair.epsilon_upper, ROUND_CEILING),
             value_lower=_lower(pair.value_lower, pair.claimed),
-            value_upper=_upper(pair.value_upper, pair.claimed),
+            value_upper=_beside(pair.value_upper, pair.claimed, ROUND_CEILING),
             mass_left=min(1.0, _rounded(pair.mass_left, ROUND_CEILING)),
             exact=None,
             event=None,
@@ -301,7 +299,7 @@ class _Mask:
                 input_id=self.name(finding.input_id),
                 data=REDACTED,
                 message=REDACTED if finding.message else "",
-                measured=_rounded(finding.measured),
+                measured=_beside(finding.measured, finding.allowed),
                 lower=_lower(finding.lower, finding.allowed),
                 upper=_rounded(finding.upper, ROUND_CEILING),
                 p_value=_p_value(finding.p_value),

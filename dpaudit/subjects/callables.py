@@ -32,6 +32,7 @@ from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signa
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
+_SET = re.compile(r"\{([^{}:]*)\}")  # in what an object prints
 _WRAPPERS = {  # of `dpaudit.libraries`, by a method of what they wrap
     "fit": "estimators.subject",
     "randomise": "diffprivlib.subject",
@@ -536,7 +537,7 @@ def _ordered(value: Any) -> str:
             return f"[{inside}]" if type(value) is list else f"({inside})"
     except RecursionError:  # a list that holds itself
         pass
-    return repr(value)
+    return _SET.sub(lambda found: f"{{{', '.join(sorted(found[1].split(', ')))}}}", repr(value))
 
 
 def _name(function: Any) -> str:

@@ -63,7 +63,9 @@ def test_a_witness_is_dropped_by_changed_code_or_by_silence_of_the_power_that_fo
     if now is not None:
         text = witness_text(witness, expected, now, "release")
         assert "\n" not in text and text.startswith("a witness of 2026-01-02 ")
-        assert ("was not confirmed at this size; kept" in text) == (expected == "kept")
+        is_weaker = then is None or not now.reaches(then)
+        assert ("was not confirmed at this size; kept" in text) == (expected == "kept" and is_weaker)
+        assert ("gave no answer; kept" in text) == (expected == "kept" and not is_weaker)
 
 
 def test_the_samples_that_settle_a_kept_witness_do():

@@ -11,7 +11,9 @@ import pytest
 
 from dpaudit import reports
 from dpaudit.reports import answers, compliance, document_markdown, first_page
+from dpaudit.reports.difference import difference
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.redaction import redacted
 from dpaudit.results.utility_result import UtilityFinding
 
 EXCESS = UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.932, 1.22, samples=9)
@@ -21,6 +23,10 @@ MARKS = {"violated": "âœ—", "error": "!", "inconclusive": "?", "not_refuted": "â
 
 def errors(synthetic, *findings):
     return dataclasses.replace(synthetic.utility(), findings=findings)
+
+
+def one_pair(synthetic):
+    return synthetic.result([synthetic.finding("a", "b", 0.5)])
 
 
 def row(dossier, number=0):
@@ -46,7 +52,7 @@ def test_a_measured_excess_is_not_settled_where_it_may_be_none(synthetic, change
 
 
 def test_no_form_of_a_report_has_a_tick_beside_a_measured_excess(synthetic):
-    dossier = Dossier.of(synthetic.make("not_refuted"), errors(synthetic, EXCESS))
+    dossier = Dossier.of(one_pair(synthetic), errors(synthetic, EXCESS))
     line = row(dossier)
     assert line.words == "? May be within it: not settled" and line.measured.endswith("(0.932 to 1.22)")
     text = document_markdown.render(compliance.build(dossier))
@@ -60,6 +66,15 @@ def test_no_form_of_a_report_has_a_tick_beside_a_measured_excess(synthetic):
     assert json.loads(reports.render(dossier, "in-toto"))["predicate"]["result"] == "WARNED"
     (found,) = json.loads(reports.render(dossier, "sarif"))["runs"][0]["results"]
     assert found["message"]["text"].endswith("it may be within it: not settled.")
+
+
+def test_a_difference_and_a_redacted_report_tell_a_measured_excess_too(synthetic):
+    results = [errors(synthetic, dataclasses.replace(EXCESS, measured=measured)) for measured in (0.9, 1.0000001)]
+    compared = difference(*(Dossier.of(result).sources[0] for result in results))
+    assert (compared.headline, compared.verdict) == ("From not refuted to inconclusive", "inconclusive")
+    assert "| not refuted | inconclusive |" in document_markdown.render(compared)
+    for result in results:
+        assert redacted(Dossier.of(result), bytes(32)).verdict == result.told
 
 
 def test_the_headline_counts_the_rows_below_it(synthetic):
@@ -84,7 +99,7 @@ def test_the_headline_counts_the_rows_below_it(synthetic):
 
 @pytest.mark.parametrize("name", ["single", "error", "inconclusive", "not_refuted"])
 def test_the_verdict_stands_at_the_head_of_every_form(synthetic, name):
-    dossier = Dossier.of(synthetic.make(name))
+    dossier = Dossier.of(one_pair(synthetic) if name == "not_refuted" else synthetic.make(name))
     verdict = dossier.verdict
     word, head = WORDS[verdict], f"{MARKS[verdict]} {WORDS[verdict]}"
     page = reports.render(dossier, "label")

@@ -274,6 +274,10 @@ def test_a_set_is_in_a_fingerprint_in_one_order():
     assert fingerprint(closing_over(([frozenset(first)], {1: first}))) == fingerprint(
         closing_over(([frozenset(second)], {1: second}))
     )
+    holder = dataclasses.make_dataclass("Holder", ["names"])
+    assert repr(holder(first)) != repr(holder(second)) and fingerprint(holder(first)) == fingerprint(holder(second))
+    assert fingerprint(closing_over(holder(first))) == fingerprint(closing_over(holder(second)))
+    assert fingerprint(holder(first)) != fingerprint(holder({0}))
     holds_itself = []
     holds_itself.append(holds_itself)
     assert fingerprint(closing_over(holds_itself)) != fingerprint(closing_over([]))
