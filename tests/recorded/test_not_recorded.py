@@ -9,7 +9,6 @@ import dataclasses
 import decimal
 import json
 import math
-import statistics
 import struct
 
 import numpy as np
@@ -82,12 +81,9 @@ LOST = {
     "an exception that symbols cause": (solved, "raises"),
     "a caught exception that symbols cause": (caught, "another way"),
     "linear algebra": (lambda x, rng: np.linalg.solve(np.eye(2), numbers(x, rng)), "raises"),
-    "a transform": (lambda x, rng: np.fft.fft(numbers(x, rng)).real, "raises"),
     "max with a key": (scored, "looks at"),
     "sorted": (lambda x, rng: sorted(numbers(x, rng)), "looks at"),
-    "sort": (lambda x, rng: np.sort(numbers(x, rng)), "looks at"),
     "median": (lambda x, rng: np.median(numbers(x, rng)), "looks at"),
-    "statistics": (lambda x, rng: statistics.median([*numbers(x, rng), 0.0]), "looks at"),
     "two noises compared": (lambda x, rng: bool(number(x, rng) < number(x, rng)), "looks at"),
     "compiled code": (expit, "looks at"),
     "written into floats": (in_place, "looks at"),
@@ -143,11 +139,11 @@ def test_nothing_that_is_not_proved_is_ranked_above_a_pair_that_is_not_recorded(
 
 
 def test_runs_that_were_not_made_are_not_called_the_same():
-    def three_coins(x, rng):
-        return sum(rng.random() < 0.25 for _ in range(3))
+    def two_coins(x, rng):
+        return sum(rng.random() < 0.25 for _ in range(2))
 
-    for most, grade in ((3, "not recorded"), (20, "same")):
-        found = Recorder(as_subject(three_coins), dpaudit.PureDP(1.0), 7, most).pair(Pair(0, 1))
+    for most, grade in ((3, "not recorded"), (9, "same")):
+        found = Recorder(as_subject(two_coins), dpaudit.PureDP(1.0), 7, most).pair(Pair(0, 1))
         assert found.grade == grade and ("are not known" in found.unproved) == (grade == "not recorded")
 
 
