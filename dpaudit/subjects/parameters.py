@@ -65,10 +65,10 @@ def passed_text(keywords: tuple[tuple[str, str], ...]) -> str:
     Examples
     --------
     >>> passed_text((("random_state", "random_state"),))
-    'dpaudit passed random_state as a numpy.random.RandomState; an annotation of the parameter asks for another kind.'
+    'dpaudit passed random_state as a numpy.random.RandomState: annotate the parameter to be given another kind.'
     """
     found = [f"{name} as {KINDS[role][1]}" for name, role in keywords if role in KINDS]
-    return f"dpaudit passed {', '.join(found)}; an annotation of the parameter asks for another kind." if found else ""
+    return f"dpaudit passed {', '.join(found)}: annotate the parameter to be given another kind." if found else ""
 
 
 def role_of(parameter: inspect.Parameter, function: Any) -> str:
@@ -81,8 +81,7 @@ def role_of(parameter: inspect.Parameter, function: Any) -> str:
     if parameter.annotation is not parameter.empty:
         roles = _roles(parameter.annotation, function)
     else:
-        default = parameter.default
-        roles = [role for role, (kind, _) in KINDS.items() if isinstance(default, kind) and default is not True]
+        roles = _roles(type(parameter.default), function)
     return usual if usual in roles or not roles else roles[0]
 
 
@@ -126,8 +125,9 @@ def role_in_sample(sample: Callable[..., Any]) -> tuple[tuple[str, str], ...]:
         parameter = list(inspect.signature(sample).parameters.values())[2]
     except (TypeError, ValueError, IndexError):
         return ()
-    role = role_of(parameter, sample)
-    return () if role in ("", "size", "generator") else ((parameter.name, role),)
+    known = parameter.name in ROLE_OF_NAME  # its place says what it is, whatever its name
+    role = role_of(parameter if known else parameter.replace(name="rng"), sample)
+    return () if role == "generator" else ((parameter.name, role),)
 
 
 def _roles(annotation: Any, function: Any) -> list[str]:
@@ -141,9 +141,9 @@ def _roles(annotation: Any, function: Any) -> list[str]:
             return [role for found in _NAMED.findall(annotation) for role, one in zip(KINDS, found, strict=True) if one]
     if isinstance(annotation, type) and typing.get_origin(annotation) is None:
         return [role for role, (kind, _) in KINDS.items() if issubclass(annotation, kind) and annotation is not bool]
-    inner = getattr(annotation, "__value__", None) or getattr(annotation, "__supertype__", None)  # an alias, a new type
-    if inner is not None:
-        return _roles(inner, function)
+    for name in ("__value__", "__supertype__", "__bound__"):  # an alias, a new type, a type variable
+        if (inner := getattr(annotation, name, None)) is not None:
+            return _roles(inner, function)
     if typing.get_origin(annotation) is typing.Annotated:
         return _roles(typing.get_args(annotation)[0], function)
     is_union = typing.get_origin(annotation) in (typing.Union, types.UnionType)

@@ -47,6 +47,7 @@ CASES = [  # annotation, name, what is passed; annotations of this module are te
     (Any, "random_state", State),
     (object, "rng", Generator),
     ("no ( python", "rng", Generator),
+    (typing.TypeVar("Bound", bound=np.random.RandomState), "rng", State),
 ]
 
 
@@ -76,6 +77,7 @@ def test_a_parameter_is_given_what_its_annotation_or_else_its_name_says(annotati
         (7, "random_state", int),
         (np.random.RandomState(1), "rng", State),
         (True, "rng", Generator),
+        (False, "rng", Generator),
     ],
     ids=str,
 )
@@ -91,8 +93,8 @@ def test_partials_methods_and_objects_are_read_as_functions_are():
         def method(self, data, seed: np.random.RandomState):
             return seed
 
-        def sample(self, data, size, rng: random.Random):
-            return [rng] * size
+        def sample(self, data, size, source: random.Random):  # its place says what it is
+            return [source] * size
 
     def scaled(data, scale, rng: random.Random):
         return rng
@@ -142,7 +144,7 @@ def test_an_error_names_what_was_passed():
 
     result = dpaudit.audit(release, claim="eps=1", pairs=[(0, 1)], samples=100, seed=1)
     assert result.verdict == "error"
-    assert "dpaudit passed random_state as a numpy.random.RandomState; an annotation" in result.findings[0].message
+    assert "dpaudit passed random_state as a numpy.random.RandomState: annotate the" in result.findings[0].message
     with pytest.raises(dpaudit.errors.SubjectError, match="passed random_state as a numpy"):
         dpaudit.plan(release, claim="eps=1", pairs=[(0, 1)])
 
