@@ -78,7 +78,7 @@ class Search:
         In its place: datasets like which others are made, with `adjacency`; or inputs of a metric claim, any two of
         which are a pair.
     adjacency : {"add_remove", "replace_one"}, optional
-        Of datasets that are made from examples; by default that of the claim, or else "add_remove".
+        Of datasets that are made from examples; by default "replace_one" where the claim says so, else "add_remove".
     pairs : int
         How many are chosen, at least 1: the error rate of the audit is split over them.
     budget : int

@@ -21,6 +21,7 @@ from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcd
 from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import distinct_inputs
+from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
@@ -142,12 +143,14 @@ def law(case: Case, name: str) -> str | None:
 
     Inconclusive if it is so on each of them.
     """
-    from dpaudit.laws import all_laws
+    from dpaudit.laws import all_laws, weakest_claim
     from dpaudit.laws.processing import PostProcessed
 
     record = next(law for law in all_laws() if law.name == name)
     claim = case.asked_claim
     try:
+        if isinstance(claim, NeighbourClaim):  # a law is of what each of these pairs is promised
+            claim = weakest_claim([claim.for_pair(pair.x, pair.x_prime) for pair in case.pairs])
         # From all pairs, since a group needs two that share an input, which the first two need not do.
         derived, promise = record.derive(case.replayed, claim, case.pairs)
     except UsageError as error:

@@ -136,7 +136,7 @@ class Summary:
                     notes[node_id].append(note)
         if not notes:
             return []
-        head = f"{_plural(len(notes), 'test')} with notes on outputs, which may be a mistake of the test:"
+        head = f"{_plural(len(notes), 'test')} with notes, which may be a mistake of the test:"
         return [head, *(f"  {node_id}: {note}" for node_id, told in notes.items() for note in told)]
 
     def store_text(self) -> str:

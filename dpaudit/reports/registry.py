@@ -17,6 +17,7 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.reports import wording
 from dpaudit.reports.answers import headline
@@ -147,7 +148,7 @@ def _claim(text: str) -> Claim | None:
     if text.strip().startswith("metric="):
         return None  # a name there is no file to be opened
     try:
-        return parse_claim(text)
+        return one_step(parse_claim(text))
     except UsageError:
         return None
 

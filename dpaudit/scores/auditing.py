@@ -28,6 +28,7 @@ from dpaudit.arguments import check_options, whole_number
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
+from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
@@ -115,7 +116,7 @@ def audit_scores(
     """
     check_options(confidence=confidence, seed=seed)
     check_design(design)
-    promise = as_claim(claim)
+    promise = one_step(as_claim(claim))  # a canary that is in or out is one
     check_claim(promise)
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
     if guesses is not None and design in BETTED:

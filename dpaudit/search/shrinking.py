@@ -28,7 +28,6 @@ from dpaudit.audits.searching import Search, excess, line_of
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
 from dpaudit.privacy.inputs import identity_of
-from dpaudit.privacy.neighbours import claim_of_candidate
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
@@ -221,7 +220,7 @@ class _Shrinking:
         return 0
 
     def _breaks(self, x: Any, x_prime: Any, draws: int) -> bool:
-        claim = claim_of_candidate(self.claim, x, x_prime)
+        claim = self.claim.for_pair(x, x_prime)
         if claim.is_vacuous:
             return False
         self.tests += 1

@@ -300,7 +300,7 @@ class Subject:
             If the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
         """
         adjacency = getattr(self.mechanism, "dataset_adjacency", None)
-        rows, steps = (getattr(self.mechanism, name, None) for name in ("read_rows", "count_steps"))
+        rows, steps = (getattr(self.mechanism, name, None) for name in ("dataset_rows", "dataset_steps"))
         if isinstance(claim, NeighbourClaim):  # read back from a text, it does not know how inputs are read
             own = steps if claim.adjacency == adjacency else None
             return dataclasses.replace(claim, rows=claim.rows or rows, steps=claim.steps or own)

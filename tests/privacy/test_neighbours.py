@@ -8,17 +8,22 @@ import pytest
 
 import dpaudit
 from dpaudit.conformance.case import Case
+from dpaudit.conformance.outcomes import CheckSkipped
+from dpaudit.conformance.promises import law
 from dpaudit.errors import UsageError
 from dpaudit.privacy import ApproxDP, GaussianDP, MetricDP, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP, group
+from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.neighbours import (
-    MAX_EDIT_CELLS,
+    MAX_EDITS,
     NeighbourClaim,
     edit_distance,
     joined_rows,
     steps_between,
     steps_note,
 )
+from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.reports import registry
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.stated import stated_claim
@@ -76,9 +81,11 @@ def test_edit_distances_are_those_of_brute_force_and_bounded_for_long_parts():
     for _ in range(40):
         a, b = (rng.integers(0, 3, size=rng.integers(0, 6)).tolist() for _ in range(2))
         assert all(edit_distance(a, b, replaces) == brute(a, b, replaces) for replaces in (False, True))
-    long = math.isqrt(MAX_EDIT_CELLS) + 1
-    assert edit_distance([0] * long, [1] * long) == 2 * long
-    assert edit_distance([0] * 10**5, [0] * (10**5 - 1)) == 1
+    assert edit_distance(range(1000), [*range(1, 999), -5]) == 3  # at both ends: 1,000 rows lie between
+    few, more = [0] * MAX_EDITS, [0] * (MAX_EDITS + 1)
+    assert edit_distance([], few) == MAX_EDITS == edit_distance([*few, 1], [1])
+    assert edit_distance([*more, 1], [1]) == MAX_EDITS + 3  # every row
+    assert edit_distance([0] * 700, [1] * 800) == 1500  # nothing in common
 
 
 @pytest.mark.parametrize(
@@ -109,6 +116,58 @@ def test_what_cannot_be_told_is_asked():
     assert NeighbourClaim(PureDP(1.0), "given").for_pair(0, 1) == PureDP(1.0)
 
 
+def test_searches_plans_and_tables_take_the_budget_of_the_steps():
+    def searched(stated, **relation):
+        options = {"examples": [[1, 2, 3]], "budget": 1_000, "candidates": 4, "pairs": 1, "grey_box": False, "seed": 1}
+        found = dpaudit.search_pairs(total, f"eps=1,adjacency={stated}", **options, **relation)
+        return found.domain["adjacency"], {tried.epsilon for tried in found.tried}
+
+    assert searched("add_remove") == ("add_remove", {1.0})
+    assert searched("replace_one") == ("replace_one", {1.0})
+    assert searched("add_remove", adjacency="replace_one") == ("replace_one", {2.0})
+    with pytest.raises(UsageError, match="pairs of which the claim asks something"):
+        searched("replace_one", adjacency="add_remove")  # which no steps join
+    claim = NeighbourClaim(PureDP(1.0), "add_remove")
+    plan = dpaudit.plan(total, claim, [([1, 2], [1, 3])], samples=1_000, mode="fixed")
+    assert [planned.budget for planned in plan.budgets] == [2.0]
+    pairs = dpaudit.all_pairs([[1], [1, 2], [2, 1, 1]])
+    assert budgets_of(claim, pairs, inputs_of(pairs)).values.tolist() == [1.0, 2.0, 3.0]
+
+
+def test_laws_audits_of_scores_and_registries_have_rules_for_claims_with_a_relation(monkeypatch):
+    def audited(case, derived, claim, *options):
+        raise CheckSkipped(str(claim))
+
+    monkeypatch.setattr(Case, "audited", audited)
+    pairs = [([1], [2]), ([1], [])]  # of budgets 2 and 1
+    case = Case(total, "eps=1,adjacency=add_remove", pairs, seed=1, samples=1_000, error_rate=0.05)
+    for name in ("sequential composition", "adaptive composition"):
+        with pytest.raises(CheckSkipped, match=r"^eps=4$"):
+            law(case, name)
+    scores = np.arange(8.0), -np.arange(8.0)
+    assert dpaudit.audit_scores(*scores, claim="eps=1,adjacency=add_remove").claim == "eps=1"
+    assert registry._claim("eps=1,adjacency=add_remove") == PureDP(1.0)
+
+
+def test_methods_of_a_mechanism_that_count_steps_or_read_rows_are_its_own():
+    class Walk:
+        claim = "eps=1"
+
+        def count_steps(self, data):
+            return len(data)
+
+        read_rows = count_steps
+
+        def sample(self, data, size, rng):
+            return self.count_steps(data) + rng.laplace(size=size)
+
+    assert as_subject(Walk()).claim == PureDP(1.0)
+
+
+def total(data, size, rng):
+    return sum(data) + rng.laplace(scale=0.05, size=size)
+
+
 def test_a_mechanism_states_its_relation_and_a_claim_may_state_another():
     class Count:
         claim, dataset_adjacency = "eps=1", "add_remove"
@@ -132,6 +191,17 @@ def test_a_mechanism_states_its_relation_and_a_claim_may_state_another():
         stated_claim(as_subject(count), "eps=1")
 
 
+def test_arrays_and_tables_of_one_length_are_columns_of_the_same_rows():
+    X, y = np.eye(3), np.array([0, 1, 1])
+    for adjacency, removed, replaced in (("add_remove", 1, 2), ("replace_one", math.inf, 1)):
+        count = NeighbourClaim(PureDP(1.0), adjacency).count
+        assert count((X, y), (X[1:], y[1:])) == count({"X": X, "y": y}, {"X": X[1:], "y": y[1:]}) == removed
+        assert count((X, y), (X, np.array([0, 1, 0]))) == replaced
+    claim = NeighbourClaim(PureDP(1.0), "add_remove")
+    assert claim.count({"ada": [1], "bob": [2]}, {"ada": [1]}) == 1  # lists are rows, by their keys
+    assert claim.count(Counter(a=3), Counter(a=9)) == 6 and claim.count(np.array([3]), np.array([9])) == 2
+
+
 def test_parts_with_a_row_each_are_joined():
     assert joined_rows({"X": np.eye(2), "y": [0, 1]})[1][1] == 1
     assert joined_rows(([1, 2], [3])) is None and joined_rows([1]) == [1]
@@ -146,7 +216,11 @@ def test_a_violation_without_a_relation_asks_whether_two_steps_were_meant():
     assert not steps_note(claim, *pair, None)  # not violated
     assert not steps_note(NeighbourClaim(claim, "replace_one"), *pair, 1.3)  # the relation is stated
     assert not steps_note(claim, [1], [1, 2], 1.3) and not steps_note(claim, 0, 1, 1.3)
-    assert "the budget of two steps" in steps_note(ProfileClaim(lambda epsilon: 0.1), *pair, 1.3)
+    for other in (ProfileClaim(lambda epsilon: 0.1), RenyiDP(4.0, 0.5)):  # a bound is of no budget that is known
+        assert "it is two steps. State" in steps_note(other, *pair, 0.9)
+    approximate = ApproxDP(1.0, 1e-3)
+    assert "the budget eps=2,delta=0.00371" in steps_note(approximate, *pair, 1.3)
+    assert "it is two steps. State" in steps_note(approximate, *pair, 2.1)  # a bound at another delta
 
 
 def noisy_count(data, size, rng):

@@ -454,6 +454,7 @@ def test_each_tool_of_diffprivlib_states_for_which_neighbours_it_calibrates(mech
 # False positives: sound pairs keep their budgets, 2 and 1: 0.05 (the seed is fixed). Misses: with half the noise their
 # losses are 4 and 2. Of some 450 counted draws, guesses by the cells' counts are right with .982 (of 80% of the draws)
 # and .881, where the budgets allow .881 and .731: beyond 9 standard deviations of either binomial, below 1e-9.
+@pytest.mark.slow  # budgets are those of the test before, which are asserted without an audit
 @pytest.mark.parametrize(("epsilon", "verdict"), [(1.0, "kept"), (2.0, "violated")])
 def test_a_histogram_is_judged_by_the_steps_of_its_pair(mechanisms, epsilon, verdict):
     tools = importable("diffprivlib.tools")

@@ -171,7 +171,7 @@ def tool(
         replayable=True,
         parts=(read,),
         dataset_adjacency=adjacency,
-        read_rows=joined_rows,
+        dataset_rows=joined_rows,
     )
     return library_subject(mechanism, name or function.__name__)
 
@@ -225,7 +225,7 @@ def _mechanism_subject(
         claim=claim or own,
         promised=NeighbourClaim(own, "given", steps=steps).for_pair,
         replayable=True,
-        count_steps=steps,
+        dataset_steps=steps,
     )
     return library_subject(mechanism, name)
 

@@ -109,7 +109,7 @@ def subject(
         "promised": promised,
         "replayable": seeded,
         "dataset_adjacency": adjacency,
-        "read_rows": joined_rows,
+        "dataset_rows": joined_rows,
         "parts": (read if callable(read) else None, fit),
     }
     mechanism: LibraryMechanism

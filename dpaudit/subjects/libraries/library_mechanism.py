@@ -48,7 +48,7 @@ class LibraryMechanism:
         Functions of the caller's own that have a part in a draw (None for none).
     dataset_adjacency : str or None
         The neighbouring relation for which the library calibrates its noise: see `dpaudit.privacy.neighbours`.
-    read_rows, count_steps : callable or None
+    dataset_rows, dataset_steps : callable or None
         How an input is read as a dataset, and how the steps of a pair are counted where the library has a distance.
     """
 
@@ -62,8 +62,8 @@ class LibraryMechanism:
     pairs: Sequence[Any] | None = None
     parts: tuple[Any, ...] = ()
     dataset_adjacency: str | None = None
-    read_rows: Reader | None = None
-    count_steps: Steps | None = None
+    dataset_rows: Reader | None = None
+    dataset_steps: Steps | None = None
 
     def __repr__(self) -> str:
         # Validity: fingerprints are of this text, and evidence of equal fingerprints is added up.

@@ -96,7 +96,7 @@ def subject(
         "promised": promised,
         "replayable": False,
         "dataset_adjacency": adjacency,
-        "count_steps": steps,
+        "dataset_steps": steps,
     }
     convert = _converter(str(measurement.input_carrier_type))
     mechanism: LibraryMechanism

@@ -81,7 +81,7 @@ def subject(
         replayable=False,
         parts=(call,),
         dataset_adjacency=adjacency,
-        count_steps=steps,
+        dataset_steps=steps,
     )
     return library_subject(adapted, name or type(mechanism).__name__)
 
