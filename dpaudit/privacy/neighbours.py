@@ -45,7 +45,8 @@ Steps = Callable[[Any, Any], float | None]  # of a pair; None where they cannot 
 class NeighbourClaim(Claim):
     """A claim that is made of one step of a neighbouring relation; a pair of k steps has the budget of k.
 
-    The text is the claim's with `adjacency=`: `eps=1,adjacency=add_remove`.
+    The text is the claim's with `adjacency=`: `eps=1,adjacency=add_remove`. It names `rows` and `steps` of the caller's
+    own, and cannot be read back then.
 
     Parameters
     ----------
@@ -57,7 +58,9 @@ class NeighbourClaim(Claim):
         The dataset that an input holds; the input itself by default.
     steps : callable, optional
         Counts the steps of a pair instead, where a library has a distance of its own: `steps(x, x_prime)`, None for a
-        pair of which it cannot tell. With adjacency "given" the text is that of the claim then.
+        pair of which it cannot tell.
+    is_stated : bool
+        Whether the mechanism states `rows` and `steps`: the text leaves them out, and with "given" the relation too.
 
     Raises
     ------
@@ -76,6 +79,7 @@ class NeighbourClaim(Claim):
     adjacency: Adjacency = "given"
     rows: Reader | None = dataclasses.field(default=None, compare=False, repr=False)
     steps: Steps | None = dataclasses.field(default=None, compare=False, repr=False)
+    is_stated: bool = dataclasses.field(default=False, compare=False, repr=False)
 
     def __post_init__(self) -> None:
         if self.adjacency not in ADJACENCIES:
@@ -110,8 +114,11 @@ class NeighbourClaim(Claim):
         return dataclasses.replace(self, claim=self.claim.with_value(value))
 
     def __str__(self) -> str:
-        is_distance = self.steps is not None and self.adjacency == "given"
-        return str(self.claim) if is_distance else f"{self.claim},adjacency={self.adjacency}"
+        if self.is_stated and self.steps is not None and self.adjacency == "given":
+            return str(self.claim)
+        own = {} if self.is_stated else {"rows": self.rows, "steps": self.steps}
+        named = (f",{name}={getattr(one, '__name__', 'own')}" for name, one in own.items() if one is not None)
+        return f"{self.claim},adjacency={self.adjacency}{''.join(named)}"
 
     def for_pair(self, x: Any, x_prime: Any) -> Claim:
         count = self.count(x, x_prime)

@@ -303,11 +303,12 @@ class Subject:
         rows, steps = (getattr(self.mechanism, name, None) for name in ("dataset_rows", "dataset_steps"))
         if isinstance(claim, NeighbourClaim):  # read back from a text, it does not know how inputs are read
             own = steps if claim.adjacency == adjacency else None
-            return dataclasses.replace(claim, rows=claim.rows or rows, steps=claim.steps or own)
+            is_stated = claim.is_stated or (claim.rows is None and claim.steps is None)
+            return dataclasses.replace(claim, rows=claim.rows or rows, steps=claim.steps or own, is_stated=is_stated)
         if not has_one_budget(claim) or (adjacency is None and steps is None):
             return claim
         try:
-            return NeighbourClaim(claim, adjacency or "given", rows, steps)
+            return NeighbourClaim(claim, adjacency or "given", rows, steps, is_stated=True)
         except UsageError as error:
             raise UsageError(f"{error} This is what {self.name} states.") from error
 

@@ -92,7 +92,7 @@ def subject(
         "version": version_of("opendp"),
         # What it promises tells its scale, which OpenDP does not print.
         "description": " ".join(f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}".split()),
-        "claim": as_claim(claim) or MapClaim(library_claim, adjacency, None, steps, promised),
+        "claim": as_claim(claim) or MapClaim(library_claim, adjacency, None, steps, True, promised),
         "promised": promised,
         "replayable": False,
         "dataset_adjacency": adjacency,
