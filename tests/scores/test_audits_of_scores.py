@@ -97,6 +97,11 @@ def test_what_makes_no_sense_gets_one_message(arguments, message):
         dpaudit.audit_scores(**stated)
 
 
+def test_a_canary_is_one_step_of_the_relation_of_a_claim():
+    result = dpaudit.audit_scores(*canaries(40, 6.0, 1), claim="eps=1,adjacency=add_remove", design="one-run", seed=1)
+    assert (result.claim, result.budget) == ("eps=1", 1.0) and result.epsilon_lower == result.parameter_lower
+
+
 def test_a_metric_claim_is_refused():
     from dpaudit import MetricDP
 
