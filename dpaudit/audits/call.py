@@ -484,7 +484,7 @@ class Call:
     def _explained(self, finding: Finding) -> Finding:
         """A finding with the relation of its pair; of calls that broke, with what they were passed as randomness."""
         if finding.verdict == "error":
-            return dataclasses.replace(finding, message=f"{finding.message} {self.subject.passed}".rstrip())
+            return dataclasses.replace(finding, message=self.subject.with_passed(finding.message))
         lower = finding.parameter_lower if finding.verdict == "violated" else None
         note = steps_note(self.promise, finding.x, finding.x_prime, lower)
         return dataclasses.replace(finding, notes=(*finding.notes, note)) if note else finding

@@ -486,7 +486,7 @@ def _time(subject: Subject, pair: Pair, root: int, restart: int) -> _Cost:
     failure = common_failure(seen)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}, on both inputs of {pair.id}."
-        raise SubjectError(f"{text} {subject.passed}".rstrip()) from MechanismTraceback.of(failure.traceback)
+        raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
     return _Cost(sum(spent) / len(spent), runs, subject)
 
 

@@ -136,10 +136,8 @@ def replay(
     if change is None and subject.is_vectorised:
         change, _ = in_small_batches(Drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2, None, True)
     if failure is not None:
-        raise SubjectError(
-            f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit? "
-            f"{subject.passed}".rstrip()
-        ) from MechanismTraceback.of(failure.traceback)
+        text = f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
+        raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
     correct, wrong, abstained = game.counts
     return Replay(
         pair=finding.id,

@@ -324,11 +324,12 @@ class Subject:
         pairs = getattr(self.mechanism, "pairs", None)
         return pairs() if callable(pairs) else pairs
 
-    @property
-    def passed(self) -> str:
-        """What its calls are passed as randomness, as a sentence; empty where that is nothing that has a name."""
+    def with_passed(self, message: str) -> str:
+        """What is said of calls that raised, with what they were passed as randomness, where that may be the reason."""
+        if not any(kind in message for kind in ("AttributeError", "TypeError", "ValueError")):
+            return message
         first = getattr(self.mechanism, "first", None)  # of a fresh object a call
-        return passed_text(first.keywords if isinstance(first, Subject) else self.keywords)
+        return f"{message} {passed_text(first.keywords if isinstance(first, Subject) else self.keywords)}".rstrip()
 
     def describe(self) -> dict[str, Any]:
         """Name, target, fingerprint and interface: the `subject` of audit.json."""
