@@ -79,7 +79,7 @@ def test_a_parameter_is_given_what_its_annotation_or_else_its_name_says(annotati
         (True, "rng", Generator),
         (False, "rng", Generator),
     ],
-    ids=str,
+    ids=lambda one: one if isinstance(one, str) else getattr(one, "__name__", type(one).__name__),
 )
 def test_without_an_annotation_the_type_of_the_default_says_it(default, name, kind):
     assert type(passed(taking(name, default=default))) is kind
