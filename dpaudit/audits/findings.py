@@ -56,6 +56,7 @@ def finding_of(
         "parameter": game.claim.parameter,
         "parameter_budget": game.claim.value,
         "error_share": game.level,
+        "verdict_share": game.level * game.uses[0][0],
         "samples": samples,
     }
     if game.failure is not None:
@@ -130,7 +131,7 @@ def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, 
             own = dataclasses.replace(own, witness=dataclasses.replace(own.witness, description=description))
         # Of this pair there is nothing to compare, whatever the others do.
         if failure is not None and not game.is_broken:
-            kept = ("budget", "parameter", "parameter_budget", "error_share", "samples", "pool")
+            kept = ("budget", "parameter", "parameter_budget", "error_share", "verdict_share", "samples", "pool")
             message = broken_text(subject_name, failure)
             facts = {name: getattr(own, name) for name in kept}
             own = Finding(**names, **facts, verdict="error", message=message, traceback=failure.traceback)

@@ -471,7 +471,7 @@ def wealth(result: AuditResult) -> Figure | None:
         legend.append((rest, f"the other {plural(len(with_looks) - len(named), 'pair')}"))
     line = swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls="limit"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
-    legend.append((line, f"threshold log(1 / error share): {level}{several}"))
+    legend.append((line, f"threshold log(1 / share of the error rate): {level}{several}"))
     data = [(finding, look) for finding in named for look in finding.looks]
     data += [(finding, finding.looks[-1]) for finding in with_looks[HIGHLIGHTED:]]
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"

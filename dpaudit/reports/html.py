@@ -146,9 +146,7 @@ def _worst(result: AuditResult, path: str) -> dict[str, Any] | None:
     if worst.log_wealth is not None:
         evidence = f"log wealth {evidence}; a violation from {number_text(wording.threshold(worst))}"
     elif worst.p_value is not None:
-        evidence = (
-            f"p-value {evidence}; the share of the error rate that this pair has: {number_text(worst.error_share, 3)}"
-        )
+        evidence = f"p-value {evidence}; a violation up to {number_text(wording.verdict_level(worst), 3)}"
     witness = worst.witness
     facts = [
         ("Input x", _input(worst.x_id, worst.x)),
@@ -229,12 +227,13 @@ def method(result: AuditResult) -> list[tuple[str, str]]:
     """How the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
     rate = percent_text(1.0 - result.confidence)
     shares = sorted({finding.error_share for finding in result.findings if finding.error_share > 0.0})
+    whose = "pair" if result.universe is None else "test of a pair"  # one of the table, and one in depth
     if not shares:
         split = "."
     elif len(shares) == 1:
-        split = f"; each pair has {number_text(shares[0], 3)} of it."
+        split = f"; each {whose} has {number_text(shares[0], 3)} of it."
     else:
-        split = f"; a pair has between {number_text(shares[0], 3)} and {number_text(shares[-1], 3)} of it."
+        split = f"; a {whose} has between {number_text(shares[0], 3)} and {number_text(shares[-1], 3)} of it."
     if result.mode != "fixed":
         evidence = (
             "Rules are fitted on earlier draws and bet on later ones. The wealth of a pair is an e-value: under the "

@@ -249,6 +249,7 @@ def _finding(pair: Mapping[str, Any], claim: str) -> Finding:
         ratio_lower=ratio,
         log_wealth=from_json(pair["log_wealth"]),
         error_share=float(pair["error_share"]),
+        verdict_share=math.exp(-as_float(pair["log_wealth_needed"])),
         samples=int(pair["draws"]),
         looks=tuple(_look(look) for look in pair["looks"] if look["log_wealth"] is not None),
         printed=("x", "x_prime"),

@@ -177,8 +177,14 @@ def subject_name(result: AuditResult, width: int = 80) -> str:
 
 
 def threshold(finding: Finding) -> float:
-    """The log wealth at which the finding is a violation: log(1 / its share of the error rate); inf without a share."""
-    return -math.log(finding.error_share) if finding.error_share > 0.0 else math.inf
+    """The log wealth at which the finding is a violation: log(1 / its `verdict_level`); inf at a level of 0."""
+    level = verdict_level(finding)
+    return -math.log(level) if level > 0.0 else math.inf
+
+
+def verdict_level(finding: Finding) -> float:
+    """The largest p-value of a violation: the share of the error rate that the test against the budget has."""
+    return finding.error_share if finding.verdict_share is None else finding.verdict_share
 
 
 def asked_count(result: AuditResult) -> int:

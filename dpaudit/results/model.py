@@ -67,6 +67,7 @@ INTERVALS = "two and two intervals"  # the form of an event without which learne
 FORMS_RENAMED = {"several intervals": INTERVALS}  # by their names in older files
 LEARNED_ALLOWANCE = 1.5  # how much larger that loss may be than one in the best case: decision 38
 ZERO_BUDGET_LOSS = 0.1  # nats: what has to be found of a pair of budget 0 in the best case
+EARLIER_SHARE = 0.8  # `verdict_share` over `error_share` where a claim pays for a second bound, in files without it
 MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
@@ -225,7 +226,9 @@ class Finding:
     p_value : float or None
         Of the exact test against the budget (fixed mode; else None), before the division of the error rate.
     error_share : float
-        The share of 1 - confidence that this pair's bounds were given.
+        The share of 1 - confidence that the bounds of this pair's game were given. A pair of a universe that was
+        examined in depth has two tests, the table's and the depth's, whose shares add up to its own. This is the share
+        of the test that gave `parameter_lower`; `epsilon_lower` is the larger bound of the two.
     samples : int
         Labelled draws of this pair, including those that witnesses were fitted on.
     power : Power or None
@@ -247,6 +250,9 @@ class Finding:
     keys : Keys or None
         Of outputs that are dictionaries, whose keys the audit compared. None where none of those that were looked at
         is one, and in results that older versions saved.
+    verdict_share : float or None
+        The part of `error_share` that decides the verdict: a claim whose parameter is no epsilon pays for a second
+        bound, on epsilon. None: all of it.
     severity : Severity or None
         Of a violated pair: the stage behind the verdict, whose bound is the one that is reported. None where there was
         none; then a sequential audit has stopped at its first proof, and the loss may be far larger.
@@ -279,6 +285,7 @@ class Finding:
     printed: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     keys: Keys | None = None
+    verdict_share: float | None = None
     severity: Severity | None = None
     traceback: str = dataclasses.field(default="", compare=False, repr=False)
 
@@ -314,6 +321,8 @@ class Finding:
         for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
             values[name] = as_float(values[name])
         values["budget"] = Budget(**as_floats(values["budget"]))
+        if "verdict_share" not in record and values["parameter_budget"] != values["budget"].epsilon:
+            values["verdict_share"] = EARLIER_SHARE * as_float(values.get("error_share", 0.0))
         values["power"] = Power.from_dict(values["power"]) if values.get("power") else None
         values["keys"] = Keys(**values["keys"]) if values.get("keys") else None
         severity = values.get("severity")

@@ -245,7 +245,7 @@ def test_colours_change_side_at_the_budget(ratio, step):
 
 def test_the_threshold_of_a_pair_is_the_logarithm_of_its_share(synthetic):
     figure = figures.wealth(synthetic.result([synthetic.finding("a", "b", 1.5, error_share=0.05 / 400)]))
-    assert any("threshold log(1 / error share): 8.987" in text for _, text in figure.legend)  # log(8000)
+    assert any("threshold log(1 / share of the error rate): 8.987" in text for _, text in figure.legend)  # log(8000)
 
 
 def test_a_curve_of_many_looks_is_thinned_and_keeps_its_end(synthetic):

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
 import re
 import xml.etree.ElementTree as ElementTree
 
 import pytest
 
+import dpaudit
 from dpaudit import reports
-from dpaudit.reports import answers, compliance, document_markdown, first_page
+from dpaudit.reports import answers, compliance, document_markdown, figures, first_page, html
 from dpaudit.reports.difference import difference
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
+from dpaudit.results.model import Finding
 from dpaudit.results.utility_result import UtilityFinding
 
 EXCESS = UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.932, 1.22, samples=9)
@@ -119,3 +122,22 @@ def test_the_verdict_stands_at_the_head_of_every_form(synthetic, name):
         if one.tag in ("failure", "error", "skipped") and "message" in one.attrib:
             assert one.attrib["message"].lower().startswith((word.lower(), "does not apply"))
     assert compliance.build(dossier).headline.startswith(word)
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+@pytest.mark.parametrize(("claim", "part"), [("eps=1", 1.0), ("eps=1,delta=0.1", 1.0), ("mu=1", 0.8), ("rho=0.5", 0.8)])
+def test_a_report_says_the_share_that_decides_the_verdict(claim, part, mode):
+    """A claim whose parameter is no epsilon pays for two bounds: its verdict is at 80% of the share of its pair."""
+    result = dpaudit.audit(lambda x, size, rng: x + rng.laplace(size=size), claim, [(0, 1)], samples=40, mode=mode,
+                           seed=1, floating_point=False)  # fmt: skip
+    (finding,) = result.findings
+    said = f"a violation up to {0.05 * part:.3g}<"
+    if finding.log_wealth is not None:
+        said = f"a violation from {-math.log(0.05 * part):.4g}<"
+    assert said in html.render(result)
+    figure = figures.wealth(result)
+    assert figure is None or f"threshold {-math.log(0.05 * part):.4g};" in figure.description
+    record = finding.to_dict()
+    assert Finding.from_dict(record).verdict_share == pytest.approx(0.05 * part) == finding.verdict_share
+    del record["verdict_share"]  # as in a file of an older version
+    assert (Finding.from_dict(record).verdict_share or 0.05) == pytest.approx(0.05 * part)
