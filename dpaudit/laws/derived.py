@@ -29,7 +29,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
 from dpaudit.reading.outcomes import is_number, plain
-from dpaudit.reading.whole_numbers import LARGEST_EXACT
+from dpaudit.reading.whole_numbers import WHOLE_FROM
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.copies import copied
@@ -256,7 +256,7 @@ def _is_plain(outputs: Outputs) -> bool:
     if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "biuf" or outputs.dtype.itemsize > 8:
         return False
     is_small = outputs.dtype.kind in "bf" or outputs.dtype.itemsize < 8
-    return is_small or bool(np.all(np.abs(outputs.astype(float)) < LARGEST_EXACT))
+    return is_small or bool(np.all(np.abs(outputs.astype(float)) < WHOLE_FROM))
 
 
 def _items(output: Any) -> list[Any]:

@@ -34,7 +34,7 @@ from dpaudit.reading.leaves import LONGEST, MOST_BYTES, MOST_LETTERS, VALUE, ins
 from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Notes, Outcomes, canonical, plain, state_of
 from dpaudit.reading.records import of_records
-from dpaudit.reading.whole_numbers import LARGEST_EXACT
+from dpaudit.reading.whole_numbers import WHOLE_FROM
 from dpaudit.subjects.call_outcomes import Failed
 
 DEEPEST = 12  # levels of expansions, those of texts in texts included
@@ -335,7 +335,7 @@ def expanded(
     if kind is list or kind is tuple:
         return _of_sequence(value, path, long, left, of_array)
     if isinstance(value, int):
-        return {"left": value % MODULUS} if abs(value) >= LARGEST_EXACT else None
+        return {"left": value % MODULUS} if abs(value) >= WHOLE_FROM else None
     if isinstance(value, Decimal):
         if not value.is_finite():
             return None

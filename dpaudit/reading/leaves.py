@@ -20,7 +20,7 @@ from typing import Any, NamedTuple
 from dpaudit.reading.outcomes import canonical, number_of, plain, state_of
 from dpaudit.reading.outlines import NUMBER
 from dpaudit.reading.unread import Limits
-from dpaudit.reading.whole_numbers import LARGEST_EXACT
+from dpaudit.reading.whole_numbers import WHOLE_FROM
 
 DEEPEST_LEAF = 36  # levels of nesting
 LONGEST = 256  # positions of a sequence that have leaves of their own
@@ -176,7 +176,7 @@ def rounded_sum(numbers: Sequence[float]) -> float:
 
 def is_long(value: Any) -> bool:
     """Whether a number is an integer that may have more digits than a double."""
-    return isinstance(value, int) and abs(value) >= LARGEST_EXACT
+    return isinstance(value, int) and abs(value) >= WHOLE_FROM
 
 
 def inside_of(value: bytes) -> bytes | None:

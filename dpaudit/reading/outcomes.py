@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.whole_numbers import LARGEST_EXACT, are_integers
+from dpaudit.reading.whole_numbers import WHOLE_FROM, are_integers
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.foreign import OWN, attributes_of, own
 from dpaudit.subjects.plain import ADDRESS, Seen, seen
@@ -261,7 +261,7 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
         # Validity: (draws, columns), each row in one piece. Along the columns of an array in the other order numpy adds
         # in another sequence than along a single row, and the last bits of a sum would show the batch.
         flat = np.ascontiguousarray(array.reshape(size, -1))
-        if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < LARGEST_EXACT):
+        if array.dtype.kind in "bf" or array.dtype.itemsize < 8 or np.all(np.abs(flat.astype(float)) < WHOLE_FROM):
             return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], array.dtype.kind in "biu")
     return from_objects(list(outputs) if array is None else [seen(item) for item in array])
 
@@ -327,7 +327,7 @@ def _canonical_items(values: Sequence[Any], depth: int) -> Iterable[str]:
     if kinds <= {float, str}:
         return map(repr, values)
     if kinds <= {float, int, bool} and (
-        int not in kinds or all(-LARGEST_EXACT < value < LARGEST_EXACT for value in values if type(value) is int)
+        int not in kinds or all(-WHOLE_FROM < value < WHOLE_FROM for value in values if type(value) is int)
     ):
         return map(repr, map(float, values))
     if kinds == {dict} and depth < DEEPEST:  # where `canonical` leaves out what keys are called
@@ -373,7 +373,7 @@ def canonical(value: Any, depth: int = 0) -> str:
     kind, inner = type(value), depth + 1
     if kind is str or kind is float:  # the usual cases, faster
         return repr(value)
-    if kind is int and -LARGEST_EXACT < value < LARGEST_EXACT:
+    if kind is int and -WHOLE_FROM < value < WHOLE_FROM:
         return repr(float(value))
     if kind not in (dict, list, tuple):
         value = plain(value)
@@ -567,7 +567,7 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
     """
     first = outputs[0] if len(outputs) else 0.0
     kinds = set(map(type, outputs)) if type(first) in (float, int) else set()
-    if kinds == {float} or (kinds == {int} and -LARGEST_EXACT < min(outputs) <= max(outputs) < LARGEST_EXACT):
+    if kinds == {float} or (kinds == {int} and -WHOLE_FROM < min(outputs) <= max(outputs) < WHOLE_FROM):
         return np.array(outputs)  # the usual cases, faster
     if isinstance(first, float | int | np.number) and not isinstance(first, bool):
         same = all(isinstance(item, float | int | np.number) and not isinstance(item, bool) for item in outputs)
@@ -605,7 +605,7 @@ def _is_exact(outputs: Sequence[Any]) -> bool:
         else:
             values = [plain(item) for item in output] if isinstance(output, list | tuple) else [plain(output)]
         for value in values:
-            if not isinstance(value, bool | int | float) or (isinstance(value, int) and abs(value) >= LARGEST_EXACT):
+            if not isinstance(value, bool | int | float) or (isinstance(value, int) and abs(value) >= WHOLE_FROM):
                 return False
     return True
 
@@ -628,7 +628,7 @@ def _features(output: Any) -> tuple[float, float, float, float]:
 
 def number_of(value: Any) -> float:
     """The double of a number (an infinity where it is too large for one); NaN for anything else."""
-    if type(value) in EXACT and (type(value) is not int or -LARGEST_EXACT < value < LARGEST_EXACT):
+    if type(value) in EXACT and (type(value) is not int or -WHOLE_FROM < value < WHOLE_FROM):
         return float(value)  # the usual case, much faster
     if isinstance(value, numbers.Real | Decimal | np.number) and not isinstance(value, complex | np.complexfloating):
         try:

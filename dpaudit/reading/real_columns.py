@@ -24,7 +24,12 @@ MOST_PATHS = 4_096  # of one output that are followed: a bound on time
 
 
 def paths_of(outcomes: Outcomes) -> list[Path]:
-    """The paths to all numbers of a batch, in the order of their first appearance; at most `MOST_PATHS`."""
+    """The paths to all real numbers of a batch, in the order of their first appearance; at most `MOST_PATHS`.
+
+    A path is one of reals where some output has a float there; what is an integer in all of them has no low bits.
+    """
+    if outcomes.is_integer:
+        return []
     if outcomes.tokens is None:
         count = min(outcomes.numbers.shape[1], MOST_PATHS)
         return [_path_of(column, outcomes.shape) for column in range(count)]
@@ -73,7 +78,7 @@ def _is_number(value: Any) -> bool:
 
 def _collect(value: Any, path: Path, found: dict[Path, None]) -> None:
     value = plain(value)
-    if _is_number(value):
+    if isinstance(value, float):
         found.setdefault(path)
     elif len(path) < DEEPEST and len(found) < MOST_PATHS:
         if isinstance(value, Mapping):

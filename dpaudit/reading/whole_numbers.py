@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 MIN_BITS = 30.0  # 2^-30 is 1e-9: the probability, at most, that real numbers are called integers
-LARGEST_EXACT = 2**53  # integers from here on have no double of their own
+WHOLE_FROM = 2**52  # doubles from here on are whole, whatever they are of: integers of that size stay objects
 MIN_SHARE_OF_SIZE = 1e-11  # of a step, by the largest number: 2^15 times the spacing of doubles there
 
 
@@ -15,8 +15,8 @@ def are_integers(numbers: ArrayLike) -> bool:
 
     A real number that is rounded to doubles 2^-k apart is whole with probability 2^-k. So different numbers, all of
     them whole, are evidence of integers by the sum of their k: at least `MIN_BITS` are asked for (0 counts for none, as
-    it is whole in any unit). From 2^53 on all doubles are whole and even: noise in a small unit, say 1e18 of it, has no
-    parity. (Integers of Python and numpy are objects there, not doubles.)
+    it is whole in any unit). From 2^52 on all doubles are whole, from 2^53 on even: noise in a small unit, say
+    1e18 of it, has no parity. (Integers of Python and numpy are objects there, not doubles.)
 
     Examples
     --------
@@ -24,7 +24,7 @@ def are_integers(numbers: ArrayLike) -> bool:
     (True, False, False)
     """
     values = np.asarray(numbers, dtype=float)
-    if not values.size or not np.all((values == np.rint(values)) & (np.abs(values) < LARGEST_EXACT)):
+    if not values.size or not np.all((values == np.rint(values)) & (np.abs(values) < WHOLE_FROM)):
         return False
     least, largest = np.min(np.abs(values), where=values != 0.0, initial=np.inf), float(np.max(np.abs(values)))
     if largest == 0.0 or least < 2.0 ** (52 - MIN_BITS):  # one such number is evidence enough

@@ -6,6 +6,7 @@ import pytest
 import dpaudit
 from dpaudit.learning.kinds.residues import INTEGERS
 from dpaudit.reading.outcomes import is_one_value, read_outputs
+from dpaudit.reading.real_columns import paths_of
 from dpaudit.reading.whole_numbers import MIN_BITS, are_above_rounding, are_integers
 
 
@@ -80,3 +81,18 @@ def test_the_parity_of_doubles_above_all_exact_integers_is_no_violation():
     options = {"samples": 20_000, "mode": "fixed", "seed": 1, "confidence": 0.9999, "floating_point": True}
     result = dpaudit.audit(noisy(1e18, 1.0), "eps=1", [(0.0, 1e18)], **options)
     assert result.verdict == "not_refuted" and result.floating_point.verdict == "leaks"
+
+
+SIZES = [2**51, 2**52, 2**53 - 100, 2**53, 2**62]
+
+
+@pytest.mark.parametrize("least", SIZES)
+@pytest.mark.parametrize("form", [np.array, lambda some: [{"n": int(value)} for value in some]], ids=["array", "dict"])
+def test_integers_of_any_size_keep_their_parity_and_have_no_low_bits(least, form):
+    def tells(x, size, rng):
+        return form(least + 2 * rng.integers(0, 400, size) + x)
+
+    outcomes = read_outputs(tells(0, 50, np.random.default_rng(1)), 50)
+    assert paths_of(outcomes) == [] and (outcomes.tokens is None) == (form is np.array and least < 2**52)
+    result = dpaudit.audit(tells, "eps=1", [(0, 1)], samples=600, mode="fixed", seed=2)
+    assert result.verdict == "violated" and result.floating_point.verdict == "not_applicable"

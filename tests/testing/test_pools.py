@@ -195,9 +195,9 @@ def test_an_output_is_moved_alike_in_a_batch_of_numbers_and_among_objects(output
 
 
 def test_integers_stay_integers_where_they_are_moved_by_one():
-    outcomes = read_outputs(np.array([2**52 + 1, 4]), 2)
-    moved = outcomes.moved(np.array(2.0**52))
-    assert moved.is_integer and moved.numbers.ravel().tolist() == [1.0, 4.0 - 2**52]
+    outcomes = read_outputs(np.array([2**51 + 1, 4]), 2)
+    moved = outcomes.moved(np.array(2.0**51))
+    assert moved.is_integer and moved.numbers.ravel().tolist() == [1.0, 4.0 - 2**51]
     assert not outcomes.moved(np.array(0.5)).is_integer
     assert outcomes.moved(None) is outcomes
 

@@ -18,7 +18,7 @@ from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Above, Reduction, Residue, Weighted
 from dpaudit.learning.training import Training
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.whole_numbers import LARGEST_EXACT, are_integers
+from dpaudit.reading.whole_numbers import WHOLE_FROM, are_integers
 
 FEWEST = 32  # draws, below which nothing is looked for
 MOST_DRAWS = 4_000  # that are looked at: a bound on time
@@ -35,7 +35,7 @@ def propose(training: Training) -> Iterable[Predictor]:
         return
     every = max(1, len(training.labels) // MOST_DRAWS)
     numbers, labels = training.numbers[::every], training.labels[::every]
-    known = np.isfinite(numbers) & (np.abs(numbers) < LARGEST_EXACT)
+    known = np.isfinite(numbers) & (np.abs(numbers) < WHOLE_FROM)
     numbers = np.where(known, numbers, 0.0)
     if not 0 < labels.sum() < len(labels):
         return
