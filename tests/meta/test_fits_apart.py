@@ -96,6 +96,31 @@ def test_the_order_of_play_is_decided_by_coins_alone():
     assert np.array_equal(others[labels == 0], -sides[1][: (1 - labels).sum()])
 
 
+@pytest.mark.parametrize("design", ["many-runs", "sequential"])
+def test_scores_of_runs_whose_number_was_fixed_are_played_in_a_random_order(monkeypatch, design):
+    """Runs that a file has in another order than their own may be told by their places; bets at any time keep the order."""
+    played = []
+    monkeypatch.setattr(auditing, "labelled", lambda *given: played.append(given[:2]) or bets.labelled(*given))
+    monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: 0.0)
+    monkeypatch.setattr(auditing, "play", lambda *arguments: bets.play(*arguments, np.array([just_above(1.0)])))
+    sides = np.random.default_rng(1).normal(size=(2, 20))
+    dpaudit.audit_scores(*sides, claim="eps=1", design=design, seed=1)
+    for side, given in zip(played[0], sides, strict=True):
+        assert np.array_equal(np.sort(side), np.sort(given)) and np.array_equal(side, given) == (design == "sequential")
+
+
+def test_each_look_at_a_ledger_has_the_seed_and_the_rate_of_its_first_night(monkeypatch, tmp_path):
+    seen = []
+    audited = auditing._audited
+    monkeypatch.setattr(auditing, "_audited", lambda *given: seen.append(given[4:6]) or audited(*given))
+    monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: 0.0)
+    scores = np.random.default_rng(1).normal(size=(2, 60))
+    options = {"claim": "eps=1", "design": "sequential", "confidence": 0.9, "store": tmp_path / "e.db", "name": "net"}
+    for runs, seed in ((40, 5), (60, None)):
+        dpaudit.audit_scores(*scores[:, :runs], seed=seed, **options)
+    assert seen == [(0.9, 5), (0.9, 5)]
+
+
 def test_equal_scores_are_ordered_by_a_draw_that_does_not_see_labels():
     places = guesses.ordered(np.zeros(50), np.arange(50), np.random.default_rng(1)).labels
     labels = np.arange(50) % 2
