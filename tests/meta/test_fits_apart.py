@@ -19,7 +19,6 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running import nights, streams
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.store import Store
-from dpaudit.running.store_rows import Night
 from dpaudit.scores import auditing, bets, guesses
 from dpaudit.scores.profile_bounds import just_above
 from dpaudit.subjects.callables import as_subject
@@ -98,7 +97,7 @@ def test_the_order_of_play_is_decided_by_coins_alone():
 
 @pytest.mark.parametrize("design", ["many-runs", "sequential"])
 def test_scores_of_runs_whose_number_was_fixed_are_played_in_a_random_order(monkeypatch, design):
-    """Runs that a file has in another order than their own may be told by their places; bets at any time keep the order."""
+    """A file may have them in an order that tells; bets that hold at any time keep that of the runs."""
     played = []
     monkeypatch.setattr(auditing, "labelled", lambda *given: played.append(given[:2]) or bets.labelled(*given))
     monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: 0.0)
@@ -230,13 +229,6 @@ def test_old_and_new_pairs_of_a_night_have_streams_and_coins_of_their_own(monkey
             with pytest.raises(Ended):
                 begin()
     assert len({*coins}) == len({*purposes}) == 2
-
-
-def test_no_two_nights_share_a_stream():
-    found = [Night(1, 1, 0, seed, number, digest * 64, 1)
-             for seed, number, digest in itertools.product((1, 2), (0, 1, 2), "ab")]  # fmt: skip
-    assert len({night.stream_seed for night in found}) == 12
-    assert min(night.stream_seed for night in found) > 2**64  # no seed of a call is as large
 
 
 # --- what is found beside ---

@@ -138,16 +138,6 @@ def test_the_bound_of_a_fixed_audit_is_that_of_its_record_at_its_share(delta, ba
     assert finding.parameter_lower == pytest.approx(expected, rel=1e-5)
 
 
-def test_the_band_is_asked_at_its_share_of_the_rate(monkeypatch):
-    from dpaudit.audits import band
-
-    asked = spied(monkeypatch, band, "examine")
-    with pytest.raises(Reached):
-        dpaudit.audit(response, "eps=1", [(0.0, 1.0)], samples=10, seed=1, confidence=0.97, mode="fixed", band=True,
-                      floating_point=False)  # fmt: skip
-    assert [one["level"] for one in asked] == pytest.approx([0.2 * 0.03])
-
-
 def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
     class Shifted:
         translation_family = True
@@ -599,12 +589,6 @@ def test_a_profile_bound_takes_the_worse_end_of_each_limit():
     assert first == {0, 1, 2, 3}
 
 
-def test_a_band_of_constant_width_is_that_of_two_sides():
-    half = math.sqrt(math.log(2.0 / 1e-9) / 100.0)  # Massart (1990), for 50 scores
-    assert bands.law_band(50, 1e-9).upper[5] == pytest.approx(0.1 + half, rel=1e-9)
-    assert bands.law_band(50, 1e-9).lower[45] == pytest.approx(0.9 - half, rel=1e-9)
-
-
 @pytest.mark.parametrize(("stated", "in_pairs"), [(None, False), (None, True), (17, False)])
 def test_the_records_of_one_run_share_the_level(stated, in_pairs):
     rng = np.random.default_rng(1)
@@ -831,7 +815,6 @@ def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken)
 
 def test_the_tests_of_stated_errors_share_the_rate_those_of_a_search_too(monkeypatch):
     monkeypatch.setattr(utility, "_search", lambda *arguments: ([2.0, 3.0][: arguments[6]], 0))
-
 
     def size(data, outputs):
         return np.abs(outputs)
