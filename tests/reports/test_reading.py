@@ -48,6 +48,7 @@ def test_a_subject_of_a_store_is_an_audit_of_all_its_nights():
     assert result.verdict == "violated" and result.confidence == 0.9 and result.samples == 40
     assert [finding.verdict for finding in result.findings] == ["violated", "inconclusive"]
     assert result.findings[0].ratio_lower == 1.5 and result.findings[0].looks[0].draws == 900
+    assert result.findings[0].verdict_share == pytest.approx(math.exp(-3.0))  # as the store says, not its pair's share
     assert dpaudit.AuditResult.from_dict(json.loads(result.to_bytes())) == result
 
 
