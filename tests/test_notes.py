@@ -92,9 +92,9 @@ def test_a_control_that_is_violated_stays_so():
     result = audited(counting, [(0.0, 0.0)], confidence=0.95)
     assert result.verdict == "inconclusive" and result.findings[0].notes[0] == SAME_INPUT
     assert "Draws depend on each other" in result.findings[0].notes[1]
-    calls.clear()
-    few = audited(counting, [(0.0, 0.0)], confidence=0.95, samples=600, severity=False)  # no batches more are drawn
-    assert few.verdict == "violated" and few.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
+    # At 50% a control is violated by luck now and then: with this seed it is.
+    lucky = dpaudit.audit(sound, "eps=0.01", [(0.0, 0.0)], samples=400, seed=2, confidence=0.5, floating_point=False)
+    assert lucky.verdict == "violated" and lucky.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
 
 
 def test_a_control_in_a_pool_says_so_itself():

@@ -172,12 +172,6 @@ def test_round_numbers_have_three_digits_and_end_at_the_largest():
     assert max(b / a for a, b in itertools.pairwise(sizes[90:])) <= 1.01
 
 
-def test_a_loss_that_no_event_of_the_mass_can_exceed_is_found_by_nothing():
-    power = only(plan("eps=1,delta=0.1", event_masses=[0.1]))
-    assert power.allowed == power.known == power.sought == math.inf
-    assert all(entry.known == entry.learned == entry.seconds == math.inf for entry in power.needed)
-
-
 def test_a_budget_of_0_has_no_ratio_and_seeks_a_tenth_of_a_nat():
     power = only(plan("eps=0", event_masses=[0.5]))
     assert (power.known_ratio, power.learned_ratio, power.sought, power.allowed) == (None, None, 0.1, 0.0)

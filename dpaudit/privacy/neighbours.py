@@ -248,6 +248,13 @@ def steps_between(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
     """
     if adjacency == "given":
         return 1.0
+    try:
+        return _counted(x, x_prime, adjacency)
+    except RecursionError:  # an input that holds itself
+        return None
+
+
+def _counted(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
     first, second = _items(x), _items(x_prime)
     if first is not None and second is not None:
         return _steps((first - second).total(), (second - first).total(), adjacency)

@@ -236,7 +236,8 @@ def _features(outcomes: Outcomes, columns: Columns) -> Iterator[tuple[str, Flags
             of_known = came_back.copy()
             of_known[came_back] = ~is_nan
             yield f"outputs above {median:.4g}{where}", known > median, of_known
-            are_other, distances = known != median, np.abs(known - median)
+            are_other = known != median
+            distances = np.abs(np.subtract(known, median, out=np.zeros_like(known), where=are_other))  # inf - inf is 0
             if len(known) - np.count_nonzero(are_other) > 1:
                 yield f"outputs other than {median:.4g}{where}", are_other, of_known
             far = float(np.partition(distances, len(known) // 2)[len(known) // 2])
