@@ -51,6 +51,7 @@ ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
+TELLING_PAIRS = 2  # of a family of starts that are tried first; the order of the others is drawn
 CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
 PLANNED = 20_000  # labelled draws of the audit for which rules are chosen
@@ -267,16 +268,24 @@ class _Searcher:
         return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
 
     def _first(self, domain: Domain, count: int) -> list[_Candidate]:
-        """Starts of the domain, spread over its families, and pairs at random."""
+        """Starts of the domain, its families in turn, and pairs at random.
+
+        Where places are few, half of them go to the most telling families and pairs, the others are drawn: so none of
+        them is always left out.
+        """
         rng = stream(self.seed, SEARCH_CHOICES, 0)
         families: dict[str, list[tuple[Any, Any]]] = {}
         for family, x, x_prime in domain.starts():
             families.setdefault(family, []).append((x, x_prime))
+        for pairs in families.values():
+            pairs[TELLING_PAIRS:] = _shuffled(pairs[TELLING_PAIRS:], rng)
+        first = int(0.5 * STARTS_SHARE * count)
+        names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
         starts = [
-            (family, *pairs[turn])
+            (family, *families[family][turn])
             for turn in range(max(map(len, families.values()), default=0))
-            for family, pairs in families.items()
-            if turn < len(pairs)
+            for family in names
+            if turn < len(families[family])
         ]
         active: list[_Candidate] = []
         for family, x, x_prime in starts:
@@ -514,6 +523,10 @@ def line_of(claim: Claim) -> ApproxDP:
 def _cost(candidates: int) -> int:
     """Runs of a search in units of its first draws, if no two pairs share an input."""
     return 2 * candidates + sum(int(2 * candidates * (0.5 + MOVED_SHARE)) for _ in range(1, ROUNDS))
+
+
+def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
+    return [values[k] for k in rng.permutation(len(values))]
 
 
 def _is_strategy(source: Any) -> bool:

@@ -4,6 +4,8 @@ Conventions
 -----------
 * A dataset is a sequence of rows (list, tuple or array, first axis the rows); its neighbours have the same type. A
   histogram is a sequence of counts, one a cell of the domain; its neighbours are arrays of the same integer type.
+* Rows have an order, which mechanisms may read. `add_remove` lists additions at the end only: those in front and in the
+  middle are neighbours too, which `dpaudit.domains.DatasetDomain` tries (or list them with `explicit`).
 * The relations are unordered: each pair is listed once, with the given dataset as `x`. A claim is asked of it in both
   directions.
 * `replace_one` keeps the number of rows (the bounded model, histograms at l1 distance 2); `add_remove` changes it by
@@ -59,7 +61,11 @@ def replace_one(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
         if not any(is_same(row, value) for value in values):
             raise UsageError(f"dataset must have rows in the domain, got {short_form(row)} at row {i}.")
     return as_pairs(
-        Pair(dataset, _like(dataset, [*rows[:i], value, *rows[i + 1 :]]), x_prime_id=f"row {i} = {short_form(value)}")
+        Pair(
+            dataset,
+            typed_rows(dataset, [*rows[:i], value, *rows[i + 1 :]]),
+            x_prime_id=f"row {i} = {short_form(value)}",
+        )
         for i, row in enumerate(rows)
         for value in values
         if not is_same(row, value)
@@ -96,10 +102,12 @@ def add_remove(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
         if not any(is_same(row, value) for value in values):
             raise UsageError(f"dataset must have rows in the domain, got {short_form(row)} at row {i}.")
     removed = [
-        Pair(dataset, _like(dataset, [*rows[:i], *rows[i + 1 :]]), x_prime_id=f"without row {i}")
+        Pair(dataset, typed_rows(dataset, [*rows[:i], *rows[i + 1 :]]), x_prime_id=f"without row {i}")
         for i in range(len(rows))
     ]
-    added = [Pair(dataset, _like(dataset, [*rows, value]), x_prime_id=f"with {short_form(value)}") for value in values]
+    added = [
+        Pair(dataset, typed_rows(dataset, [*rows, value]), x_prime_id=f"with {short_form(value)}") for value in values
+    ]
     return as_pairs([*removed, *added])
 
 
@@ -253,8 +261,8 @@ def _rows(dataset: Any) -> list[Any]:
     return list(dataset)
 
 
-def _like(dataset: Any, rows: list[Any]) -> Any:
-    """The rows as the type of `dataset`; an array widens its type if a new row needs it."""
+def typed_rows(dataset: Any, rows: list[Any]) -> Any:
+    """The rows as the type of `dataset` (list, tuple or array); an array widens its type if a new row needs it."""
     if isinstance(dataset, tuple):
         return tuple(rows)
     if isinstance(dataset, list):

@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -33,7 +33,7 @@ from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.streams import root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
-from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
+from dpaudit.subjects.domains import DatasetDomain, Domain, VectorDomain
 from dpaudit.subjects.stated import stated_claim
 
 KIND = "shrunk_pair"
@@ -42,7 +42,6 @@ SHARE = 0.1  # of the error rate, for the audit of the small pair
 KEEP = 3.0  # standard deviations above the budget
 FIRST_DRAWS, MOST_DRAWS = 250, 4_000  # of an input in one test
 BUDGET = 60_000  # runs of the mechanism, without the last audit
-Valid = Callable[[Any, Any], bool]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -187,7 +186,7 @@ class _Shrinking:
 
     def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
         self.subject, self.claim, self.seed, self.budget = subject, claim, seed, budget
-        self.valid, self.plain = _validity(domain), _plain_values(domain)
+        self.domain, self.plain = domain, _plain_values(domain)
         self.runs = self.tests = 0
         self.draws = FIRST_DRAWS
         self.seen: set[Any] = set()
@@ -208,7 +207,10 @@ class _Shrinking:
         small = Pair(x, x_prime) if steps else pair
         told = difference(x, x_prime)
         seconds = time.perf_counter() - started
-        return Shrunk(small, told, _rows(pair.x, pair.x_prime), _rows(x, x_prime), steps, self.runs, seconds)
+        before, after = _rows(pair.x, pair.x_prime), _rows(x, x_prime)
+        if isinstance(self.domain, VectorDomain):  # its lists are no rows
+            before = after = None
+        return Shrunk(small, told, before, after, steps, self.runs, seconds)
 
     def _enough(self, x: Any, x_prime: Any) -> int:
         """Draws of an input by which the pair itself is seen to be broken; 0 where `MOST_DRAWS` are too few."""
@@ -242,10 +244,13 @@ class _Shrinking:
         if key[0] == key[1] or key in self.seen:
             return False
         self.seen.add(key)
-        return self.valid(x, x_prime)
+        return self.domain is None or self.domain.is_pair(x, x_prime)
 
     def _proposals(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
-        if _is_rows(x) and _is_rows(x_prime):
+        if isinstance(self.domain, VectorDomain) and isinstance(x, list):
+            for pair in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
+                yield pair[0].tolist(), pair[1].tolist()
+        elif _is_rows(x) and _is_rows(x_prime):
             yield from self._fewer_rows(x, x_prime)
             yield from self._plainer_rows(x, x_prime)
         elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
@@ -352,24 +357,3 @@ def _length(value: Any) -> int:
 
 def _plain_values(domain: Domain | None) -> Sequence[Any]:
     return domain.values if isinstance(domain, DatasetDomain) else ()
-
-
-def _validity(domain: Domain | None) -> Valid:
-    """Whether two inputs are of the domain, as far as it can be checked; values are never new for a dataset."""
-    if isinstance(domain, DatasetDomain | TableDomain):
-        least, most = domain.smallest, domain.largest
-        return lambda x, x_prime: all(least <= len(side) <= most for side in (x, x_prime))
-    if isinstance(domain, NumberDomain | VectorDomain):
-        low, high, step = domain.low, domain.high, domain.change
-        slack = 1e-9 * max(abs(low), abs(high), 1.0)
-        one = isinstance(domain, VectorDomain) and domain.adjacency != "each"
-
-        def is_inside(x: Any, x_prime: Any) -> bool:
-            first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
-            ends = all(low - slack <= side.min() and side.max() <= high + slack for side in (first, second))
-            gaps = np.abs(first - second)
-            is_adjacent = not one or (np.sum(first - second) == 0.0 if domain.adjacency == "moved" else True)  # type: ignore[union-attr]
-            return bool(ends and is_adjacent and gaps.max() <= step + slack)
-
-        return is_inside
-    return lambda x, x_prime: domain is None

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import collections
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
@@ -10,14 +12,28 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.adjacency import add_remove, replace_one
+from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.claims import whole_number
 from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.domains.domain import MOVES, RELATIONS, Domain, Inputs, Relation, Start, check_ends, distinct
+from dpaudit.subjects.domains.domain import (
+    MOVES,
+    RELATIONS,
+    Domain,
+    Inputs,
+    Relation,
+    Start,
+    check_ends,
+    distinct,
+    spread,
+)
 
 MOST_VALUES = 24  # of a domain that starts try one by one
 MOST_SIZES = 24
+MOST_PLACES = 24  # of an example: rows that starts remove or replace, spread over all; any row at random
+MOST_EXAMPLES = 8  # that starts take; any at random
+INTERIOR = 16  # numbers between the ends that starts try
+PRESENT_SHARE, BETWEEN_SHARE = 0.1, 0.2  # of the records at random: one that is there, and any number of `ends`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -36,6 +52,8 @@ class DatasetDomain(Domain):
         Records in the smallest; 0 asks for the empty one.
     examples : sequence of datasets
         Datasets of the user's to start from, each a list, tuple or array of records; the neighbours are of their type.
+    ends : (float, float), optional
+        The ends of a range, any number of which is a record too; `values` are then the telling ones.
 
     Examples
     --------
@@ -49,10 +67,13 @@ class DatasetDomain(Domain):
     adjacency: Relation = "add_remove"
     smallest: int = 0
     examples: tuple[Any, ...] = ()
+    ends: tuple[float, float] | None = None
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "values", tuple(distinct(self.values)))
         object.__setattr__(self, "examples", tuple(self.examples))
+        if self.ends is not None:
+            check_ends(*self.ends)
         if len(self.values) < 2:
             raise UsageError(f"values must be at least two different records, got {len(self.values)}.")
         whole_number("largest", self.largest, "a positive integer", 1)
@@ -75,11 +96,11 @@ class DatasetDomain(Domain):
         smallest: int = 0,
         examples: Sequence[Any] = (),
     ) -> DatasetDomain:
-        """Datasets of numbers between two ends: these, the middle, zero if it lies between, and the special ones."""
+        """Datasets of numbers between two ends, these, the middle, zero and the special ones more often than others."""
         check_ends(low, high)
         middle = 0.5 * (low + high)
         telling = [low, high, middle, *([0.0] if low < 0.0 < high else []), low + 1e-3 * (high - low), *special]
-        return cls(tuple(telling), largest, adjacency, smallest, tuple(examples))
+        return cls(tuple(telling), largest, adjacency, smallest, tuple(examples), (low, high))
 
     @classmethod
     def of_examples(cls, examples: Iterable[Any], adjacency: Relation = "add_remove") -> DatasetDomain:
@@ -118,17 +139,16 @@ class DatasetDomain(Domain):
         for value in self.values[len(telling) : MOST_VALUES]:
             yield from self._neighbours("further value", [self.values[0]] * min(max(self.smallest, 1), size), [value])
         yield from self._newcomers()
-        if self.adjacency == "add_remove" and self.smallest < size < self.largest:
-            yield from (("in front", self._typed(mixed), self._typed([value, *mixed])) for value in telling)
-        for example in self.examples:
-            yield from self._of_example(example, telling)
+        yield from self._interior()
+        yield from self._elsewhere(mixed[:full])
+        yield from _in_turn([self._of_example(example) for example in spread(self.examples, MOST_EXAMPLES)])
 
     def _sizes(self) -> Iterator[Start]:
-        """A record more at every small size: thresholds on the true size show between two of them."""
+        """An equal record more at every small size: thresholds on the true size show between two of them, and ties."""
         if self.adjacency == "add_remove":
             for size in range(self.smallest, min(self.largest, self.smallest + MOST_SIZES)):
-                rows = [self.values[0]] * size
-                yield "size", self._typed(rows), self._typed([*rows, self.values[0]])
+                for value in self.values[:3]:
+                    yield "size", self._typed([value] * size), self._typed([value] * (size + 1))
 
     def _newcomers(self) -> Iterator[Start]:
         """Every other value once, and then the one that was not there, the last ones first."""
@@ -142,14 +162,26 @@ class DatasetDomain(Domain):
             else:
                 yield "newcomer", self._typed(rows), self._typed([*rows[:-1], value])
 
+    def _elsewhere(self, rows: list[Any]) -> Iterator[Start]:
+        """Not at the end: the order of records matters to codes by appearance and to sums in floating point."""
+        for value in self.values[:MOST_VALUES]:
+            for family, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows) - 1)):
+                if self.adjacency == "replace_one" and rows and not is_same(rows[place], value):
+                    yield family, self._typed(rows), self._typed([*rows[:place], value, *rows[place + 1 :]])
+                elif self.adjacency == "add_remove" and family != "at the end":
+                    yield family, self._typed(rows), self._typed([*rows[:place], value, *rows[place:]])
+
     def random(self, rng: np.random.Generator) -> Inputs:
-        """Any size, small ones as often as large ones; records at random or nearly all the same."""
+        """An example, or any size, small ones as often as large ones, and records at random or nearly all the same."""
+        if self.examples and rng.random() < 0.5:
+            example = self.examples[int(rng.integers(len(self.examples)))]
+            return self.changed(list(example), rng, example)
         lowest = max(self.smallest, 1 if self.adjacency == "replace_one" else 0)
         spread = math.log1p(self.largest) - math.log1p(lowest)
         size = round(math.expm1(math.log1p(lowest) + float(rng.random()) * spread))
-        few = self.values if rng.random() < 0.5 else [self.values[k] for k in rng.integers(len(self.values), size=2)]
+        few = self.values if rng.random() < 0.5 else [self._record([], rng) for _ in range(2)]
         rows = [few[k] for k in rng.integers(len(few), size=size)]
-        return self._changed(rows, rng)
+        return self.changed(rows, rng)
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
         """Fewer or more of the other records, another value for some, and another record that differs."""
@@ -162,16 +194,26 @@ class DatasetDomain(Domain):
         if rows and len(rows) < self.largest:
             found.append([*rows, rows[int(rng.integers(len(rows)))]])
         if rows:
-            place, value = int(rng.integers(len(rows))), self.values[int(rng.integers(len(self.values)))]
-            found.append([*rows[:place], value, *rows[place + 1 :]])
+            place = int(rng.integers(len(rows)))
+            found.append([*rows[:place], self._record(rows, rng), *rows[place + 1 :]])
             found.append([rows[place]] * len(rows))
-        return [self._changed(base, rng) for base in [*found, rows]][:MOVES]
+        return [self.changed(base, rng) for base in [*found, rows]][:MOVES]
 
     def to_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency")}
         return {"kind": "dataset", "values": [short_form(v) for v in self.values[:20]], **kept} | (
             {"examples": len(self.examples)} if self.examples else {}
         )
+
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        if not all(self.smallest <= len(side) <= self.largest for side in (x, x_prime)):
+            return False
+        shorter, longer = sorted((list(x), list(x_prime)), key=len)
+        same = list(map(is_same, shorter, longer))
+        if self.adjacency == "replace_one":
+            return len(shorter) == len(longer) and same.count(False) <= 1
+        first = same.index(False) if False in same else len(shorter)
+        return len(longer) == len(shorter) + 1 and all(map(is_same, shorter[first:], longer[first + 1 :]))
 
     def _neighbours(self, family: str, rows: list[Any], telling: Sequence[Any]) -> Iterator[Start]:
         """A dataset against those that have another record, the telling values first."""
@@ -187,45 +229,99 @@ class DatasetDomain(Domain):
             if other is not None:
                 yield family, self._typed(rows), self._typed(other)
 
-    def _of_example(self, example: Any, telling: Sequence[Any]) -> Iterator[Start]:
-        """An example and the single records of it, against their neighbours."""
-        few = example[: max(self.smallest, 1)]
-        for family, base in (("example", example), ("part of an example", few)):
-            rows = list(base)
-            domain = [*telling, *(row for row in distinct(rows) if not any(is_same(row, v) for v in telling))]
-            if self.adjacency == "add_remove":
-                pairs = add_remove(base, domain)
-                sizes = range(self.smallest, self.largest + 1)
-                pairs = [pair for pair in pairs if len(pair.x_prime) in sizes][: len(telling) + 8]
-            elif rows:
-                pairs = replace_one(base, domain)[: 2 * len(telling) + 8]
-            else:
-                pairs = []
-            for pair in pairs:
-                yield family, pair.x, pair.x_prime
+    def _interior(self) -> Iterator[Start]:
+        """Numbers between the ends, evenly: a function may change only inside of the range."""
+        if self.ends is not None:
+            rows = [self.values[0]] * max(self.smallest, 1)
+            inside = np.linspace(*self.ends, INTERIOR + 2)[1:-1].tolist()
+            yield from self._neighbours("interior", rows, inside)
 
-    def _changed(self, rows: list[Any], rng: np.random.Generator) -> Inputs:
-        value = self.values[int(rng.integers(len(self.values)))]
+    def _of_example(self, example: Any) -> Iterator[Start]:
+        """An example with records removed, doubled, added in front, in the middle and at the end, or replaced."""
+        rows, values = list(example), spread(self.values, MOST_VALUES)
+        few, places = rows[: max(self.smallest, 1)], telling_places(rows)
+        found: list[tuple[str, list[Any], list[Any]]] = []
+        if self.adjacency == "replace_one":
+            for turn in range(4):
+                for k, place in enumerate(places):
+                    value = values[(k + turn) % len(values)]
+                    found.append(("row replaced", rows, [*rows[:place], value, *rows[place + 1 :]]))
+            found += [("part of an example", few, [value, *few[1:]]) for value in values if few]
+        else:
+            for place in places:
+                found.append(("row removed", rows, [*rows[:place], *rows[place + 1 :]]))
+                found.append(("row doubled", rows, [*rows[:place], rows[place], *rows[place:]]))
+            for value in values:
+                for where, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows))):
+                    found.append((f"row added {where}", rows, [*rows[:place], value, *rows[place:]]))
+                found.append(("part of an example", few, [*few, value]))
+        for family, x, x_prime in found:
+            if self.smallest <= len(x_prime) <= self.largest:
+                yield family, typed_rows(example, x), typed_rows(example, x_prime)
+
+    def changed(self, rows: list[Any], rng: np.random.Generator, like: Any = None) -> Inputs:
+        """The rows, of the type of `like`, and the same with a record added anywhere, removed or replaced."""
+        value = self._record(rows, rng)
         place = int(rng.integers(len(rows))) if rows else 0
         if self.adjacency == "replace_one":
             other = [*rows[:place], value, *rows[place + 1 :]] if rows else rows
         else:
             removes = len(rows) > self.smallest and (len(rows) >= self.largest or rng.random() < 0.5)
-            at = int(rng.integers(len(rows) + 1)) if rng.random() < 0.5 else len(rows)  # order may matter
+            at = int(rng.choice([0, rng.integers(len(rows) + 1), len(rows)]))  # order may matter
             other = [*rows[:place], *rows[place + 1 :]] if removes else [*rows[:at], value, *rows[at:]]
-        return self._typed(rows), self._typed(other)
+        return self._typed(rows, like), self._typed(other, like)
 
-    def _typed(self, rows: list[Any]) -> Any:
-        """The rows as the type of the first example; a list where there is none."""
-        like = self.examples[0] if self.examples else rows
-        if isinstance(like, np.ndarray):
-            return np.array(rows, dtype=like.dtype) if rows else like[:0].copy()
-        return tuple(rows) if isinstance(like, tuple) else rows
+    def _record(self, rows: Sequence[Any], rng: np.random.Generator) -> Any:
+        """A record: one of the rows, a number between the ends where there are such, or a telling value."""
+        kind = float(rng.random())
+        if len(rows) and kind < PRESENT_SHARE:
+            return rows[int(rng.integers(len(rows)))]
+        if self.ends is not None and kind < PRESENT_SHARE + BETWEEN_SHARE:
+            return float(rng.uniform(*self.ends))
+        return self.values[int(rng.integers(len(self.values)))]
+
+    def _typed(self, rows: list[Any], like: Any = None) -> Any:
+        """The rows as the type of `like`, by default of the first example; a list where there is none."""
+        like = like if like is not None else next(iter(self.examples), rows)
+        return typed_rows(like, rows)
+
+
+def telling_places(rows: Sequence[Any]) -> list[int]:
+    """Places of rows to remove or replace: extremes and values that occur once, of each column, and some of all.
+
+    Examples
+    --------
+    >>> telling_places([3, 9, 1])
+    [2, 1, 0]
+    """
+    found: list[int] = []
+    for cells in zip(*(row if isinstance(row, tuple) else (row,) for row in rows), strict=False):
+        numbers = [(cell, at) for at, cell in enumerate(cells) if is_number(cell)]
+        if numbers:
+            found += [min(numbers)[1], max(numbers)[1]]
+        else:
+            texts = list(map(repr, cells))
+            counts = collections.Counter(texts)
+            found += spread([at for at, text in enumerate(texts) if counts[text] == 1], 2)
+    found = spread(list(dict.fromkeys(found)), MOST_PLACES // 2)
+    return list(dict.fromkeys([*found, *spread(range(len(rows)), MOST_PLACES // 2)]))
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, and no truth value."""
+    is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_plain and math.isfinite(value)
+
+
+def _in_turn(lists: Sequence[Iterable[Start]]) -> Iterator[Start]:
+    """The first of each, then the second of each, and so on."""
+    for turn in itertools.zip_longest(*lists):
+        yield from (start for start in turn if start is not None)
 
 
 def _telling(records: list[Any]) -> list[Any]:
-    """The records, the extremes first where they are numbers; at most 200 of them."""
+    """The records, the extremes first where they are numbers; at most 200 of them, from the first to the last."""
     if records and all(isinstance(record, int | float | np.number) for record in records):
         known = sorted(records)
-        records = [known[0], known[-1], known[len(known) // 2], *records]
-    return records[:200]
+        return [known[0], known[-1], known[len(known) // 2], *spread(known, 197)]
+    return spread(records, 200)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -34,6 +34,10 @@ class Domain(ABC):
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
         """Pairs that differ a little from this one, at most a handful; some may be the pair itself."""
 
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        """Whether both inputs are of the domain and adjacent in its sense; False where the domain cannot say."""
+        return False
+
     @abstractmethod
     def to_dict(self) -> dict[str, Any]:
         """The domain as JSON values, for the record of a search."""
@@ -52,3 +56,16 @@ def distinct(values: Iterable[Any]) -> list[Any]:
         if not any(is_same(value, other) for other in found):
             found.append(value)
     return found
+
+
+def spread(values: Sequence[Any], most: int) -> list[Any]:
+    """At most `most` of the values, evenly from the first one to the last one, in their order.
+
+    Examples
+    --------
+    >>> spread(range(100), 4)
+    [0, 33, 66, 99]
+    """
+    if len(values) <= most:
+        return list(values)
+    return [values[round(k * (len(values) - 1) / max(most - 1, 1))] for k in range(most)]

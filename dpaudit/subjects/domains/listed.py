@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.domain import Domain, Inputs, Start
 
@@ -66,6 +67,10 @@ class ListedDomain(Domain):
         others = [self.inputs[k] for k in rng.integers(len(self.inputs), size=4)]
         found = [(x, other) if k % 2 else (other, x_prime) for k, other in enumerate(others)]
         return [pair for pair in found if self._is_adjacent(*pair)]
+
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        known = all(any(is_same(value, other) for other in self.inputs) for value in (x, x_prime))
+        return known and (self._is_adjacent(x, x_prime) or self._is_adjacent(x_prime, x))
 
     def to_dict(self) -> dict[str, Any]:
         shown = [short_form(value) for value in self.inputs[:20]]

@@ -15,10 +15,15 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray, number, whole_number
+from dpaudit.privacy.metrics import is_same
 from dpaudit.subjects.domains.domain import MOVES, Domain, Inputs, Start, check_ends
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
+PARTS = {"half the change": 0.5, "small change": 1e-3}  # families of starts that use a part of the largest change
+MIN_PART = 1e-4  # of the largest change, of a pair at random
+SPECIAL_SHARE = 0.1  # of the pairs at random, where there are special values
+SLACK = 1e-9  # of the largest number of the domain: what sums of doubles may add to a change
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,23 +66,26 @@ class NumberDomain(Domain):
         yield self._start("middle", middle, middle + self._step)
         yield self._start("zero", zero, zero + self._step)
         yield self._start("zero", zero, zero - self._step)
-        small = max(1.0, 1e-3 * self._step) if self.integer else 1e-3 * self._step
-        for base in (self.low, middle):
-            yield self._start("small change", base, base + small)
+        half = 0.5 * self._step
+        yield self._start("across the middle", middle - half, middle - half + self._step)
+        for family, part in PARTS.items():
+            for base, sign in ((self.low, 1.0), (middle, 1.0), (middle, -1.0), (self.high, -1.0)):
+                yield self._start(family, base, base + sign * self._size(part))
         for value in self.special:
             yield "special", value, self._value(middle)
             yield "special", self._value(self.low), value
 
     def random(self, rng: np.random.Generator) -> Inputs:
-        """Anywhere, at the largest change half of the time."""
+        """Anywhere; by the largest change half of the time, else by any part of it."""
         base = float(rng.uniform(self.low, self.high))
-        size = self._step if rng.random() < 0.5 else float(rng.uniform(0.0, self._step))
-        return self._pair(base, base + size * float(rng.choice([-1.0, 1.0])))
+        if self.special and rng.random() < SPECIAL_SHARE:
+            return self.special[int(rng.integers(len(self.special)))], self._value(base)
+        return self._pair(base, base + self._size(_part(rng)) * float(rng.choice([-1.0, 1.0])))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
-        """The pair shifted, turned round, at the largest change, and halfway to each end."""
+        """The pair shifted, turned round, at the largest change and at a part of it, and halfway to each end."""
         if not all(map(_is_finite, (x, x_prime))):
-            return []
+            return [self.random(rng) for _ in range(2)]
         gap = x_prime - x
         sign = 1.0 if gap >= 0.0 else -1.0
         shift = self._step * float(rng.normal())
@@ -87,16 +95,27 @@ class NumberDomain(Domain):
             self._pair(x, x - gap),
             self._pair(0.5 * (x + self.low), 0.5 * (x + self.low) + gap),
             self._pair(0.5 * (x + self.high), 0.5 * (x + self.high) + gap),
-            self._pair(x, x + gap * float(rng.uniform(0.3, 1.0))),
+            self._pair(x, x + sign * self._size(_part(rng))),
         ]
         return found[:MOVES]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "number", **dataclasses.asdict(self)}
 
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        plain = [v for v in (x, x_prime) if not _is_among(v, self.special)]
+        slack = _slack(self.low, self.high)
+        if not all(_is_finite(v) and self.low - slack <= v <= self.high + slack for v in plain):
+            return False
+        whole = not self.integer or all(v == math.floor(v) for v in plain)
+        return whole and (len(plain) < 2 or abs(x - x_prime) <= self.change + slack)
+
     @property
     def _step(self) -> float:
         return _largest_change(self.low, self.high, self.change, self.integer)
+
+    def _size(self, part: float) -> float:
+        return _part_of(self._step, part, self.integer)
 
     def _value(self, value: float) -> Any:
         inside = min(max(value, self.low), self.high)
@@ -126,7 +145,8 @@ class VectorDomain(Domain):
         Positive: what one number may change by; infinity for any two vectors.
     adjacency : {"each", "one", "moved"}
         Every number may change by at most `change` (queries of that sensitivity), one number only (a histogram to
-        which a record is added), or one goes up and another one down by at most that much (a record is replaced).
+        which a record is added), or one goes up and another one down by the same, at most `change` (a record is
+        replaced).
     integer : bool
         Whether the vectors are whole numbers; the ends are whole then, and `change` is at least 1.
     special : tuple
@@ -161,38 +181,48 @@ class VectorDomain(Domain):
             raise UsageError(f"length must be at least 2 where one number goes up and another down, got {self.length}.")
 
     def starts(self) -> Iterator[Start]:
-        """The patterns of the literature at several levels, then pairs between far corners and special values."""
+        """The patterns of the literature at several levels, parts of their changes, and special values."""
         step, n = self._step, self.length
+        changes = self._patterns()
         for level in self._levels:
             base = np.full(n, level)
-            for family, change in self._patterns().items():
+            for family, change in changes.items():
                 yield self._start(family, base, base + step * change)
             if self.adjacency == "each" and n > 1:
                 half = np.where(np.arange(n) < n // 2, 1.0, 0.0)
                 yield self._start("x shape", base + step * half, base + step * (1.0 - half))
         ramp = self.low + (self.high - self.low) * np.arange(n) / max(n - 1, 1)
         peak = np.where(np.arange(n) == 0, self.high, self.low)
-        for family, base in (("staircase", ramp), ("one peak", peak), ("one peak at the end", peak[::-1])):
-            for change in list(self._patterns().values())[:2]:
+        split = np.where(np.arange(n) < n // 2, self.low, self.high)
+        shapes = {"staircase": ramp, "one peak": peak, "one peak at the end": peak[::-1], "half at each end": split}
+        for family, base in shapes.items():
+            for change in list(changes.values())[:2]:
                 yield self._start(family, base, base + step * change)
-        middle = self._vector(np.full(n, 0.5 * (self.low + self.high)))
+        # A function that turns round inside of the range does not change from one end to the other.
+        for family, part in PARTS.items():
+            for base in (*(np.full(n, level) for level in self._levels), split, ramp):
+                for change in changes.values():
+                    yield self._start(family, base, base + self._size(part) * change)
         for value in self.special:
-            other = np.array(middle, dtype=float)
-            other[0] = value
-            yield "special", middle, other.tolist() if self.as_list else other
+            for place in dict.fromkeys((0, n - 1, n // 2)):
+                yield "special", *self._special_pair(np.full(n, self._levels[0]), place, value)
 
     def random(self, rng: np.random.Generator) -> Inputs:
-        """Anywhere, or on few values; changed by a random pattern."""
+        """Anywhere, on the levels or with ties; changed by a random pattern, half of the time as far as it may."""
         base = rng.uniform(self.low, self.high, size=self.length)
-        if rng.random() < 0.5:
-            base = rng.choice(np.array(self._levels), size=self.length)
-        return self._pair(base, base + self._step * self._random_change(rng))
+        kind = rng.random()
+        if kind < 0.75:
+            base = rng.choice(self._levels if kind < 0.5 else base[:2], size=self.length)
+        if self.special and rng.random() < SPECIAL_SHARE:
+            value = self.special[int(rng.integers(len(self.special)))]
+            return self._special_pair(base, int(rng.integers(self.length)), value)
+        return self._pair(base, base + self._random_change(rng))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
-        """The change kept and the place moved (all of it, one number, a swap), or the other way round."""
+        """The change kept and the place moved (all of it, one number, a swap), or the other way round, or a part."""
         base, change = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float) - np.asarray(x, dtype=float)
         if not np.isfinite(base).all() or not np.isfinite(change).all():
-            return []
+            return [self.random(rng) for _ in range(2)]
         n = self.length
         moved, flipped, placed = base.copy(), change.copy(), base.copy()
         moved[rng.integers(n)] = rng.choice(np.array(self._levels))
@@ -200,18 +230,41 @@ class VectorDomain(Domain):
         flipped[places] = -flipped[places] if rng.random() < 0.5 else self._step * rng.choice([-1.0, 0.0, 1.0])
         placed[:] = base + self._step * float(rng.normal())
         order = rng.permutation(n)
-        other = self._step * self._random_change(rng)
         if self.adjacency != "each":
             flipped = -change
-        found = [(placed, change), (moved, change), (base, flipped), (base[order], change[order]), (base, -change)]
-        return [self._pair(place, place + shift) for place, shift in [*found, (base, other)]][:MOVES]
+        largest = np.abs(change).max() or 1.0
+        resized = change / largest * self._size(_part(rng))
+        found = [(placed, change), (moved, change), (base, flipped), (base[order], change[order]), (base, resized)]
+        return [self._pair(place, place + shift) for place, shift in [*found, (base, self._random_change(rng))]][:MOVES]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "vector", **dataclasses.asdict(self)}
 
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
+        if first.shape != (self.length,) or second.shape != (self.length,):
+            return False
+        slack = _slack(self.low, self.high)
+        special = np.array([[_is_among(v, self.special) for v in side] for side in (first, second)])
+        for side, is_special in zip((first, second), special, strict=True):
+            inside = (self.low - slack <= side) & (side <= self.high + slack)
+            if not np.all(is_special | inside & (not self.integer or side == np.floor(side))):
+                return False
+        either = special.any(axis=0)
+        gaps = np.where(either, 0.0, second - first)
+        if np.abs(gaps).max() > self.change + slack:
+            return False
+        changed = int(sum(not is_same(v, w) for v, w in zip(first, second, strict=True)))
+        if self.adjacency == "moved":
+            return changed <= 2 and (bool(either.any()) or abs(float(gaps.sum())) <= slack)
+        return self.adjacency == "each" or changed <= 1
+
     @property
     def _step(self) -> float:
         return _largest_change(self.low, self.high, self.change, self.integer)
+
+    def _size(self, part: float) -> float:
+        return _part_of(self._step, part, self.integer)
 
     @property
     def _levels(self) -> list[float]:
@@ -244,16 +297,24 @@ class VectorDomain(Domain):
         return patterns if n > 1 else {name: patterns[name] for name in ("all above", "all below")}
 
     def _random_change(self, rng: np.random.Generator) -> FloatArray:
-        n = self.length
+        n, size = self.length, self._size(_part(rng))
         if self.adjacency == "each":
-            if math.isinf(self.change):
-                return rng.uniform(-1.0, 1.0, size=n)
-            return rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.4, 0.2, 0.4])
+            if rng.random() < 0.25 or math.isinf(self.change):
+                sizes: FloatArray = size * rng.uniform(-1.0, 1.0, size=n)
+                return np.round(sizes) if self.integer else sizes
+            return size * rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.4, 0.2, 0.4])
         change, places = np.zeros(n), rng.permutation(n)
-        change[places[0]] = rng.choice([-1.0, 1.0])
+        change[places[0]] = size * rng.choice([-1.0, 1.0])
         if self.adjacency == "moved":
             change[places[1]] = -change[places[0]]
         return change
+
+    def _special_pair(self, base: FloatArray, place: int, value: Any) -> Inputs:
+        """A vector, and the same with a special value at one place."""
+        x = self._vector(base)
+        other = np.array(x, dtype=float)
+        other[place] = value
+        return x, other.tolist() if self.as_list else other
 
     def _vector(self, values: FloatArray) -> Any:
         inside = np.clip(values, self.low, self.high)
@@ -290,6 +351,26 @@ def _largest_change(low: float, high: float, change: float, integer: bool) -> fl
     """The largest change that two numbers of the range can have."""
     step = min(change, high - low)
     return math.floor(step) if integer else step
+
+
+def _part(rng: np.random.Generator) -> float:
+    """A part of the largest change: all of it half of the time, else mostly any, and sometimes a small one."""
+    kind = float(rng.random())
+    if kind < 0.5:
+        return 1.0
+    return float(rng.random()) if kind < 0.9 else float(MIN_PART ** rng.random())
+
+
+def _part_of(step: float, part: float, integer: bool) -> float:
+    return max(1.0, math.floor(part * step)) if integer else part * step
+
+
+def _slack(low: float, high: float) -> float:
+    return SLACK * max(abs(low), abs(high), 1.0)
+
+
+def _is_among(value: Any, special: tuple[Any, ...]) -> bool:
+    return any(is_same(value, other) for other in special)
 
 
 def _is_finite(value: Any) -> bool:

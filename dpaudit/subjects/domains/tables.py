@@ -7,6 +7,7 @@ seldom shows: a category that was never seen, an empty text, a missing value, Na
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import itertools
 import math
@@ -18,12 +19,14 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import whole_number
 from dpaudit.privacy.differences import is_frame
+from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.domains.datasets import DatasetDomain
-from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct
+from dpaudit.subjects.domains.datasets import DatasetDomain, is_number, telling_places
+from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct, spread
 
 MOST_VALUES = 40  # of a column
-MOST_ROWS = 30  # of an example that is started from
+MOST_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
+MOST_USERS = 12  # of an example that starts remove
 UNSEEN = "never-seen"
 Row = tuple[Any, ...]
 
@@ -73,9 +76,13 @@ class TableDomain(Domain):
         if self.user is not None and self.adjacency != "add_remove":
             raise UsageError(f"adjacency must be add_remove where user is a column, got {self.adjacency!r}.")
         whole_number("largest", self.largest, "a positive integer", 1)
-        object.__setattr__(
-            self, "_rows", DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest)
-        )
+        object.__setattr__(self, "example", tuple(self.example))
+        # The few rows keep their order. Where rows have users, one row is no neighbour.
+        places = [*telling_places(self.example), *spread(range(len(self.example)), MOST_ROWS)][:MOST_ROWS]
+        few = [self.example[place] for place in sorted(set(places))]
+        examples = (few,) if few and self.user is None else ()
+        rows = DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest, examples)
+        object.__setattr__(self, "_rows", rows)
 
     @classmethod
     def of_example(
@@ -116,25 +123,26 @@ class TableDomain(Domain):
         grows = adjacency == "add_remove"
         largest = max(len(rows) + (4 if grows else 0), 2)
         smallest = 0 if grows else min(1, len(rows))
-        return cls(columns, largest, adjacency, smallest, user, template, tuple(rows[:MOST_ROWS]))
+        return cls(columns, largest, adjacency, smallest, user, template, tuple(rows))
 
     def starts(self) -> Iterator[Start]:
-        """The example with a row removed, doubled, added or changed in one cell; users; then those of any dataset."""
-        for family, x, x_prime in itertools.chain(self._of_example(), self._users(), self._rows_domain.starts()):
+        """Rows of the example with one cell changed; users removed or added; then those of any dataset."""
+        for family, x, x_prime in itertools.chain(self._one_cell(), self._users(), self._rows_domain.starts()):
             yield family, self._table(x), self._table(x_prime)
 
     def random(self, rng: np.random.Generator) -> Inputs:
-        """Rows of telling values, or the example with some rows left out; changed by one row, or one user."""
+        """Rows of telling values, or some rows of the example; changed by one row, or one user."""
         if self.example and rng.random() < 0.5:
-            kept = [row for row in self.example if rng.random() < rng.random()]
-            return self._pair(self._changed(kept, rng))
+            most = int(rng.integers(max(self.smallest, 1), min(len(self.example), MOST_ROWS) + 1))
+            kept = sorted(rng.choice(len(self.example), size=most, replace=False).tolist())
+            return self._pair(self._changed([self.example[k] for k in kept], rng))
         return self._pair(self._by_user(self._rows_domain.random(rng), rng))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
         """As for datasets; and one cell of the row that differs is another value."""
         first, second = self._rows_of(x), self._rows_of(x_prime)
         found = [self._by_user(pair, rng) for pair in self._rows_domain.moves(first, second, rng)]
-        if self.adjacency == "replace_one" and first and self.user is None:
+        if self.adjacency == "replace_one":
             found.append(self._changed(first, rng))
         return [self._pair(pair) for pair in found]
 
@@ -142,6 +150,18 @@ class TableDomain(Domain):
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency", "user")}
         columns = {str(name): [short_form(value) for value in values[:8]] for name, values in self.columns.items()}
         return {"kind": "table", "frame": self.template is not None, "columns": columns, **kept}
+
+    def is_pair(self, x: Any, x_prime: Any) -> bool:
+        # Rows by their numbers: those that are the same, missing values too, have the same one.
+        known: list[Row] = []
+        first, second = ([_number(row, known) for row in self._rows_of(side)] for side in (x, x_prime))
+        if self.user is None:
+            return self._rows_domain.is_pair(first, second)
+        at = list(self.columns).index(self.user)
+        shorter, longer = sorted((first, second), key=len)
+        left = collections.Counter(longer) - collections.Counter(shorter)
+        owners = {repr(known[number][at]) for number in left}
+        return len(owners) == 1 and shorter == [number for number in longer if repr(known[number][at]) not in owners]
 
     @property
     def _rows_domain(self) -> DatasetDomain:
@@ -160,36 +180,17 @@ class TableDomain(Domain):
         found = distinct(rows)[:200]
         return found if len(found) > 1 else [*found, *found]
 
-    def _of_example(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
-        rows = list(self.example)
-        if not rows or self.user is not None:
-            return
-        telling = self._rows_domain.values[:12]
-        if self.adjacency == "add_remove":
-            places = list(dict.fromkeys([0, len(rows) - 1, *self._extreme_places(rows)]))
-            for place in places:
-                yield "row removed", rows, [*rows[:place], *rows[place + 1 :]]
-                yield "row doubled", rows, [*rows, rows[place]]
-            for row in telling:
-                yield "row added", rows, [*rows, row]
-                yield "row added", [], [row]
-            return
-        for k, values in enumerate(self.columns.values()):
-            for value in values[:6]:
-                yield "one cell", rows, [(*rows[0][:k], value, *rows[0][k + 1 :]), *rows[1:]]
-
-    def _extreme_places(self, rows: list[Row]) -> list[int]:
-        """Where each column has its least and largest number, or a value that occurs once."""
-        places: list[int] = []
-        for k in range(len(rows[0])):
-            cells = [row[k] for row in rows]
-            numbers = [(cell, at) for at, cell in enumerate(cells) if _is_number(cell)]
-            if numbers:
-                places += [min(numbers)[1], max(numbers)[1]]
-            else:
-                texts = list(map(repr, cells))
-                places += [at for at, text in enumerate(texts) if texts.count(text) == 1][:2]
-        return places
+    def _one_cell(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
+        """Each column's values in turn, in a row of the example, the next value in another row."""
+        rows = self._rows_domain.examples[0] if self._rows_domain.examples else []
+        if self.adjacency == "replace_one" and rows:
+            places = telling_places(rows)
+            for turn in range(max(map(len, self.columns.values()))):
+                for k, values in enumerate(self.columns.values()):
+                    if turn < len(values):
+                        place = places[(turn + k) % len(places)]
+                        cells = (*rows[place][:k], values[turn], *rows[place][k + 1 :])
+                        yield "one cell", rows, [*rows[:place], cells, *rows[place + 1 :]]
 
     def _users(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
         """All rows of one user, removed or added; one user with many rows, equal or of all values."""
@@ -197,14 +198,17 @@ class TableDomain(Domain):
             return
         at = list(self.columns).index(self.user)
         rows = list(self.example)
-        for owner in distinct([row[at] for row in rows])[:6]:
+        for owner in spread(distinct([row[at] for row in rows]), MOST_USERS):
             yield "user removed", rows, [row for row in rows if repr(row[at]) != repr(owner)]
         new = self.columns[self.user][-1]
         others = [row for row in rows if repr(row[at]) != repr(new)]
         owned = [(*row[:at], new, *row[at + 1 :]) for row in self._rows_domain.values]
         for count in (1, 2, 5, 20):
+            middle = len(others) // 2
             yield "user added", others, [*others, *[owned[0]] * count]
             yield "user added", others, [*others, *owned[:count]]
+            yield "user added in front", others, [*owned[:count], *others]
+            yield "user added in the middle", others, [*others[:middle], *owned[:count], *others[middle:]]
             yield "user added", [], owned[:count]
 
     def _by_user(self, pair: Inputs, rng: np.random.Generator) -> Inputs:
@@ -213,22 +217,17 @@ class TableDomain(Domain):
             return pair
         at, rows = list(self.columns).index(self.user), max((list(side) for side in pair), key=len)
         owners = self.columns[self.user]
-        rows = [(*row[:at], owners[int(rng.integers(len(owners)))], *row[at + 1 :]) for row in rows]
+        if rng.random() < 0.5:
+            rows = [(*row[:at], owners[int(rng.integers(len(owners)))], *row[at + 1 :]) for row in rows]
         gone = repr(rows[int(rng.integers(len(rows)))][at]) if rows else ""
         return rows, [row for row in rows if repr(row[at]) != gone]
 
     def _changed(self, rows: list[Row], rng: np.random.Generator) -> Inputs:
         if self.user is not None:
             return self._by_user((rows, rows), rng)
-        values = self._rows_domain.values
-        value = values[int(rng.integers(len(values)))]
-        place = int(rng.integers(len(rows))) if rows else 0
-        if self.adjacency == "add_remove":
-            removes = len(rows) > self.smallest and rng.random() < 0.5
-            return rows, [*rows[:place], *rows[place + 1 :]] if removes else [*rows, value]
-        if not rows:
-            return rows, rows
-        k = int(rng.integers(len(self.columns)))
+        if self.adjacency == "add_remove" or not rows or rng.random() < 0.5:
+            return self._rows_domain.changed(rows, rng)
+        place, k = int(rng.integers(len(rows))), int(rng.integers(len(self.columns)))
         cells = list(self.columns.values())[k]
         cell = cells[int(rng.integers(len(cells)))]
         return rows, [*rows[:place], (*rows[place][:k], cell, *rows[place][k + 1 :]), *rows[place + 1 :]]
@@ -274,26 +273,35 @@ def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -
     found: list[Any]
     if present and all(isinstance(cell, bool | np.bool_) for cell in present):
         found = [False, True, *([None] if missing and kind == "O" else [])]
-    elif present and all(_is_number(cell) for cell in present):
+    elif present and all(is_number(cell) for cell in present):
         whole = kind in "iu" or (kind == "O" and all(isinstance(cell, int | np.integer) for cell in present))
         low, high = min(present), max(present)
         far = 10 * max(abs(low), abs(high), 1)
         beyond = [0, far, *([] if kind == "u" else [-far])]
-        found = [low, high, *present, *(beyond if whole else map(float, beyond))]
+        found = [low, high, *spread(present, MOST_VALUES), *(beyond if whole else map(float, beyond))]
         if missing and not whole:
             found += [math.nan, math.inf]
     elif present and all(isinstance(cell, str) for cell in present):
-        found = [*present[: MOST_VALUES - 3], UNSEEN, "", *([None] if missing else [])]
+        found = [*spread(present, MOST_VALUES - 3), UNSEEN, "", *([None] if missing else [])]
     else:
-        found = [*present, *([None] if missing and kind == "O" else [])]
+        found = [*spread(present, MOST_VALUES), *([None] if missing and kind == "O" else [])]
     known_missing = [cell for cell in known if _is_missing(cell)]
-    values = distinct([*found, *known_missing])[: MOST_VALUES + 6]
-    return values or [0.0]
+    return distinct([*found, *known_missing]) or [0.0]
 
 
-def _is_number(value: Any) -> bool:
-    is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_plain and math.isfinite(value)
+def _number(row: Row, known: list[Row]) -> int:
+    """The number of a row among those that are known, to which it is added if it is new."""
+    for number, other in enumerate(known):
+        if all(_is_same_cell(cell, other_cell) for cell, other_cell in zip(row, other, strict=True)):
+            return number
+    known.append(row)
+    return len(known) - 1
+
+
+def _is_same_cell(cell: Any, other: Any) -> bool:
+    if _is_missing(cell) or _is_missing(other):
+        return _is_missing(cell) and _is_missing(other)
+    return is_same(cell, other)
 
 
 def _is_missing(value: Any) -> bool:
