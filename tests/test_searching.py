@@ -88,6 +88,40 @@ def test_the_pattern_that_noisy_max_needs_is_found_without_the_grey_box():
     assert dpaudit.audit(noisy_largest, "eps=1", found.pairs, **QUICK).verdict == "violated"
 
 
+@pytest.mark.parametrize(
+    ("function", "change"),
+    [
+        (lambda v: np.abs(v - 0.5).sum(), 0.5),
+        (lambda v: (v * (1 - v)).sum(), 0.25),
+        (lambda v: np.diff(np.sort([0, *v, 1])).max(), 0.5),
+    ],
+    ids=["distance", "parabola", "gap"],
+)
+def test_a_function_that_changes_only_inside_of_its_range_is_found(function, change):
+    # No step of 1 from end to end changes any of them; the loss is 2 where one number moves by 1/2.
+    def release(data, size, rng):
+        return function(np.asarray(data)) + rng.laplace(scale=change / 2, size=size)
+
+    domain = {"kind": "vector", "length": 4, "low": 0, "high": 1, "adjacency": "one"}
+    assert dpaudit.audit(release, "eps=1", Search(domain), **QUICK).verdict == "violated"
+
+
+@pytest.mark.parametrize(
+    ("fault", "why"),
+    [
+        (lambda data: len(data) > 12, "an addition"),
+        (lambda data: data[:1] != [0.0], "another first record"),
+        (lambda data: len(data) == 11 and 9.0 not in data, "the tenth removed"),
+    ],
+)
+def test_a_fault_anywhere_in_an_example_of_a_dozen_records_is_found(fault, why):
+    def release(data, size, rng):
+        return 3.0 * fault(data) + rng.laplace(size=size)
+
+    search = Search(examples=[[float(k) for k in range(12)]])
+    assert dpaudit.audit(release, "eps=1", search, **QUICK).verdict == "violated", why
+
+
 def test_moves_find_what_no_start_has():
     def hidden(data, size, rng):  # wrong for seven to nine records of the value 0.25
         count = int(np.sum(np.asarray(data) == 0.25))
@@ -300,12 +334,13 @@ def test_arguments_are_checked():
 @pytest.mark.parametrize(
     ("domain", "said"),
     [
-        (domains.NumberDomain(0, 5), "numbers from 0 to 5; values outside of these were never tried."),
+        (domains.NumberDomain(0, 5), "some pairs of numbers from 0 to 5; values outside of these were never tried."),
         (
             domains.VectorDomain(2, 0, 5, special=(9,)),
-            "vectors of numbers from 0 to 5 and the special ones; values",
+            "some pairs of vectors of numbers from 0 to 5 and the special ones; values",
         ),
-        (domains.DatasetDomain((0, 1)), "datasets of the records that its domain lists; values outside of these"),
+        (UNIT, "some datasets of numbers from 0.0 to 1.0 and of the records that its domain lists; values outside"),
+        (domains.DatasetDomain((0, 1)), "some datasets of the records that its domain lists; values outside of these"),
         (domains.ListedDomain((0, 1)), "the listed inputs; values outside of these were never tried."),
     ],
 )
@@ -317,7 +352,9 @@ def test_a_search_says_where_it_looked(domain, said):
 def test_a_search_near_examples_says_that_it_tried_nothing_beyond_them():
     found = search_pairs(clipped_sum, "eps=1", examples=[[0.2, 0.9]], seed=SEED, budget=1000, grey_box=False)
     (side,) = found.side_findings()
-    assert side.summary.endswith("those of the examples: none beyond, where forgotten clipping would show.")
+    assert side.summary.endswith("no values but theirs: none beyond, where forgotten clipping would show.")
+    beyond = domains.DatasetDomain((0.2, 9.0), examples=([0.2],))
+    assert "no values but theirs" not in place_sentence(beyond.to_dict())
     assert len(side.summary) <= 300  # as many as the terminal shows
 
 

@@ -133,16 +133,22 @@ def place_sentence(domain: Mapping[str, Any]) -> str:
     Examples
     --------
     >>> place_sentence({"kind": "number", "low": 0, "high": 5})
-    'It looked at numbers from 0 to 5; values outside of these were never tried.'
+    'It looked at some pairs of numbers from 0 to 5; values outside of these were never tried.'
     """
     kind, special = domain.get("kind"), " and the special ones" if domain.get("special") else ""
     if kind in ("number", "vector"):
         noun = "numbers" if kind == "number" else "vectors of numbers"
-        looked = f"{noun} from {domain.get('low')} to {domain.get('high')}{special}"
-    elif kind == "dataset" and domain.get("examples"):
-        return "It tried no values but those of the examples: none beyond, where forgotten clipping would show."
+        looked = f"some pairs of {noun} from {domain.get('low')} to {domain.get('high')}{special}"
+    elif kind == "dataset" and domain.get("examples") and not domain.get("beyond"):
+        return (
+            "It tried some neighbours of the examples, and no values but theirs: none beyond, where forgotten clipping "
+            "would show."
+        )
+    elif kind == "dataset" and domain.get("ends"):
+        low, high = domain["ends"]
+        looked = f"some datasets of numbers from {low} to {high} and of the records that its domain lists"
     elif kind == "dataset":
-        looked = "datasets of the records that its domain lists"
+        looked = "some datasets of the records that its domain lists"
     elif kind == "inputs":
         looked = "the listed inputs"
     else:

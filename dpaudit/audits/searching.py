@@ -51,7 +51,6 @@ ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
-TELLING_PAIRS = 2  # of a family of starts that are tried first; the order of the others is drawn
 CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
 PLANNED = 20_000  # labelled draws of the audit for which rules are chosen
@@ -123,6 +122,24 @@ class Search:
     def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> SearchResult:
         """Search; what `dpaudit.audit` calls before its first draw."""
         return _Searcher(self, subject, claim, seed).run()
+
+    def domain_for(self, claim: Claim) -> Domain | None:
+        """The domain that pairs come from, as the claim speaks of them; None for a hypothesis strategy."""
+        if isinstance(self.domain, Domain) or _is_strategy(self.domain):
+            return self.domain if isinstance(self.domain, Domain) else None
+        if isinstance(self.domain, Mapping):
+            return domain_from_dict(self.domain)
+        if self.examples is None:
+            got = short_form(self.domain)
+            raise UsageError(f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {got}.")
+        if not isinstance(self.examples, Iterable) or isinstance(self.examples, str | bytes):
+            raise UsageError(f"examples must be a list of inputs, got {short_form(self.examples)}.")
+        known = list(self.examples)
+        on = getattr(claim, "on", None)
+        if on == "inputs":  # a metric gives any two inputs a budget
+            return ListedDomain(tuple(known))
+        adjacency = self.adjacency or searched_relation(claim)
+        return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
 
 
 def search_pairs(
@@ -218,15 +235,13 @@ class _Searcher:
 
     def run(self) -> SearchResult:
         started = time.perf_counter()
-        source = self.search.domain
-        strategy = source if _is_strategy(source) else None
-        domain = None if strategy is not None else self._domain()
+        domain = self.search.domain_for(self.claim)
+        strategy = self.search.domain if domain is None else None
         count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
         draws = max(self.search.budget // (_cost(1) * count), 8)
-        if strategy is not None:
+        if domain is None:
             active = self._of_strategy(strategy, count, draws)
         else:
-            assert domain is not None
             active = self._first(domain, count)
         for round_ in range(ROUNDS):
             if round_ > 0:
@@ -248,37 +263,16 @@ class _Searcher:
         epsilon = max(line_of(self.claim).epsilon, 0.01)
         return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
 
-    def _domain(self) -> Domain:
-        source, examples = self.search.domain, self.search.examples
-        if isinstance(source, Domain):
-            return source
-        if isinstance(source, Mapping):
-            return domain_from_dict(source)
-        if examples is None:
-            raise UsageError(
-                f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {short_form(source)}."
-            )
-        if not isinstance(examples, Iterable) or isinstance(examples, str | bytes):
-            raise UsageError(f"examples must be a list of inputs, got {short_form(examples)}.")
-        known = list(examples)
-        on = getattr(self.claim, "on", None)
-        if on == "inputs":  # a metric gives any two inputs a budget
-            return ListedDomain(tuple(known))
-        adjacency = self.search.adjacency or searched_relation(self.claim)
-        return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
-
     def _first(self, domain: Domain, count: int) -> list[_Candidate]:
-        """Starts of the domain, its families in turn, and pairs at random.
+        """Starts of the domain, drawn from its families in turn, and pairs at random.
 
-        Where places are few, half of them go to the most telling families and pairs, the others are drawn: so none of
-        them is always left out.
+        Where there are more families than places, the first families have half of the places and the others are drawn.
         """
         rng = stream(self.seed, SEARCH_CHOICES, 0)
         families: dict[str, list[tuple[Any, Any]]] = {}
         for family, x, x_prime in domain.starts():
             families.setdefault(family, []).append((x, x_prime))
-        for pairs in families.values():
-            pairs[TELLING_PAIRS:] = _shuffled(pairs[TELLING_PAIRS:], rng)
+        families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
         starts = [

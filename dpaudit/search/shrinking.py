@@ -135,9 +135,8 @@ def audit_and_shrink(
     broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
     if broken is None:
         return result
-    domain = search.domain if isinstance(search.domain, Domain) else None
     promise = stated_claim(subject, claim)
-    small = shrink(subject, promise, Pair(broken.x, broken.x_prime), domain, seed=root)
+    small = shrink(subject, promise, Pair(broken.x, broken.x_prime), search.domain_for(promise), seed=root)
     confirming = int(stream(root, CONFIRMING).integers(2**63))
     again = audit(
         subject,
@@ -307,9 +306,13 @@ def _keys(rows: Any) -> list[str]:
 
 
 def _shared(x: Any, x_prime: Any) -> list[tuple[int, int]]:
-    """The places of rows that both inputs have, in one order."""
+    """The places of rows that both inputs have, in one order: of a replaced row all others, each in its place."""
     import difflib
 
+    pairs = list(zip(_keys(x), _keys(x_prime), strict=False))
+    same = [(k, k) for k, (row, other) in enumerate(pairs) if row == other]
+    if len(x) == len(x_prime) == len(same) + 1:
+        return same
     blocks = difflib.SequenceMatcher(None, _keys(x), _keys(x_prime), autojunk=False).get_matching_blocks()
     return [(block.a + k, block.b + k) for block in blocks for k in range(block.size)]
 

@@ -91,6 +91,22 @@ def test_all_pairs_of_a_table_are_adjacent(adjacency, as_frame):
             assert len(texts[0]) == len(texts[1]) and len(_left(*texts)) <= 1
 
 
+@pytest.mark.parametrize("adjacency", ["add_remove", "replace_one"])
+def test_every_row_and_column_of_a_long_table_is_proposed(adjacency):
+    frame = [{"n": float(k), "city": f"c{k}"} for k in range(60)]  # more rows and values than are listed
+    domain = TableDomain.of_example(frame, adjacency)
+    rng = np.random.default_rng(1)
+    pairs = [(x, y) for _, x, y in domain.starts()] + [domain.random(rng) for _ in range(600)]
+    assert {row["n"] for x, _ in pairs for row in x} >= set(map(float, range(60)))
+    changed = [_left([repr(row) for row in x], [repr(row) for row in y]) for x, y in pairs]
+    changed += [_left([repr(row) for row in y], [repr(row) for row in x]) for x, y in pairs]
+    texts = {text for side in changed for text in side}
+    assert {repr(row) for row in frame} <= texts
+    for value in ("nan", "inf", "590.0", "'never-seen'", "None", "''"):
+        assert any(value in text for text in texts)
+    assert all(domain.is_pair(x, y) for x, y in pairs)
+
+
 def _left(texts, others):
     rest = list(others)
     return [text for text in texts if not (text in rest and not rest.remove(text))]

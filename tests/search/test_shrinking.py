@@ -42,6 +42,34 @@ def test_a_pair_stays_in_its_domain():
     assert 5.0 <= number.pair.x <= 9.0 and abs(number.pair.x - number.pair.x_prime) <= 1.0 + 1e-9
 
 
+def test_the_numbers_of_a_vector_are_no_rows():
+    domain = {"kind": "vector", "length": 4, "low": 0, "high": 1, "adjacency": "one"}
+    search = Search(domain, budget=2_000, candidates=8)
+    options = {"seed": SEED, "samples": 2_000, "floating_point": False}
+    result = audit_and_shrink(lambda x, size, rng: 9.0 * sum(x) + rng.laplace(size=size), "eps=1", search, **options)
+    (side,) = [side for side in result.side_findings if side.kind == "shrunk_pair"]
+    assert side.status == "found" and side.summary.startswith("From [0.0, 0.0, 0.0, 0.0]: row ")
+
+
+def test_a_replaced_row_stays_one_replaced_row():
+    def release(data, size, rng):  # sound but for the first row of 7; which rows are alike is of no matter
+        return 9.0 * (data[0] == 7.0) + rng.laplace(size=size)
+
+    broken = Pair([7.0, 0.125, 2.0], [0.125, 0.125, 2.0])
+    small = shrink(release, "eps=1", broken, DatasetDomain((7.0, 0.125, 2.0), 4, "replace_one", 1), seed=SEED)
+    assert len(small.pair.x) == 1 and small.pair.x == [7.0]
+
+
+def test_a_user_keeps_all_rows_of_the_difference():
+    frame = [{"user": "a", "n": 100}, {"user": "b", "n": 100}, {"user": "b", "n": 200}]
+    domain = TableDomain.of_example(frame, user="user")
+    rest = [frame[0]]
+    assert domain.is_pair(frame, rest) and not domain.is_pair(frame, frame[:2]) and not domain.is_pair(frame, [])
+    broken = Pair(frame, rest)
+    small = shrink(lambda rows, size, rng: 9.0 * len(rows) + rng.laplace(size=size), "eps=1", broken, domain, seed=SEED)
+    assert domain.is_pair(small.pair.x, small.pair.x_prime)
+
+
 def test_frames_lose_rows_and_the_difference_is_said():
     frame = pd.DataFrame({"age": [20, 30, 40], "city": ["a", "b", "c"]})
     more = pd.concat([frame, pd.DataFrame({"age": [50], "city": ["c"]})], ignore_index=True)

@@ -76,7 +76,96 @@ def test_every_start_random_pair_and_move_is_adjacent(domain, is_near):
     pairs = [*starts, *(domain.random(rng) for _ in range(100))]
     pairs += [move for x, y in pairs[:60] for move in domain.moves(x, y, rng)]
     for x, y in pairs:
-        assert is_near(domain, x, y), (x, y)
+        assert is_near(domain, x, y) and domain.is_pair(x, y), (x, y)
+
+
+def proposals(domain, count=400):
+    """Pairs that a search may try: all starts, random ones, and their moves."""
+    rng = np.random.default_rng(SEED)
+    pairs = [(x, y) for _, x, y in domain.starts()] + [domain.random(rng) for _ in range(count)]
+    return pairs + [move for x, y in pairs[-100:] for move in domain.moves(x, y, rng)]
+
+
+@pytest.mark.parametrize("adjacency", ["each", "one", "moved"])
+def test_a_vector_changes_by_any_part_of_its_change_anywhere(adjacency):
+    domain = VectorDomain(4, 0, 1, adjacency=adjacency)
+    pairs = [(np.asarray(x), np.asarray(y)) for x, y in proposals(domain)]
+    sizes = [float(np.abs(y - x).max()) for x, y in pairs]
+    for low, high in ((1.0, 1.0), (0.45, 0.55), (0.05, 0.3), (1e-6, 0.01)):
+        assert any(low <= size <= high for size in sizes)
+    moved = [(v, w) for x, y in pairs for v, w in zip(x, y, strict=True) if v != w]
+    assert any(0 < v < 1 and 0 < w < 1 for v, w in moved)  # inside of the range
+    assert any(0 < v < 1 and w in (0, 1) for v, w in moved)  # to an end of it
+    assert any(0.2 < v < 0.5 < w < 0.8 or 0.2 < w < 0.5 < v < 0.8 for v, w in moved)  # across its middle
+    assert any(len(set(x.tolist())) < 4 and 0 < min(x) for x, _ in pairs)  # ties
+    changed = [np.flatnonzero(x != y).tolist() for x, y in pairs]
+    assert {place for places in changed if len(places) < 3 for place in places} == {0, 1, 2, 3}
+
+
+def test_a_number_changes_by_any_part_of_its_change():
+    pairs = proposals(NumberDomain(0, 10, change=4))
+    sizes = [abs(y - x) for x, y in pairs]
+    for low, high in ((4, 4), (1.5, 2.5), (1e-6, 0.04)):
+        assert any(low <= size <= high for size in sizes)
+    assert any(min(pair) < 5 < max(pair) for pair in pairs)
+
+
+def test_special_values_stand_at_every_place_and_beside_any_number():
+    vectors = proposals(VectorDomain(3, 0.0, 1.0, special=(math.nan,)))
+    assert {int(k) for _, y in vectors for k in np.flatnonzero(np.isnan(y))} == {0, 1, 2}
+    numbers = {x for pair in proposals(NumberDomain(0.0, 1.0, special=(math.inf,))) if math.inf in pair for x in pair}
+    assert len(numbers) > 10
+
+
+def kinds_of(x, y):
+    """What was done to x to get y, for lists of different records: (kind, place, whether the record is new)."""
+    shorter, longer = sorted((list(x), list(y)), key=len)
+    if len(shorter) == len(longer):
+        return {("replaced", k, y[k] in x) for k in range(len(x)) if x[k] != y[k]}
+    places = [k for k in range(len(longer)) if shorter == [*longer[:k], *longer[k + 1 :]]]
+    return {("removed" if len(x) > len(y) else "added", k, longer[k] in shorter) for k in places}
+
+
+@pytest.mark.parametrize("size", [12, 40])
+def test_every_row_of_an_example_is_removed_and_a_record_is_added_anywhere(size):
+    example = [float(k) for k in range(size)]
+    domain = DatasetDomain.of_examples([example, [50.0]])
+    kinds = {kind for x, y in proposals(domain, 1500) if list(x) == example for kind in kinds_of(x, y)}
+    assert {place for kind, place, _ in kinds if kind == "removed"} == set(range(size))
+    for place in (0, size // 2, size):
+        assert {("added", place, True), ("added", place, False)} <= kinds
+    starts = [next(iter(kinds_of(x, y))) for _, x, y in domain.starts() if list(x) == example]
+    assert {0, size // 2, size} <= {place for kind, place, _ in starts if kind == "added"}
+    assert {0, size - 1} <= {place for kind, place, _ in starts if kind == "removed"}
+    replacing = DatasetDomain.of_examples([example], "replace_one")
+    kinds = {kind for x, y in proposals(replacing, 1500) if list(x) == example for kind in kinds_of(x, y)}
+    assert {place for _, place, _ in kinds} == set(range(size))
+
+
+def test_datasets_between_two_ends_have_any_number_and_records_everywhere():
+    pairs = proposals(DatasetDomain.between(0.0, 1.0, largest=6))
+    assert len({record for pair in pairs for side in pair for record in side}) > 40
+    grown = [(list(x), list(y)) for x, y in pairs if len(y) == len(x) + 1 and len(set(y)) > 2]
+    assert any(y[1:] == x and y[0] not in x for x, y in grown)
+    assert any(y[:-1] == x and y[-1] not in x for x, y in grown)
+    assert any(y[1:] != x and y[:-1] != x for x, y in grown)
+
+
+def test_what_is_no_pair_of_a_domain_is_none():
+    vectors = VectorDomain(3, 0, 4, adjacency="one", special=(math.nan,))
+    assert vectors.is_pair([0, 1, 2], [0, 1, 3]) and vectors.is_pair([0, 1, 2], [0, 1, math.nan])
+    for other in ([0, 1], [0, 2, 3], [0, 1, 3.1], [0, 1, 5], [0, 1, math.inf]):
+        assert not vectors.is_pair([0, 1, 2], other)
+    moved = VectorDomain(3, 0, 4, adjacency="moved")
+    assert moved.is_pair([0, 1, 2], [0.3, 0.7, 2]) and not moved.is_pair([0, 1, 2], [0, 1, 2.5])
+    assert not VectorDomain(1, 0, 4, integer=True).is_pair([0.5], [1])
+    assert NumberDomain(0, 4).is_pair(1, 1.5) and not NumberDomain(0, 4).is_pair(1, 2.5)
+    rows = DatasetDomain((0, 1, 2), largest=4)
+    assert rows.is_pair([0, 1], [0, 2, 1]) and not rows.is_pair([0, 1], [1, 0, 2]) and not rows.is_pair([1], [1])
+    replaced = DatasetDomain((0, 1, 2), adjacency="replace_one")
+    assert replaced.is_pair([0, 1], [2, 1]) and not replaced.is_pair([0, 1], [1, 2])
+    listed = ListedDomain((0, 1, 5), adjacent=lambda x, y: abs(x - y) == 1)
+    assert listed.is_pair(1, 0) and not listed.is_pair(1, 5) and not listed.is_pair(1, 2)
 
 
 @pytest.mark.parametrize(("domain", "is_near"), CASES, ids=[str(k) for k in range(len(CASES))])
@@ -123,7 +212,7 @@ def test_special_values_appear_only_where_they_are_named():
 
 def test_a_special_value_of_a_whole_vector_is_its_only_change():
     domain = VectorDomain(3, 0, 9, integer=True, adjacency="one", special=(math.nan,))
-    ((x, y),) = [(x, y) for family, x, y in domain.starts() if family == "special"]
+    x, y = next((x, y) for family, x, y in domain.starts() if family == "special")
     assert math.isnan(y[0]) and x.tolist()[1:] == y.tolist()[1:] == [4, 4]
 
 

@@ -33,7 +33,7 @@ MOST_SIZES = 24
 MOST_PLACES = 24  # of an example: rows that starts remove or replace, spread over all; any row at random
 MOST_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
-PRESENT_SHARE, BETWEEN_SHARE = 0.1, 0.2  # of the records at random: one that is there, and any number of `ends`
+PRESENT_SHARE, BETWEEN_SHARE = 0.1, 0.1  # of the records at random: one that is there, and any number of `ends`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -134,12 +134,12 @@ class DatasetDomain(Domain):
         yield from self._sizes()
         size = min(self.largest, max(len(self.values), 4, self.smallest))
         mixed = [self.values[k % len(self.values)] for k in range(size)]
-        yield from self._neighbours("all different", mixed, self.values[:MOST_VALUES])
+        yield from self._neighbours("all different", mixed, spread(self.values, MOST_VALUES))
         # Beside all values a record that is like none of the first: the last ones are seldom the usual ones.
-        for value in self.values[len(telling) : MOST_VALUES]:
+        for value in spread(self.values[len(telling) :], MOST_VALUES):
             yield from self._neighbours("further value", [self.values[0]] * min(max(self.smallest, 1), size), [value])
         yield from self._newcomers()
-        yield from self._interior()
+        yield from self._interior(mixed[:full])
         yield from self._elsewhere(mixed[:full])
         yield from _in_turn([self._of_example(example) for example in spread(self.examples, MOST_EXAMPLES)])
 
@@ -152,8 +152,8 @@ class DatasetDomain(Domain):
 
     def _newcomers(self) -> Iterator[Start]:
         """Every other value once, and then the one that was not there, the last ones first."""
-        for value in reversed(self.values[:MOST_VALUES]):
-            others = [other for other in self.values[:MOST_VALUES] if other is not value]
+        for value in reversed(spread(self.values, MOST_VALUES)):
+            others = [other for other in spread(self.values, MOST_VALUES) if other is not value]
             rows = others[: self.largest - 1]
             rows += [others[0]] * (self.smallest - len(rows))
             if self.adjacency == "add_remove":
@@ -164,7 +164,7 @@ class DatasetDomain(Domain):
 
     def _elsewhere(self, rows: list[Any]) -> Iterator[Start]:
         """Not at the end: the order of records matters to codes by appearance and to sums in floating point."""
-        for value in self.values[:MOST_VALUES]:
+        for value in spread(self.values, MOST_VALUES):
             for family, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows) - 1)):
                 if self.adjacency == "replace_one" and rows and not is_same(rows[place], value):
                     yield family, self._typed(rows), self._typed([*rows[:place], value, *rows[place + 1 :]])
@@ -201,9 +201,14 @@ class DatasetDomain(Domain):
 
     def to_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency")}
-        return {"kind": "dataset", "values": [short_form(v) for v in self.values[:20]], **kept} | (
-            {"examples": len(self.examples)} if self.examples else {}
-        )
+        record = {"kind": "dataset", "values": [short_form(v) for v in self.values[:20]], **kept}
+        if self.ends is not None:
+            record["ends"] = list(self.ends)
+        if self.examples:
+            known = distinct([row for example in self.examples for row in spread(example, 200)])
+            beyond = any(not any(is_same(value, row) for row in known) for value in self.values)
+            record |= {"examples": len(self.examples), "beyond": beyond}
+        return record
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         if not all(self.smallest <= len(side) <= self.largest for side in (x, x_prime)):
@@ -229,10 +234,9 @@ class DatasetDomain(Domain):
             if other is not None:
                 yield family, self._typed(rows), self._typed(other)
 
-    def _interior(self) -> Iterator[Start]:
+    def _interior(self, rows: list[Any]) -> Iterator[Start]:
         """Numbers between the ends, evenly: a function may change only inside of the range."""
         if self.ends is not None:
-            rows = [self.values[0]] * max(self.smallest, 1)
             inside = np.linspace(*self.ends, INTERIOR + 2)[1:-1].tolist()
             yield from self._neighbours("interior", rows, inside)
 

@@ -278,11 +278,11 @@ def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -
         low, high = min(present), max(present)
         far = 10 * max(abs(low), abs(high), 1)
         beyond = [0, far, *([] if kind == "u" else [-far])]
-        found = [low, high, *spread(present, MOST_VALUES), *(beyond if whole else map(float, beyond))]
-        if missing and not whole:
-            found += [math.nan, math.inf]
+        found = [low, high, sorted(present)[len(present) // 2], *(beyond if whole else map(float, beyond))]
+        found += [math.nan, math.inf] if missing and not whole else []
+        found += spread(present, MOST_VALUES)
     elif present and all(isinstance(cell, str) for cell in present):
-        found = [*spread(present, MOST_VALUES - 3), UNSEEN, "", *([None] if missing else [])]
+        found = [*present[:2], UNSEEN, "", *([None] if missing else []), *spread(present[2:], MOST_VALUES)]
     else:
         found = [*spread(present, MOST_VALUES), *([None] if missing and kind == "O" else [])]
     known_missing = [cell for cell in known if _is_missing(cell)]
