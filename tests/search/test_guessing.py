@@ -96,7 +96,7 @@ def test_every_row_and_column_of_a_long_table_is_proposed(adjacency):
     frame = [{"n": float(k), "city": f"c{k}"} for k in range(60)]  # more rows and values than are listed
     domain = TableDomain.of_example(frame, adjacency)
     rng = np.random.default_rng(1)
-    pairs = [(x, y) for _, x, y in domain.starts()] + [domain.random(rng) for _ in range(600)]
+    pairs = [(x, y) for _, x, y in domain.starts()] + [domain.random(rng) for _ in range(1_500)]
     assert {row["n"] for x, _ in pairs for row in x} >= set(map(float, range(60)))
     changed = [_left([repr(row) for row in x], [repr(row) for row in y]) for x, y in pairs]
     changed += [_left([repr(row) for row in y], [repr(row) for row in x]) for x, y in pairs]
@@ -104,7 +104,7 @@ def test_every_row_and_column_of_a_long_table_is_proposed(adjacency):
     assert {repr(row) for row in frame} <= texts
     for value in ("nan", "inf", "590.0", "'never-seen'", "None", "''"):
         assert any(value in text for text in texts)
-    assert all(domain.is_pair(x, y) for x, y in pairs)
+    assert all(domain.is_pair(x, y) for x, y in pairs[::8])
 
 
 def _left(texts, others):

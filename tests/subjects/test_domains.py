@@ -97,7 +97,7 @@ def test_a_vector_changes_by_any_part_of_its_change_anywhere(adjacency):
     assert any(0 < v < 1 and 0 < w < 1 for v, w in moved)  # inside of the range
     assert any(0 < v < 1 and w in (0, 1) for v, w in moved)  # to an end of it
     assert any(0.2 < v < 0.5 < w < 0.8 or 0.2 < w < 0.5 < v < 0.8 for v, w in moved)  # across its middle
-    assert any(len(set(x.tolist())) < 4 and 0 < min(x) for x, _ in pairs)  # ties
+    assert any(len(set(x.tolist())) < 4 and min(x) > 0 for x, _ in pairs)  # ties
     changed = [np.flatnonzero(x != y).tolist() for x, y in pairs]
     assert {place for places in changed if len(places) < 3 for place in places} == {0, 1, 2, 3}
 

@@ -134,14 +134,18 @@ class DatasetDomain(Domain):
         yield from self._sizes()
         size = min(self.largest, max(len(self.values), 4, self.smallest))
         mixed = [self.values[k % len(self.values)] for k in range(size)]
-        yield from self._neighbours("all different", mixed, spread(self.values, MOST_VALUES))
+        yield from self._neighbours("all different", mixed, self._listed())
         # Beside all values a record that is like none of the first: the last ones are seldom the usual ones.
-        for value in spread(self.values[len(telling) :], MOST_VALUES):
+        for value in self._listed()[len(telling) :]:
             yield from self._neighbours("further value", [self.values[0]] * min(max(self.smallest, 1), size), [value])
         yield from self._newcomers()
         yield from self._interior(mixed[:full])
         yield from self._elsewhere(mixed[:full])
         yield from _in_turn([self._of_example(example) for example in spread(self.examples, MOST_EXAMPLES)])
+
+    def _listed(self) -> list[Any]:
+        """The values that starts try one by one: the first four, and some of all others."""
+        return [*self.values[:4], *spread(self.values[4:], MOST_VALUES - 4)]
 
     def _sizes(self) -> Iterator[Start]:
         """An equal record more at every small size: thresholds on the true size show between two of them, and ties."""
@@ -152,8 +156,8 @@ class DatasetDomain(Domain):
 
     def _newcomers(self) -> Iterator[Start]:
         """Every other value once, and then the one that was not there, the last ones first."""
-        for value in reversed(spread(self.values, MOST_VALUES)):
-            others = [other for other in spread(self.values, MOST_VALUES) if other is not value]
+        for value in reversed(self._listed()):
+            others = [other for other in self._listed() if other is not value]
             rows = others[: self.largest - 1]
             rows += [others[0]] * (self.smallest - len(rows))
             if self.adjacency == "add_remove":
@@ -164,7 +168,7 @@ class DatasetDomain(Domain):
 
     def _elsewhere(self, rows: list[Any]) -> Iterator[Start]:
         """Not at the end: the order of records matters to codes by appearance and to sums in floating point."""
-        for value in spread(self.values, MOST_VALUES):
+        for value in self._listed():
             for family, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows) - 1)):
                 if self.adjacency == "replace_one" and rows and not is_same(rows[place], value):
                     yield family, self._typed(rows), self._typed([*rows[:place], value, *rows[place + 1 :]])
@@ -242,7 +246,7 @@ class DatasetDomain(Domain):
 
     def _of_example(self, example: Any) -> Iterator[Start]:
         """An example with records removed, doubled, added in front, in the middle and at the end, or replaced."""
-        rows, values = list(example), spread(self.values, MOST_VALUES)
+        rows, values = list(example), self._listed()
         few, places = rows[: max(self.smallest, 1)], telling_places(rows)
         found: list[tuple[str, list[Any], list[Any]]] = []
         if self.adjacency == "replace_one":

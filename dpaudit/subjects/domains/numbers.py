@@ -21,6 +21,7 @@ from dpaudit.subjects.domains.domain import MOVES, Domain, Inputs, Start, check_
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
 PARTS = {"half the change": 0.5, "small change": 1e-3}  # families of starts that use a part of the largest change
+INSIDE = 32  # numbers of a range, evenly, that starts move by the largest change
 MIN_PART = 1e-4  # of the largest change, of a pair at random
 SPECIAL_SHARE = 0.1  # of the pairs at random, where there are special values
 SLACK = 1e-9  # of the largest number of the domain: what sums of doubles may add to a change
@@ -71,6 +72,8 @@ class NumberDomain(Domain):
         for family, part in PARTS.items():
             for base, sign in ((self.low, 1.0), (middle, 1.0), (middle, -1.0), (self.high, -1.0)):
                 yield self._start(family, base, base + sign * self._size(part))
+        for base in np.linspace(self.low, self.high, INSIDE + 2)[1:-1].tolist():
+            yield self._start("inside", base, base + self._step)
         for value in self.special:
             yield "special", value, self._value(middle)
             yield "special", self._value(self.low), value
