@@ -340,6 +340,10 @@ def test_arguments_are_checked():
             "some pairs of vectors of numbers from 0 to 5 and the special ones; values",
         ),
         (UNIT, "some datasets of numbers from 0.0 to 1.0 and of the records that its domain lists; values outside"),
+        (
+            domains.TableDomain({"n": (0, 1)}, example=tuple((k,) for k in range(40))),
+            "some tables of the values that its columns list; of the 40 rows of the example up to 30 at a time; values",
+        ),
         (domains.DatasetDomain((0, 1)), "some datasets of the records that its domain lists; values outside of these"),
         (domains.ListedDomain((0, 1)), "the listed inputs; values outside of these were never tried."),
     ],

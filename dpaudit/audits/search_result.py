@@ -11,6 +11,7 @@ from dpaudit.privacy.pairs import Pair, counted_pairs
 from dpaudit.recorded.recorded_noise import RecordedResult
 from dpaudit.results.model import Finding, SideFinding, SideStatus, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
+from dpaudit.subjects.domains.tables import MOST_ROWS
 
 KIND = "pair_search"
 LISTED = 40  # pairs that the side finding lists
@@ -149,6 +150,10 @@ def place_sentence(domain: Mapping[str, Any]) -> str:
         looked = f"some datasets of numbers from {low} to {high} and of the records that its domain lists"
     elif kind == "dataset":
         looked = "some datasets of the records that its domain lists"
+    elif kind == "table":
+        rows = domain.get("example", 0)
+        most = f"; of the {rows} rows of the example up to {MOST_ROWS} at a time" if rows > MOST_ROWS else ""
+        looked = f"some tables of the values that its columns list{most}"
     elif kind == "inputs":
         looked = "the listed inputs"
     else:

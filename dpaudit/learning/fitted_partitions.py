@@ -91,7 +91,8 @@ def fit_partitions(first: Outcomes, second: Outcomes, hints: Hints = NO_HINTS) -
             counts = np.stack([of_x_prime.counts(edges), of_x.counts(edges)])
             is_first = not partitions
             partitions += [
-                Partition(cells, counts, f"{kind} {what}", is_rough, order) for order in _orders(what, cells, is_first)
+                Partition(cells, counts, f"{kind} {what}", is_rough, order)
+                for order in _orders(what, cells, is_first)
             ]
         if looks_closely and are_above_rounding(both.known, 2.0):
             partitions.append(_by_remainder(a, b, reading))

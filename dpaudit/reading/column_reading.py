@@ -109,7 +109,9 @@ def _put(columns: FloatArray, rows: NDArray[np.intp], column: int, numbers: Any)
         columns[rows, column] = numbers
 
 
-def _read_numbers(node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> Sequence[int]:
+def _read_numbers(
+    node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray
+) -> Sequence[int]:
     """`read_all` of numbers, all of them or none: none where one is too large for a double."""
     try:
         numbers = list(map(float, values))
@@ -175,7 +177,9 @@ def _read_mappings(
     return left
 
 
-def _read_sequences(node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray) -> Sequence[int]:
+def _read_sequences(
+    node: Node, values: Sequence[Any], rows: NDArray[np.intp], columns: FloatArray
+) -> Sequence[int]:
     """`read_all` of lists and tuples: of those that have one length."""
     left: list[int] = []
     for size, positions in _groups(values, len).items():

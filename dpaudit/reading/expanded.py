@@ -300,7 +300,9 @@ def part_at(output: Any, path: Path) -> Any:
     return value
 
 
-def expanded(value: Any, path: Path = (), long: dict[Path, Any] | None = None, left: list[int] | None = None) -> Any:
+def expanded(
+    value: Any, path: Path = (), long: dict[Path, Any] | None = None, left: list[int] | None = None
+) -> Any:
     """What one output holds beside its parts, as plain data; None for nothing.
 
     Parameters

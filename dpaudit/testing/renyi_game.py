@@ -278,7 +278,10 @@ class RenyiGame(Test):
         the same, and needs another bet.)
         """
         bets = [
-            (order, g) for cap in CAPS for g in [np.exp(np.clip(log_ratio, -cap, cap))] for order in self.claim.orders
+            (order, g)
+            for cap in CAPS
+            for g in [np.exp(np.clip(log_ratio, -cap, cap))]
+            for order in self.claim.orders
         ]
         growth = np.stack([self._growth(g, order, p, q) for order, g in bets], axis=1)  # (aims, bets)
         at_budget = float(growth[0].max())

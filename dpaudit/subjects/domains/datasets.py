@@ -31,6 +31,7 @@ from dpaudit.subjects.domains.domain import (
 MOST_VALUES = 24  # of a domain that starts try one by one
 MOST_SIZES = 24
 MOST_PLACES = 24  # of an example: rows that starts remove or replace, spread over all; any row at random
+MOST_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
 MOST_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
 PRESENT_SHARE, BETWEEN_SHARE = 0.1, 0.1  # of the records at random: one that is there, and any number of `ends`
@@ -247,17 +248,19 @@ class DatasetDomain(Domain):
     def _of_example(self, example: Any) -> Iterator[Start]:
         """An example with records removed, doubled, added in front, in the middle and at the end, or replaced."""
         rows, values = list(example), self._listed()
-        few, places = rows[: max(self.smallest, 1)], telling_places(rows)
+        few, most = rows[: max(self.smallest, 1)], max(MOST_PLACES, MOST_COPIED // max(len(rows), 1))
+        places = [("telling", place) for place in telling_places(rows)]
+        places += [("any", place) for place in spread(range(len(rows)), most)]
         found: list[tuple[str, list[Any], list[Any]]] = []
         if self.adjacency == "replace_one":
-            for turn in range(4):
-                for k, place in enumerate(places):
+            for turn in (1, 2):  # a family has a row once
+                for k, (which, place) in enumerate(places):
                     value = values[(k + turn) % len(values)]
-                    found.append(("row replaced", rows, [*rows[:place], value, *rows[place + 1 :]]))
+                    found.append((f"{which} row replaced, {turn}", rows, [*rows[:place], value, *rows[place + 1 :]]))
             found += [("part of an example", few, [value, *few[1:]]) for value in values if few]
         else:
-            for place in places:
-                found.append(("row removed", rows, [*rows[:place], *rows[place + 1 :]]))
+            for which, place in places:
+                found.append((f"{which} row removed", rows, [*rows[:place], *rows[place + 1 :]]))
                 found.append(("row doubled", rows, [*rows[:place], rows[place], *rows[place:]]))
             for value in values:
                 for where, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows))):
@@ -275,7 +278,7 @@ class DatasetDomain(Domain):
             other = [*rows[:place], value, *rows[place + 1 :]] if rows else rows
         else:
             removes = len(rows) > self.smallest and (len(rows) >= self.largest or rng.random() < 0.5)
-            at = int(rng.choice([0, rng.integers(len(rows) + 1), len(rows)]))  # order may matter
+            at = (0, int(rng.integers(len(rows) + 1)), len(rows))[int(rng.integers(3))]  # order may matter
             other = [*rows[:place], *rows[place + 1 :]] if removes else [*rows[:at], value, *rows[at:]]
         return self._typed(rows, like), self._typed(other, like)
 

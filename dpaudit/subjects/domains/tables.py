@@ -149,7 +149,8 @@ class TableDomain(Domain):
     def to_dict(self) -> dict[str, Any]:
         kept = {name: getattr(self, name) for name in ("largest", "smallest", "adjacency", "user")}
         columns = {str(name): [short_form(value) for value in values[:8]] for name, values in self.columns.items()}
-        return {"kind": "table", "frame": self.template is not None, "columns": columns, **kept}
+        shown = {"frame": self.template is not None, "columns": columns, "example": len(self.example)}
+        return {"kind": "table", **shown, **kept}
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
         # Rows by their numbers: those that are the same, missing values too, have the same one.
