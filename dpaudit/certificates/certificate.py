@@ -162,7 +162,7 @@ class Certificate:
         """The verdict in one or two sentences."""
         count = f"{len(self.pairs):,} pair{'' if len(self.pairs) == 1 else 's'}"
         if self.refusal:
-            return f"Open: the mechanism cannot be traced. {self.refusal}"
+            return f"Open: the mechanism cannot be traced: {self.refusal}"
         if self.verdict == "kept":
             return (
                 f"Kept: {self.claim} is proved for {'this pair' if len(self.pairs) == 1 else f'these {count}'}, by "
@@ -172,8 +172,8 @@ class Certificate:
         pair = self.worst
         if self.verdict == "violated":
             number = sum(pair.verdict == "violated" for pair in self.pairs)
-            of = f"{number:,} of {count}" if len(self.pairs) > 1 else "the pair"
-            return f"Violated: {self.claim} is disproved on {of}, {pair.id}: {_shown(pair)}"
+            of = f"{number:,} of {count}, " if len(self.pairs) > 1 else "the pair "
+            return f"Violated: {self.claim} is disproved on {of}{pair.id}: {_shown(pair)}"
         number = sum(pair.verdict == "open" for pair in self.pairs)
         return f"Open: nothing is proved of {number:,} of {count}. {pair.id}: {pair.reason}"
 

@@ -54,8 +54,8 @@ def greybox_command(
     can be compared, or only outputs that show no difference.
 
     With --trace the noise of any of the usual generators is recorded, also where TARGET takes none: see the guide
-    "Record the noise". A pair then has one grade, that of its record where it is recorded: what is proved by that gives
-    exit status 1, what composition implies does not.
+    "Record the noise". A pair then has one grade, that of its record where it is recorded and its replay is not
+    "definite": what is proved by that gives exit status 1, what composition implies does not.
     """
     import json
 
@@ -101,7 +101,8 @@ def greybox_command(
             for hint in pair.hints:
                 text = f"  {hint.kind}, on {len(hint.runs)} of {result.runs} streams: {hint.text}"
                 console.print(Text(wording.clean(text, 300)))
-        console.print(Text(f"{result.samples} runs of the mechanism, seed {result.seed}"))
+        runs = result.samples + (0 if tape is None else tape.runs)
+        console.print(Text(f"{runs} runs of the mechanism, seed {result.seed}"))
         if beside is not None and beside.status == "not_applicable":  # why the one of the two has nothing to say
             console.print(Text(wording.clean(beside.summary, 600)))
         if tape is not None and trace and tape.pairs:

@@ -73,7 +73,8 @@ def chosen_search(
         without examples.
     """
     if adjacency is not None and examples is None and (pairs is not None or search is not None):
-        raise UsageError(f"examples must be given with --adjacency, got {adjacency!r} without them.")
+        near = " With --pairs it is part of --claim." if pairs is not None else ""
+        raise UsageError(f"examples must be given with --adjacency, got {adjacency!r} without them.{near}")
     if search is None and examples is None:
         if pairs is not None and (budget is not None or count is not None):
             raise UsageError("search must be given with --search-budget or --search-pairs, got none. Or --examples.")

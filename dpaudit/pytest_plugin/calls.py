@@ -321,7 +321,7 @@ def _check_names(options: dict[str, Any]) -> None:
     known = [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            near = did_you_mean(name, known)
+            near = did_you_mean(name, ["mechanism", "claim", "pairs", *known])
             text = f"option of dp_audit must be one of dpaudit.audit, got {name!r}.{near}"
             raise UsageError(f"{text} They are {', '.join(known)}.")
 

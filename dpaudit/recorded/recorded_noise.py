@@ -136,7 +136,7 @@ class RecordedResult:
         elif worst.grade == "not recorded":
             count = sum(pair.grade == "not recorded" for pair in self.pairs)
             rest = "" if count == len(self.pairs) else f" for {count} of {len(self.pairs)} pairs"
-            summary = f"Not recorded{rest}, so that nothing is known of it: pair {worst.id}: {worst.unproved}"
+            summary = f"Not recorded{rest}, and no record says what it loses: pair {worst.id}: {worst.unproved}"
         elif worst.grade == "implied":
             said = worst.statement if with_values else f"more than the claim{_at(*worst.places)}."
             summary = f"Implied by what was recorded, not proved, pair {worst.id}: {said}"
@@ -145,6 +145,8 @@ class RecordedResult:
             summary = f"Nothing is proved; pair {worst.id} differs{said}."
         else:
             summary = "What was recorded is within the claim, on the pairs that were run."
+            if self.claim is None:
+                summary = "No claim was given to compare with what was recorded."
         details = {
             "seed": self.seed,
             "runs": self.runs,

@@ -286,7 +286,8 @@ def _learned_text(power: Power) -> str:
     least, most = min(losses), max(losses)
     if math.isinf(least):
         return ". The audit has to find them, and of no loss is it promised that it does."
-    some = "" if math.isinf(most) else f" to {nats_text(most)}"
+    finite = max(loss for loss in losses if math.isfinite(loss))
+    some = f" to {nats_text(finite)}" if finite > least or math.isfinite(most) else ""
     rest = ", and of other forms nothing is promised" if math.isinf(most) else ""
     often = f"in about {percent_text(power.probability)} of audits like this one"
     return (
