@@ -140,7 +140,7 @@ def plan(
     ...     return data + rng.laplace(size=size)
     >>> planned = plan(release, "eps=1", [(0.0, 1.0)], samples=10_000, mode="fixed", seed=7)
     >>> [round(power.known, 3) for power in planned.budgets[0].powers]
-    [1.074, 1.172, 1.663]
+    [1.076, 1.177, 1.683]
     """
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
@@ -221,6 +221,7 @@ def loss_seen(claim: Claim, event_mass: float, pilot: int) -> float:
 
     Examples
     --------
+    >>> from dpaudit import PureDP
     >>> loss_seen(PureDP(1.0), 0.1, 1_000), round(loss_seen(PureDP(1.0), 0.1, 10_000), 3)
     (inf, 0.319)
     """

@@ -100,8 +100,9 @@ class FDP(ProfileClaim):
     >>> claim = FDP(lambda rate: norm.cdf(norm.isf(rate) - 1.0), name="f of mu = 1")
     >>> round(claim.profile(1.0), 5)  # GaussianDP(1.0).profile(1.0) is 0.126937
     0.12694
-    >>> FDP([(0.0, 0.9), (0.9, 0.0), (1.0, 0.0)]).profile(0.0)  # nobody is right by more than 0.1 over a coin's luck
-    0.1000000000011
+    >>> claim = FDP([(0.0, 0.9), (0.9, 0.0), (1.0, 0.0)])
+    >>> round(claim.profile(0.0), 9)  # nobody is right by more than 0.1 over a coin's luck
+    0.1
     """
 
     def __init__(self, trade_off: Callable[[float], float] | ArrayLike, name: str = "f-DP", scale: float = 1.0) -> None:

@@ -96,7 +96,7 @@ def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float
     Examples
     --------
     >>> delta_lower(np.array([0.0, 3.0, 4.0]), guesses=100, correct=100, canaries=100, level=0.05).round(4)
-    array([0.05  , 0.0423, 0.    ])
+    array([0.05  , 0.0426, 0.    ])
     """
     epsilon = np.asarray(epsilon, dtype=float)
     if correct <= 0 or guesses <= 0:

@@ -45,8 +45,8 @@ def pair_p_values(both: int, flagged: int, pairs: int) -> tuple[float, float]:
 
     Examples
     --------
-    >>> pair_p_values(2, 4, 4)  # 6 of the 70 subsets of 4 of 8 places are two pairs
-    (0.08571428571428567, 1.0)
+    >>> [round(p_value, 6) for p_value in pair_p_values(2, 4, 4)]  # 6 of the 70 subsets of 4 of 8 places are two pairs
+    [0.085714, 1.0]
     """
     one, none = flagged - 2 * both, pairs - flagged + both
     lgamma = math.lgamma
@@ -66,7 +66,7 @@ def paired_places(sizes: tuple[int, ...]) -> tuple[tuple[str, Places, Places], .
     Examples
     --------
     >>> [(words, first.tolist(), second.tolist()) for words, first, second in paired_places((4,))][::3]
-    [('k and k + n/2', [0, 1], [2, 3]), ('k and n - 1 - k', [0, 1], [3, 2])]
+    [('k and k + n/2', [0, 1], [2, 3]), ('k and k + n/4', [0, 2], [1, 3]), ('k and n - 1 - k', [0, 1], [3, 2])]
     """
     each = np.array(sizes)
     n, places = np.repeat(each, each), np.arange(each.sum())
