@@ -58,7 +58,7 @@ class Line:
     """What one result says of one promise.
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
-    noticed with 90% probability, of an event of the hardest form that was measured (of one that is known, in older
+    noticed with 90% probability, of an event of the hardest form (of one that is known, in older
     results): all as multiples of the promise, None where there is none. `learned_with` is that probability, None for a
     known event.
     """
@@ -237,7 +237,7 @@ def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, 
         missed = f"at best, losses up to {size}; larger ones that are hard to find or show in under {rare} of answers"
         return missed, blind, None
     missed = (
-        f"about {percent_text(1.0 - found)} of leaks of {size} in the hardest form that was measured "
+        f"about {percent_text(1.0 - found)} of leaks of {size} in the hardest form "
         f"({percent_text(found)} are found); more of smaller and of harder ones, and of those in fewer than {rare} of "
         "answers"
     )
@@ -390,7 +390,7 @@ def _unseen(worst: Line) -> str:
             "is hard to find or shows in few answers."
         )
     return (
-        f"about {percent_text(1.0 - found)} of leaks of {times} in the hardest form that was measured stay hidden "
+        f"about {percent_text(1.0 - found)} of leaks of {times} in the hardest form stay hidden "
         f"({percent_text(found)} are found), and more of those that are smaller, rarer or of harder forms."
     )
 

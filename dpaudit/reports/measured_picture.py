@@ -47,7 +47,7 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
     note = "Dark bar: proven. The truth is at least that; a bar short of the line proves nothing."
     if any(bar.blind is not None for bar in drawn):
         known = all(not bar.is_learned for bar in drawn if bar.blind is not None)
-        where = "in the best case" if known else "of the hardest form that was measured"
+        where = "in the best case" if known else "of the hardest form"
         note += f" Pale bar: not excluded. Of losses of privacy beyond its end, 9 of 10 tests find one {where}."
     note += f" {plural(rest, 'row')} of the table without a number: not drawn." if rest else ""
     rows = tuple(
