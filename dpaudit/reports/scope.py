@@ -51,8 +51,8 @@ NO_KEYS = (
     "dictionaries, which keys they have is compared as everything else in them."
 )
 WITHIN_CALLS = (
-    "Each call gave many outputs. The figures suppose that these are independent, which was tested for pairs of places "
-    "at one distance or mirrored, and for how outputs are spread over calls. Other dependence within a call was not "
+    "Each call gave many outputs. The figures suppose that these are independent. Audits compare outputs at pairs of "
+    "places at one distance or mirrored, and how outputs are spread over calls. Other dependence within a call is not "
     "looked for, such as three outputs of which any two are independent."
 )
 EXAMPLES = 3  # pairs shown as the unit that was tested
