@@ -808,7 +808,8 @@ def test_an_audit_and_that_of_its_small_pair_share_one_rate(monkeypatch, broken)
     monkeypatch.setattr(shrinking, "shrink", lambda *_, **__: SimpleNamespace(pair=PAIR, runs=0))
     said = spied(monkeypatch, shrinking, "side_finding")
     with pytest.raises(Reached):
-        shrinking.audit_and_shrink(response, "eps=1", SimpleNamespace(domain_for=lambda claim: None), confidence=0.97, seed=5)
+        domain = SimpleNamespace(domain_for=lambda claim: None)
+        shrinking.audit_and_shrink(response, "eps=1", domain, confidence=0.97, seed=5)
     assert sum(rates) == pytest.approx(0.03, rel=1e-9) and rates[1] == pytest.approx(0.003, rel=1e-9)
     assert said[0]["error_rate"] == pytest.approx(rates[1], rel=1e-9) and len({*seeds}) == 2
 
