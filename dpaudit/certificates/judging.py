@@ -26,39 +26,30 @@ from dpaudit.certificates.divergences import (
 from dpaudit.certificates.leaves import readable
 from dpaudit.certificates.renyi import renyi_bounds, zcdp_verdict
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.pair_budgets import check_promise
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.identity import with_notes
 
-JUDGED = (ApproxDP, MetricDP, RenyiDP, ZeroConcentratedDP)
-PROMISES = ("value", "lines", "renyi_epsilons", "orders", "is_vacuous", "family")  # what says what a claim promises
+JUDGED = (ApproxDP, RenyiDP, ZeroConcentratedDP)
 LISTED = 12  # outcomes of an event that are named
 PROFILE = (0.0, 0.1, 0.25, 0.5, 0.75, 1.0, 1.5, 2.0, 3.0, 4.0, 6.0, 8.0)
 
 
-def check_claim(claim: Claim, pair: Pair | None = None) -> None:
-    """Check that a claim, or the one that it makes of a pair, is of a family that can be judged.
+def check_claim(claim: Claim, pair: Pair) -> None:
+    """Check that the claim of a pair is of a family that can be judged.
 
     Raises
     ------
     UsageError
         If its promise is only known in double precision, or is the class's own.
     """
-    at = "" if pair is None else f" at pair {pair.id}"
+    check_promise(claim, pair.id)
     if not isinstance(claim, JUDGED):
         raise UsageError(
             "claim must be pure, approximate, metric, Renyi or zero-concentrated DP for a certificate, got "
-            f"{claim} ({type(claim).__name__}){at}, whose profile is only computed in double precision. Audit it "
-            "instead."
-        )
-    if pair is None:
-        return
-    family = next(kind for kind in JUDGED if isinstance(claim, kind))
-    own = [name for name in PROMISES if getattr(type(claim), name) is not getattr(family, name)]
-    if own and type(claim) is not PureDP:
-        raise UsageError(
-            f"claim must promise what {family.__name__} promises for a certificate, got {claim} "
-            f"({type(claim).__name__}){at}, which has {', '.join(own)} of its own. Audit it instead."
+            f"{claim} ({type(claim).__name__}) for {pair.id}, whose profile is only computed in double precision. "
+            "Audit it instead."
         )
 
 
@@ -188,7 +179,7 @@ def _profile_point(p: Known, q: Known, epsilon: float) -> tuple[float, float, fl
 def _reason(left: Fraction, delta: Fraction, ended: str) -> str:
     if left == 0:
         return "everything was explored, but the bounds of this claim do not meet"
-    shown = f"a mass of {float(left):.3g} is left"
+    shown = f"a mass of {float_above(left):.3g} is left"
     why = f" Values are run one by one, as {ended}." if ended else ""
     if delta == 0:
         return (

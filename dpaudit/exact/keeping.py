@@ -27,11 +27,11 @@ from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
     GaussianDP,
-    MetricDP,
     PureDP,
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpaudit.privacy.pair_budgets import check_promise
 
 HALVINGS = 60  # of the share t: to 2**-60, below the rounding of a row
 
@@ -51,7 +51,8 @@ def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] |
     Raises
     ------
     UsageError
-        If the claim is a profile (an arbitrary function cannot be compared at every epsilon), or a row does not exist.
+        If the claim is a profile (an arbitrary function cannot be compared at every epsilon), or its class promises
+        something of its own, or a row does not exist.
 
     Examples
     --------
@@ -60,7 +61,10 @@ def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] |
     """
     rows = np.asarray(mechanism, dtype=float)
     privacy_losses(rows)  # the same check of the matrix, with the same messages
-    return all(_pair_keeps(rows[i], rows[j], claim.for_pair(i, j)) for i, j in _asked(len(rows), pairs))
+    asked = [(i, j, claim.for_pair(i, j)) for i, j in _asked(len(rows), pairs)]
+    for i, j, own in asked:
+        check_promise(own, f"rows {i} and {j}")
+    return all(_pair_keeps(rows[i], rows[j], own) for i, j, own in asked)
 
 
 def tempered(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> FloatArray:
@@ -108,8 +112,6 @@ def _asked(inputs: int, pairs: Iterable[tuple[int, int]] | None) -> Iterable[tup
 
 
 def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
-    if isinstance(claim, MetricDP):
-        raise UsageError("claim must be one of a pair here, got a metric.")
     if claim.is_vacuous:
         return True
     if isinstance(claim, PureDP):

@@ -9,12 +9,25 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP, PureDP, number
+from dpaudit.privacy.claims import (
+    TOLERANCE,
+    ApproxDP,
+    Claim,
+    FloatArray,
+    GaussianDP,
+    MetricDP,
+    ProfileClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+    number,
+)
 from dpaudit.privacy.inputs import Inputs
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
@@ -22,6 +35,11 @@ from dpaudit.privacy.pairs import Pair
 CHECKED = 5_000  # pairs at which a metric is asked in both orders
 MOST_FAMILIES = 2_000  # whose lines are tabulated at one time: about 60 kB each
 ONE_LINE = ApproxDP(1.0)  # the family of all claims that are one line
+FAMILIES = PureDP, ApproxDP, RenyiDP, ZeroConcentratedDP, GaussianDP, ProfileClaim
+PROMISES = (  # what says what a claim promises; its fields are its own
+    "anchored", "epsilon_at", "family", "inequality", "is_vacuous", "lines", "orders", "profile", "renyi_epsilons",
+    "report_delta", "value",
+)  # fmt: skip
 _EQUAL = "Make the class a frozen dataclass, which has __eq__ and __hash__."
 
 
@@ -73,6 +91,29 @@ class PairBudgets:
 def has_own_line(claim: Claim) -> bool:
     """Whether a claim is the one line (epsilon, delta) whose epsilon is its parameter, as pure and approximate ones."""
     return type(claim).lines is ApproxDP.lines
+
+
+def check_promise(claim: Any, where: str) -> None:
+    """Check that the claim of a pair promises what its family of this package promises, at its value.
+
+    A subclass may promise something else at it: epsilon / 2, or other orders. `where` names the pair in the message.
+
+    Raises
+    ------
+    UsageError
+        If it does, or if this is no claim of a pair.
+    """
+    if type(claim) in FAMILIES:
+        return
+    if not isinstance(claim, Claim) or isinstance(claim, MetricDP):
+        raise UsageError(f"for_pair must return a Claim with a budget, got {claim!r} for {where}.")
+    family = next((kind for kind in FAMILIES if isinstance(claim, kind)), Claim)
+    own = [name for name in PROMISES if getattr(type(claim), name) is not getattr(family, name)]
+    if own:
+        raise UsageError(
+            f"claim must promise what {family.__name__} promises for an exact answer, got {claim} "
+            f"({type(claim).__name__}) for {where}, which has {', '.join(own)} of its own. Audit it instead."
+        )
 
 
 def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> PairBudgets:

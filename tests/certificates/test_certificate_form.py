@@ -26,6 +26,7 @@ from dpaudit.certificates.divergences import (
 )
 from dpaudit.certificates.renyi import renyi_bounds
 from dpaudit.cli import main
+from dpaudit.exact.keeping import keeps
 
 MODULE = """
 def response(x, rng):
@@ -238,6 +239,12 @@ class Bits(dpaudit.PureDP):
         return math.log(2.0) * values, 0.0 * values
 
 
+class Reported(dpaudit.ApproxDP):
+    @property
+    def report_delta(self):
+        return 0.6  # at which no loss is above 0: the claim itself has delta 0
+
+
 def test_each_pair_is_judged_by_its_own_claim():
     # The Renyi divergence of order 2 is log(7/3) = 0.847, and the loss log(3) = 1.099.
     for own, verdict in (
@@ -250,7 +257,19 @@ def test_each_pair_is_judged_by_its_own_claim():
         assert (result.verdict, result.pairs[0].claimed) == (verdict, own.value)
 
 
-@pytest.mark.parametrize("own", [dpaudit.GaussianDP(1.0), Bits(1.0)])
+@pytest.mark.parametrize("own", [dpaudit.GaussianDP(1.0), Bits(1.0), Reported(0.1)])
 def test_a_pair_whose_claim_cannot_be_judged_is_named(own):
-    with pytest.raises(dpaudit.UsageError, match=r"claim must .* at pair 0\|1, .*Audit it instead"):
+    with pytest.raises(dpaudit.UsageError, match=r"claim must .* for 0\|1, .*Audit it instead"):
         dpaudit.certify(response, OfAnotherFamily(5.0, family_of_pair=own), [(0, 1)])
+
+
+@pytest.mark.parametrize("own", [None, 1.1, dpaudit.MetricDP(lambda x, y: 1.1)])
+def test_what_is_no_claim_of_a_pair_is_said_to_be_none(own):
+    with pytest.raises(dpaudit.UsageError, match=r"for_pair must return a Claim with a budget, got .* for 0\|1"):
+        dpaudit.certify(response, OfAnotherFamily(5.0, family_of_pair=own), [(0, 1)])
+
+
+@pytest.mark.parametrize("own", [Bits(1.2), Reported(0.1), None])
+def test_the_claim_of_a_finite_mechanism_is_not_read_as_that_of_its_base_class(own):
+    with pytest.raises(dpaudit.UsageError, match="for rows 0 and 1"):
+        keeps([[0.75, 0.25], [0.25, 0.75]], OfAnotherFamily(5.0, family_of_pair=own))
