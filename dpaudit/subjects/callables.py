@@ -246,7 +246,7 @@ class Subject:
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)
-        if hasattr(output, "__len__") and len(output) == 1:
+        if getattr(output, "shape", None) != () and hasattr(output, "__len__") and len(output) == 1:
             return hold(output[0])
         raise SubjectError(f"{self.name} must return a batch of 1 output for size=1, got {output!r:.80}.")
 

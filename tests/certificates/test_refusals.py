@@ -297,6 +297,14 @@ def test_a_vectorised_mechanism_is_asked_for_one_output():
     assert dpaudit.certify(mechanism, "eps=1.1", [(0, 1)]).pairs[0].exact == 3
 
 
+def test_a_vectorised_mechanism_that_returns_one_number_is_told_to_return_a_batch():
+    def alone(x, rng, size):
+        return np.array(x + rng.integers(2))
+
+    with pytest.raises(dpaudit.SubjectError, match="must return a batch of 1 output for size=1"):
+        dpaudit.certify(alone, "eps=1", [(0, 1)])
+
+
 def test_a_loop_that_never_ends_leaves_its_mass():
     def waits(x, rng):
         while rng.random() < 0.5:
