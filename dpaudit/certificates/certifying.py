@@ -161,7 +161,7 @@ class _Certifying:
                 explorations.append(Exploration(runner, x))
         self.count = len(explorations)
         sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
-        with kept_by_conversions(runner.subject.mechanism):
+        with kept_by_conversions():
             self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
             runner.watch.check()
             for exploration in explorations:

@@ -1,9 +1,9 @@
 """Conversions: calls of `int`, `float`, `type` and `numpy.array` that leave a symbol a symbol.
 
 Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(x)` asks nobody. So while a certificate
-is made, the functions of the mechanism's own files call `keep_int`, `keep_float` and `keep_type` instead, which are the
+is made, the functions of the user's files call `keep_int`, `keep_float` and `keep_type` instead, which are the
 same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
-tracebacks stay, too. `numpy.array` and `numpy.asarray` guard the symbols of the arrays that they make.
+tracebacks stay, too. Functions of numpy that make arrays of numbers (`BEFORE_DTYPE`) guard the symbols in them.
 """
 
 from __future__ import annotations
@@ -12,15 +12,17 @@ import builtins
 import contextlib
 import dis
 import functools
+import gc
 from collections.abc import Callable, Iterator
-from types import CodeType, FunctionType, MethodType, ModuleType
+from types import CodeType, FunctionType
 from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.symbol_arrays import SYMBOLS, guarded
+from dpaudit.certificates.symbol_arrays import SYMBOLS, SymbolArray, guarded
+from dpaudit.certificates.tracing import Symbol
 from dpaudit.certificates.uniform_numbers import UniformNumber
-from dpaudit.subjects.tracebacks import is_users
+from dpaudit.subjects.tracebacks import is_users, signal_handlers
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 LARGEST_INDEX = 127  # of a name whose instruction has no second byte
@@ -42,17 +44,18 @@ def keep_float(*arguments: Any) -> Any:
 
 
 def keep_type(*arguments: Any, **options: Any) -> Any:
-    """`type`, which gives the class of the number that a symbol stands for."""
-    if len(arguments) == 1 and type(arguments[0]) in SYMBOLS:
+    """`type`, which gives the class of what a symbol, or an array of them, stands for."""
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray):
         return arguments[0].__class__
     return type(*arguments, **options)
 
 
-def _guarding(function: Callable[..., Any]) -> Callable[..., Any]:
+def _guarding(function: Callable[..., Any], before_dtype: int) -> Callable[..., Any]:
     @functools.wraps(function)
     def guard(*arguments: Any, **options: Any) -> Any:
         found = function(*arguments, **options)
-        if type(found) is not np.ndarray or found.dtype != object or len(arguments) > 1 or "dtype" in options:
+        is_typed = len(arguments) > before_dtype or "dtype" in options
+        if type(found) is not np.ndarray or found.dtype != object or is_typed:
             return found
         return guarded(found) if any(type(item) in SYMBOLS for item in found.flat) else found
 
@@ -61,19 +64,23 @@ def _guarding(function: Callable[..., Any]) -> Callable[..., Any]:
 
 # No name of a program has a space. They stay among the builtins: a generator of the user's may go on later.
 KEPT = {"int": "dpaudit int", "float": "dpaudit float", "type": "dpaudit type"}
-ARRAYS = {name: getattr(np, name) for name in ("array", "asarray")}
+BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
+ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
 @contextlib.contextmanager
-def kept_by_conversions(mechanism: Any) -> Iterator[None]:
-    """While this goes on, functions that a mechanism can reach keep symbols; then they have their own code again."""
+def kept_by_conversions() -> Iterator[None]:
+    """While this goes on, the functions of the user's files keep symbols; then they have their own code again.
+
+    Where a function is missed, a conversion in it gives a number.
+    """
     vars(builtins).update({KEPT["int"]: keep_int, KEPT["float"]: keep_float, KEPT["type"]: keep_type})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name, function in ARRAYS.items():
-            setattr(np, name, _guarding(function))
-        for function in reachable(mechanism):
-            code = with_calls(function.__code__, {name for name in KEPT if name not in function.__globals__})
+            setattr(np, name, _guarding(function, BEFORE_DTYPE[name]))
+        for function in users_functions():
+            code = with_calls(function.__code__, KEPT.keys() - function.__globals__.keys())
             if code is not function.__code__:
                 changed.append((function, function.__code__, code))
                 function.__code__ = code
@@ -86,51 +93,19 @@ def kept_by_conversions(mechanism: Any) -> Iterator[None]:
                 function.__code__ = before
 
 
-def reachable(mechanism: Any) -> list[FunctionType]:
-    """Functions of the user's files that an object is, holds, or names: not all that it may call.
+def users_functions() -> list[FunctionType]:
+    """The functions of the user's files, but for those with builtins of their own and for handlers of signals.
 
-    Where a function is missed, a conversion in it gives a number, as it always did.
+    A handler is known by its code (`dpaudit.subjects.tracebacks.is_outcome`).
     """
-    found: dict[int, FunctionType] = {}
-    seen: set[int] = set()
-    waiting = [mechanism]
-    while waiting:
-        item = waiting.pop()
-        if id(item) in seen:
-            continue
-        seen.add(id(item))
-        if isinstance(item, FunctionType):
-            if not is_users(item.__code__.co_filename):
-                continue
-            found[id(item)] = item
-            names = _names(item.__code__)
-            named = [item.__globals__[name] for name in names if name in item.__globals__]
-            waiting += [one for one in named if not isinstance(one, ModuleType)]
-            modules = [vars(one) for one in named if isinstance(one, ModuleType)]
-            waiting += [module[name] for module in modules for name in names if name in module]
-            for cell in item.__closure__ or ():
-                with contextlib.suppress(ValueError):  # it is empty
-                    waiting.append(cell.cell_contents)
-            waiting += [getattr(item, "__wrapped__", None), *(item.__defaults__ or ())]
-        elif isinstance(item, functools.partial):
-            waiting += [item.func, *item.args, *item.keywords.values()]
-        elif isinstance(item, staticmethod | classmethod | MethodType):
-            waiting += [item.__func__, getattr(item, "__self__", None)]
-        elif isinstance(item, property):
-            waiting.append(item.fget)
-        elif isinstance(item, type):
-            waiting += [part for kind in item.__mro__ if kind.__module__ != "builtins" for part in vars(kind).values()]
-        elif isinstance(item, list | tuple):
-            waiting += item
-        elif isinstance(item, dict):
-            waiting += item.values()
-        elif type(item).__module__ != "builtins":
-            waiting += [type(item), *getattr(item, "__dict__", {}).values()]
-    return list(found.values())
-
-
-def _names(code: CodeType) -> set[str]:
-    return set(code.co_names).union(*(_names(value) for value in code.co_consts if isinstance(value, CodeType)))
+    handlers = signal_handlers()
+    functions = [item for item in gc.get_objects() if type(item) is FunctionType]
+    return [
+        function for function in functions
+        if is_users(function.__code__.co_filename)
+        and function.__builtins__ is vars(builtins)  # type: ignore[attr-defined]
+        and function.__code__ not in handlers
+    ]  # fmt: skip
 
 
 def with_calls(code: CodeType, names: set[str]) -> CodeType:

@@ -22,7 +22,7 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.symbol_arrays import SymbolArray, filled
+from dpaudit.certificates.symbol_arrays import SYMBOLS, SymbolArray, filled
 from dpaudit.certificates.tracing import ONE, PYTHONS, Tracer
 from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.certificates.whole_numbers import Variable, WholeNumber, race, tell
@@ -181,11 +181,9 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
         return seen(kind(map(_known, output)))
     if kind is SymbolArray or (kind is np.ndarray and output.dtype == object):
         shown = [_shown(tracer, item, tails, used, depth + 1) for item in asarray(output).flat]
-        if not output.ndim:
-            return shown[0]
         array = filled(shown, output.shape)
         if kind is np.ndarray:
-            return array.tolist()
+            return array if type(output[()]) in SYMBOLS else array.tolist()
         symbols = array.view(SymbolArray)
         symbols.holds_floats = output.holds_floats
         return symbols

@@ -87,9 +87,13 @@ class SymbolArray(np.ndarray[Any, Any]):
         self.tracer = getattr(other, "tracer", None)
         self.holds_floats = getattr(other, "holds_floats", False)
 
+    # What the program would have got.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.ndarray
+
     @property
     def dtype(self) -> Any:
-        """What the program would have got."""
         return np.dtype(self._kind)
 
     @property
@@ -114,7 +118,11 @@ class SymbolArray(np.ndarray[Any, Any]):
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in KNOWN_FUNCTIONS:
             found = function._implementation(*args, **kwargs)
-            return guarded(found) if isinstance(found, np.ndarray) and _is_object(found) else found
+            if not isinstance(found, np.ndarray) or not _is_object(found):
+                return found
+            dtype = function(*_stand_in(args), **_stand_in(kwargs)).dtype
+            if dtype in (np.float64, np.int64, object):
+                return guarded(found, dtype)
         return function(*_told(args, function), **dict(zip(kwargs, _told(kwargs.values(), function), strict=True)))
 
     def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
@@ -156,17 +164,20 @@ def _is_object(array: np.ndarray[Any, Any]) -> bool:
     return bool(asarray(array).dtype.kind == "O")  # not the one that a `SymbolArray` says
 
 
-def guarded(array: Any) -> Any:
-    """An object array as a `SymbolArray` where it has symbols; else as numpy would have made it of its numbers."""
+def guarded(array: Any, dtype: Any = None) -> Any:
+    """An object array as a `SymbolArray` where it has symbols; else as numpy would have made it of its numbers.
+
+    Its type is `dtype`, or what numpy makes of such numbers. `np.maximum(draws, 0.5)` has doubles, whichever are left.
+    """
     plain = asarray(array)
     if not _is_object(plain):
         return array
     symbols = [item for item in plain.flat if type(item) in SYMBOLS]
     if not symbols:
-        return np.array(plain.tolist()).reshape(plain.shape)
+        return np.array(plain.tolist(), dtype=dtype).reshape(plain.shape)
     if not all(isinstance(item, bool | int | float | np.bool_ | np.integer | np.floating) for item in plain.flat):
         return plain  # of objects in the program, too
-    holds_floats = any(isinstance(item, float | np.floating) for item in plain.flat)
+    holds_floats = dtype == np.float64 or any(isinstance(item, float | np.floating) for item in plain.flat)
     kind = np.float64 if holds_floats else np.int64
     result = filled([_converted(item, kind) for item in plain.flat], plain.shape).view(SymbolArray)
     result.tracer, result.holds_floats = tracer_of(symbols), holds_floats
@@ -236,7 +247,10 @@ def call_ufunc(
             items = [array[index] for array in spread]
             operation = known if any(type(item) in SYMBOLS for item in items) else function
             result[index] = operation(*map(_operand, items))
-        return result.astype(bool)[()] if function in COMPARISONS else guarded(result)[()]
+        if function in COMPARISONS:
+            return result.astype(bool)[()]
+        with np.errstate(all="ignore"):
+            return guarded(result, function(*_stand_in(inputs)).dtype)[()]
     if function is np.add and method == "reduce" and not uniforms and _is_whole_sum(arrays[0], options):
         return functools.reduce(operator.add, map(_operand, arrays[0].flat), 0)
     if function in (np.maximum, np.minimum) and method == "reduce" and _is_whole_sum(arrays[0], options):
@@ -244,6 +258,18 @@ def call_ufunc(
     shown = [_number_array(array, function.__name__) if _has_symbols(array) else value
              for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
     return getattr(function, method)(*shown, **options)
+
+
+def _stand_in(value: Any) -> Any:
+    """Arguments with ones in the places of symbols: what numpy makes of them has the type that its result has."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_stand_in, value))
+    if isinstance(value, dict):
+        return {key: _stand_in(item) for key, item in value.items()}
+    value = guarded(value) if isinstance(value, np.ndarray) else value
+    if isinstance(value, SymbolArray):
+        return np.ones(value.shape, value.dtype)
+    return value._kind(1) if type(value) in SYMBOLS else value
 
 
 def _written(tracer: Tracer | None, target: Sequence[Any], found: Any) -> Any:

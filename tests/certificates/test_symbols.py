@@ -115,6 +115,49 @@ def test_whole_numbers_stay_symbols_through_conversions(form):
     assert result.runs < 60
 
 
+def test_a_function_with_builtins_of_its_own_stays_as_it_is():
+    space = {"__builtins__": {"int": int}}
+    exec("def form(x, rng): return int(rng.geometric(0.5) > 1)", space)
+    assert dpaudit.certify(space["form"], "eps=0", [(0, 1)]).verdict == "kept"
+
+
+def test_the_type_of_an_array_of_symbols_is_that_of_numpys_result():
+    # Draws are integers; a selection between them and doubles has doubles, whichever were taken.
+    forms = [
+        lambda x, rng: np.clip(rng.geometric(0.5, 2), 0.0, 2.0),
+        lambda x, rng: np.minimum(rng.geometric(0.5, 2) * 1.0, 2),
+        lambda x, rng: np.where(rng.geometric(0.5, 2) > 1, np.array([2, 2]), 1.0),
+        lambda x, rng: np.concatenate([np.minimum(rng.geometric(0.5, 2), 2), np.array([])]),
+        lambda x, rng: np.maximum(np.minimum(rng.geometric(0.5, 2), 2), 0.5),
+    ]
+    twice = [
+        lambda rng: np.full(2, rng.geometric(0.5)), lambda rng: np.repeat(rng.geometric(0.5), 2),
+        lambda rng: np.tile(rng.geometric(0.5), 2), lambda rng: np.zeros(2, dtype=int) + rng.geometric(0.5),
+    ]  # fmt: skip
+    assert dpaudit.certify(lambda x, rng: np.minimum(twice[x](rng), 3), "eps=0", [(0, 1), (2, 3)]).verdict == "kept"
+    result = dpaudit.certify(lambda x, rng: forms[x](rng=rng, x=x), "eps=0", [(0, k) for k in range(1, 5)])
+    assert result.verdict == "kept"
+    assert dpaudit.certify(lambda x, rng: list(forms[x](x, rng)), "eps=0", [(0, 4)]).verdict == "kept"
+
+
+def test_an_array_of_symbols_has_the_class_of_an_array():
+    def form(x, rng):
+        array = rng.geometric(0.5, 2)
+        return [
+            type(array).__name__,
+            array.__class__.__name__,
+            isinstance(array, np.ndarray),
+            np.where(x < 2, array[0], 3),
+        ]
+
+    assert dpaudit.certify(form, "eps=0", [(0, 1)]).verdict == "kept"
+
+
+def test_a_geometric_draw_that_is_compared_far_out_is_refused_at_once():
+    result = dpaudit.certify(lambda x, rng: min(rng.geometric(0.5), 2**40), "eps=1", [(0, 1)])
+    assert "so far out" in result.refusal
+
+
 def test_functions_have_their_own_code_again_after_a_certificate():
     def form(x, rng):
         return int(rng.geometric(0.5)) + float(x * 0)

@@ -153,7 +153,7 @@ def checked(first_seed: int, count: int) -> tuple[list[str], collections.Counter
     reasons: collections.Counter[str] = collections.Counter()
     laws: dict[int, Any] = {}
     with np.errstate(all="ignore"):
-        with kept_by_conversions(programs):
+        with kept_by_conversions():
             runners = [Runner(subject, "numpy"), Runner(subject, "numpy", lazy=False)]
             for k in range(count):
                 try:
