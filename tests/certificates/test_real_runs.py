@@ -79,6 +79,17 @@ def test_a_thousand_runs_of_each_input_and_fewer_of_many_inputs(monkeypatch):
     assert [runs_of(n) for n in (1, 50, 500, 5_000)] == [1_000, 1_000, 100, FEWEST_RUNS]
 
 
+def test_what_the_time_ended_is_held_to_the_share_of_its_number_of_runs(monkeypatch):
+    levels = []
+    monkeypatch.setattr(certifying, "misfit", lambda law, counts, level: levels.append(level) or "")
+    for count in (40, 39):
+        found = [collections.Counter({"0.0": count})] * 2
+        monkeypatch.setattr(certifying, "real_outcomes", lambda *_, found=found: found)
+        dpaudit.certify(half, "eps=0", [(0, 1)])
+    # Of two inputs: each has a half for all 40 runs, and a half for the 39 smaller numbers of them.
+    assert levels == [LEVEL / 4] * 2 + [LEVEL / 4 / 40] * 2
+
+
 def test_without_time_for_the_runs_nothing_is_said(monkeypatch):
     monkeypatch.setattr(certifying, "real_outcomes", lambda subject, face, inputs, *_: [collections.Counter()] * 2)
     result = dpaudit.certify(half, "eps=0", [(0, 1)])
