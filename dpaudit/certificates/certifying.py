@@ -202,10 +202,15 @@ class _Certifying:
                     f"undecided, because the law could not be held against runs with real numbers: {counts.total():,} "
                     f"of {planned:,} were made in the time; more seconds"
                 )
-        return [
-            open_pair(pair, claim, wrong[min(bad)]) if (bad := wrong.keys() & set(places)) else done
-            for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True)
-        ]
+        # Validity: of a program that only raises nothing is compared; an audit calls it an error.
+        raising = {k for k in concerned if all(leaf.token.startswith("raised ") for leaf in explorations[k].law)}
+        held = []
+        for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
+            reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
+            if not reason and done.verdict == "kept" and raising.issuperset(places):
+                reason = "undecided, because every call raises an exception on both inputs"
+            held.append(open_pair(pair, claim, reason) if reason else done)
+        return held
 
     def _explore(
         self,

@@ -99,11 +99,11 @@ def users_functions() -> list[FunctionType]:
     A handler is known by its code (`dpaudit.subjects.tracebacks.is_outcome`).
     """
     handlers = signal_handlers()
-    functions = [item for item in gc.get_objects() if type(item) is FunctionType]
+    functions: list[Any] = [item for item in gc.get_objects() if type(item) is FunctionType]
     return [
         function for function in functions
         if is_users(function.__code__.co_filename)
-        and function.__builtins__ is vars(builtins)  # type: ignore[attr-defined]
+        and function.__builtins__ is vars(builtins)
         and function.__code__ not in handlers
     ]  # fmt: skip
 

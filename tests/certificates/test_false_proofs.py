@@ -209,3 +209,15 @@ def test_numpys_errors_have_numpys_texts():
 
     event = dpaudit.certify(wrong_ends, "eps=1", [(0, 1)]).pairs[0].event
     assert event.outcomes[0] in ("raised ValueError ('high - low < 0')", "raised ValueError ('high <= 0')")
+
+
+def test_a_program_that_only_raises_is_not_called_private():
+    def broken(data, rng):
+        raise ValueError("no column")
+
+    def on_one_input(data, rng):
+        return 1 // data if rng.random() < 0.5 else 0
+
+    result = dpaudit.certify(broken, "eps=1", [(0, 1)])
+    assert result.verdict == "open" and "every call raises an exception on both inputs" in result.pairs[0].reason
+    assert dpaudit.certify(on_one_input, "eps=1", [(0, 1)]).verdict == "violated"
