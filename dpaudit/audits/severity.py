@@ -37,13 +37,13 @@ from dpaudit.testing.order import BATCHES, Change
 from dpaudit.testing.pair_game import PairGame
 
 MOST_EXAMINED = 8  # violated pairs that have a stage
-SHARE = 0.5  # of the labelled draws that remain, at most, where they are enough for `LEAST`
+MAX_SHARE_OF_REST = 0.5  # of the labelled draws that remain, at most, where they are enough for `MIN_LABELLED`
 # Labelled draws: bounds of a loss of 2 under a claim of 1 are 1.7 to 1.8 on average from 2,000, 1.9 from 50,000.
-LEAST = 2_000
-FEWEST = 50  # labelled draws that remain, below which there is no stage: 50 right guesses of 50 say a loss of 2.8
+MIN_LABELLED = 2_000
+MIN_REST = 50  # labelled draws that remain, below which there is no stage: 50 right guesses of 50 say a loss of 2.8
 # Labelled draws of the verdict, of which the stage takes so many times as many where it is not asked for: of a loss of
 # 1.2 under a claim of 1 the bound is 1.13 on average from as many, 1.17 from four times as many.
-TIMES = 4
+TIMES_OF_VERDICT = 4
 HINT_FACTOR = 5.0  # a hint of the stage calls for more batches in about 1% of audits, where the audit's own does in 5%
 # Outputs of a batch of the stage: at least, mostly; and about so many batches at most.
 LEAST_BATCH, SMALL_BATCH, MOST_BATCHES = 5, 16, 64
@@ -52,7 +52,7 @@ LEAST_BATCH, SMALL_BATCH, MOST_BATCHES = 5, 16, 64
 def draws_of(labelled: int, samples: int, is_asked: bool) -> int:
     """Draws of each input for the stage of a pair that took `labelled` labelled draws; 0 where too few remain.
 
-    An audit may take `samples` draws of each input. A stage that is asked for takes `SHARE` of what remains.
+    An audit may take `samples` draws of each input. A stage that is asked for takes half of what remains.
 
     Examples
     --------
@@ -62,10 +62,10 @@ def draws_of(labelled: int, samples: int, is_asked: bool) -> int:
     (600, 0)
     """
     left = 2 * samples - labelled
-    if left < FEWEST:
+    if left < MIN_REST:
         return 0
-    most = min(max(int(SHARE * left), LEAST), left)
-    return (most if is_asked else min(most, max(LEAST, TIMES * labelled))) // 2
+    most = min(max(int(MAX_SHARE_OF_REST * left), MIN_LABELLED), left)
+    return (most if is_asked else min(most, max(MIN_LABELLED, TIMES_OF_VERDICT * labelled))) // 2
 
 
 def batch_of(draws: int) -> int:
