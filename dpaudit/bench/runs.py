@@ -18,7 +18,7 @@ SAMPLES = 20_000  # of an input, at most: a violation ends an audit long before
 LITTLE = {"0.6": 0.6, "0.4": 0.4, "0.2": 0.2}  # Laplace scales on (0, 1) against a claim of epsilon 1
 CALLS_SAMPLES = 20_000  # of an input, of an audit of calls that keep their claim on the real line
 EPSILON = 1.0
-LEAST = BATCHES * MIN_BEHIND_VIOLATION  # runs in small batches behind any violation
+MIN_RUNS_IN_BATCHES = BATCHES * MIN_BEHIND_VIOLATION  # runs in small batches behind any violation
 
 
 def runs(design: Design) -> dict[str, Any]:
@@ -87,7 +87,7 @@ def runs(design: Design) -> dict[str, Any]:
 
 def _allowed(decided: int) -> float:
     """Runs that a violation may have behind it, where nothing hints at dependence."""
-    return max(LEAST, SHARE_OF_DRAWN * decided) + runs_in_one_call(most_runs_of_batches(decided, 1.0))
+    return max(MIN_RUNS_IN_BATCHES, SHARE_OF_DRAWN * decided) + runs_in_one_call(most_runs_of_batches(decided, 1.0))
 
 
 def _batches(scale: float) -> Any:

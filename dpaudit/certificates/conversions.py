@@ -25,7 +25,7 @@ from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
-LARGEST_INDEX = 127  # of a name whose instruction has no second byte
+MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte
 
 
 def keep_int(*arguments: Any, **options: Any) -> Any:
@@ -133,7 +133,7 @@ def with_calls(code: CodeType, names: set[str]) -> CodeType:
         if name in names:
             all_names += [KEPT[name]] * (KEPT[name] not in all_names)
             index = all_names.index(KEPT[name])
-            if index <= LARGEST_INDEX:
+            if index <= MAX_NAME_INDEX:
                 content[place + 1] = index << 1 | 1
     if len(all_names) == len(code.co_names):
         return code
