@@ -29,8 +29,8 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import seen
 
 RUNS = 1_000  # of each input
-MOST_RUNS = 50_000  # of all inputs together, ...
-FEWEST_RUNS = 20  # ... but so many of each: what takes another way mostly shows in a few
+MAX_RUNS = 50_000  # of all inputs together, where each has more than `MIN_RUNS`
+MIN_RUNS = 20  # of each input, however many there are: a wrong way mostly shows in a few
 BLOCK = 20  # runs of one input before the next one has its turn
 LEVEL = 1e-6  # at which a right law is called wrong, in a whole certificate
 MOST_ATOMS = 1_024  # values that the tails of one leaf are divided into
@@ -38,8 +38,8 @@ MOST_OUTCOMES = 50_000  # of a law that are listed: with a thousand runs, more w
 
 
 def runs_of(inputs: int) -> int:
-    """How often each of so many inputs is run."""
-    return max(FEWEST_RUNS, min(RUNS, MOST_RUNS // max(inputs, 1)))
+    """Number of real runs of each input, for so many inputs."""
+    return max(MIN_RUNS, min(RUNS, MAX_RUNS // max(inputs, 1)))
 
 
 def real_outcomes(
@@ -106,7 +106,7 @@ def _values(tail: Tail, count: int) -> list[tuple[str, float]]:
 
 
 def misfit(law: Mapping[str, float], counts: Mapping[str, int], level: float) -> str:
-    """What of some outcomes does not fit a law, in words; empty where they fit.
+    """Describe what of some outcomes does not fit a law; empty where they fit.
 
     Of the n outcomes, the number in a fixed set of outcomes with mass p in the law has the law Binomial(n, p'), for a
     p' between p and p + left, where left is what the law lacks to 1; and the number of those that the law does not list

@@ -11,7 +11,7 @@ from traced_programs import checked
 
 import dpaudit
 from dpaudit.certificates import certifying, real_runs
-from dpaudit.certificates.real_runs import FEWEST_RUNS, LEVEL, RUNS, misfit, real_outcomes, runs_of
+from dpaudit.certificates.real_runs import LEVEL, MIN_RUNS, RUNS, misfit, real_outcomes, runs_of
 from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.subjects.callables import as_subject
 
@@ -76,7 +76,7 @@ def test_a_certificate_says_how_many_runs_its_laws_fit():
 
 def test_a_thousand_runs_of_each_input_and_fewer_of_many_inputs(monkeypatch):
     monkeypatch.undo()
-    assert [runs_of(n) for n in (1, 50, 500, 5_000)] == [1_000, 1_000, 100, FEWEST_RUNS]
+    assert [runs_of(n) for n in (1, 50, 500, 5_000)] == [1_000, 1_000, 100, MIN_RUNS]
 
 
 def test_what_the_time_ended_is_held_to_the_share_of_its_number_of_runs(monkeypatch):
