@@ -163,7 +163,7 @@ def is_python_face(subject: Subject) -> bool:
 
 
 def untraced_randomness(subject: Subject, face: str) -> str:
-    """What a subject takes that a generator of this face does not stand for, as a clause; empty where there is none."""
+    """Name, as a clause, the randomness of a subject that this face does not stand for; empty where there is none."""
     own = "random" if face == "random" else "generator"
     others = [role for _, role in subject.keywords if role not in ("size", own)]
     if others:

@@ -230,7 +230,7 @@ class TracingGenerator(np.random.Generator):
         return order
 
     def _numpys(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """What numpy gives for these arguments, or raises."""
+        """Call numpy's own method on these arguments: its result, or its exception."""
         if any(type(value) in SYMBOLS for value in (*arguments, *options.values())):
             self._tracer.refuse(f"{name} is given a draw that stands for a number")
         return getattr(REFERENCE, name)(*arguments, **options)

@@ -54,7 +54,7 @@ def check_claim(claim: Claim, pair: Pair) -> None:
 
 
 def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction, ended: str = "") -> CertifiedPair:
-    """What is proved of a pair; p is the law on x, q the one on x_prime; `ended` says what ended a symbol."""
+    """Judge a pair by what is proved of it; p and q are the laws on x and x_prime; `ended` says what ended a symbol."""
     delta = Fraction(claim.report_delta)
     allowed = delta * (1 + rounding)
     lower = _larger(ratio_at(p, q, delta, upper=False), ratio_at(q, p, delta, upper=False))
