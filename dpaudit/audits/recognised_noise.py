@@ -130,7 +130,7 @@ def _known(a: Parts, b: Parts) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
 
 
 def is_explained(a: Parts | None, b: Parts | None, claim: Claim | None) -> bool:
-    """Whether `implied_loss` asks all that the claim says of an output.
+    """Check whether `implied_loss` asks all that the claim says of an output.
 
     Each number has noise that was recognised, or is one value, in the same way on both sides. Of a claim with a delta
     or a curve only normal noise and one other number that moves are held against it.
@@ -141,7 +141,7 @@ def is_explained(a: Parts | None, b: Parts | None, claim: Claim | None) -> bool:
     plain = np.array([u == v == "none" for u, v in zip(a.family, b.family, strict=True)], dtype=bool)
     if not ((known & same) | (plain & (a.centre == b.centre))).all():
         return False
-    if claim is None or (claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0):
+    if claim is None or pure_epsilon(claim) is not None:
         return True
     moved = [family for family, here, there in zip(a.family, a.centre, b.centre, strict=True) if here != there]
     return set(moved) <= {"normal"} or (moved in (["laplace"], ["logistic"]) and claim.family == "hockey-stick")
