@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import os
 
 import numpy as np
 
@@ -36,6 +37,18 @@ def tests_of(claim: Claim, sequential: bool, draws: int, alone: bool) -> list[tu
     A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of one
     pair `alone`, of a claim with one line, may take stages of its own.
     """
+    if os.environ.get("DPAUDIT_ENGINE") == "tables":
+        from dpaudit.inference.betting import Betting
+        from dpaudit.inference.exact import ExactTest
+
+        at = ApproxDP(min(claim.budget.epsilon, 700.0), claim.budget.delta)
+        if not sequential and claim.family != "renyi":
+            exact = ExactTest(claim, draws)
+            return [(SHARE_OF_PARAMETER, exact), (1.0 - SHARE_OF_PARAMETER, ExactTest(at, draws, exact))] if claim.anchored else [(1.0, exact)]
+        own = Betting(claim, draws, looks_once=not sequential)
+        if not (claim.anchored or claim.family == "renyi"):
+            return [(1.0, own)]
+        return [(SHARE_OF_PARAMETER, own), (1.0 - SHARE_OF_PARAMETER, Betting(at, draws, own))]
     guesses = SequentialGame if sequential else RefinedGame if alone and not claim.anchored else FixedGame
     main: Test = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
     if not (claim.anchored or claim.family == "renyi"):

@@ -1,0 +1,268 @@
+"""Views: numbers of a row of columns that may tell the label, and the scan that chooses which of them are fitted.
+
+A view is a kind with its columns and a parameter. A kind is a line of `KINDS`, and `proposals` says of which columns it
+is worth a look; what a view is worth the draws decide. A new form of leak is a new line.
+
+The scan asks of each proposed view for the window of its order in which the labels lean most to one side, in standard
+deviations less what the best of as many windows has by chance. Its figure chooses; it is no evidence.
+
+Validity: views are chosen on earlier draws and frozen.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpaudit.features.reader import rounded
+from dpaudit.privacy.claims import FloatArray
+
+
+@dataclasses.dataclass(frozen=True)
+class ViewSizes:
+    """How many views are proposed, scanned and fitted."""
+
+    scanned: int = 1_500  # draws that views are chosen on
+    scanned_of_many: int = 500  # the same where a kind proposes more than `many`
+    many: int = 1_500
+    max_views: int = 24  # that are fitted
+    max_columns: int = 400  # from which on only remainders by 2 are proposed
+    max_paired: int = 130  # columns whose differences are proposed
+    max_products: int = 20  # columns whose sums, products and ratios are proposed
+    max_parities: int = 20
+    max_triples: int = 12
+    at_once: int = 400  # views of which a scan holds the values
+
+
+SIZES = ViewSizes()
+MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 60, 100, 1_000, 3_600, 86_400)
+
+
+@dataclasses.dataclass(frozen=True)
+class View:
+    """One number of a row: a kind, its columns and its parameter. With `mirrored`, rows above the parameter swap labels."""
+
+    kind: str
+    columns: tuple[int, ...]
+    parameter: float = 0.0
+    cost: float = dataclasses.field(default=0.0, compare=False)  # nats: the logarithm of how many it was chosen of
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        """The view's number of each row, shape (draws,)."""
+        with np.errstate(all="ignore"):
+            return KINDS[self.kind](*(matrix[:, k] for k in self.columns), self.parameter)
+
+    def swaps(self, matrix: FloatArray) -> NDArray[np.bool_] | None:
+        """Rows whose labels are swapped: those above the centre of a mirrored view; None for other views."""
+        if self.kind != "distance from the centre":
+            return None
+        with np.errstate(invalid="ignore"):
+            return matrix[:, self.columns[0]] > self.parameter
+
+    def describe(self, names: Sequence[str]) -> str:
+        """The view in words."""
+        of = [names[k] for k in self.columns]
+        return WORDS[self.kind].format(*of, parameter=f"{self.parameter:.6g}")
+
+
+def _decimals(values: FloatArray, _: float) -> FloatArray:
+    found = np.full(len(values), 13.0)
+    for digits in range(12, -1, -1):
+        found[np.abs(np.round(values, digits) - values) <= 1e-13 * np.abs(values)] = digits
+    return found
+
+
+def _remainders(values: FloatArray, step: float) -> FloatArray:
+    return np.asarray(np.round(np.mod(values / step + 1e-7, 1.0), 6))
+
+
+def _bit(values: FloatArray, k: float) -> FloatArray:
+    return np.where(np.isfinite(values), np.mod(np.floor(np.ldexp(values, -int(k))), 2.0), np.nan)
+
+
+def _two_bits(values: FloatArray, code: float) -> FloatArray:
+    first, second = divmod(int(code), 64)
+    return np.asarray(np.mod(_bit(values, first) + _bit(values, second), 2.0))
+
+
+def _far(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.abs(a) + np.abs(b)
+
+
+KINDS: dict[str, Callable[..., FloatArray]] = {
+    "value": lambda v, _: v,
+    "distance from the centre": lambda v, c: np.abs(v - c),
+    "remainder": lambda v, m: np.mod(v, m),
+    "step": _remainders,
+    "fraction": lambda v, _: np.mod(np.round(v, 9), 1.0),
+    "decimals": _decimals,
+    "sign of zero": lambda v, _: np.where(v == 0.0, np.copysign(1.0, v), 0.0),
+    "two bits": _two_bits,
+    "difference": lambda a, b, _: rounded(a - b, _far(a, b)),
+    "sum": lambda a, b, _: rounded(a + b, _far(a, b)),
+    "product": lambda a, b, _: rounded(a * b),
+    "ratio": lambda a, b, _: rounded(a / b),
+    "difference of sizes": lambda a, b, _: rounded(np.abs(a) - np.abs(b), _far(a, b)),
+    "parity of two": lambda a, b, _: np.mod(a + b, 2.0),
+    "parity of three": lambda a, b, c, _: np.mod(a + b + c, 2.0),
+    "two together": lambda a, b, m: rounded(a * m + b),
+    "linear relation": lambda a, b, c, m: rounded(a + m * b - c, _far(a, b)),
+    "rank among three": lambda a, b, c, _: rounded((a - b) * (c - b)),
+}
+WORDS = {
+    "value": "{0}",
+    "distance from the centre": "the distance of {0} from {parameter}, with guesses swapped above",
+    "remainder": "{0} modulo {parameter}",
+    "step": "{0} modulo {parameter}",
+    "fraction": "the part of {0} behind the point",
+    "decimals": "the number of decimals of {0}",
+    "sign of zero": "the sign of {0} where it is 0",
+    "two bits": "two bits of {0} together (code {parameter})",
+    "difference": "{0} less {1}",
+    "sum": "{0} plus {1}",
+    "product": "{0} times {1}",
+    "ratio": "{0} over {1}",
+    "difference of sizes": "the size of {0} less that of {1}",
+    "parity of two": "whether {0} plus {1} is odd",
+    "parity of three": "whether {0} plus {1} plus {2} is odd",
+    "two together": "{0} and {1} together",
+    "linear relation": "{0} plus {parameter} times {1} less {2}",
+    "rank among three": "whether {1} lies between {0} and {2}",
+}
+
+
+def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iterator[list[View]]:
+    """All views that are scanned, those of one kind in one list; the first `n_read` columns were read off."""
+    size, columns = matrix.shape
+    finite = np.isfinite(matrix)
+    low = np.where(finite, matrix, np.inf).min(axis=0)
+    high = np.where(finite, matrix, -np.inf).max(axis=0)
+    with np.errstate(invalid="ignore"):
+        span = np.where(high > low, high - low, 0.0)
+        whole = np.all(~finite | (matrix == np.rint(matrix)), axis=0) & (np.maximum(np.abs(low), np.abs(high)) < 2**53)
+    varies = [k for k in range(columns) if span[k] > 0.0 or (0 < finite[:, k].sum() < size) or _mixed(matrix[:, k])]
+    yield [View("value", (k,)) for k in varies]
+    few = varies if columns <= SIZES.max_columns else [k for k in varies if k < n_read]
+    moduli = MODULI if columns <= SIZES.max_columns else (2,)
+    yield [
+        View("remainder", (k,), float(m)) for k in few if whole[k] for m in moduli if span[k] > (2 * m if m > 2 else 2)
+    ]
+    if columns <= 120:
+        yield [View("step", (k,), step) for k in few if span[k] > 0.0 for step in lattice_steps(matrix[:, k], labels)]
+        real = [k for k in few if not whole[k] and span[k] > 0.0]
+        yield [View(kind, (k,)) for k in real for kind in ("fraction", "decimals")]
+        zeros = [k for k in few if np.any(matrix[:, k] == 0.0)]
+        yield [View("sign of zero", (k,)) for k in zeros]
+        own = [k for k in few if span[k] > 0.0 and k < n_read]
+        yield [View("distance from the centre", (k,), float(np.median(matrix[finite[:, k], k]))) for k in own]
+        packed = [k for k in few if whole[k] and low[k] >= 0.0 and 4 <= span[k] < 2**40 and k < n_read][:4]
+        yield [
+            View("two bits", (k,), 64.0 * i + j)
+            for k in packed
+            for i, j in itertools.combinations(range(min(int(high[k]).bit_length(), 24)), 2)
+        ]
+    read = [k for k in varies if k < n_read and span[k] > 0.0]
+    if 1 < len(read) <= SIZES.max_paired:
+        pairs = list(itertools.combinations(read, 2))
+        yield [View("difference", pair) for pair in pairs]
+        if len(read) <= SIZES.max_products:
+            kinds = ("sum", "product", "ratio", "difference of sizes")
+            yield [View(kind, pair) for kind in kinds for pair in pairs]
+        counts = [k for k in read if whole[k]]
+        if len(counts) <= SIZES.max_parities:
+            yield [View("parity of two", pair) for pair in itertools.combinations(counts, 2)]
+            few_values = [k for k in counts if span[k] < 40]
+            yield [View("two together", (i, j), float(span[j] + 1)) for i, j in itertools.combinations(few_values, 2)]
+        if len(counts) <= SIZES.max_triples:
+            yield [View("parity of three", three) for three in itertools.combinations(counts, 3)]
+        if len(read) <= 8:
+            ordered = list(itertools.permutations(read, 3))
+            yield [View("linear relation", (i, j, k), m) for i, j, k in ordered for m in (1.0, 2.0) if m == 2.0 or i < j]
+            yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
+
+
+def _mixed(column: FloatArray) -> bool:
+    return bool(np.isposinf(column).any() + np.isneginf(column).any() + np.isnan(column).any() > 1)
+
+
+def lattice_steps(values: FloatArray, labels: NDArray[np.intp]) -> list[float]:
+    """Steps of a lattice on which all values of one label lie, if there is one."""
+    found: set[float] = set()
+    for label in (0, 1):
+        distinct = np.unique(values[(labels == label) & np.isfinite(values)][:60])
+        if len(distinct) < 8:
+            continue
+        tolerance = 8e-9 * max(float(np.abs(distinct).max()), 1e-300)
+        step = 0.0
+        for gap in np.diff(distinct).tolist():
+            large, small = max(step, gap), min(step, gap)
+            while small > tolerance:
+                large, small = small, large - small * math.floor(large / small + 5e-7) if large / small < 1e9 else 0.0
+            step = large
+        if step > 1e4 * tolerance and (distinct[-1] - distinct[0]) / step < 1e7:
+            found.add(float(f"{step:.10g}"))
+    return [step for step in found if abs(step - 1.0) > 1e-9]
+
+
+def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+    """How clearly each column tells the label somewhere in its order, shape (columns,): see the module.
+
+    Windows of all sizes from six draws on do not cut equal values: a cut moves to the end of the run.
+    """
+    size, columns = numbers.shape
+    best = np.full(columns, -np.inf)
+    lean = labels - labels.mean()
+    deviation = max(float(lean.std()), 1e-9)
+    order = np.argsort(np.where(np.isnan(numbers), -1e300, numbers), axis=0, kind="stable")
+    sums = np.concatenate([np.zeros((1, columns)), np.cumsum(lean[order], axis=0)])
+    ordered = np.take_along_axis(numbers, order, axis=0)
+    same = (ordered[1:] == ordered[:-1]) | (np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
+    edge = np.concatenate([np.ones((1, columns), bool), ~same, np.ones((1, columns), bool)])
+    cut = np.where(edge, np.arange(size + 1)[:, None], size)
+    cut = np.minimum.accumulate(cut[::-1], axis=0)[::-1]
+    width = size // 2
+    while width >= 6:
+        starts = np.arange(0, size - width + 1, max(1, width // 3))
+        first, last = cut[starts], cut[np.minimum(starts + width, size)]
+        total = np.abs(np.take_along_axis(sums, last, axis=0) - np.take_along_axis(sums, first, axis=0))
+        score = total / (deviation * np.sqrt(np.maximum(last - first, width)))
+        best = np.maximum(best, score.max(axis=0) - math.sqrt(2.0 * math.log(3.0 * size / width)))
+        width = int(width / 1.7)
+    return best
+
+
+def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> list[View]:
+    """The views that are fitted, the clearest first: at most `SIZES.max_views`, some of each kind."""
+    step = max(1, len(labels) // SIZES.scanned)
+    some, own = matrix[::step][: SIZES.scanned], labels[::step][: SIZES.scanned]
+    found: list[tuple[float, int, View]] = []
+    for views in proposals(some, own, n_read):
+        if not views:
+            continue
+        rows = slice(-SIZES.scanned_of_many, None) if len(views) > SIZES.many else slice(None)
+        scores = np.concatenate([
+            scan(np.stack([view(some[rows]) for view in views[k : k + SIZES.at_once]], axis=1), own[rows])
+            for k in range(0, len(views), SIZES.at_once)
+        ])  # fmt: skip
+        for k in np.argsort(-scores, kind="stable")[: max(4, SIZES.max_views // 4)].tolist():
+            view = dataclasses.replace(views[k], cost=math.log(len(views)))
+            found.append((-float(scores[k]), len(found), view))
+    return [view for _, _, view in sorted(found)[: SIZES.max_views]]
+
+
+def view_from_dict(record: dict[str, Any]) -> View:
+    """The view that `view_to_dict` wrote; ValueError where its kind is unknown."""
+    if record["kind"] not in KINDS:
+        raise ValueError(f"view must be one of {', '.join(KINDS)}, got {record['kind']!r}.")
+    return View(record["kind"], tuple(map(int, record["columns"])), float.fromhex(record["parameter"]))
+
+
+def view_to_dict(view: View) -> dict[str, Any]:
+    """The view as JSON values."""
+    return {"kind": view.kind, "columns": list(view.columns), "parameter": float(view.parameter).hex()}

@@ -1,0 +1,240 @@
+"""Payoffs: bets on the bins of a table against what a claim promises.
+
+Labels are fair coins. A claim is a set of inequalities on the two laws of bins,
+
+    E_P[a] - E_Q[b] <= c,        P = M(x), Q = M(x_prime), and the same in the other order,
+
+so a payoff of a on label 1 and of -b on label 0 has mean at most c / 2 a labelled draw, and
+
+    factor = 1 + stake (payoff - c / 2)
+
+has mean at most 1. It is non-negative where the stake is small enough. Averages of factors have mean at most 1 too.
+
+* Hockey-stick lines (epsilon, delta): a = g on bins that speak for label 1, b = e^epsilon g, c = delta max g. Without a
+  delta each bin takes Kelly's stake, and the factor is q(label) / clip(q)(label): the likelihood ratio to the nearest law
+  that keeps the claim, which no bet can beat in the mean if q is right. With a delta stakes are capped, in each order,
+  where the predicted growth is largest. In units of the wealth W that the prices leave, W = 1 / (1 + prices), Kelly's
+  stakes are the same with and without a price; so the growth is log W plus a function of each cap.
+* Renyi inequalities: a = r g^(r-1), b = (r-1) g^r, c = exp((r-1) epsilon), g a clipped predicted ratio of the laws
+  (`dpaudit.privacy.claims.RenyiInequality`).
+* A claim with many lines, or with Renyi inequalities, has many such bets: a portfolio, whose weights maximise the
+  predicted growth (Cover 1984).
+
+Monotone. With stakes and weights held fixed, factors fall in the claim's parameter, since its lines and bounds rise.
+
+Validity: bets are made of what was predicted before the draws that they are paid on.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Protocol
+
+import numpy as np
+import scipy
+
+from dpaudit.inference.tables import Predicted
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
+
+
+@dataclasses.dataclass(frozen=True)
+class PayoffSizes:
+    """The bets of a portfolio, and how its weights are found."""
+
+    anchors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
+    max_lines: int = 6  # of these, the ones of largest growth
+    caps: int = 20  # of the stakes of one order, even in their logarithm
+    clips: tuple[float, ...] = (1.5, 2.5, 5.0, 12.0)  # largest predicted ratios of a Renyi bet
+    fractions: tuple[float, ...] = (0.05, 0.15, 0.4, 0.8)  # of the largest stake, by which Renyi bets are compared
+    max_renyi: int = 10
+    steps: int = 30  # of Cover's iteration
+    min_mass: float = 1e-4  # of bins that the weights of a portfolio are found on
+    largest_stake: float = 0.999  # of that at which a factor may be 0
+    largest_exponent: float = 500.0  # beyond which a Renyi bound says nothing
+
+
+SIZES = PayoffSizes()
+
+
+class Bets(Protocol):
+    """Bets that are fixed but for the parameter value that they are paid against."""
+
+    def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
+        """Factors of a draw of label 1 and of label 0 in each bin, shape (bins,) each."""
+
+
+class Inequalities:
+    """The inequalities of a claim at parameter values, in both orders of the pair; each value is worked out once.
+
+    Parameters
+    ----------
+    claim : Claim
+    """
+
+    def __init__(self, claim: Claim) -> None:
+        self.claim = claim
+        self._orders = [claim.in_order(reverse) if hasattr(claim, "in_order") else claim for reverse in (False, True)]
+        self._lines: dict[float, tuple[FloatArray, FloatArray]] = {}
+        self._renyi: dict[float, FloatArray] = {}
+
+    def lines(self, value: float) -> tuple[FloatArray, FloatArray]:
+        """Epsilons and deltas at every anchor, shape (2, anchors) each: of the order (P, Q), and of (Q, P)."""
+        if value not in self._lines:
+            anchors = SIZES.anchors if self.claim.anchored else (0.0,)
+            values = np.array([value])
+            both = [[own.lines(values, anchor) for anchor in anchors] for own in self._orders]
+            epsilons = np.array([[float(epsilon[0]) for epsilon, _ in row] for row in both])
+            deltas = np.array([[float(delta[0]) for _, delta in row] for row in both])
+            self._lines[value] = np.minimum(epsilons, LARGEST_EPSILON), deltas
+        return self._lines[value]
+
+    def renyi_exponents(self, value: float) -> FloatArray:
+        """(order - 1) epsilon of every order, shape (2, orders)."""
+        if value not in self._renyi:
+            values = np.array([value])
+            self._renyi[value] = np.array([
+                [(order - 1.0) * float(own.renyi_epsilons(values, order)[0]) for order in self.claim.orders]
+                for own in self._orders
+            ])  # fmt: skip
+        return self._renyi[value]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LineBets:
+    """Weighted stakes on several lines: on label 1 in bins of `up`, on label 0 in bins of `down`.
+
+    `at` are the positions of the lines' anchors, shape (lines,); `up` and `down` are of shape (lines, bins); the wealth
+    that the weights leave is kept.
+    """
+
+    claim: Inequalities
+    at: np.ndarray
+    up: FloatArray
+    down: FloatArray
+    weights: FloatArray
+
+    def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
+        first, second = self.each(value)
+        kept = max(1.0 - float(self.weights.sum()), 0.0)
+        return kept + self.weights @ first, kept + self.weights @ second
+
+    def each(self, value: float) -> tuple[FloatArray, FloatArray]:
+        """The factors of every line, shape (lines, bins)."""
+        epsilons, deltas = self.claim.lines(value)
+        rises = np.exp(epsilons[:, self.at])[:, :, None]
+        delta, delta_back = deltas[:, self.at]
+        price = 0.5 * (delta * self.up.max(axis=1) + delta_back * self.down.max(axis=1))
+        kept = (1.0 - price)[:, None]
+        first = np.maximum(kept + self.up - rises[1] * self.down, 0.0)
+        return first, np.maximum(kept + self.down - rises[0] * self.up, 0.0)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class RenyiBets:
+    """Weighted bets on Renyi inequalities: g in each bin, shape (bets, bins), of P against Q, or back with `reverse`."""
+
+    claim: Inequalities
+    at: np.ndarray
+    g: FloatArray
+    reverse: np.ndarray
+    stakes: FloatArray
+    weights: FloatArray
+
+    def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
+        first, second = self.each(value)
+        kept = max(1.0 - float(self.weights.sum()), 0.0)
+        return kept + self.weights @ first, kept + self.weights @ second
+
+    def each(self, value: float) -> tuple[FloatArray, FloatArray]:
+        """The factors of every bet, shape (bets, bins)."""
+        exponents = self.claim.renyi_exponents(value)[self.reverse.astype(int), self.at]
+        half = np.where(exponents < SIZES.largest_exponent, 0.5 * np.exp(np.minimum(exponents, 700.0)), np.inf)[:, None]
+        orders = np.array(self.claim.claim.orders)[self.at][:, None]
+        logs = np.log(self.g)
+        paid, charged = orders * np.exp((orders - 1.0) * logs), (orders - 1.0) * np.exp(orders * logs)
+        stakes = self.stakes[:, None]
+        with np.errstate(invalid="ignore"):
+            won = np.maximum(1.0 + stakes * (paid - half), 0.0)
+            lost = np.maximum(1.0 - stakes * (charged + half), 0.0)
+        back = self.reverse[:, None]
+        return np.where(back, lost, won), np.where(back, won, lost)
+
+
+def growth(table: Predicted, first: FloatArray, second: FloatArray) -> float:
+    """The predicted growth of factors, in nats a labelled draw."""
+    logs = table.q * np.log(np.maximum(first, 1e-300)) + (1.0 - table.q) * np.log(np.maximum(second, 1e-300))
+    return float(table.mass @ logs)
+
+
+def best_bets(claim: Inequalities, value: float, table: Predicted) -> Bets:
+    """The bets of largest predicted growth against a claim at one parameter value."""
+    if claim.claim.family == "renyi":
+        return _best_renyi(claim, value, table)
+    epsilons, deltas = claim.lines(value)
+    up = np.maximum(table.q / scipy.special.expit(epsilons[0])[:, None] - 1.0, 0.0)
+    down = np.maximum((1.0 - table.q) / scipy.special.expit(epsilons[1])[:, None] - 1.0, 0.0)
+    if not claim.claim.anchored and not deltas.any():
+        return LineBets(claim, np.zeros(1, dtype=np.intp), up, down, np.ones(1))
+    ups, of_up = _capped(up, epsilons[0], table.q, table.mass)
+    downs, of_down = _capped(down, epsilons[1], 1.0 - table.q, table.mass)
+    prices = 0.5 * (deltas[0][:, None, None] * ups[:, :, None] + deltas[1][:, None, None] * downs[:, None, :])
+    total = of_up[:, :, None] + of_down[:, None, :] - np.log1p(prices)
+    lines, caps = total.shape[0], total.shape[1]
+    best = total.reshape(lines, -1).argmax(axis=1)
+    i, j = best // caps, best % caps
+    each = np.arange(lines)
+    kept = 1.0 / (1.0 + prices[each, i, j])
+    up = kept[:, None] * np.minimum(up, ups[each, i][:, None])
+    down = kept[:, None] * np.minimum(down, downs[each, j][:, None])
+    if lines == 1:
+        return LineBets(claim, each, up, down, np.ones(1))
+    ranked = np.argsort(-total.reshape(lines, -1)[each, best], kind="stable")[: SIZES.max_lines]
+    bets = LineBets(claim, ranked, up[ranked], down[ranked], np.zeros(len(ranked)))
+    return dataclasses.replace(bets, weights=_weights(*bets.each(value), table))
+
+
+def _capped(stakes: FloatArray, epsilons: FloatArray, q: FloatArray, mass: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Caps on the stakes of one order, and the growth at each without prices; both of shape (lines, caps)."""
+    shares = np.concatenate([[0.0], np.geomspace(0.01, 1.0, SIZES.caps)])
+    caps = stakes.max(axis=1)[:, None] * shares
+    own = np.flatnonzero(stakes.any(axis=0) & (mass > SIZES.min_mass * 1e-3))
+    capped = np.minimum(stakes[:, None, own], caps[:, :, None])  # (lines, caps, bins)
+    lost = np.log1p(-np.minimum(np.exp(epsilons)[:, None, None] * capped, 1.0 - 1e-12))
+    return caps, np.log1p(capped) @ (mass[own] * q[own]) + lost @ (mass[own] * (1.0 - q[own]))
+
+
+def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBets:
+    exponents = claim.renyi_exponents(value)
+    orders = np.array(claim.claim.orders)
+    logs = np.log(table.q / (1.0 - table.q))
+    shape = 2, len(orders), len(SIZES.clips)
+    back, at, clip = (one.ravel() for one in np.indices(shape))
+    limits = np.log(np.array(SIZES.clips))[clip]
+    asked = (exponents[back, at] < SIZES.largest_exponent) & (orders[at] * limits < SIZES.largest_exponent)
+    back, at, limits = back[asked], at[asked], limits[asked]
+    g = np.exp(np.clip(np.where(back[:, None] == 1, -logs, logs), -limits[:, None], limits[:, None]))
+    half = 0.5 * np.exp(exponents[back, at])
+    charged = (orders[at] - 1.0) * g.max(axis=1, initial=1e-300) ** orders[at]
+    bets = RenyiBets(claim, at, g, back == 1, SIZES.largest_stake / (charged + half), np.zeros(len(at)))
+    if not len(at):
+        return bets
+    first, second = bets.each(value)
+    one, other = table.mass * table.q, table.mass * (1.0 - table.q)
+    fractions = np.array(SIZES.fractions)[:, None, None]
+    grown = np.log1p(fractions * (first - 1.0)) @ one + np.log1p(fractions * (second - 1.0)) @ other
+    ranked = np.argsort(-grown.max(axis=0), kind="stable")[: SIZES.max_renyi]
+    weights = _weights(first[ranked], second[ranked], table)
+    return RenyiBets(claim, at[ranked], g[ranked], back[ranked] == 1, bets.stakes[ranked], weights)
+
+
+def _weights(first: FloatArray, second: FloatArray, table: Predicted) -> FloatArray:
+    """The weights of bets, beside wealth that is kept, that maximise the predicted growth (Cover 1984)."""
+    own = table.mass > SIZES.min_mass
+    ones = np.ones((1, int(own.sum())))
+    both = np.concatenate([np.concatenate([ones, first[:, own]]), np.concatenate([ones, second[:, own]])], axis=1)
+    shares = np.concatenate([(table.mass * table.q)[own], (table.mass * (1.0 - table.q))[own]])
+    weights = np.full(len(both), 1.0 / len(both))
+    for _ in range(SIZES.steps):
+        weights = weights * (both @ (shares / np.maximum(weights @ both, 1e-300)))
+        weights /= weights.sum()
+    return np.asarray(weights[1:])

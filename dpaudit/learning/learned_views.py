@@ -1,0 +1,313 @@
+"""Learned views: estimators of the label's log odds, whose score of a row is one more view.
+
+Each is fitted on earlier draws. Of these draws themselves it gives scores out of fold, from models that did not see
+them, so that a tree on the scores is honest; of later draws that of a model fitted on all. Both the score's own
+probability and a tree on it are heard.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Sequence
+from typing import Any, Protocol
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpaudit.features.views import View, view_from_dict, view_to_dict
+from dpaudit.learning.rank_tree import Cells, Labels, Steps, pruned_tree
+from dpaudit.privacy.claims import FloatArray
+
+
+class LearnedView(Protocol):
+    """An estimator of the log odds of label 1 of a row."""
+
+    name: str
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> LearnedView:
+        """A fitted copy."""
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        """Log odds of rows, shape (draws,)."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fitted estimator as JSON values."""
+
+
+def out_of_fold(learner: LearnedView, matrix: FloatArray, labels: Labels, folds: int = 2) -> FloatArray:
+    """Scores of these rows, each by a model that was fitted without its fold."""
+    fold = np.arange(len(labels)) % folds
+    scores = np.empty(len(labels))
+    for k in range(folds):
+        held = fold == k
+        scores[held] = learner.fit(matrix[~held], labels[~held])(matrix[held])
+    return scores
+
+
+@dataclasses.dataclass(frozen=True)
+class LogisticSizes:
+    """How a logistic regression is fitted."""
+
+    tail: float = 0.02  # share of the draws on either side beyond which values are clipped
+    ridges: tuple[float, ...] = (0.3, 3.0, 30.0, 300.0, 3_000.0)  # half decades; that of the largest evidence is taken
+    steps: int = 25  # of Newton's method
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Logistic:
+    """Ridge-regularised logistic regression on columns, on their ranks, or on which side of the median they lie.
+
+    The ridge is that of the largest evidence (Laplace's approximation), so that it grows where many columns tell little.
+    """
+
+    name: str
+    columns: tuple[int, ...]
+    of: str = "values"  # "values", "signs", "soft signs" or "sizes"
+    low: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    high: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    centre: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    spread: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    weights: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    evidence: float = 0.0  # nats above a fair coin
+
+    sizes = LogisticSizes()
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> Logistic:
+        own = matrix[:, self.columns]
+        finite = np.where(np.isfinite(own), own, np.nan)
+        bare = np.all(np.isnan(finite), axis=0)
+        finite[:, bare] = 0.0
+        low, centre, high = np.nanquantile(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail], axis=0)
+        clipped = np.clip(np.where(np.isnan(finite), centre, finite), low, high)
+        spread = clipped.std(axis=0)
+        scaled = dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
+        features = scaled._features(matrix)
+        best, evidence = None, -math.inf
+        start = np.zeros(features.shape[1])
+        for ridge in self.sizes.ridges[::-1]:
+            start, found = _ridge_fit(features, labels, ridge, start, self.sizes.steps)
+            if found > evidence:
+                best, evidence = start, found
+            elif found < evidence - 5.0:
+                break
+        assert best is not None
+        return dataclasses.replace(scaled, weights=best, evidence=evidence)
+
+    def _features(self, matrix: FloatArray) -> FloatArray:
+        own = matrix[:, self.columns]
+        with np.errstate(invalid="ignore", over="ignore"):
+            z = (np.clip(own, self.low, self.high) - self.centre) / self.spread
+        z = np.where(np.isnan(z), 0.0, z)
+        if self.of == "signs":
+            return np.sign(z)
+        if self.of == "soft signs":
+            return np.tanh(1.5 * z)
+        if self.of == "sizes":
+            return np.concatenate([z, z * z - 1.0], axis=1)
+        return z
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        return np.asarray(self._features(matrix) @ self.weights)
+
+    def to_dict(self) -> dict[str, Any]:
+        numbers = {key: [v.hex() for v in getattr(self, key).tolist()] for key in _LOGISTIC_NUMBERS}
+        return {"kind": "logistic", "name": self.name, "of": self.of, "columns": list(self.columns), **numbers}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Logistic:
+        numbers = {key: np.array([float.fromhex(v) for v in record[key]]) for key in _LOGISTIC_NUMBERS}
+        return cls(str(record["name"]), tuple(map(int, record["columns"])), str(record["of"]), **numbers)
+
+
+_LOGISTIC_NUMBERS = ("low", "high", "centre", "spread", "weights")
+
+
+def _ridge_fit(
+    features: FloatArray, labels: Labels, ridge: float, start: FloatArray, steps: int
+) -> tuple[FloatArray, float]:
+    """Weights, and Laplace's approximation of their evidence above a fair coin, in nats."""
+    weights, size = start, features.shape[1]
+    hessian = np.eye(size)
+    for _ in range(steps):
+        p = scipy.special.expit(features @ weights)
+        gradient = features.T @ (labels - p) - ridge * weights
+        hessian = (features * (p * (1.0 - p))[:, None]).T @ features
+        hessian.flat[:: size + 1] += ridge
+        step = np.linalg.solve(hessian, gradient)
+        largest = float(np.abs(step).max(initial=0.0))
+        weights = weights + step * min(1.0, 3.0 / max(largest, 1e-300))
+        if largest < 1e-4:
+            break
+    scores = features @ weights
+    told = float(-np.logaddexp(0.0, np.where(labels == 1, -scores, scores)).sum()) + math.log(2.0) * len(labels)
+    _, volume = np.linalg.slogdet(hessian)
+    return weights, told - 0.5 * ridge * float(weights @ weights) + 0.5 * size * math.log(ridge) - 0.5 * float(volume)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Additive:
+    """The sum of the log odds that the trees of many columns give, each of which tells a little."""
+
+    name: str
+    columns: tuple[int, ...]
+    centres: tuple[float, ...] = ()  # NaN where labels are not swapped
+    trees: tuple[Steps, ...] = ()
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> Additive:
+        centres, trees = [], []
+        for k in self.columns:
+            values = matrix[:, k]
+            finite = values[np.isfinite(values)]
+            centre = float(np.median(finite)) if len(finite) else 0.0
+            plain = pruned_tree(Cells(values, labels))
+            with np.errstate(invalid="ignore"):
+                above = values > centre
+            mirrored = pruned_tree(Cells(np.abs(values - centre), labels ^ above))
+            is_mirrored = mirrored.evidence > plain.evidence
+            trees.append(mirrored if is_mirrored else plain)
+            centres.append(centre if is_mirrored else math.nan)
+        return dataclasses.replace(self, centres=tuple(centres), trees=tuple(trees))
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        total = np.zeros(len(matrix))
+        for k, centre, tree in zip(self.columns, self.centres, self.trees, strict=True):
+            values = matrix[:, k]
+            if math.isnan(centre):
+                total += scipy.special.logit(tree(values))
+            else:
+                with np.errstate(invalid="ignore"):
+                    total += np.where(values > centre, -1.0, 1.0) * scipy.special.logit(tree(np.abs(values - centre)))
+        return total
+
+    def to_dict(self) -> dict[str, Any]:
+        trees = [tree.to_dict() for tree in self.trees]
+        centres = [float(centre).hex() for centre in self.centres]
+        return {"kind": "additive", "name": self.name, "columns": list(self.columns), "centres": centres, "trees": trees}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Additive:
+        trees = tuple(Steps.from_dict(tree) for tree in record["trees"])
+        centres = tuple(map(float.fromhex, record["centres"]))
+        return cls(str(record["name"]), tuple(map(int, record["columns"])), centres, trees)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Neighbours:
+    """The log ratio of the two densities at a row, by the distances to the k-th nearest earlier draw of each label.
+
+    In one column, draws that equal the row are counted instead where there are some: a frequency table.
+    """
+
+    name: str
+    views: tuple[View, ...]
+    k: int
+    scale: FloatArray = dataclasses.field(default_factory=lambda: np.ones(1))
+    sides: tuple[FloatArray, FloatArray] = (np.zeros((0, 1)), np.zeros((0, 1)))
+
+    tiny = 1e-13  # distances below it are one
+    largest = 1e6  # distances above it are one
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> Neighbours:
+        read = self._read(matrix)
+        ordered = np.sort(read, axis=0)
+        n = len(ordered)
+        spread = (ordered[n * 21 // 25] - ordered[n * 4 // 25]) / 2.0
+        scale = np.maximum(spread, 1e-9 * (1.0 + np.abs(ordered[[0, -1]]).max(axis=0)))
+        scaled = read / scale
+        return dataclasses.replace(self, scale=scale, sides=(scaled[labels == 0], scaled[labels == 1]))
+
+    def _read(self, matrix: FloatArray) -> FloatArray:
+        columns = [np.nan_to_num(view(matrix), nan=-1e12, posinf=1e13, neginf=-1e13) for view in self.views]
+        return np.clip(np.stack(columns, axis=1), -1e13, 1e13)
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        rows = self._read(matrix) / self.scale
+        sizes = [len(side) for side in self.sides]
+        even = math.log((sizes[0] + 1) / (sizes[1] + 1))
+        if rows.shape[1] == 1:
+            return self._of_one(rows[:, 0], even)
+        distances = []
+        for side in self.sides:
+            if not len(side):
+                distances.append(np.full(len(rows), self.largest))
+                continue
+            found = scipy.spatial.cKDTree(side).query(rows, min(self.k, len(side)))[0]
+            distances.append(found.reshape(len(rows), -1)[:, -1])
+        return self._ratio(*distances, min(rows.shape[1], 3)) + even
+
+    def _of_one(self, values: FloatArray, even: float) -> FloatArray:
+        distances, counts = [], []
+        for side in self.sides:
+            ordered = np.sort(side[:, 0])
+            at = np.searchsorted(ordered, values, "left")
+            counts.append(np.searchsorted(ordered, values, "right") - at)
+            padded = np.concatenate([np.full(self.k, -np.inf), ordered, np.full(self.k, np.inf)])
+            near = np.abs(padded[at[:, None] + np.arange(2 * self.k)] - values[:, None])
+            distances.append(np.partition(near, self.k - 1, axis=1)[:, self.k - 1])
+        repeats = counts[0] + counts[1] >= 2
+        frequency = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
+        return np.where(repeats, frequency, self._ratio(*distances, 1)) + even
+
+    def _ratio(self, of_0: FloatArray, of_1: FloatArray, dimensions: int) -> FloatArray:
+        first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (of_0, of_1))
+        return np.asarray(dimensions * (first - second))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "kind": "neighbours", "name": self.name, "k": self.k, "views": [view_to_dict(view) for view in self.views],
+            "scale": [v.hex() for v in self.scale.tolist()],
+            "sides": [[[v.hex() for v in row] for row in side.tolist()] for side in self.sides],
+        }  # fmt: skip
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Neighbours:
+        views = tuple(view_from_dict(view) for view in record["views"])
+        scale = np.array([float.fromhex(v) for v in record["scale"]])
+        sides = [
+            np.array([[float.fromhex(v) for v in row] for row in side]).reshape(-1, len(views)) for side in record["sides"]
+        ]
+        return cls(str(record["name"]), views, int(record["k"]), scale, (sides[0], sides[1]))
+
+
+KINDS: dict[str, Any] = {"logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
+
+
+def learned_from_dict(record: dict[str, Any]) -> LearnedView:
+    """The fitted estimator that `to_dict` wrote; ValueError where its kind is unknown."""
+    if record["kind"] not in KINDS:
+        raise ValueError(f"learned view must be one of {', '.join(KINDS)}, got {record['kind']!r}.")
+    found: LearnedView = KINDS[record["kind"]].from_dict(record)
+    return found
+
+
+def learners(
+    matrix: FloatArray, n_read: int, views: Sequence[View], max_columns: int = 200
+) -> list[LearnedView]:
+    """The learned views that are worth a fit on these draws."""
+    size = len(matrix)
+    read = [k for k in range(n_read) if np.ptp(np.nan_to_num(matrix[:, k], posinf=1e300, neginf=-1e300)) > 0.0]
+    found: list[LearnedView] = []
+    if not read:
+        return found
+    few = tuple(read if len(read) <= max_columns else sorted({k for v in views for k in v.columns if k < n_read})[:max_columns])
+    if size >= 24 and few:
+        found += [Logistic("logistic regression", few), Logistic("logistic regression of soft signs", few, "soft signs")]
+    if len(few) > 1 and size >= 60:
+        found += [Logistic("logistic regression of signs", few, "signs")]
+        if len(few) <= 40:
+            found += [Logistic("logistic regression with squares", few, "sizes")]
+        found += [Additive("sum of log odds", few)]
+    for view in views[: 6 if n_read > 1 else 2]:
+        if size >= 48:
+            found += [Neighbours(f"density ratio of {view.kind}", (view,), k) for k in ((2, 12) if size > 60 else (2,))]
+    own = [k for k in few if len(np.unique(matrix[:, k])) > 0.5 * size] if len(few) <= 60 else []
+    if size >= 48 and len(own) >= 2:
+        groups = [tuple(own)] if len(own) > 2 else []
+        if len(own) <= 5:
+            groups += [(a, b) for i, a in enumerate(own) for b in own[i + 1 :]]
+        for group in groups:
+            some = tuple(View("value", (k,)) for k in group)
+            found += [Neighbours("density ratio of several columns", some, k) for k in (2, 8)]
+    return found
