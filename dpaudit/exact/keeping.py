@@ -32,27 +32,29 @@ from dpaudit.privacy.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.privacy.pair_budgets import check_promise
+from dpaudit.privacy.trade_off import FDP, ROUNDING, TradeOffProfile
 
 HALVINGS = 60  # of the share t: to 2**-60, below the rounding of a row
 
 
 def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> bool:
-    """Whether a finite mechanism keeps a claim on pairs of its inputs, in both directions, exactly up to rounding.
+    """Whether a finite mechanism keeps a claim on pairs of its inputs, in both orders, exactly up to rounding.
 
     Parameters
     ----------
     mechanism : array_like of float, shape (inputs, outcomes)
         Row-stochastic; an input is its row number (which a metric on inputs is asked about).
     claim : Claim
-        Pure, approximate, metric on inputs, zCDP, Renyi or Gaussian.
+        Pure, approximate, metric on inputs, zCDP, Renyi, Gaussian or f-DP at scale 1. Of a one-directional claim each
+        order is held to its own promise.
     pairs : iterable of (int, int), optional
         Row numbers; every two inputs by default.
 
     Raises
     ------
     UsageError
-        If the claim is a profile (an arbitrary function cannot be compared at every epsilon), or its class promises
-        something of its own, or a row does not exist.
+        If the claim is another profile (an arbitrary function cannot be compared at every epsilon), or its class
+        promises something of its own, or a row does not exist.
 
     Examples
     --------
@@ -127,13 +129,30 @@ def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
         return zcdp_rho(p, q) <= claim.value
     if isinstance(claim, GaussianDP):
         return _is_harder_than_normal(p, q, claim.mu) and _is_harder_than_normal(q, p, claim.mu)
+    if isinstance(claim, FDP) and claim.scale == 1.0:
+        there, back = claim.curves
+        return (there is None or _is_harder(p, q, there)) and (back is None or _is_harder(q, p, back))
     raise UsageError(f"claim must be of a family that finite mechanisms can be held against, got {claim}.")
 
 
 def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
-    """Whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1).
+    """Whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1)."""
+    rejected, kept = _corners(p, q)
+    with np.errstate(divide="ignore"):
+        least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
+        return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))
 
-    The former is linear between its corners and the latter is convex, so the corners decide.
+
+def _is_harder(p: FloatArray, q: FloatArray, curve: TradeOffProfile) -> bool:
+    """Whether the trade-off of p against q lies above a convex function."""
+    rejected, kept = _corners(p, q)
+    return bool(np.all(kept >= curve.at(rejected) - ROUNDING))
+
+
+def _corners(p: FloatArray, q: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The corners of the trade-off of p against q: type I and type II errors.
+
+    It is linear between them, so they decide whether it lies above a convex function.
     """
     with np.errstate(divide="ignore", invalid="ignore"):
         order = np.argsort(np.where(p + q > 0.0, q / p, 0.0), kind="stable")[::-1]
@@ -141,7 +160,4 @@ def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
     kept = np.concatenate([np.cumsum(q[order][::-1])[::-1], [0.0]])
     kept = kept / kept[0]  # a row that sums to 1 but for rounding is no loss at a type I error of 0
     rejected = np.concatenate([[0.0], np.cumsum(p[order])])
-    rejected = rejected / rejected[-1]
-    with np.errstate(divide="ignore"):
-        least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
-        return bool(np.all(np.log(kept) >= least - 1e-15 * np.where(np.isfinite(least), np.abs(least), 0.0)))
+    return rejected / rejected[-1], kept

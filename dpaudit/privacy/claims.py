@@ -3,7 +3,9 @@
 Conventions
 -----------
 * P = M(x) and Q = M(x_prime) are the output laws of one pair. Epsilon, rho and Renyi epsilons are in nats.
-* A claim holds for a pair in *both* directions: every inequality below is asked of (P, Q) and of (Q, P).
+* A claim holds for a pair in *both* directions: every inequality below is asked of (P, Q) and of (Q, P). A
+  *one-directional* claim (`is_symmetric` is False) promises one thing of (P, Q) and another, or nothing, of (Q, P);
+  `in_order` tells them apart. What it says without an order (`lines`, `profile`, `epsilon_at`) holds in both orders.
 * A claim is a promise about one **parameter** (epsilon, mu, rho, ...): larger values promise less, and the families are
   nested. `value` is the promised one; the auditor rejects values from below, so that "violated" means "every value up
   to and including the promised one is rejected".
@@ -59,7 +61,7 @@ class Budget:
 
 @dataclasses.dataclass(frozen=True)
 class HockeyStickLine:
-    """The inequality P(S) - e^epsilon Q(S) <= delta for every event S, in both directions."""
+    """The inequality P(S) - e^epsilon Q(S) <= delta for every event S: of one order of a pair, P first."""
 
     epsilon: float
     delta: float
@@ -133,7 +135,26 @@ class Claim(ABC):
         """The claim as the command line writes it, for example `eps=1,delta=1e-06`."""
 
     def for_pair(self, x: Any, x_prime: Any) -> Claim:
-        """The claim for one pair: itself, unless the budget depends on the pair (`MetricDP`)."""
+        """The claim for one pair: itself, unless it depends on the pair (`depends_on_pair`)."""
+        return self
+
+    @property
+    def depends_on_pair(self) -> bool:
+        """Whether `for_pair` gives other claims for other pairs, as `MetricDP` does."""
+        return type(self).for_pair is not Claim.for_pair
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the claim promises the same of (P, Q) and of (Q, P)."""
+        return True
+
+    def in_order(self, reverse: bool) -> Claim:
+        """The claim on one ordered pair of laws: (P, Q), or (Q, P) with `reverse`.
+
+        Itself for a symmetric claim. For a one-directional claim, the claim of the same parameter and value whose lines
+        are those of that order: they bound P(S) - e^epsilon Q(S), or Q(S) - e^epsilon P(S) with `reverse`. Where an
+        order is promised nothing their delta is 1 at every value.
+        """
         return self
 
     @property
@@ -166,7 +187,10 @@ class Claim(ABC):
         return min(delta, 1.0) if self.anchored else ApproxDP(at, min(delta, 1.0)).profile(epsilon)
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
-        """Epsilon and delta of the family's line at each parameter value (and at the anchor, where anchored)."""
+        """Epsilon and delta of the family's line at each parameter value (and at the anchor, where anchored).
+
+        Both orders of a pair keep it. Where `is_symmetric` is False it is the weaker one: ask `in_order(...)` instead.
+        """
         raise UsageError(
             f"claim must be a family of hockey-stick lines, got {self} ({type(self).__name__}). Define lines(values, "
             "anchor), or family = 'renyi' with orders and renyi_epsilons."
@@ -367,6 +391,36 @@ class GaussianDP(Claim):
         return np.full_like(values, anchor), gaussian_profile(values, anchor)
 
 
+def no_promise(epsilon: float) -> float:
+    """The privacy profile that promises nothing: delta 1 at every epsilon."""
+    return 1.0
+
+
+@dataclasses.dataclass(frozen=True)
+class DirectedProfile:
+    """Privacy profiles of both orders of a pair; called with epsilon, it gives the larger delta, which both keep.
+
+    Parameters
+    ----------
+    forward : callable
+        Of (P, Q): P(S) <= e^epsilon Q(S) + forward(epsilon) for every event S and epsilon >= 0.
+    backward : callable, optional
+        Of (Q, P): Q(S) <= e^epsilon P(S) + backward(epsilon). It promises nothing by default.
+
+    Examples
+    --------
+    >>> claim = ProfileClaim(DirectedProfile(lambda epsilon: 0.1, lambda epsilon: 0.2))
+    >>> claim.in_order(False).profile(1.0), claim.in_order(True).profile(1.0), claim.profile(1.0)
+    (0.1, 0.2, 0.2)
+    """
+
+    forward: Callable[[float], float]
+    backward: Callable[[float], float] = no_promise
+
+    def __call__(self, epsilon: float) -> float:
+        return max(self.forward(epsilon), self.backward(epsilon))
+
+
 @dataclasses.dataclass(frozen=True)
 class ProfileClaim(Claim):
     """A privacy profile of the user's own: P(S) <= e^epsilon Q(S) + function(epsilon) for every S and epsilon >= 0.
@@ -378,7 +432,8 @@ class ProfileClaim(Claim):
     ----------
     function : callable
         epsilon in [0, 700] nats (float) to delta in [0, 1]; must not increase (checked on a grid of 65 points). Beyond
-        700 nats its value at 700 is used: the weaker promise, since the function does not increase.
+        700 nats its value at 700 is used: the weaker promise, since the function does not increase. A `DirectedProfile`
+        holds one such function for (P, Q) and one for (Q, P): the claim is one-directional then.
     name : str, optional
         How the claim is printed.
     scale : float, optional
@@ -405,12 +460,28 @@ class ProfileClaim(Claim):
         object.__setattr__(self, "scale", number("scale", self.scale, "in [0, inf]", _is_budget))
         if not callable(self.function):
             raise UsageError(f"function must be a callable from epsilon to delta, got {self.function!r}.")
-        previous = 1.0
-        for epsilon in [0.0, *np.geomspace(0.01, LARGEST_EPSILON, 64).tolist()]:
-            delta = self._delta_at_scale(1.0, epsilon)
-            if delta > previous + 1e-12:  # rounding of a profile computed in double precision
-                raise UsageError(f"function must not increase, got {delta!r} at {epsilon:g} after {previous!r}.")
-            previous = delta
+        for name, function in self._functions().items():
+            previous = 1.0
+            for epsilon in [0.0, *np.geomspace(0.01, LARGEST_EPSILON, 64).tolist()]:
+                delta = _delta_of(function, name, epsilon)
+                if delta > previous + 1e-12:  # rounding of a profile computed in double precision
+                    raise UsageError(f"{name} must not increase, got {delta!r} at {epsilon:g} after {previous!r}.")
+                previous = delta
+
+    def _functions(self) -> dict[str, Callable[[float], float]]:
+        """The profiles of both orders by their names in messages; the one of a symmetric claim."""
+        if isinstance(self.function, DirectedProfile):
+            return {name: getattr(self.function, name) for name in ("forward", "backward")}
+        return {"function": self.function}
+
+    @property
+    def is_symmetric(self) -> bool:
+        return not isinstance(self.function, DirectedProfile)
+
+    def in_order(self, reverse: bool) -> ProfileClaim:
+        if not isinstance(self.function, DirectedProfile):
+            return self
+        return ProfileClaim(self.function.backward if reverse else self.function.forward, self.name, self.scale)
 
     @property
     def value(self) -> float:
@@ -444,11 +515,16 @@ class ProfileClaim(Claim):
             at = 0.0
         else:
             at = min(epsilon / scale, LARGEST_EPSILON) if scale > 0.0 else LARGEST_EPSILON
-        try:
-            delta = self.function(at)
-        except ArithmeticError as error:
-            raise UsageError(f"function must be defined in [0, 700] nats, got {error!r} at {at:g}.") from error
-        return number(f"function({at:g})", delta, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
+        return _delta_of(self.function, "function", at)
+
+
+def _delta_of(function: Callable[[float], float], name: str, epsilon: float) -> float:
+    """The delta of a profile at an epsilon, checked."""
+    try:
+        delta = function(epsilon)
+    except ArithmeticError as error:
+        raise UsageError(f"{name} must be defined in [0, 700] nats, got {error!r} at {epsilon:g}.") from error
+    return number(f"{name}({epsilon:g})", delta, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
 
 
 @dataclasses.dataclass(frozen=True)

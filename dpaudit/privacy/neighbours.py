@@ -107,6 +107,13 @@ class NeighbourClaim(Claim):
         return self.claim.delta
 
     @property
+    def is_symmetric(self) -> bool:
+        return self.claim.is_symmetric
+
+    def in_order(self, reverse: bool) -> NeighbourClaim:
+        return self if self.is_symmetric else dataclasses.replace(self, claim=self.claim.in_order(reverse))
+
+    @property
     def value(self) -> float:
         return self.claim.value
 
@@ -184,7 +191,7 @@ _ADVICE = "State another relation with the claim: adjacency=add_remove, replace_
 
 def has_one_budget(claim: Claim) -> bool:
     """Whether a claim is the same for every pair, so that a relation can be stated of it."""
-    return type(claim).for_pair is Claim.for_pair
+    return not claim.depends_on_pair
 
 
 def one_step(claim: Claim) -> Claim:
@@ -252,6 +259,28 @@ def steps_between(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:
         return _counted(x, x_prime, adjacency)
     except RecursionError:  # an input that holds itself
         return None
+
+
+def records_added(x: Any, x_prime: Any) -> int | None:
+    """The records that `x_prime` has beyond those of `x`; negative where it lacks records of `x`.
+
+    None where that does not tell the two apart: no dataset, a replaced or moved record, equal datasets.
+
+    Examples
+    --------
+    >>> records_added([1, 2], [1, 5, 2]), records_added({"a", "b"}, {"a"}), records_added([1, 2], [1, 3])
+    (1, -1, None)
+    """
+    first, second = _columns_joined(x), _columns_joined(x_prime)
+    steps = steps_between(first, second, "add_remove")
+    added = 0 if steps is None else _size(second) - _size(first)
+    return added if steps == abs(added) > 0 else None
+
+
+def _size(dataset: Any) -> int:
+    """The number of records of a dataset."""
+    items = _items(dataset)
+    return len(_rows(dataset) or ()) if items is None else items.total()
 
 
 def _counted(x: Any, x_prime: Any, adjacency: Adjacency) -> float | None:

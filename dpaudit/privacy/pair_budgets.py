@@ -37,8 +37,8 @@ MOST_FAMILIES = 2_000  # whose lines are tabulated at one time: about 60 kB each
 ONE_LINE = ApproxDP(1.0)  # the family of all claims that are one line
 FAMILIES = PureDP, ApproxDP, RenyiDP, ZeroConcentratedDP, GaussianDP, ProfileClaim
 PROMISES = (  # what says what a claim promises; its fields are its own
-    "anchored", "epsilon_at", "family", "inequality", "is_vacuous", "lines", "orders", "profile", "renyi_epsilons",
-    "report_delta", "value",
+    "anchored", "epsilon_at", "family", "in_order", "inequality", "is_symmetric", "is_vacuous", "lines", "orders",
+    "profile", "renyi_epsilons", "report_delta", "value",
 )  # fmt: skip
 _EQUAL = "Make the class a frozen dataclass, which has __eq__ and __hash__."
 
@@ -93,6 +93,21 @@ def has_own_line(claim: Claim) -> bool:
     return type(claim).lines is ApproxDP.lines
 
 
+def check_both_orders(claim: Claim) -> None:
+    """Refuse a one-directional claim, for tests that ask both orders of a pair the same lines.
+
+    Raises
+    ------
+    UsageError
+        If the claim promises one thing of (P, Q) and another of (Q, P).
+    """
+    if not claim.is_symmetric:
+        raise UsageError(
+            f"claim must promise the same of both orders of a pair, got {claim} ({type(claim).__name__}). Audits "
+            "cannot ask one order alone yet; dpaudit.exact.keeps compares finite laws with it."
+        )
+
+
 def check_promise(claim: Any, where: str) -> None:
     """Check that the claim of a pair promises what its family of this package promises, at its value.
 
@@ -129,10 +144,9 @@ def budgets_of(promise: Claim, pairs: Sequence[Pair], inputs: Inputs) -> PairBud
         If the metric is not symmetric where it is checked, or gives no budget; or if `for_pair` of a claim gives what
         no table can hold.
     """
-    for_pair = type(promise).for_pair
-    if for_pair is Claim.for_pair:
+    if not promise.depends_on_pair:
         return PairBudgets.same(promise, len(pairs))
-    if isinstance(promise, MetricDP) and for_pair is MetricDP.for_pair:
+    if isinstance(promise, MetricDP) and type(promise).for_pair is MetricDP.for_pair:
         return dataclasses.replace(PairBudgets.same(PureDP(0.0), len(pairs)), values=_distances(promise, pairs, inputs))
     return _one_by_one(promise, pairs)
 

@@ -1,6 +1,7 @@
 """Pairs of inputs: the two sides of one label game.
 
-A pair is ordered only in its names (x is label 1, x_prime is label 0): a claim is asked of it in both directions.
+x is label 1 and x_prime is label 0. A symmetric claim is asked of a pair in both directions; a one-directional claim
+(`Claim.is_symmetric` is False) depends on the order.
 """
 
 from __future__ import annotations

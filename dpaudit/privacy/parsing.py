@@ -6,6 +6,9 @@ Claims
     eps=1,delta=1e-6             approximate     order=2,rdp=0.3   Renyi
     mu=1                         Gaussian        metric=FILE       metric, see below
 
+`tradeoff=FILE` is f-DP; behind it, `,ordered=yes` promises it of (x, x') alone, and `,remove=FILE` of adding a record,
+with another file for removing one: see `dpaudit.privacy.trade_off`.
+
 Behind each but a metric, `,adjacency=add_remove` (or `replace_one`, `either`, `given`) says which inputs are
 neighbours: see `dpaudit.privacy.neighbours`. Numbers are decimal, or `inf`. `str(claim)` writes the same form, and
 reading it gives back an equal claim.

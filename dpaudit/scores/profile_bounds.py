@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP
+from dpaudit.privacy.pair_budgets import check_both_orders
 
 FloatArray = NDArray[np.float64]
 LARGEST_EPSILON = 60.0  # nats; e^-60 is below what any number of scores shows
@@ -145,6 +146,7 @@ def check_claim(claim: Claim) -> None:
     """`UsageError` if scores cannot speak of a claim."""
     if isinstance(claim, MetricDP):
         raise UsageError(f"claim must be one budget for every canary, got {claim}. Use eps=, mu=, rho= or a profile.")
+    check_both_orders(claim)
     if claim.is_vacuous:
         raise UsageError(f"claim must promise something, got {claim}.")
 
