@@ -73,7 +73,7 @@ class Inequalities:
 
     def __init__(self, claim: Claim) -> None:
         self.claim = claim
-        self._orders = [claim.in_order(reverse) if hasattr(claim, "in_order") else claim for reverse in (False, True)]
+        self._orders = [claim.in_order(reverse) for reverse in (False, True)]
         self._lines: dict[float, tuple[FloatArray, FloatArray]] = {}
         self._renyi: dict[float, FloatArray] = {}
 
