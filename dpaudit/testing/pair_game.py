@@ -37,7 +37,7 @@ def tests_of(claim: Claim, sequential: bool, draws: int, alone: bool) -> list[tu
     A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of one
     pair `alone`, of a claim with one line, may take stages of its own.
     """
-    if os.environ.get("DPAUDIT_ENGINE") == "tables":
+    if os.environ.get("DPAUDIT_ENGINE", "tables") == "tables":
         from dpaudit.inference.betting import Betting
         from dpaudit.inference.exact import ExactTest
 
