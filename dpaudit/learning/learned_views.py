@@ -161,10 +161,10 @@ class Additive:
             values = matrix[:, k]
             finite = values[np.isfinite(values)]
             centre = float(np.median(finite)) if len(finite) else 0.0
-            plain = pruned_tree(Cells(values, labels))
+            plain = pruned_tree(Cells.of(values, labels))
             with np.errstate(invalid="ignore"):
                 above = values > centre
-            mirrored = pruned_tree(Cells(np.abs(values - centre), labels ^ above))
+            mirrored = pruned_tree(Cells.of(np.abs(values - centre), labels ^ above))
             is_mirrored = mirrored.evidence > plain.evidence
             trees.append(mirrored if is_mirrored else plain)
             centres.append(centre if is_mirrored else math.nan)

@@ -35,11 +35,21 @@ class MixtureSizes:
     min_weight: float = 1e-4
     learned_cost: float = 1.0  # nats, of a learned view
     least: float = 1e-6  # probability of a label
+    max_told: int = 4  # views whose labels are counted once draws are many
 
 
 SIZES = MixtureSizes()
 STRUCTURES = ("one strength", "several strengths", "inheriting")
 Score = Callable[[FloatArray], FloatArray]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Told:
+    """A view that a fit found to tell much: its values of the draws of the fit (of a learned view, out of fold)."""
+
+    view: View | LearnedView
+    cost: float
+    values: FloatArray
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -130,8 +140,8 @@ class Mixture:
 
 def fit_mixture(
     reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray, extra: Sequence[LearnedView] = ()
-) -> Mixture:
-    """The mixture of all structures on earlier draws.
+) -> tuple[Mixture, list[Told]]:
+    """The mixture of all structures on earlier draws, and the views that tell most, with what they tell of these draws.
 
     Parameters
     ----------
@@ -146,9 +156,11 @@ def fit_mixture(
     """
     views = choose_views(matrix, labels, reader.n_read)
     of_structures: list[list[tuple[float, View | LearnedView, Steps | None]]] = [[] for _ in STRUCTURES]
+    told: dict[int, Told] = {}
 
     def add_trees(view: View | LearnedView, cost: float, values: FloatArray, own: Labels) -> None:
-        cells = Cells(values, own)
+        told[id(view)] = Told(view, cost, values)
+        cells = Cells.of(values, own)
         trees = (pruned_tree(cells, (1.0,)), pruned_tree(cells), inheriting_tree(cells, values, own))
         for parts, tree in zip(of_structures, trees, strict=True):
             parts.append((tree.evidence - cost, view, tree))
@@ -165,14 +177,28 @@ def fit_mixture(
             own = getattr(fitted, "evidence", None) if is_line else log_likelihood(scipy.special.expit(past), labels)
             for parts in of_structures[1:]:
                 parts.append((float(own or 0.0) - SIZES.learned_cost, fitted, None))
+            told[id(fitted)] = Told(fitted, SIZES.learned_cost, past)
             if not is_line:
                 add_trees(fitted, SIZES.learned_cost, past, labels)
+    mixture = mixture_of(reader, of_structures, foretold)
+    shares: dict[int, float] = {}
+    for weight, structure in zip(mixture.weights, mixture.structures, strict=True):
+        for part in structure:
+            shares[id(part.view)] = shares.get(id(part.view), 0.0) + float(weight) * part.weight
+    best = sorted(shares, key=lambda k: -shares[k])[: SIZES.max_told]
+    return mixture, [told[k] for k in best]
+
+
+def mixture_of(
+    reader: Reader, of_structures: Sequence[Sequence[tuple[float, View | LearnedView, Steps | None]]], foretold: FloatArray
+) -> Mixture:
+    """The mixture of models with their evidence less cost, in nats, by structure."""
     structures = []
     for parts in of_structures:
         logs = np.array([evidence for evidence, *_ in parts] + [0.0])
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
-        best = [k for k in np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()]
+        best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
         kept = [k for k in best if weights[k] > SIZES.min_weight]
         structures.append(tuple(Part(float(weights[k]), *parts[k][1:]) for k in kept))
     return Mixture(reader, tuple(structures), weights_of(foretold))

@@ -66,32 +66,26 @@ class Level:
 
 
 class Cells:
-    """The dyadic cells of one view's values, with the labels in them.
+    """The dyadic cells of one view's distinct values, with the labels in them.
 
     Parameters
     ----------
-    values : ndarray of float, shape (draws,)
-    labels : ndarray of int, shape (draws,)
-        1 for x, 0 for x_prime.
+    values : ndarray of float, shape (values,)
+        Distinct, increasing; NaN last.
+    ends : ndarray of int, shape (values + 1,)
+        How many draws are below each value, and in all.
+    ones : ndarray of int, shape (values + 1,)
+        How many of these have label 1.
     """
 
-    def __init__(self, values: FloatArray, labels: Labels) -> None:
-        order = np.argsort(values, kind="stable")
-        ordered = values[order]
-        is_new = np.ones(len(ordered), dtype=bool)
-        is_new[1:] = ordered[1:] != ordered[:-1]
-        if np.isnan(ordered[-1]):
-            is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
-        starts = np.flatnonzero(is_new)
-        self.values = ordered[starts]
-        self.ends = np.append(starts, len(ordered))
-        self.ones = np.concatenate([[0], np.cumsum(labels[order])])[self.ends]
+    def __init__(self, values: FloatArray, ends: Labels, ones: Labels) -> None:
+        self.values, self.ends, self.ones = values, ends, ones
         self.levels: list[Level] = []
-        first, last = np.array([0]), np.array([len(starts)])
+        first, last = np.array([0]), np.array([len(values)])
         while len(first):
             half = (self.ends[first] + self.ends[last]) / 2.0
             middle = np.searchsorted(self.ends, half)
-            below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, len(starts))] - half
+            below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, len(values))] - half
             middle = np.clip(np.where(below, middle - 1, middle), first + 1, np.maximum(last - 1, first + 1))
             ones, draws = self.ones[last] - self.ones[first], self.ends[last] - self.ends[first]
             splits = (last - first > 1) & (len(self.levels) < SIZES.depth) & (draws >= SIZES.min_split)
@@ -101,6 +95,25 @@ class Cells:
                 np.stack([first[at], middle[at]], axis=1).ravel(),
                 np.stack([middle[at], last[at]], axis=1).ravel(),
             )
+
+    @classmethod
+    def of(cls, values: FloatArray, labels: Labels) -> Cells:
+        """The cells of draws with these values and labels (1 for x, 0 for x_prime), shape (draws,) each."""
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        is_new = np.ones(len(ordered), dtype=bool)
+        is_new[1:] = ordered[1:] != ordered[:-1]
+        if np.isnan(ordered[-1]):
+            is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
+        starts = np.flatnonzero(is_new)
+        ends = np.append(starts, len(ordered))
+        return cls(ordered[starts], ends, np.concatenate([[0], np.cumsum(labels[order])])[ends])
+
+    @classmethod
+    def of_counts(cls, counts: NDArray[np.int64]) -> Cells:
+        """The cells of counts of label 0 and 1 in a row of bins, shape (2, bins); values are the bins' numbers."""
+        totals = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
+        return cls(np.arange(counts.shape[1], dtype=float), totals, np.concatenate([[0], np.cumsum(counts[1])]))
 
     @property
     def draws(self) -> int:
@@ -227,10 +240,24 @@ def inheriting_tree(cells: Cells, values: FloatArray, labels: Labels) -> Steps:
     evidence = 0.0
     for k in (0, 1):
         held = fold != k
-        p = _inherit(Cells(values[~held], labels[~held]))(values[held])
+        p = _inherit(Cells.of(values[~held], labels[~held]))(values[held])
         evidence += log_likelihood(p, labels[held])
     steps = _inherit(cells)
     return dataclasses.replace(steps, evidence=evidence)
+
+
+def inheriting_cells(cells: Cells) -> Steps:
+    """The inheriting tree on counts. Its evidence is that of its own cells less what they cost: half a log of their draws.
+
+    (Out of fold there is nothing to be told by: counts have no order.)
+    """
+    steps = _inherit(cells)
+    which = np.searchsorted(steps.edges, cells.values)
+    p = np.clip(steps.probabilities[np.minimum(which, len(steps.probabilities) - 1)], 1e-9, 1.0 - 1e-9)
+    ones, draws = np.diff(cells.ones), np.diff(cells.ends)
+    told = float(ones @ np.log(2.0 * p) + (draws - ones) @ np.log(2.0 * (1.0 - p)))
+    free = int((np.abs(np.diff(steps.probabilities)) > 1e-3).sum())
+    return dataclasses.replace(steps, evidence=told - 0.5 * free * math.log(max(cells.draws, 2)))
 
 
 def log_likelihood(p: FloatArray, labels: Labels) -> float:
