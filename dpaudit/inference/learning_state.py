@@ -16,8 +16,7 @@ from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.learning.counted_views import CountedView
-from dpaudit.learning.learned_views import LearnedView
-from dpaudit.learning.mixture import NO_FORETELLING, Told, fit_mixture, mixture_of, weights_of
+from dpaudit.learning.mixture import NO_FORETELLING, Model, Told, fit_mixture, mixture_of, weights_of
 from dpaudit.learning.rank_tree import Labels, Steps
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
@@ -86,12 +85,12 @@ class LearningState:
             self.rounds.append(Round.of(last.predicted))
             return
         reader = self.counter.mixture.reader
-        of_structures: list[list[tuple[float, View | LearnedView, Steps | None]]] = [[] for _ in NO_FORETELLING]
+        of_structures: list[list[Model]] = [[] for _ in NO_FORETELLING]
         of_view: list[tuple[Steps, ...]] = []
         for view, counts in self._views:
             of_view.append(view.trees(counts))
-            for parts, tree in zip(of_structures, of_view[-1], strict=True):
-                parts.append((tree.evidence - view.cost, view.view, tree))
+            for models, tree in zip(of_structures, of_view[-1], strict=True):
+                models.append(Model(tree.evidence - view.cost, view.view, tree))
         mixture = mixture_of(reader, of_structures, self.foretold)
         shares = np.array([
             sum(

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import LearnedView
-from dpaudit.learning.rank_tree import Cells, Labels, Steps, inheriting_cells, pruned_tree
+from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, inheriting_trees, pruned_trees
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -90,9 +90,10 @@ class CountedView:
         if self.is_mirrored:
             below, above = np.split(counts, 2, axis=1)
             folded = below + above[::-1]
-        cells = Cells.of_counts(folded)
+        forest = Forest([Ordered.of_counts(folded)])
         found = []
-        for tree in (pruned_tree(cells, (1.0,)), pruned_tree(cells), inheriting_cells(cells)):
+        for grown in (pruned_trees(forest), inheriting_trees(forest)):
+            tree = grown.steps(0)
             edges = self.edges[tree.edges.astype(int)] if len(tree.edges) else np.zeros(0)
             found.append(dataclasses.replace(tree, edges=edges))
         return tuple(found)

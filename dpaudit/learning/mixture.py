@@ -1,7 +1,6 @@
 """Mixture: the probability of label 1 of an output, averaged over views and trees by what they say of earlier labels.
 
-Three *structures* differ in the trees that they grow on the views: pruned ones whose cells have one strength or
-several, and inheriting ones. Within a structure all views are averaged by prior times evidence, with a fair coin as one
+Two *structures* differ in the trees that they grow on the views: pruned ones and inheriting ones. Within a structure all views are averaged by prior times evidence, with a fair coin as one
 more model. Structures are weighed by what they foretold of earlier rounds before these came (prequential likelihood:
 Dawid 1984): nothing is tuned, and no draw is used twice.
 
@@ -16,13 +15,13 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
 from dpaudit.learning.learned_views import LearnedView, Logistic, learned_from_dict, learners, out_of_fold
-from dpaudit.learning.rank_tree import Cells, Labels, Steps, inheriting_tree, log_likelihood, pruned_tree
+from dpaudit.learning.rank_tree import Forest, Grown, Labels, Ordered, Steps, inheriting_trees, log_likelihood, pruned_trees
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 
@@ -39,7 +38,7 @@ class MixtureSizes:
 
 
 SIZES = MixtureSizes()
-STRUCTURES = ("one strength", "several strengths", "inheriting")
+STRUCTURES = ("pruned", "inheriting")
 Score = Callable[[FloatArray], FloatArray]
 
 
@@ -66,7 +65,7 @@ class Part:
             known[id(self.view)] = self.view(matrix)
         values = known[id(self.view)]
         if self.tree is None:
-            return np.asarray(scipy.special.expit(values))
+            return np.asarray(expit(values))
         p = self.tree(values)
         swaps = self.view.swaps(matrix) if isinstance(self.view, View) else None
         return p if swaps is None else np.where(swaps, 1.0 - p, p)
@@ -80,6 +79,23 @@ class Part:
         view = view_from_dict(record["view"]) if "view" in record else learned_from_dict(record["learned"])
         tree = None if record["tree"] is None else Steps.from_dict(record["tree"])
         return cls(float.fromhex(record["weight"]), view, tree)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Model:
+    """A candidate: a view with its evidence less cost, and a tree on it (None: its own probability).
+
+    The tree may be one of several that were `grown` together: its steps are made where it has weight.
+    """
+
+    evidence: float
+    view: View | LearnedView
+    tree: Steps | None = None
+    grown: tuple[Grown, int] | None = None
+
+    def part(self, weight: float) -> Part:
+        """The model with its weight."""
+        return Part(weight, self.view, self.tree if self.grown is None else self.grown[0].steps(self.grown[1]))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -155,52 +171,49 @@ def fit_mixture(
         Such as the mechanism's own density.
     """
     views = choose_views(matrix, labels, reader.n_read)
-    of_structures: list[list[tuple[float, View | LearnedView, Steps | None]]] = [[] for _ in STRUCTURES]
-    told: dict[int, Told] = {}
-
-    def add_trees(view: View | LearnedView, cost: float, values: FloatArray, own: Labels) -> None:
-        told[id(view)] = Told(view, cost, values)
-        cells = Cells.of(values, own)
-        trees = (pruned_tree(cells, (1.0,)), pruned_tree(cells), inheriting_tree(cells, values, own))
-        for parts, tree in zip(of_structures, trees, strict=True):
-            parts.append((tree.evidence - cost, view, tree))
-
+    told: list[Told] = []
+    ordered: list[Ordered] = []
+    direct: list[tuple[int, float]] = []  # learned views with the evidence of their own probability
     for view in views:
-        swaps = view.swaps(matrix)
-        add_trees(view, view.cost, view(matrix), labels if swaps is None else labels ^ swaps)
+        values, swaps = view(matrix), view.swaps(matrix)
+        told.append(Told(view, view.cost, values))
+        ordered.append(Ordered.of(values, labels if swaps is None else labels ^ swaps))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for learner in (*extra, *learners(matrix, reader.n_read, views)):
             is_line = isinstance(learner, Logistic) and len(learner.columns) == 1
             fitted = learner.fit(matrix, labels)
             past = fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
-            own = getattr(fitted, "evidence", None) if is_line else log_likelihood(scipy.special.expit(past), labels)
-            for parts in of_structures[1:]:
-                parts.append((float(own or 0.0) - SIZES.learned_cost, fitted, None))
-            told[id(fitted)] = Told(fitted, SIZES.learned_cost, past)
-            if not is_line:
-                add_trees(fitted, SIZES.learned_cost, past, labels)
+            own = fitted.evidence if isinstance(fitted, Logistic) and is_line else log_likelihood(expit(past), labels)
+            direct.append((len(told), own - SIZES.learned_cost))
+            told.append(Told(fitted, SIZES.learned_cost, past))
+            ordered.append(Ordered.of(past, labels))
+    of_structures: list[list[Model]] = []
+    for grow in (pruned_trees, inheriting_trees):
+        grown = grow(Forest(ordered))
+        models = [Model(grown.evidence[k] - one.cost, one.view, grown=(grown, k)) for k, one in enumerate(told)]
+        of_structures.append(models + [Model(evidence, told[k].view) for k, evidence in direct])
     mixture = mixture_of(reader, of_structures, foretold)
     shares: dict[int, float] = {}
     for weight, structure in zip(mixture.weights, mixture.structures, strict=True):
         for part in structure:
             shares[id(part.view)] = shares.get(id(part.view), 0.0) + float(weight) * part.weight
-    best = sorted(shares, key=lambda k: -shares[k])[: SIZES.max_told]
-    return mixture, [told[k] for k in best]
+    best = sorted(told, key=lambda one: -shares.get(id(one.view), 0.0))[: SIZES.max_told]
+    return mixture, [one for one in best if id(one.view) in shares]
 
 
 def mixture_of(
-    reader: Reader, of_structures: Sequence[Sequence[tuple[float, View | LearnedView, Steps | None]]], foretold: FloatArray
+    reader: Reader, of_structures: Sequence[Sequence[Model]], foretold: FloatArray
 ) -> Mixture:
     """The mixture of models with their evidence less cost, in nats, by structure."""
     structures = []
     for parts in of_structures:
-        logs = np.array([evidence for evidence, *_ in parts] + [0.0])
+        logs = np.array([model.evidence for model in parts] + [0.0])
         weights = np.exp(logs - logs.max())
         weights /= weights.sum()
         best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
         kept = [k for k in best if weights[k] > SIZES.min_weight]
-        structures.append(tuple(Part(float(weights[k]), *parts[k][1:]) for k in kept))
+        structures.append(tuple(parts[k].part(float(weights[k])) for k in kept))
     return Mixture(reader, tuple(structures), weights_of(foretold))
 
 

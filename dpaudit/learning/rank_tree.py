@@ -17,6 +17,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -39,6 +40,7 @@ class TreeSizes:
     leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
+    differs: float = 0.003  # probabilities of neighbouring cells that are told apart: less is worth no bet
 
 
 SIZES = TreeSizes()
@@ -56,8 +58,9 @@ def _table(strength: float, largest: int) -> FloatArray:
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """Cells of one level: first and last distinct value (exclusive), whether each splits, label 1 and draws in it."""
+    """Cells of one level of all trees: their tree, first and last value (exclusive), whether each splits, label 1, draws."""
 
+    tree: NDArray[np.intp]
     first: NDArray[np.intp]
     last: NDArray[np.intp]
     splits: NDArray[np.bool_]
@@ -65,59 +68,93 @@ class Level:
     draws: NDArray[np.intp]
 
 
-class Cells:
-    """The dyadic cells of one view's distinct values, with the labels in them.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ordered:
+    """The distinct values of one view, increasing (NaN last), with their draws and those of label 1."""
+
+    values: FloatArray
+    draws: NDArray[np.intp]
+    ones: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, values: FloatArray, labels: Labels) -> Ordered:
+        """Of draws with these values and labels (1 for x, 0 for x_prime), shape (draws,) each."""
+        order = np.argsort(values, kind="stable")
+        ordered = values[order]
+        is_new = np.ones(len(ordered), dtype=bool)
+        is_new[1:] = ordered[1:] != ordered[:-1]
+        if len(ordered) and np.isnan(ordered[-1]):
+            is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
+        starts = np.flatnonzero(is_new)
+        return cls(ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts))
+
+    @classmethod
+    def of_counts(cls, counts: NDArray[np.int64]) -> Ordered:
+        """Of counts of label 0 and 1 in a row of bins, shape (2, bins); values are the bins' numbers."""
+        return cls(np.arange(counts.shape[1], dtype=float), counts.sum(axis=0), counts[1])
+
+
+class Forest:
+    """The dyadic cells of several views, level by level, all views at once.
 
     Parameters
     ----------
-    values : ndarray of float, shape (values,)
-        Distinct, increasing; NaN last.
-    ends : ndarray of int, shape (values + 1,)
-        How many draws are below each value, and in all.
-    ones : ndarray of int, shape (values + 1,)
-        How many of these have label 1.
+    views : sequence of Ordered
     """
 
-    def __init__(self, values: FloatArray, ends: Labels, ones: Labels) -> None:
-        self.values, self.ends, self.ones = values, ends, ones
+    def __init__(self, views: Sequence[Ordered]) -> None:
+        self.views = views
+        self.offsets = np.concatenate([[0], np.cumsum([len(view.values) for view in views])])
+        self.ends = np.concatenate([[0], np.cumsum(np.concatenate([view.draws for view in views]))])
+        self.ones = np.concatenate([[0], np.cumsum(np.concatenate([view.ones for view in views]))])
+        self.draws = np.array([int(view.draws.sum()) for view in views])
         self.levels: list[Level] = []
-        first, last = np.array([0]), np.array([len(values)])
+        tree = np.arange(len(views))
+        first, last = self.offsets[:-1], self.offsets[1:]
+        most = len(self.ends) - 1
         while len(first):
             half = (self.ends[first] + self.ends[last]) / 2.0
             middle = np.searchsorted(self.ends, half)
-            below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, len(values))] - half
+            below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, most)] - half
             middle = np.clip(np.where(below, middle - 1, middle), first + 1, np.maximum(last - 1, first + 1))
             ones, draws = self.ones[last] - self.ones[first], self.ends[last] - self.ends[first]
             splits = (last - first > 1) & (len(self.levels) < SIZES.depth) & (draws >= SIZES.min_split)
-            self.levels.append(Level(first, last, splits, ones, draws))
+            self.levels.append(Level(tree, first, last, splits, ones, draws))
             at = np.flatnonzero(splits)
+            tree = np.repeat(tree[at], 2)
             first, last = (
                 np.stack([first[at], middle[at]], axis=1).ravel(),
                 np.stack([middle[at], last[at]], axis=1).ravel(),
             )
 
-    @classmethod
-    def of(cls, values: FloatArray, labels: Labels) -> Cells:
-        """The cells of draws with these values and labels (1 for x, 0 for x_prime), shape (draws,) each."""
-        order = np.argsort(values, kind="stable")
-        ordered = values[order]
-        is_new = np.ones(len(ordered), dtype=bool)
-        is_new[1:] = ordered[1:] != ordered[:-1]
-        if np.isnan(ordered[-1]):
-            is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
-        starts = np.flatnonzero(is_new)
-        ends = np.append(starts, len(ordered))
-        return cls(ordered[starts], ends, np.concatenate([[0], np.cumsum(labels[order])])[ends])
 
-    @classmethod
-    def of_counts(cls, counts: NDArray[np.int64]) -> Cells:
-        """The cells of counts of label 0 and 1 in a row of bins, shape (2, bins); values are the bins' numbers."""
-        totals = np.concatenate([[0], np.cumsum(counts.sum(axis=0))])
-        return cls(np.arange(counts.shape[1], dtype=float), totals, np.concatenate([[0], np.cumsum(counts[1])]))
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grown:
+    """Trees that were grown on a forest: their leaves in the order of values, and the evidence of each tree."""
 
-    @property
-    def draws(self) -> int:
-        return int(self.ends[-1])
+    forest: Forest
+    starts: NDArray[np.intp]  # first value of each leaf
+    probabilities: FloatArray
+    evidence: FloatArray
+
+    def steps(self, tree: int) -> Steps:
+        """One of them as a step function; neighbours of one probability are joined."""
+        low, high = np.searchsorted(self.starts, self.forest.offsets[[tree, tree + 1]])
+        begin, p = self.starts[low:high] - self.forest.offsets[tree], self.probabilities[low:high]
+        differs = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1])
+        begin, p = begin[differs], p[differs]
+        values = self.forest.views[tree].values
+        below, above = values[begin[1:] - 1], values[begin[1:]]
+        with np.errstate(all="ignore"):
+            middle = below / 2.0 + above / 2.0
+        edges = np.where(np.isfinite(middle) & (middle < above), np.maximum(middle, below), below)
+        return Steps(edges, p, float(self.evidence[tree]))
+
+    def of_values(self, tree: int) -> FloatArray:
+        """The probability at each distinct value of one view, shape (values,)."""
+        low, high = self.forest.offsets[[tree, tree + 1]]
+        places = np.searchsorted(self.starts, np.arange(low, high), side="right") - 1
+        return self.probabilities[places]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -148,31 +185,18 @@ class Steps:
         return cls(edges, p)
 
 
-def _steps(cells: Cells, starts: list[NDArray[np.intp]], means: list[FloatArray], evidence: float) -> Steps:
-    """The step function of leaves, whose neighbours of one probability are joined."""
-    begin, p = np.concatenate(starts), np.concatenate(means)
-    order = np.argsort(begin)
-    begin, p = begin[order], p[order]
-    differs = np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1
-    begin, p = begin[np.concatenate([[0], differs])], p[np.concatenate([[0], differs])]
-    low, high = cells.values[begin[1:] - 1], cells.values[begin[1:]]
-    with np.errstate(all="ignore"):
-        middle = low / 2.0 + high / 2.0
-    return Steps(np.where(np.isfinite(middle) & (middle < high), np.maximum(middle, low), low), p, evidence)
-
-
-def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) -> Steps:
-    """The average over all prunings of the tree: see the module."""
-    total = cells.draws
+def pruned_trees(forest: Forest, strengths: tuple[float, ...] = SIZES.strengths) -> Grown:
+    """The average over all prunings of each tree: see the module."""
+    largest = int(forest.draws.max(initial=0))
     shares = np.log(np.array(SIZES.shares[: len(strengths)]) / sum(SIZES.shares[: len(strengths)]))
-    sides = [_table(s / 2.0, total) for s in strengths]
-    both = [_table(s, total) for s in strengths]
+    sides = [_table(s / 2.0, largest) for s in strengths]
+    both = [_table(s, largest) for s in strengths]
     own_of: list[FloatArray] = []
     mean_of: list[FloatArray] = []
     mixed_of: list[FloatArray] = []
     mixed = np.zeros(0)
-    for depth in range(len(cells.levels) - 1, -1, -1):
-        level = cells.levels[depth]
+    for depth in range(len(forest.levels) - 1, -1, -1):
+        level = forest.levels[depth]
         ones, zeros = level.ones, level.draws - level.ones
         if depth:
             logs = np.stack([
@@ -183,9 +207,7 @@ def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) ->
             parts = np.exp(logs - top)
             norm = parts.sum(axis=0)
             own = top + np.log(norm)
-            mean = sum(
-                part * (ones + s / 2.0) / (level.draws + s) for part, s in zip(parts, strengths, strict=True)
-            ) / norm
+            mean = sum((ones + s / 2.0) / (level.draws + s) * part for part, s in zip(parts, strengths, strict=True)) / norm
         else:
             own, mean = -LOG_2 * level.draws.astype(float), np.full(len(ones), 0.5)
         now = own.astype(float)
@@ -196,10 +218,10 @@ def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) ->
         own_of.append(own)
         mean_of.append(np.asarray(mean))
         mixed_of.append(now)
-    reach, p = np.ones(1), np.zeros(1)
+    reach, p = np.ones(len(forest.views)), np.zeros(len(forest.views))
     starts: list[NDArray[np.intp]] = []
     means: list[FloatArray] = []
-    for level, own, now, mean in zip(cells.levels, own_of[::-1], mixed_of[::-1], mean_of[::-1], strict=True):
+    for level, own, now, mean in zip(forest.levels, own_of[::-1], mixed_of[::-1], mean_of[::-1], strict=True):
         halt = np.where(level.splits, np.exp(np.minimum(0.0, own - LOG_2 - now)), 1.0)
         p = p + reach * halt * mean
         reach = reach * (1.0 - halt)
@@ -207,20 +229,26 @@ def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) ->
         means.append(p[~level.splits])
         at = np.flatnonzero(level.splits)
         reach, p = np.repeat(reach[at], 2), np.repeat(p[at], 2)
-    return _steps(cells, starts, means, float(mixed[0]) + LOG_2 * total)
+    begin, q = np.concatenate(starts), np.concatenate(means)
+    order = np.argsort(begin)
+    return Grown(forest, begin[order], q[order], mixed + LOG_2 * forest.draws)
 
 
-def _inherit(cells: Cells) -> Steps:
+def inheriting_trees(forest: Forest) -> Grown:
+    """The trees whose cells inherit: see the module. Their evidence is that of the draws that they are grown on, less half
+    a logarithm of these for each probability that they tell apart (Schwarz 1978)."""
     strengths = np.array(SIZES.strengths)[:, None]
-    atoms = max(1, int((np.diff(cells.ends) >= SIZES.min_atom).sum()))
-    q = np.array([0.5])
+    has_atoms = np.diff(forest.ends) >= SIZES.min_atom
+    atoms = np.maximum(np.diff(np.concatenate([[0], np.cumsum(has_atoms)])[forest.offsets]), 1)
+    q = np.full(len(forest.views), 0.5)
     starts: list[NDArray[np.intp]] = []
     means: list[FloatArray] = []
-    for depth, level in enumerate(cells.levels):
+    for depth, level in enumerate(forest.levels):
         ones, draws = level.ones, level.draws
         if depth:
+            cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
             is_atom = (level.last - level.first == 1) & (draws >= SIZES.min_atom)
-            leave = np.minimum(SIZES.leaving, np.where(is_atom, 1.0 / atoms, 1.0 / len(ones)))
+            leave = np.minimum(SIZES.leaving, np.where(is_atom, 1.0 / atoms[level.tree], 1.0 / cells))
             stay = ones * np.log(q) + (draws - ones) * np.log1p(-q) + np.log1p(-leave)
             a, b = strengths * q, strengths * (1.0 - q)
             go = scipy.special.betaln(a + ones, b + draws - ones) - scipy.special.betaln(a, b)
@@ -231,33 +259,18 @@ def _inherit(cells: Cells) -> Steps:
         starts.append(level.first[~level.splits])
         means.append(q[~level.splits])
         q = np.repeat(q[level.splits], 2)
-    return _steps(cells, starts, means, 0.0)
-
-
-def inheriting_tree(cells: Cells, values: FloatArray, labels: Labels) -> Steps:
-    """The tree whose cells inherit: see the module. Its evidence is of draws that it was not grown on, half by half."""
-    fold = np.arange(len(values)) % 2
-    evidence = 0.0
-    for k in (0, 1):
-        held = fold != k
-        p = _inherit(Cells.of(values[~held], labels[~held]))(values[held])
-        evidence += log_likelihood(p, labels[held])
-    steps = _inherit(cells)
-    return dataclasses.replace(steps, evidence=evidence)
-
-
-def inheriting_cells(cells: Cells) -> Steps:
-    """The inheriting tree on counts. Its evidence is that of its own cells less what they cost: half a log of their draws.
-
-    (Out of fold there is nothing to be told by: counts have no order.)
-    """
-    steps = _inherit(cells)
-    which = np.searchsorted(steps.edges, cells.values)
-    p = np.clip(steps.probabilities[np.minimum(which, len(steps.probabilities) - 1)], 1e-9, 1.0 - 1e-9)
-    ones, draws = np.diff(cells.ones), np.diff(cells.ends)
-    told = float(ones @ np.log(2.0 * p) + (draws - ones) @ np.log(2.0 * (1.0 - p)))
-    free = int((np.abs(np.diff(steps.probabilities)) > 1e-3).sum())
-    return dataclasses.replace(steps, evidence=told - 0.5 * free * math.log(max(cells.draws, 2)))
+    begin, p = np.concatenate(starts), np.concatenate(means)
+    order = np.argsort(begin)
+    begin, p = begin[order], p[order]
+    ends = np.append(begin[1:], len(forest.ends) - 1)
+    ones, draws = forest.ones[ends] - forest.ones[begin], forest.ends[ends] - forest.ends[begin]
+    safe = np.clip(p, 1e-9, 1.0 - 1e-9)
+    told = ones * np.log(2.0 * safe) + (draws - ones) * np.log(2.0 * (1.0 - safe))
+    tree = np.searchsorted(forest.offsets, begin, side="right") - 1
+    moves = np.concatenate([[False], (np.abs(np.diff(p)) > SIZES.differs) & (np.diff(tree) == 0)])
+    free = np.bincount(tree, moves, minlength=len(forest.views))
+    evidence = np.bincount(tree, told, minlength=len(forest.views)) - 0.5 * free * np.log(np.maximum(forest.draws, 2))
+    return Grown(forest, begin, p, evidence)
 
 
 def log_likelihood(p: FloatArray, labels: Labels) -> float:
