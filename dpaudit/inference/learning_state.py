@@ -11,13 +11,15 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.learning.counted_views import CountedView
-from dpaudit.learning.mixture import NO_FORETELLING, Model, Told, fit_mixture, mixture_of, weights_of
-from dpaudit.learning.rank_tree import Labels, Steps
+from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
+from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, refinements_of, weights_of
+from dpaudit.learning.rank_tree import Labels
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing.protocols import Training
@@ -30,7 +32,9 @@ class StateSizes:
     reread: float = 1.5  # times the draws of the last choice of columns
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
     max_fitted: int = 40_000  # draws that a fit sees: a bound on its time
+    max_numbers: int = 10_000  # the same where an output is one number, whose cells go on to be counted
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
+    switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
 
 
@@ -62,7 +66,7 @@ class LearningState:
         matrix = np.concatenate(matrices)
         order = np.random.default_rng(np.random.SeedSequence(20_261_128)).permutation(total)
         order, rest = np.split(order, [int(share * total)])
-        order = order[: SIZES.max_fitted]
+        order = order[: SIZES.max_fitted if matrix.shape[1] > 1 else SIZES.max_numbers]
         matrix_fit, labels_fit = matrix[order], labels[order]
         mixture, told = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
         self._views = []
@@ -72,10 +76,10 @@ class LearningState:
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
-        self.rounds.append(Round.of(Predicted.of(mixture.weights @ of_structures)))
+        self.rounds.append(Round.of(Predicted.of(mixture.mixed(of_structures))))
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
-            bins = bins_of(mixture.weights @ mixture.of_matrix(matrix[rest]))
+            bins = bins_of(mixture.mixed(mixture.of_matrix(matrix[rest])))
             self.held = np.bincount(labels[rest] * N_BINS + bins, minlength=2 * N_BINS).reshape(2, -1).astype(np.int64)
 
     def learn_from_counts(self) -> None:
@@ -85,39 +89,42 @@ class LearningState:
             self.rounds.append(Round.of(last.predicted))
             return
         reader = self.counter.mixture.reader
-        of_structures: list[list[Model]] = [[] for _ in NO_FORETELLING]
-        of_view: list[tuple[Steps, ...]] = []
+        of_structures: list[list[Model]] = [[], []]
+        of_view = []
+        shares = weights_of(self.foretold).sum(axis=1)
         for view, counts in self._views:
-            of_view.append(view.trees(counts))
-            for models, tree in zip(of_structures, of_view[-1], strict=True):
+            of_view.append(view.fit(counts, shares))
+            for models, tree in zip(of_structures, of_view[-1][0], strict=True):
                 models.append(Model(tree.evidence - view.cost, view.view, tree))
         mixture = mixture_of(reader, of_structures, self.foretold)
-        shares = np.array([
-            sum(
-                float(weight) * part.weight
-                for weight, parts in zip(mixture.weights, mixture.structures, strict=True)
-                for part in parts
-                if part.view is view.view
-            )
-            for view, _ in self._views
-        ])  # fmt: skip
-        best = int(np.argmax(shares))
-        if shares[best] >= SIZES.single:
-            view, counts = self._views[best]
+        shifted = [(view.view, view.cost, shifts) for (view, _), (_, shifts) in zip(self._views, of_view, strict=True)]
+        mixture = dataclasses.replace(mixture, refinements=refinements_of(shifted))
+        best, share = self._strongest(mixture)
+        view, counts = self._views[best]
+        trees, shifts = of_view[best]
+        weight = sum(one.weight for one in mixture.refinements if one.view is view.view)
+        q = view.probabilities(trees, shifts, weight, mixture.shares)
+        draws = counts.sum(axis=0)
+        if share >= SIZES.single:
             self._views = [self._views[best]]
             self.counter = CellCounter(mixture, view)
-            self._of_structures = np.stack([view.spread(tree) for tree in of_view[best]])
-            draws = counts.sum(axis=0)
-            predicted = Predicted(mixture.weights @ self._of_structures, (draws + 0.02) / (draws.sum() + 0.02 * len(draws)))
-        else:
-            self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
-            # Bins of the new mixture: what the cells of its best view fall into tells their masses well enough.
-            view, counts = self._views[best]
-            q = np.stack([view.spread(tree) for tree in of_view[best]])
-            draws = np.repeat(np.arange(view.size), np.minimum(counts.sum(axis=0), 400))
-            self._of_structures = np.stack([Predicted.of(row[draws]).q for row in q])
-            predicted = Predicted.of((mixture.weights @ q)[draws])
+            self._of_structures = q
+            predicted = Predicted(mixture.mixed(q), (draws + 0.02) / (draws.sum() + 0.02 * len(draws)))
+        else:  # what the cells of the best view fall into tells the bins' masses well enough
+            self.counter = BinCounter(mixture, tuple(one for one, _ in self._views))
+            cells = np.repeat(np.arange(view.size), np.minimum(draws, 400))
+            self._of_structures = np.stack([Predicted.of(row[cells]).q for row in q])
+            predicted = Predicted.of(mixture.mixed(q)[cells])
         self.rounds.append(Round.of(predicted))
+
+    def _strongest(self, mixture: Mixture) -> tuple[int, float]:
+        """The counted view that tells most, and its share of what all of them tell."""
+        shares = []
+        for view, _ in self._views:
+            of_trees = [sum(part.weight for part in parts if part.view is view.view) for parts in mixture.structures]
+            shares.append(float(mixture.shares[: len(of_trees)] @ of_trees) / max(float(mixture.shares[:-1].sum()), 1e-9))
+        best = int(np.argmax(shares))
+        return best, shares[best]
 
     def add(self, counts: NDArray[np.int64]) -> None:
         """Add counts of label 0 and label 1, shape (2, size of the counter)."""
@@ -125,9 +132,11 @@ class LearningState:
         self.rounds[-1].counts[:] += table
         self.draws += int(table.sum())
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
-        q = np.clip(self._of_structures, 1e-6, 1.0 - 1e-6)
-        for k, (own, p) in enumerate(zip(structures, q, strict=True)):
-            self.foretold[k] += float(own[1] @ np.log(2.0 * p) + own[0] @ np.log(2.0 * (1.0 - p)))
+        for k, (own, p) in enumerate(zip(structures, self._of_structures, strict=True)):
+            scores = MIXTURE_SIZES.temperatures * logit(np.clip(p, 1e-6, 1.0 - 1e-6))[:, None]
+            self.foretold[k] += own[1] @ np.log(2.0 * expit(scores)) + own[0] @ np.log(2.0 * expit(-scores))
+        weights = weights_of(self.foretold)
+        self.foretold = np.log((1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights))
 
     def describe(self, x: str, x_prime: str) -> str:
         """The strongest model in words."""
@@ -155,6 +164,3 @@ def _points(training: Training) -> tuple[tuple[float, ...], ...]:
     except (TypeError, ValueError):
         return ()
     return tuple(points) if len(points[0]) == len(points[1]) and np.all(np.isfinite(points)) else ()
-
-
-__all__ = ["LearningState", "weights_of"]

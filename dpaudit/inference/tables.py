@@ -15,7 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.learning.counted_views import CountedView
-from dpaudit.learning.mixture import Mixture
+from dpaudit.learning.mixture import STRUCTURES, Mixture
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 
@@ -59,19 +59,19 @@ class BinCounter:
             return self.zeros()
         matrix = self.mixture.reader(outcomes)
         of_structures = self.mixture.of_matrix(matrix)
-        parts = [self.mixture.weights @ of_structures, *of_structures]
+        parts = [self.mixture.mixed(of_structures), *of_structures]
         found = [np.bincount(bins_of(p), minlength=N_BINS) for p in parts]
         found += [np.bincount(view.cells_of(matrix), minlength=view.size) for view in self.views]
         return np.concatenate(found).astype(np.int64)
 
     def zeros(self) -> Counts:
-        return np.zeros((1 + len(self.mixture.structures)) * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
+        return np.zeros((1 + len(STRUCTURES)) * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
 
     def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
         """Counts of both labels, shape (2, size), as those of the table, of structures and of views."""
-        ends = np.cumsum([N_BINS] * (1 + len(self.mixture.structures)) + [view.size for view in self.views])
+        ends = np.cumsum([N_BINS] * (1 + len(STRUCTURES)) + [view.size for view in self.views])
         parts = np.split(counts, ends[:-1], axis=1)
-        structures = 1 + len(self.mixture.structures)
+        structures = 1 + len(STRUCTURES)
         return parts[0], parts[1:structures], parts[structures:]
 
 
@@ -94,7 +94,7 @@ class CellCounter:
 
     def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
         """The same counts as those of the table, of each structure and of the view."""
-        return counts, [counts] * len(self.mixture.structures), [counts]
+        return counts, [counts] * len(STRUCTURES), [counts]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,13 +7,15 @@ again, and a fit costs no more however many draws there were.
 from __future__ import annotations
 
 import dataclasses
+import math
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import logit
 
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import LearnedView
-from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, inheriting_trees, pruned_trees
+from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Shifts, Steps, grow, shift_trees, told_by_shifts
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -46,14 +48,16 @@ class CountedView:
 
     @classmethod
     def of(cls, view: View | LearnedView, cost: float, values: FloatArray) -> CountedView:
-        """Cells of about equal mass on these values; what is repeated has a cell of its own."""
+        """Cells of about equal mass on these values, ever smaller ones at both ends; what is repeated has its own."""
         known = np.sort(values[~np.isnan(values)])
         if not len(known):
             return cls(view, np.zeros(0), cost)
         distinct, counts = np.unique(known, return_counts=True)
         if len(distinct) <= SIZES.cells:
             return cls(view, _between(distinct[:-1], distinct[1:]), cost)
-        places = np.unique((np.linspace(0.0, 1.0, SIZES.cells + 1)[1:-1] * len(known)).astype(int))
+        even = np.linspace(0.0, 1.0, SIZES.cells + 1)[1:-1]
+        tails = 0.5 ** np.arange(int(math.log2(SIZES.cells)), max(int(math.log2(len(known))), 8))
+        places = np.unique((np.concatenate([even, tails, 1.0 - tails]) * len(known)).astype(int))
         cuts = np.searchsorted(distinct, known[places])
         atoms = np.flatnonzero(counts >= max(SIZES.repeated, len(known) / (8 * SIZES.cells)))
         atoms = atoms[np.argsort(-counts[atoms], kind="stable")[: SIZES.cells]]
@@ -84,25 +88,36 @@ class CountedView:
             cells = cells + (len(self.edges) + 1) * swaps
         return np.bincount(labels * self.size + cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
 
-    def trees(self, counts: NDArray[np.int64]) -> tuple[Steps, ...]:
-        """A tree of each structure on counts; its steps are of the view's values."""
+    def fit(self, counts: NDArray[np.int64], shares: FloatArray) -> tuple[tuple[Steps, ...], Shifts]:
+        """A tree of each structure on counts, and shifts of what these say together by their shares; of the view's values."""
         folded = counts
         if self.is_mirrored:
             below, above = np.split(counts, 2, axis=1)
             folded = below + above[::-1]
         forest = Forest([Ordered.of_counts(folded)])
-        found = []
-        for grown in (pruned_trees(forest), inheriting_trees(forest)):
+        trees, own = [], []
+        for grown in grow(forest):
             tree = grown.steps(0)
-            edges = self.edges[tree.edges.astype(int)] if len(tree.edges) else np.zeros(0)
-            found.append(dataclasses.replace(tree, edges=edges))
-        return tuple(found)
+            trees.append(dataclasses.replace(tree, edges=self._at(tree.edges)))
+            own.append(grown.of_values(0))
+        weights = shares[: len(own)] + 1e-6
+        base = np.clip((weights / weights.sum()) @ np.stack(own), 1e-9, 1.0 - 1e-9)
+        told = told_by_shifts(logit(base), folded[1], folded.sum(axis=0))
+        shifts = shift_trees(forest, told)[0]
+        return tuple(trees), dataclasses.replace(shifts, edges=self._at(shifts.edges))
 
-    def spread(self, tree: Steps) -> FloatArray:
-        """The probability of label 1 that a tree gives in each cell, shape (cells,)."""
-        ends = np.append(self.edges, np.nan if not len(self.edges) else np.inf)
-        p = tree.probabilities[np.minimum(np.searchsorted(tree.edges, ends), len(tree.probabilities) - 1)]
-        return np.concatenate([p, 1.0 - p]) if self.is_mirrored else p
+    def _at(self, places: FloatArray) -> FloatArray:
+        """Edges of the view's values from those of its cells' numbers."""
+        return self.edges[places.astype(int)] if len(places) else np.zeros(0)
+
+    def probabilities(self, trees: tuple[Steps, ...], shifts: Shifts, weight: float, shares: FloatArray) -> FloatArray:
+        """What each structure says in each cell, shape (structures, cells); `weight` is that of the shifts."""
+        ends = np.append(self.edges, np.inf if len(self.edges) else np.nan)
+        found = np.clip(np.stack([tree(ends) for tree in trees]), 1e-6, 1.0 - 1e-6)
+        own = shares[: len(found)] + 1e-6
+        base = (own / own.sum()) @ found
+        found = np.concatenate([found, ((1.0 - weight) * base + weight * shifts(ends, logit(base)))[None]])
+        return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found
 
 
 def _between(low: FloatArray, high: FloatArray) -> FloatArray:

@@ -3,13 +3,14 @@
 A dyadic tree over the ranks of a view: every cell splits where half of its draws are; equal values stay together, and
 NaN is one value, the last. Two priors over the labels' probabilities on its cells:
 
-* `PrunedTree`: each cell stops or splits, half and half; where it stops, its probability is Beta about 1/2, of one of
+* `pruned_trees`: each cell stops or splits, half and half; where it stops, its probability is Beta about 1/2, of one of
   four strengths. The average over all prunings has a closed form (context-tree weighting: Willems, Shtarkov and Tjalkens
   1995). Best on smooth laws.
-* `InheritingTree`: a cell keeps its parent's probability, or leaves it by a Beta law about that. About one cell of a
-  level, and one atom, leaves. It finds rare values and narrow intervals in a background whose own probability is not 1/2.
+* `shift_trees`: the cells of a view shift the log odds of a base, which the first trees and all views gave together; a
+  cell inherits its parent's shift or leaves it. They find rare values, narrow intervals and tails in whatever surrounds
+  them.
 
-The root is a fair coin: a view that tells nothing predicts 1/2.
+The root is a fair coin, and shifts nothing: a view that tells nothing predicts 1/2.
 """
 
 from __future__ import annotations
@@ -38,9 +39,11 @@ class TreeSizes:
     strengths: tuple[float, ...] = (1.0, 10.0, 100.0, 1_000.0)  # of Beta laws: decades up to what 1,000 draws can tell
     shares: tuple[float, ...] = (0.4, 0.25, 0.2, 0.15)  # of the strengths, the weakest first
     leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
+    leaving_at_ends: float = 0.1  # the same of the first and the last cell of a level: what is rare is mostly in a tail
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
-    differs: float = 0.003  # probabilities of neighbouring cells that are told apart: less is worth no bet
+    shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
+    differs: float = 0.02  # shifts of neighbouring cells that are told apart: less is worth no bet
 
 
 SIZES = TreeSizes()
@@ -75,6 +78,7 @@ class Ordered:
     values: FloatArray
     draws: NDArray[np.intp]
     ones: NDArray[np.intp]
+    order: NDArray[np.intp] | None = None  # of the draws, by their values
 
     @classmethod
     def of(cls, values: FloatArray, labels: Labels) -> Ordered:
@@ -86,7 +90,7 @@ class Ordered:
         if len(ordered) and np.isnan(ordered[-1]):
             is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
         starts = np.flatnonzero(is_new)
-        return cls(ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts))
+        return cls(ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts), order)
 
     @classmethod
     def of_counts(cls, counts: NDArray[np.int64]) -> Ordered:
@@ -144,11 +148,7 @@ class Grown:
         differs = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1])
         begin, p = begin[differs], p[differs]
         values = self.forest.views[tree].values
-        below, above = values[begin[1:] - 1], values[begin[1:]]
-        with np.errstate(all="ignore"):
-            middle = below / 2.0 + above / 2.0
-        edges = np.where(np.isfinite(middle) & (middle < above), np.maximum(middle, below), below)
-        return Steps(edges, p, float(self.evidence[tree]))
+        return Steps(_between(values[begin[1:] - 1], values[begin[1:]]), p, float(self.evidence[tree]))
 
     def of_values(self, tree: int) -> FloatArray:
         """The probability at each distinct value of one view, shape (values,)."""
@@ -234,43 +234,109 @@ def pruned_trees(forest: Forest, strengths: tuple[float, ...] = SIZES.strengths)
     return Grown(forest, begin[order], q[order], mixed + LOG_2 * forest.draws)
 
 
-def inheriting_trees(forest: Forest) -> Grown:
-    """The trees whose cells inherit: see the module. Their evidence is that of the draws that they are grown on, less half
-    a logarithm of these for each probability that they tell apart (Schwarz 1978)."""
-    strengths = np.array(SIZES.strengths)[:, None]
-    has_atoms = np.diff(forest.ends) >= SIZES.min_atom
-    atoms = np.maximum(np.diff(np.concatenate([[0], np.cumsum(has_atoms)])[forest.offsets]), 1)
-    q = np.full(len(forest.views), 0.5)
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shifts:
+    """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
+
+    Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats the
+    shifts tell more of the draws that they were chosen on, less what as many free numbers cost: half a logarithm of the
+    draws (Schwarz 1978) and that of the probability to leave.
+    """
+
+    edges: FloatArray
+    weights: FloatArray
+    evidence: float = 0.0
+
+    def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
+        """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
+        own = self.weights[np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)]
+        return np.asarray((own * scipy.special.expit(log_odds[:, None] + np.array(SIZES.shifts))).sum(axis=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shifts as JSON values."""
+        weights = [[w.hex() for w in row] for row in self.weights.tolist()]
+        return {"edges": [e.hex() for e in self.edges.tolist()], "weights": weights}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Shifts:
+        """What `to_dict` wrote; ValueError where it is none."""
+        edges = np.array([float.fromhex(one) for one in record["edges"]])
+        weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
+        if weights.shape != (len(edges) + 1, len(SIZES.shifts)) or not np.all((weights >= 0.0) & (weights <= 1.0 + 1e-9)):
+            raise ValueError("shifts must have weights of every shift in each cell.")
+        return cls(edges, weights)
+
+
+def told_by_shifts(log_odds: FloatArray, ones: FloatArray | Labels, draws: FloatArray | Labels) -> FloatArray:
+    """Log likelihood of labels at each shift of the log odds, shape (shifts, values)."""
+    moved = log_odds + np.array(SIZES.shifts)[:, None]
+    return np.asarray(draws * scipy.special.log_expit(-moved) + ones * moved)  # log p: log(1 - p) plus the log odds
+
+
+def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
+    """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
+
+    About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
+    tail. So rare values, narrow intervals and tails are found in whatever surrounds them.
+
+    Parameters
+    ----------
+    forest : Forest
+    told : ndarray of float, shape (shifts, values)
+        `told_by_shifts` at every distinct value of every view.
+    """
+    count = len(SIZES.shifts)
+    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1)
+    atoms = np.concatenate([[0], np.cumsum(np.diff(forest.ends) >= SIZES.min_atom)])
+    atoms = np.maximum(np.diff(atoms[forest.offsets]), 1)
+    none = np.zeros(count)
+    none[SIZES.shifts.index(0.0)] = 1.0
+    weights = np.tile(none, (len(forest.views), 1))
     starts: list[NDArray[np.intp]] = []
-    means: list[FloatArray] = []
+    kept: list[FloatArray] = []
     for depth, level in enumerate(forest.levels):
-        ones, draws = level.ones, level.draws
         if depth:
             cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
-            is_atom = (level.last - level.first == 1) & (draws >= SIZES.min_atom)
-            leave = np.minimum(SIZES.leaving, np.where(is_atom, 1.0 / atoms[level.tree], 1.0 / cells))
-            stay = ones * np.log(q) + (draws - ones) * np.log1p(-q) + np.log1p(-leave)
-            a, b = strengths * q, strengths * (1.0 - q)
-            go = scipy.special.betaln(a + ones, b + draws - ones) - scipy.special.betaln(a, b)
-            logs = np.concatenate([stay[None], go + np.log(leave / len(strengths))])
-            weights = np.exp(logs - logs.max(axis=0))
-            weights /= weights.sum(axis=0)
-            q = weights[0] * q + (weights[1:] * (ones + a) / (draws + strengths)).sum(axis=0)
+            is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
+            is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
+            leave = np.where(is_atom, 1.0 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 1.0 / cells))
+            leave = np.minimum(SIZES.leaving, leave)[:, None]
+            logs = (sums[:, level.last] - sums[:, level.first]).T
+            weights = ((1.0 - leave) * weights + leave / count) * np.exp(logs - logs.max(axis=1, keepdims=True))
+            weights /= weights.sum(axis=1, keepdims=True)
         starts.append(level.first[~level.splits])
-        means.append(q[~level.splits])
-        q = np.repeat(q[level.splits], 2)
-    begin, p = np.concatenate(starts), np.concatenate(means)
+        kept.append(weights[~level.splits])
+        weights = np.repeat(weights[level.splits], 2, axis=0)
+    begin = np.concatenate(starts)
     order = np.argsort(begin)
-    begin, p = begin[order], p[order]
-    ends = np.append(begin[1:], len(forest.ends) - 1)
-    ones, draws = forest.ones[ends] - forest.ones[begin], forest.ends[ends] - forest.ends[begin]
-    safe = np.clip(p, 1e-9, 1.0 - 1e-9)
-    told = ones * np.log(2.0 * safe) + (draws - ones) * np.log(2.0 * (1.0 - safe))
-    tree = np.searchsorted(forest.offsets, begin, side="right") - 1
-    moves = np.concatenate([[False], (np.abs(np.diff(p)) > SIZES.differs) & (np.diff(tree) == 0)])
-    free = np.bincount(tree, moves, minlength=len(forest.views))
-    evidence = np.bincount(tree, told, minlength=len(forest.views)) - 0.5 * free * np.log(np.maximum(forest.draws, 2))
-    return Grown(forest, begin, p, evidence)
+    begin, of_cells = begin[order], np.concatenate(kept)[order]
+    shift = of_cells @ np.array(SIZES.shifts)
+    found = []
+    for k, view in enumerate(forest.views):
+        low, high = np.searchsorted(begin, forest.offsets[[k, k + 1]])
+        own, of_own = begin[low:high] - forest.offsets[k], of_cells[low:high]
+        keep = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(shift[low:high])) > SIZES.differs) + 1])
+        own, of_own = own[keep], of_own[keep]
+        ends = np.append(own[1:], len(view.values)) + forest.offsets[k]
+        logs = sums[:, ends] - sums[:, own + forest.offsets[k]]
+        mean = np.log(np.maximum((of_own.T * np.exp(logs - logs.max(axis=0))).sum(axis=0), 1e-300)) + logs.max(axis=0)
+        gain = float((mean - logs[SIZES.shifts.index(0.0)]).sum())
+        free = len(own) - 1
+        cost = free * (0.5 * math.log(max(int(forest.draws[k]), 2)) - math.log(SIZES.leaving_at_ends))
+        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, gain - cost))
+    return found
+
+
+def _between(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Halfway from one cell's last value to the next one's first, where that is a number."""
+    with np.errstate(all="ignore"):
+        middle = below / 2.0 + above / 2.0
+    return np.where(np.isfinite(middle) & (middle < above), np.maximum(middle, below), below)
+
+
+def grow(forest: Forest) -> tuple[Grown, ...]:
+    """Trees of both structures: pruned ones with one strength, and with several."""
+    return pruned_trees(forest, SIZES.strengths[:1]), pruned_trees(forest)
 
 
 def log_likelihood(p: FloatArray, labels: Labels) -> float:
