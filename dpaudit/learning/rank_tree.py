@@ -239,8 +239,7 @@ class Shifts:
     """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
 
     Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats the
-    shifts tell more of the draws that they were chosen on, less what as many free numbers cost: half a logarithm of the
-    draws (Schwarz 1978) and that of the probability to leave.
+    average over all trees of shifts tells more of the labels than the base.
     """
 
     edges: FloatArray
@@ -277,7 +276,8 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
     """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
 
     About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
-    tail. So rare values, narrow intervals and tails are found in whatever surrounds them.
+    tail. So rare values, narrow intervals and tails are found in whatever surrounds them. The sum over all such trees is
+    exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
 
     Parameters
     ----------
@@ -286,23 +286,40 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         `told_by_shifts` at every distinct value of every view.
     """
     count = len(SIZES.shifts)
-    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1)
+    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1).T  # (values + 1, shifts)
     atoms = np.concatenate([[0], np.cumsum(np.diff(forest.ends) >= SIZES.min_atom)])
     atoms = np.maximum(np.diff(atoms[forest.offsets]), 1)
-    none = np.zeros(count)
-    none[SIZES.shifts.index(0.0)] = 1.0
-    weights = np.tile(none, (len(forest.views), 1))
+    none = SIZES.shifts.index(0.0)
+    leaving: list[FloatArray] = []
+    of_state: list[FloatArray] = []  # log likelihood of all below a cell, by its shift
+    of_parent: list[FloatArray] = []  # the same, by its parent's
+    for depth in range(len(forest.levels) - 1, -1, -1):
+        level = forest.levels[depth]
+        logs = sums[level.last] - sums[level.first]
+        if depth + 1 < len(forest.levels):
+            logs[level.splits] = of_parent[-1][0::2] + of_parent[-1][1::2]
+        cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
+        is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
+        is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
+        leave = np.where(is_atom, 1.0 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 1.0 / cells))
+        leave = np.minimum(SIZES.leaving, leave)[:, None]
+        top = logs.max(axis=1, keepdims=True)
+        parts = np.exp(logs - top)
+        of_state.append(logs)
+        of_parent.append(np.log((1.0 - leave) * parts + leave * parts.mean(axis=1, keepdims=True)) + top)
+        leaving.append(leave)
+    evidence = of_state[-1][:, none] - (sums[forest.offsets[1:]] - sums[forest.offsets[:-1]])[:, none]
+    weights = np.zeros((len(forest.views), count))
+    weights[:, none] = 1.0
     starts: list[NDArray[np.intp]] = []
     kept: list[FloatArray] = []
     for depth, level in enumerate(forest.levels):
         if depth:
-            cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
-            is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
-            is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
-            leave = np.where(is_atom, 1.0 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 1.0 / cells))
-            leave = np.minimum(SIZES.leaving, leave)[:, None]
-            logs = (sums[:, level.last] - sums[:, level.first]).T
-            weights = ((1.0 - leave) * weights + leave / count) * np.exp(logs - logs.max(axis=1, keepdims=True))
+            logs, given, leave = of_state[-1 - depth], of_parent[-1 - depth], leaving[-1 - depth]
+            top = given.max(axis=1, keepdims=True)
+            own, reached = np.exp(logs - top), np.exp(given - top)
+            odds = weights / np.maximum(reached, 1e-300)
+            weights = (1.0 - leave) * odds * own + leave / count * own * odds.sum(axis=1, keepdims=True)
             weights /= weights.sum(axis=1, keepdims=True)
         starts.append(level.first[~level.splits])
         kept.append(weights[~level.splits])
@@ -317,13 +334,7 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = begin[low:high] - forest.offsets[k], of_cells[low:high]
         keep = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(shift[low:high])) > SIZES.differs) + 1])
         own, of_own = own[keep], of_own[keep]
-        ends = np.append(own[1:], len(view.values)) + forest.offsets[k]
-        logs = sums[:, ends] - sums[:, own + forest.offsets[k]]
-        mean = np.log(np.maximum((of_own.T * np.exp(logs - logs.max(axis=0))).sum(axis=0), 1e-300)) + logs.max(axis=0)
-        gain = float((mean - logs[SIZES.shifts.index(0.0)]).sum())
-        free = len(own) - 1
-        cost = free * (0.5 * math.log(max(int(forest.draws[k]), 2)) - math.log(SIZES.leaving_at_ends))
-        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, gain - cost))
+        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
     return found
 
 
