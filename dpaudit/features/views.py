@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.reader import rounded
+from dpaudit.features.shapes import rounded
 from dpaudit.privacy.claims import FloatArray
 
 
