@@ -41,6 +41,11 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
     sink.put(path, "length", rows, np.array(list(map(len, texts)), dtype=float)[which])
     if sink.asks(path, "category"):
         sink.put(path, "category", rows, np.array(list(map(token, texts)))[which])
+    if sink.asks(path, "form"):
+        forms = [(k, NUMBER.sub("#", one[: LIMITS.max_text])) for k, one in enumerate(texts) if not isinstance(one, Cell)]
+        of_text = np.full(len(texts), np.nan)
+        of_text[[k for k, _ in forms]] = [token(form) for _, form in forms]
+        sink.put(path, "form", rows, of_text[which])
     inside = f"{path}, number"
     if sink.opens(inside, path):
         found = [list(map(float, NUMBER.findall(one[: LIMITS.max_text]))) or None for one in texts]
@@ -155,24 +160,34 @@ def _base64(text: str) -> Any:
 
 
 def _table(text: str) -> Any:
-    """Lines of cells; of lines that have no delimiter in common each line is one."""
+    """The columns of lines of cells, by their places; of lines that have no delimiter in common the lines.
+
+    A cell is a number, or a text whose numbers are left out: these are read of the text as a whole.
+    """
     lines = text.splitlines()[: LIMITS.max_items]
     if len(lines) < 2:
         return None
-    delimiter = max(",;\t|", key=lambda mark: min(line.count(mark) for line in lines if line) if any(lines) else 0)
-    is_table = all(delimiter in line for line in lines if line)
-    rows = [line.split(delimiter) if is_table else [line] for line in lines]
-    cells = [[float(cell) if NUMBER.fullmatch(cell) else Cell(cell) for cell in row] for row in rows]
-    return cells if is_table else [row[0] for row in cells]
+    delimiters = [mark for mark in ",;\t|" if all(mark in line for line in lines if line)]
+    if not delimiters or not any(lines):
+        return list(map(_cell, lines))
+    delimiter = max(delimiters, key=lines[0].count)
+    rows = [line.split(delimiter) for line in lines]
+    width = min(max(map(len, rows)), LIMITS.max_columns)
+    return {k: [_cell(row[k]) if k < len(row) else None for row in rows] for k in range(width)}
+
+
+def _cell(text: str) -> Any:
+    if NUMBER.fullmatch(text):
+        return float(text)
+    return Cell(NUMBER.sub("#", text))
 
 
 def _words(text: str) -> Any:
-    """The words in their order, and the first place of each."""
-    words = text.split()[: LIMITS.max_items]
+    """The words in their order, and the first place of each; what is between them is read as numbers and characters."""
+    words = WORD.findall(text)[: LIMITS.max_items]
     if len(words) < 2:
         return None
-    places = {word: k for k, word in reversed(list(enumerate(words)))}
-    return {"order": list(map(code, words)), "first": places}
+    return {"order": list(map(code, words)), "first": {word: k for k, word in reversed(list(enumerate(words)))}}
 
 
 TEXTS: dict[str, Callable[[str], Any]] = {

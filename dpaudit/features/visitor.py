@@ -118,7 +118,11 @@ def code(value: Any) -> float:
     """
     if isinstance(value, NUMBERS):
         return number_of(value)
-    text = value if isinstance(value, str) else canonical(value)
+    return _code_of_text(str(value) if isinstance(value, str) else canonical(value))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _code_of_text(text: str) -> float:
     written = text.encode("utf-8", "surrogatepass")
     return float(int.from_bytes(written[:5].ljust(5, b"\0")) << 13 | zlib.crc32(written) & 0x1FFF)
 
@@ -181,7 +185,7 @@ def read_outputs_into(sink: Sink, outputs: Sequence[Any]) -> None:
 def _as_held(output: Any) -> Any:
     """An output that a batch of its kind holds as numbers as these; else as it is."""
     numbers = single_numbers(output)
-    return output if numbers is None else numbers.astype(float).tolist()
+    return output if numbers is None else numbers[0].astype(float).tolist()
 
 
 def visit(sink: Sink, values: Sequence[Any], rows: Rows, path: str = "", depth: int = 0) -> None:
@@ -455,7 +459,7 @@ def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, d
     for step, (where, several) in of_step.items():
         if sink.opens(inside + step, inside):
             _wholes(sink, several, rows[where], inside + step)
-    rest = [k for k, one in enumerate(columns) if one is None]
+    rest = [k for k, one in enumerate(columns) if one is None and _is_series(values[k])]
     if rest:
         _wholes(sink, [values[k] for k in rest], rows[rest], inside)
     if tables:
@@ -464,15 +468,23 @@ def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, d
 
 def _columns_of(value: Sequence[Any]) -> dict[str, list[Any]] | None:
     """The columns of a sequence of mappings, or of sequences, by their steps; None of other ones, and of one row."""
-    if len(value) < 2:
+    forms = {_form(kind) for kind in set(map(type, value))}
+    if len(value) < 2 or len(forms) > 1:
         return None
-    if all(isinstance(row, Mapping) for row in value):
+    if forms == {"mapping"}:
         names = list(dict.fromkeys(key for row in value for key in row))[: LIMITS.max_columns]
         return {step_of(name): [row.get(name) for row in value] for name in names}
-    if all(isinstance(row, list | tuple) for row in value):
+    if forms == {"sequence"}:
         width = min(max(map(len, value)), LIMITS.max_columns)
         return {f"[{k}]": [row[k] if k < len(row) else None for row in value] for k in range(width)}
     return None
+
+
+def _is_series(value: Sequence[Any]) -> bool:
+    """Whether items are of one form, None aside, or too many for the fields of a record."""
+    return len(value) > 1 and (
+        len({_form(kind) for kind in set(map(type, value))} - {"none"}) == 1 or len(value) > LIMITS.max_columns
+    )
 
 
 def _wholes(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> None:
