@@ -42,9 +42,9 @@ class ReaderSizes:
 SIZES = ReaderSizes()
 SUMMARIES = (
     "count", "sum", "norm", "sum of sizes", "largest", "smallest", "position of the largest",
-    "position of the smallest", "gap between the largest two", "number of repeats", "number of falls", "number below 0", "number of zeros",
-    "last less first", "spread", "lag 1", "lag 2", "smallest gap", "length of the path", "longest run of falls or rises",
-    "as a whole",
+    "position of the smallest", "gap between the largest two", "number of repeats", "number of falls",
+    "number below 0", "number of zeros", "last less first", "spread", "lag 1", "lag 2", "smallest gap",
+    "length of the path", "longest run of falls or rises", "as a whole",
 )  # fmt: skip
 
 
@@ -87,13 +87,18 @@ class Reader:
 
     @classmethod
     def learn(
-        cls, samples: Sequence[Outcomes], points: tuple[tuple[float, ...], ...] = (), pieces: Iterable[tuple[str, str]] = ()
+        cls,
+        samples: Sequence[Outcomes],
+        points: tuple[tuple[float, ...], ...] = (),
+        pieces: Iterable[tuple[str, str]] = (),
     ) -> Reader:
         """The reader that suits these outputs."""
         forms = {(one.tokens is None, one.shape, one.numbers.shape[1]) for one in samples}
         if len(forms) == 1 and samples[0].tokens is None:
             width = samples[0].numbers.shape[1]
-            return cls(width, (Block("", width),), points=points if len(points) == 2 and len(points[0]) == width else ())
+            return cls(
+                width, (Block("", width),), points=points if len(points) == 2 and len(points[0]) == width else ()
+            )
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // SIZES.learned_from)]]
         sink = Sink()
@@ -137,12 +142,21 @@ class Reader:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
+        found = self.read(outcomes)
+        if self.columns:
+            return found if self.columns == 1 else np.concatenate([found, summaries(found, self.points)], axis=1)
+        ends = np.cumsum([block.width for block in self.blocks[: SIZES.max_summaries]]).tolist()
+        worked_out = [
+            summaries(found[:, end - block.width : end])
+            for end, block in zip(ends, self.blocks, strict=False) if block.width > 1
+        ]  # fmt: skip
+        return np.concatenate([found, *worked_out], axis=1) if worked_out else found
+
+    def read(self, outcomes: Outcomes) -> FloatArray:
+        """The columns that are read, shape (draws, n_read)."""
         size = len(outcomes)
         if self.columns:
-            numbers = outcomes.as_numbers(self.columns)
-            if self.columns == 1:
-                return numbers
-            return np.concatenate([numbers, summaries(numbers, self.points)], axis=1)
+            return outcomes.as_numbers(self.columns)
         sink = Sink(self._columns, self.wanted)
         read_outputs_into(sink, outputs_of(outcomes))
         blocks: list[FloatArray] = []
@@ -157,10 +171,31 @@ class Reader:
                 singles[rows, column] = found
         pieces = np.full((size, len(self.pieces)), np.nan)
         for column, (path, piece) in enumerate(self.pieces):
-            for rows, texts in sink.texts.get(path, ()):
-                pieces[rows, column] = [text.count(piece) for text in texts]
-        worked_out = [summaries(numbers) for numbers in blocks[: SIZES.max_summaries] if numbers.shape[1] > 1]
-        return np.concatenate([*blocks, singles, self._held(sink, size), pieces, *worked_out], axis=1)
+            for rows, several in sink.texts.get(path, ()):
+                pieces[rows, column] = [text.count(piece) for text in several]
+        return np.concatenate([*blocks, singles, self._held(sink, size), pieces], axis=1)
+
+    def only(self, columns: Sequence[int]) -> tuple[Reader, tuple[int, ...]]:
+        """A reader of some of the columns that this one reads, with where they are among its own."""
+        blocks, keys, members, found, start = [], [], [], [], 0
+        asked, width = set(columns), 0
+        for block in self.blocks:
+            own = asked & set(range(start, start + block.width))
+            if own:
+                blocks.append(block)
+                found += [width + column - start for column in sorted(own)]
+                width += block.width
+            start += block.width
+        for column, key in enumerate(self.keys, start):
+            if column in asked:
+                keys.append(key)
+        for column, member in enumerate(self.members, start + len(self.keys)):
+            if column in asked:
+                members.append(member)
+        found += range(width, width + len(keys) + len(members))
+        return dataclasses.replace(
+            self, blocks=tuple(blocks), keys=tuple(keys), members=tuple(members), pieces=()
+        ), tuple(found)
 
     @functools.cached_property
     def _columns(self) -> frozenset[Key]:
@@ -218,8 +253,8 @@ class Reader:
         found: dict[str, list[str | None]] = {}
         for path, parts in sink.texts.items():
             column: list[str | None] = [None] * len(outputs)
-            for rows, texts in parts:
-                for row, text in zip(rows.tolist(), texts, strict=True):
+            for rows, several in parts:
+                for row, text in zip(rows.tolist(), several, strict=True):
                     column[row] = text
             found[path] = column
         return found
@@ -292,8 +327,9 @@ def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> Floa
             low.min(axis=1), high.argmax(axis=1), low.argmin(axis=1), rounded(gap, size),
             repeats, (steps < 0.0).sum(axis=1), (z < 0.0).sum(axis=1), (block == 0.0).sum(axis=1),
             rounded(block[np.arange(len(block)), last] - block[:, 0], np.abs(z[:, 0]) + size),
-            rounded(np.sqrt((centred * centred).sum(axis=1)), size), rounded((z[:, 1:] * z[:, :-1]).sum(axis=1), squares),
-            rounded((z[:, 2:] * z[:, :-2]).sum(axis=1), squares), rounded(gaps.min(axis=1), size),
+            rounded(np.sqrt((centred * centred).sum(axis=1)), size),
+            rounded((z[:, 1:] * z[:, :-1]).sum(axis=1), squares), rounded((z[:, 2:] * z[:, :-2]).sum(axis=1), squares),
+            rounded(gaps.min(axis=1), size),
             rounded(np.abs(finite_steps).sum(axis=1), size), runs,
             rounded((z[:, : len(_DIRECTION)] * _DIRECTION[: block.shape[1]]).sum(axis=1), size),
         ]  # fmt: skip
@@ -301,7 +337,12 @@ def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> Floa
             first, second = (np.abs(z - np.asarray(point)) for point in points)
             one, two = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))
             scale = one + two
-            columns += [rounded(two - one, scale), rounded((second - first).sum(axis=1), scale), rounded(one), rounded(two)]
+            columns += [
+                rounded(two - one, scale),
+                rounded((second - first).sum(axis=1), scale),
+                rounded(one),
+                rounded(two),
+            ]
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
 
 

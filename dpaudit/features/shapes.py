@@ -1,7 +1,7 @@
 """Shapes: what rows of numbers show as a path of points, and what pairs show as the edges of a graph.
 
-In a distance between rows, or in a triangle of edges, there may be what no row tells alone: a polygon that is closed, or
-runs clockwise; steps on a grid; a graph without triangles.
+In a distance between rows, or in a triangle of edges, there may be what no row tells alone: a polygon that is closed,
+or runs clockwise; steps on a grid; a graph without triangles.
 """
 
 from __future__ import annotations
@@ -51,12 +51,7 @@ def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: st
     inside = f"{path} graph"
     if not _asks(sink, path, ("graph",)):
         return
-    graphs = [
-        k for k, value in enumerate(values)
-        if 0 < len(value) <= MAX_EDGES
-        and all(type(row) in (list, tuple) and len(row) == 2 and type(row[0]) in (int, str) and type(row[1]) in (int, str)
-                for row in value)
-    ]  # fmt: skip
+    graphs = [k for k, value in enumerate(values) if 0 < len(value) <= MAX_EDGES and all(map(_is_edge, value))]
     if graphs:
         found = np.array([_of_graph(values[k]) for k in graphs], dtype=float)
         for what, numbers in zip(GRAPH, found.T, strict=True):
@@ -66,6 +61,10 @@ def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: st
 def _asks(sink: Sink, path: str, steps: Sequence[str]) -> bool:
     """Whether one of these parts is read; a list, since each of them is noted."""
     return any([sink.opens(f"{path} {step}", path) for step in steps])
+
+
+def _is_edge(row: Any) -> bool:
+    return type(row) in (list, tuple) and len(row) == 2 and {type(row[0]), type(row[1])} <= {int, str}
 
 
 def _of_graph(edges: Sequence[Sequence[Any]]) -> tuple[int, ...]:

@@ -18,7 +18,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.features.visitor import (
-    BLOCK, LIMITS, TEXT, VISITS, Cell, Rows, Sink, Text, code, put_kind, put_members, token, visit, visit_beside,
+    BLOCK,
+    LIMITS,
+    TEXT,
+    VISITS,
+    Cell,
+    Rows,
+    Sink,
+    Text,
+    code,
+    put_kind,
+    put_members,
+    token,
+    visit,
+    visit_beside,
 )  # fmt: skip
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
@@ -42,7 +55,9 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
     if sink.asks(path, "category"):
         sink.put(path, "category", rows, np.array(list(map(token, texts)))[which])
     if sink.asks(path, "form"):
-        forms = [(k, NUMBER.sub("#", one[: LIMITS.max_text])) for k, one in enumerate(texts) if not isinstance(one, Cell)]
+        forms = [
+            (k, NUMBER.sub("#", one[: LIMITS.max_text])) for k, one in enumerate(texts) if not isinstance(one, Cell)
+        ]
         of_text = np.full(len(texts), np.nan)
         of_text[[k for k, _ in forms]] = [token(form) for _, form in forms]
         sink.put(path, "form", rows, of_text[which])
@@ -73,9 +88,7 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
 VISITS["text"] = read_texts
 
 
-def _visit_some(
-    sink: Sink, parts: Sequence[Any], which: NDArray[np.intp], rows: Rows, inside: str, depth: int
-) -> None:
+def _visit_some(sink: Sink, parts: Sequence[Any], which: NDArray[np.intp], rows: Rows, inside: str, depth: int) -> None:
     has = np.array([part is not None for part in parts])[which]
     if has.any():
         visit(sink, [parts[k] for k in which[has].tolist()], rows[has], inside, depth + 1)

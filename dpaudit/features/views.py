@@ -46,7 +46,7 @@ MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 60, 100, 1_000
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """One number of a row: a kind, its columns and its parameter. With `mirrored`, rows above the parameter swap labels."""
+    """One number of a row: a kind, its columns and its parameter."""
 
     kind: str
     columns: tuple[int, ...]
@@ -183,7 +183,8 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
             yield [View("parity of three", three) for three in itertools.combinations(counts, 3)]
         if len(read) <= 8:
             ordered = list(itertools.permutations(read, 3))
-            yield [View("linear relation", (i, j, k), m) for i, j, k in ordered for m in (1.0, 2.0) if m == 2.0 or i < j]
+            yield [View("linear relation", (i, j, k), 2.0) for i, j, k in ordered]
+            yield [View("linear relation", (i, j, k), 1.0) for i, j, k in ordered if i < j]
             yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
 
 

@@ -17,7 +17,6 @@ and of the wanted columns: every decision here looks at one value, never at the 
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import itertools
 import zlib
@@ -32,32 +31,13 @@ from dpaudit.features import shapes
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.identity import class_name, class_names
 from dpaudit.reading.outcomes import canonical, number_of, plain, single_numbers
+from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 Rows = NDArray[np.intp]
 Key = tuple[str, str]
 
 
-@dataclasses.dataclass(frozen=True)
-class Limits:
-    """How far outputs are read. Each bounds the time or the memory that one output takes.
-
-    The report names what lies beyond (`dpaudit.reading.unread`).
-    """
-
-    max_depth: int = 40  # levels of nesting, as far as equality of outputs looks
-    max_places: int = 3_000  # numbers of one sequence that have columns of their own: a small image
-    max_items: int = 64  # items of a sequence that holds more than numbers: each is visited by itself
-    max_keys: int = 256  # keys of one mapping
-    max_letters: int = 256  # characters of a text that have columns of their own
-    max_text: int = 20_000  # characters of a text that are parsed
-    max_numbers: int = 24  # numbers of one text that have columns of their own
-    max_columns: int = 16  # fields of the rows of a list that are read as columns
-    whole: float = 2.0**53  # from here on an integer is no double, and its remainder is read beside it
-    modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # has all remainders by small numbers
-
-
-LIMITS = Limits()
 NUMBERS = (float, int, bool, np.floating, np.integer, np.bool_)
 CLASS, COUNT, MEMBERSHIP, BLOCK, TEXT = "class", "count", "membership", "block", "text"
 Decoder = Callable[[Any], Mapping[str, Any]]
@@ -80,7 +60,7 @@ def decoder(*types: type) -> Callable[[Decoder], Decoder]:
 
 @functools.cache
 def _decoders_of_packages() -> list[tuple[str, Decoder]]:
-    """Entry points of the group "dpaudit.decoders": functions of a class name's `Opaque`, under the name of the class."""
+    """Entry points of the group "dpaudit.decoders": functions of an `Opaque`, under the name of its class."""
     return list(working_extensions("dpaudit.decoders"))
 
 
@@ -194,10 +174,12 @@ def visit(sink: Sink, values: Sequence[Any], rows: Rows, path: str = "", depth: 
         return
     kinds = set(map(type, values))
     if len(kinds) == 1:
-        return VISITS[_form(next(iter(kinds)))](sink, values, rows, path, depth)
+        VISITS[_form(next(iter(kinds)))](sink, values, rows, path, depth)
+        return
     forms = {_form(kind) for kind in kinds}
     if len(forms) == 1:
-        return VISITS[forms.pop()](sink, values, rows, path, depth)
+        VISITS[forms.pop()](sink, values, rows, path, depth)
+        return
     groups: dict[str, list[int]] = {}
     for place, value in enumerate(values):
         groups.setdefault(_form(type(value)), []).append(place)
@@ -237,12 +219,15 @@ def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int
     for kind in dict.fromkeys(map(type, values)):
         places = [k for k, value in enumerate(values) if type(value) is kind]
         some, own = [values[k] for k in places], rows[places]
-        put_kind(sink, own, path, kind.__name__)
+        is_set = issubclass(kind, set | frozenset)
+        put_kind(sink, own, path, "set" if is_set else kind.__name__)
+        if is_set and depth:
+            sink.put(path, CLASS, own, np.full(len(own), token(kind.__name__)))
         if issubclass(kind, Opaque | Failed):
             names = [value.token if isinstance(value, Failed) else value.kind for value in some]
             sink.put(path, CLASS, own, [token(one) for one in names])
         parts = [parts_of(value) for value in some]
-        if issubclass(kind, set | frozenset):
+        if is_set:
             put_members(sink, path, MEMBERSHIP, own, [part.pop("members") for part in parts])
         _mappings_into(sink, parts, own, path, depth, is_decoded=True)
 
@@ -341,8 +326,13 @@ def _mappings_into(
             visit(sink, items, own, inside, depth + 1)
     keys_path = f"{path}.keys()"
     if with_numbers and sink.opens(keys_path, path):
-        several = [list(values[k])[: LIMITS.max_keys] for k in with_numbers]
+        several = [list(map(_bare_key, values[k]))[: LIMITS.max_keys] for k in with_numbers]
         visit(sink, several, rows[with_numbers], keys_path, depth + 1)
+
+
+def _bare_key(key: Any) -> Any:
+    """A key without its class: 1, 1.0 and True are one key."""
+    return key if not isinstance(key, NUMBERS) or _is_long(key) else number_of(key)
 
 
 def visit_beside(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
@@ -362,7 +352,9 @@ def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, d
     forms: dict[tuple[Any, ...], list[int]] = {}
     for place, value in enumerate(values):
         is_block = value.dtype.kind in "bf" or (value.dtype.kind in "iu" and not _is_long_array(value))
-        forms.setdefault((is_block, value.shape, value.dtype.str if value.ndim and value.size else ""), []).append(place)
+        forms.setdefault((is_block, value.shape, value.dtype.str if value.ndim and value.size else ""), []).append(
+            place
+        )
     for (is_block, shape, dtype), places in forms.items():
         own, some = rows[places], [values[k] for k in places]
         if not is_block or not shape or not some[0].size:
@@ -557,5 +549,3 @@ VISITS: dict[str, Visit] = {  # "text" is added by `dpaudit.features.texts`, who
     "number": _numbers, "scalar": _scalars, "mapping": _mappings, "array": _arrays,
     "sequence": _sequences, "none": _nones, "other": _others,
 }  # fmt: skip
-
-

@@ -38,7 +38,7 @@ def identity(value: Any, depth: int = 0) -> str:
     (False, True, '1.0')
     >>> inner = identity({"a": [1]})
     >>> without_notes(inner), with_notes(inner), with_notes(identity(Failed("KeyError", "a")))
-    ("{'a':[1.0]}", "{'a':[1.0] (list of int)}", "raised KeyError ('a')")
+    ("{'a':[1.0]}", "{'a':[1.0] (list of int)} (items list)", "raised KeyError ('a')")
     """
     if depth == 0 and single_numbers(value) is not None:
         return canonical(value)
@@ -73,7 +73,7 @@ def _of_mapping(value: Mapping[Any, Any], depth: int) -> str:
     text = "{" + ",".join([f"{key}:{item}" for key, item in ordered]) + "}"
     if items != ordered:
         text += _note(f"keys {', '.join(key for key, _ in items)}")
-    if len(items) > 1 or any(type(key) is not str for key in value):
+    if items:
         text += _note(f"items {class_names(value.values())}")
     return text
 

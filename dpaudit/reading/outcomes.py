@@ -473,6 +473,8 @@ def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
         return outputs.tolist()
     if not np.ma.getmaskarray(outputs).any():
         return np.asarray(outputs.data)
+    if outputs.ndim > 1:
+        return list(outputs)  # each row with what is under its mask
     plain = np.empty(outputs.shape, dtype=object)
     plain[...] = outputs.data
     plain[np.ma.getmaskarray(outputs)] = None
