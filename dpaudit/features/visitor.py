@@ -9,7 +9,7 @@ Conventions
   ("" for the value itself). No two parts of one output have the same path.
 * Missing is NaN. Numbers are equal by value, and inside containers their class is read beside them.
 * An output that is a number, or equally shaped numbers, is read as the nested list of doubles that a batch of its kind
-  is held as: there its class is not read (`dpaudit.reading.identity` says the same).
+  is held as: there its class is not read.
 
 Validity: reading is post-processing of single outputs. What a column holds of an output is a function of this output
 and of the wanted columns: every decision here looks at one value, never at the values beside it.
@@ -38,6 +38,7 @@ Rows = NDArray[np.intp]
 Key = tuple[str, str]
 
 
+GROUP = "dpaudit.decoders"
 NUMBERS = (float, int, bool, np.floating, np.integer, np.bool_)
 CLASS, COUNT, MEMBERSHIP, BLOCK, TEXT = "class", "count", "membership", "block", "text"
 Decoder = Callable[[Any], Mapping[str, Any]]
@@ -59,9 +60,9 @@ def decoder(*types: type) -> Callable[[Decoder], Decoder]:
 
 
 @functools.cache
-def _decoders_of_packages() -> list[tuple[str, Decoder]]:
+def decoders_of_packages() -> list[tuple[str, Decoder]]:
     """Entry points of the group "dpaudit.decoders": functions of an `Opaque`, under the name of its class."""
-    return list(working_extensions("dpaudit.decoders"))
+    return list(working_extensions(GROUP))
 
 
 class Text(str):
@@ -240,7 +241,7 @@ def put_members(sink: Sink, path: str, what: str, rows: Rows, members: Sequence[
 def parts_of(value: Any) -> dict[str, Any]:
     """The parts of a value that is neither a number, text, mapping, sequence nor array, by the decoder of its type."""
     if isinstance(value, Opaque):
-        for name, function in _decoders_of_packages():
+        for name, function in decoders_of_packages():
             if name == value.kind:
                 return dict(function(value))
     for types, function in DECODERS:

@@ -63,10 +63,10 @@ class LearningState:
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
-        self.rounds.append(Round(Predicted.of(mixture.weights @ of_structures)))
+        self.rounds.append(Round(Predicted.of(mixture.averaged(of_structures))))
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
-            bins = bins_of(mixture.weights @ mixture.of_matrix(matrix[rest]))
+            bins = bins_of(mixture.averaged(mixture.of_matrix(matrix[rest])))
             self.held = np.bincount(labels[rest] * N_BINS + bins, minlength=2 * N_BINS).reshape(2, -1).astype(np.int64)
 
     def _read(self, sides: tuple[Outcomes, Outcomes], total: int, training: Training) -> list[FloatArray]:

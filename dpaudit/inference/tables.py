@@ -65,7 +65,7 @@ class BinCounter:
 
     def _bins(self, outcomes: Outcomes) -> NDArray[np.intp]:
         of_structures = self.mixture.of_structures(outcomes)
-        return bins_of(np.concatenate([(self.mixture.weights @ of_structures)[None], of_structures]))
+        return bins_of(np.concatenate([self.mixture.averaged(of_structures)[None], of_structures]))
 
     def zeros(self) -> Counts:
         return np.zeros(self.size, dtype=np.int64)

@@ -103,7 +103,11 @@ class Mixture:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """Probabilities of label 1, shape (draws,)."""
-        return np.asarray(self.weights @ self.of_structures(outcomes))
+        return self.averaged(self.of_structures(outcomes))
+
+    def averaged(self, of_structures: FloatArray) -> FloatArray:
+        """The structures' probabilities of each row, shape (structures, draws), weighed; row by row."""
+        return np.asarray((self.weights[:, None] * of_structures).sum(axis=0))
 
     def strongest(self) -> Part | None:
         """The part of the largest weight; None where nothing but the fair coin is left."""

@@ -3,8 +3,8 @@
 An audit compares canonical tokens (`dpaudit.reading.outcomes.canonical`). Beside them it reads the order of the keys of
 a mapping, the classes of the items of containers, the type of an array and the text of an exception
 (`dpaudit.features.visitor`), and what stands beside a value that carries notes. `identity` is the token with all of
-these as notes. Of an output that is a number, or equally shaped numbers, classes and types are not read: a batch of
-such outputs is held as doubles.
+these as notes. Of an output that is itself a list or array of numbers an audit does not read the classes, since a batch
+of such outputs is held as doubles: there the identity is finer, as a proof must be.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.reading.outcomes import DEEPEST, canonical, plain, single_numbers, state_of
+from dpaudit.reading.outcomes import DEEPEST, canonical, plain, state_of
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 NOTE = re.compile("\x01([^\x02]*)\x02")  # no printed form of a text has these two characters
@@ -35,13 +35,10 @@ def identity(value: Any, depth: int = 0) -> str:
     Examples
     --------
     >>> identity({"b": 1, "a": 2}) == identity({"a": 2, "b": 1}), identity([1]) == identity([1.0]), identity(1)
-    (False, True, '1.0')
-    >>> inner = identity({"a": [1]})
-    >>> without_notes(inner), with_notes(inner), with_notes(identity(Failed("KeyError", "a")))
-    ("{'a':[1.0]}", "{'a':[1.0] (list of int)} (items list)", "raised KeyError ('a')")
+    (False, False, '1.0')
+    >>> without_notes(identity([1])), with_notes(identity([1])), with_notes(identity(Failed("KeyError", "a")))
+    ('[1.0]', '[1.0] (list of int)', "raised KeyError ('a')")
     """
-    if depth == 0 and single_numbers(value) is not None:
-        return canonical(value)
     if isinstance(value, Noted) and value.beside:
         return _of_contents(value, depth) + _note(f"beside {_of_mapping(value.beside, depth + 1)}")
     return _of_contents(value, depth)

