@@ -248,8 +248,11 @@ class Shifts:
 
     def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
         """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
-        own = self.weights[np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)]
-        return np.asarray((own * scipy.special.expit(log_odds[:, None] + np.array(SIZES.shifts))).sum(axis=1))
+        own = np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)
+        found = np.zeros(len(values))
+        for k, shift in enumerate(SIZES.shifts):  # draw by draw, whatever the batch
+            found += self.weights[own, k] * scipy.special.expit(log_odds + shift)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The shifts as JSON values."""
