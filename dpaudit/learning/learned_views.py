@@ -272,7 +272,29 @@ class Neighbours:
         return cls(str(record["name"]), views, int(record["k"]), scale, (sides[0], sides[1]))
 
 
-KINDS: dict[str, Any] = {"logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """A column that is a log odds itself: nothing is fitted."""
+
+    name: str
+    column: int
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> Known:
+        del matrix, labels
+        return self
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        return np.nan_to_num(np.clip(matrix[:, self.column], -30.0, 30.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "known", "name": self.name, "column": self.column}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Known:
+        return cls(str(record["name"]), int(record["column"]))
+
+
+KINDS: dict[str, Any] = {"known": Known, "logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
 
 
 def learned_from_dict(record: dict[str, Any]) -> LearnedView:

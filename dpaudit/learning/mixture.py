@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
-from dpaudit.learning.learned_views import LearnedView, Logistic, learned_from_dict, learners, out_of_fold
+from dpaudit.learning.learned_views import Known, LearnedView, Logistic, learned_from_dict, learners, out_of_fold
 from dpaudit.learning.rank_tree import (
     Forest,
     Grown,
@@ -216,14 +217,14 @@ class Mixture:
         return {"reader": self.reader.to_dict(), "structures": parts, "refinements": refinements, "weights": [[w.hex() for w in row] for row in self.weights.tolist()]}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Mixture:
-        """What `to_dict` wrote; ValueError where it is none."""
+    def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Mixture:
+        """What `to_dict` wrote; ValueError where it is none, or reads the mechanism's density and none is given."""
         parts = tuple(tuple(Part.from_dict(part) for part in structure) for structure in record["structures"])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
         if weights.shape != NO_FORETELLING.shape or len(parts) != len(STRUCTURES) - 1:
             raise ValueError("mixture must have a weight for each structure and temperature.")
         refinements = tuple(Refinement.from_dict(one) for one in record["refinements"])
-        return cls(Reader.from_dict(record["reader"]), parts, refinements, weights)
+        return cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
 
 
 def fit_mixture(
@@ -252,8 +253,9 @@ def fit_mixture(
         ordered.append(Ordered.of(values, labels if swaps is None else labels ^ swaps))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for learner in (*extra, *learners(matrix, reader.n_read, views)):
-            is_line = isinstance(learner, Logistic) and len(learner.columns) == 1
+        own_density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
+        for learner in (*own_density, *extra, *learners(matrix, reader.n_read, views)):
+            is_line = isinstance(learner, Known) or (isinstance(learner, Logistic) and len(learner.columns) == 1)
             fitted = learner.fit(matrix, labels)
             past = fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
             own = fitted.evidence if isinstance(fitted, Logistic) and is_line else log_likelihood(expit(past), labels)
