@@ -304,7 +304,8 @@ def mixture_of(
         weights /= weights.sum()
         best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
         kept = [k for k in best if weights[k] > SIZES.min_weight]
-        structures.append(tuple(parts[k].part(float(weights[k])) for k in kept))
+        total = float(weights[kept].sum() + weights[-1])
+        structures.append(tuple(parts[k].part(float(weights[k]) / total) for k in kept))
     return Mixture(reader, tuple(structures), (), weights_of(foretold))
 
 
@@ -314,9 +315,9 @@ def refinements_of(candidates: Sequence[tuple[View | LearnedView, float, Shifts]
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
-    return tuple(
-        Refinement(float(weights[k]), candidates[k][0], candidates[k][2]) for k in best if weights[k] > 10.0 * SIZES.min_weight
-    )
+    kept = [k for k in best if weights[k] > 10.0 * SIZES.min_weight]
+    total = float(weights[kept].sum() + weights[-1])
+    return tuple(Refinement(float(weights[k]) / total, candidates[k][0], candidates[k][2]) for k in kept)
 
 
 def base_of(of_structures: FloatArray, shares: FloatArray) -> FloatArray:
