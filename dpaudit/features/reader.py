@@ -106,7 +106,7 @@ class Reader:
         for key, parts in sink.numbers.items():
             count = sum(len(rows) for rows, _ in parts)
             values = np.concatenate([numbers for _, numbers in parts])
-            varies[key] = count < len(outputs) or bool(np.any(values != values[0])) and not np.all(np.isnan(values))
+            varies[key] = count < len(outputs) or (bool(np.any(values != values[0])) and not np.all(np.isnan(values)))
             often[key] = count
         keys = [key for key, count in often.most_common() if varies[key] and count >= SIZES.min_count]
         members: list[tuple[str, str, str]] = []
@@ -133,12 +133,12 @@ class Reader:
                 at = sink.parents.get(at, "")
         return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted))
 
-    def __call__(self, outcomes: Outcomes) -> FloatArray:
-        """The matrix of outputs, shape (draws, columns)."""
+    def __call__(self, outcomes: Outcomes, works_out: bool = True) -> FloatArray:
+        """The matrix of outputs, shape (draws, columns), with or without the columns that are worked out."""
         size = len(outcomes)
         if self.columns:
             numbers = outcomes.as_numbers(self.columns)
-            if self.columns == 1:
+            if self.columns == 1 or not works_out:
                 return numbers
             return np.concatenate([numbers, summaries(numbers, self.points)], axis=1)
         outputs = outcomes.as_objects().raw
@@ -151,7 +151,7 @@ class Reader:
             for rows, found in sink.blocks.get(block.path, ()):
                 numbers[rows[:, None], np.arange(min(block.width, found.shape[1]))] = found[:, : block.width]
             parts.append(numbers)
-            if block.width > 1:
+            if block.width > 1 and works_out:
                 worked_out.append(summaries(numbers))
         singles = np.full((size, len(self.keys)), np.nan)
         for column, key in enumerate(self.keys):
