@@ -9,9 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-from dpaudit.audits.low_bits import VERSION, Candidate, count_again, rule_from_dict
+from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.audits.replaying import check_not_redacted, saved_inputs, subject_again
 from dpaudit.errors import UsageError
+from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
 from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import AuditResult, FloatingPointPair
@@ -95,7 +96,7 @@ def replay_floating_point(
             "Run the audit again: it finds a new rule and tests it."
         )
     try:
-        rule = rule_from_dict(found.rule, both.x, both.x_prime)
+        rule = LowBitRule.from_dict(found.rule, both.x, both.x_prime)
     except (IndexError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
     subject = subject_again(mechanism, result)

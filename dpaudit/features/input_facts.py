@@ -150,21 +150,19 @@ class Location:
         return f"the {_WORDS[self.fact]} of {name if self.column is None else f'column {self.column} of {name}'}"
 
 
-def location_of(
-    x: Any, x_prime: Any, entries: tuple[float, float], first: FloatArray, second: FloatArray
-) -> Location | None:
+def location_of(x: Any, x_prime: Any, entries: FloatArray, first: FloatArray, second: FloatArray) -> Location | None:
     """The numbers that outputs of x (`first`) and of x_prime (`second`) lie around; None where nobody knows.
 
-    `entries` are the numbers that the inputs hold where outputs hold these, NaN where they have another form.
+    `entries`, shape (2,), are the numbers that the inputs hold where outputs hold these; NaN for another form.
 
     Examples
     --------
-    >>> noise, nothing = np.random.default_rng(0).laplace(size=(2, 500)), (math.nan, math.nan)
+    >>> noise, nothing = np.random.default_rng(0).laplace(size=(2, 500)), np.full(2, math.nan)
     >>> location_of([1.0, 2.5], [1.0, 2.5, 4.0], nothing, noise[0] + 3.5, noise[1] + 7.5)
     Location(x=3.5, x_prime=7.5, fact='sums', column=None)
     """
-    if not any(map(math.isnan, entries)):
-        return Location(*entries)
+    if not np.any(np.isnan(entries)):
+        return Location(*entries.tolist())
     lies = [middle for middle in (_middle(first), _middle(second)) if middle is not None]
     if len(lies) < 2:
         return None
@@ -177,7 +175,7 @@ def location_of(
     return best[1]
 
 
-def location_named(fact: str, column: int | None, entries: tuple[float, float], x: Any, x_prime: Any) -> Location:
+def location_named(fact: str, column: int | None, entries: FloatArray, x: Any, x_prime: Any) -> Location:
     """The location that a saved rule names, of these inputs: the same numbers that `location_of` found.
 
     Raises
@@ -185,8 +183,8 @@ def location_named(fact: str, column: int | None, entries: tuple[float, float], 
     ValueError
         If the inputs have no fact of this name.
     """
-    if fact == ENTRY and column is None and not any(map(math.isnan, entries)):
-        return Location(*entries)
+    if fact == ENTRY and column is None and not np.any(np.isnan(entries)):
+        return Location(*entries.tolist())
     for known in _shared_facts(x, x_prime):
         if (known.fact, known.column) == (fact, column):
             return known

@@ -330,12 +330,12 @@ def attainable(location: Location | None, epsilon: float) -> list[LowBitView]:
     if not 0.0 < epsilon < math.inf or location.x == location.x_prime:
         return []
     kinds: tuple[tuple[ScaleOf, Sampler], ...] = tuple(itertools.product(("one", "difference"), ("numpy", "logarithm")))
-    tried = {(view.scale, view.sampler): view for scale_of, sampler in kinds[::-1]
+    tried: dict[tuple[float, str], LowBitView] = {(view.scale, view.sampler): view for scale_of, sampler in kinds[::-1]
              if 0.0 < (view := Attainable(location, epsilon, sampler, scale_of)).scale < math.inf}  # fmt: skip
     return list(tried.values())[::-1]  # of equal scales the first kind is meant
 
 
-def low_bit_view_from_dict(record: dict[str, Any], entries: tuple[float, float], x: Any, x_prime: Any) -> LowBitView:
+def low_bit_view_from_dict(record: dict[str, Any], entries: FloatArray, x: Any, x_prime: Any) -> LowBitView:
     """The view that `to_dict` wrote, for these inputs (`entries`: see `location_of`); ValueError where it is none."""
     kind = record["kind"]
     if kind == "seen before":
