@@ -1,8 +1,8 @@
 """Low-bit rules: frozen guesses by the low-order bits of an output's numbers, learned, said in words and saved as data.
 
 A rank tree on the codes of a view (`dpaudit.features.low_bits`) gives the log odds of x; over several columns they are
-added up. One part of the training draws grows the trees, the other one chooses the view and the guessing rule, so that a
-tree that learnt its own draws by heart is not taken for a good one.
+added up. One part of the training draws grows the trees, the other one chooses the view and the guessing rule, so that
+a tree that learnt its own draws by heart is not taken for a good one.
 
 What is no number under a column (an exception, an entry that is missing, a text, NaN) has no bits, so it is no evidence
 here: the audit's own tests read it as the outcome that it is. A rule abstains on an output that holds no number in its
@@ -10,8 +10,8 @@ columns, and a column is left out where one input has numbers there more often t
 
 Saved rules hold the doubles that earlier draws showed, and the names of facts of inputs, never their values.
 
-Validity: a rule is a function of one output, frozen before the draws that it is counted on. Columns are chosen on probes,
-before training and counting.
+Validity: a rule is a function of one output, frozen before the draws that it is counted on. Columns are chosen on
+probes, before training and counting.
 """
 
 from __future__ import annotations
@@ -54,6 +54,7 @@ class LowBitRuleSizes:
 
 
 SIZES = LowBitRuleSizes()
+NO_GUESS = GuessRule(N_BINS, 0, 0, 0.0)
 VERSION = 2  # of saved rules; those of version 1 had tables of log ratios, and thresholds
 
 
@@ -66,7 +67,7 @@ class Columns:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The numbers of outputs, shape (draws, columns)."""
-        matrix = self.reader(outcomes, works_out=False)
+        matrix: FloatArray = self.reader(outcomes, works_out=False)
         return matrix if matrix.shape[1] == len(self.places) else np.take(matrix, self.places, axis=1)
 
     def of_input(self, value: Any) -> FloatArray:
@@ -148,7 +149,7 @@ class LowBitRule:
 
     columns: Columns
     tables: tuple[Table, ...]
-    guesses: GuessRule = GuessRule(N_BINS, 0, 0, 0.0)
+    guesses: GuessRule = NO_GUESS
 
     def zeros(self) -> NDArray[np.int64]:
         return np.zeros(N_BINS + 1, dtype=np.int64)
@@ -170,10 +171,8 @@ class LowBitRule:
         """The two guessing events in words that complete "outputs …"; empty for a guess that is never made."""
         if len(self.tables) > 1:
             kinds = f"whose low bits in {len(self.tables)} coordinates together speak for"
-            said = [
-                f"{kinds} {name}" if side else "" for name, side in zip(("x", "x′"), self.guesses.sides, strict=True)
-            ]
-            return said[0], said[1]
+            first, second = self.guesses.sides
+            return f"{kinds} x" if first else "", f"{kinds} x′" if second else ""
         (table,) = self.tables
         bins, entry = np.digitize(table.odds, EDGES), self.columns.words(table.column)
         said = [table.words(chosen) for chosen in (bins >= self.guesses.first_up, bins < self.guesses.end_down)]
