@@ -117,7 +117,8 @@ def test_results_without_a_witness_are_refused(leaking):
     old = dataclasses.replace(finding, pairs=tuple(dataclasses.replace(pair, rule=None) for pair in finding.pairs))
     with pytest.raises(UsageError, match="of a version that saved none"):
         dpaudit.replay_floating_point(dataclasses.replace(leaking, floating_point=old), laplace)
-    bad = dataclasses.replace(finding, pairs=(dataclasses.replace(finding.pairs[0], rule={**leaking.floating_point.pairs[0].rule, "tables": []}),))
+    no_tables = {**finding.pairs[0].rule, "tables": []}
+    bad = dataclasses.replace(finding, pairs=(dataclasses.replace(finding.pairs[0], rule=no_tables),))
     with pytest.raises(UsageError, match="witness must be one that this version can read"):
         dpaudit.replay_floating_point(dataclasses.replace(leaking, floating_point=bad), laplace)
     with pytest.raises(UsageError, match=r"inputs of '0.0\|1.0' must be given"):
