@@ -106,7 +106,7 @@ class Reader:
         for key, parts in sink.numbers.items():
             count = sum(len(rows) for rows, _ in parts)
             values = np.concatenate([numbers for _, numbers in parts])
-            varies[key] = count < len(outputs) or (bool(np.any(values != values[0])) and not np.all(np.isnan(values)))
+            varies[key] = count < len(outputs) or bool(np.any(values != values[0])) and not np.all(np.isnan(values))
             often[key] = count
         keys = [key for key, count in often.most_common() if varies[key] and count >= SIZES.min_count]
         members: list[tuple[str, str, str]] = []
@@ -133,12 +133,12 @@ class Reader:
                 at = sink.parents.get(at, "")
         return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted))
 
-    def __call__(self, outcomes: Outcomes, works_out: bool = True) -> FloatArray:
-        """The matrix of outputs, shape (draws, columns), with or without the columns that are worked out."""
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        """The matrix of outputs, shape (draws, columns)."""
         size = len(outcomes)
         if self.columns:
             numbers = outcomes.as_numbers(self.columns)
-            if self.columns == 1 or not works_out:
+            if self.columns == 1:
                 return numbers
             return np.concatenate([numbers, summaries(numbers, self.points)], axis=1)
         outputs = outcomes.as_objects().raw
@@ -151,7 +151,7 @@ class Reader:
             for rows, found in sink.blocks.get(block.path, ()):
                 numbers[rows[:, None], np.arange(min(block.width, found.shape[1]))] = found[:, : block.width]
             parts.append(numbers)
-            if block.width > 1 and works_out:
+            if block.width > 1:
                 worked_out.append(summaries(numbers))
         singles = np.full((size, len(self.keys)), np.nan)
         for column, key in enumerate(self.keys):
@@ -174,6 +174,32 @@ class Reader:
             for rows, texts in sink.texts.get(path, ()):
                 found_pieces[rows, column] = [text.count(piece) for text in texts]
         return np.concatenate([*parts, found_pieces, *worked_out], axis=1)
+
+    def read(self, outcomes: Outcomes) -> FloatArray:
+        """The columns that are read, shape (draws, n_read)."""
+        return outcomes.as_numbers(self.columns) if self.columns else self(outcomes)[:, : self.n_read]
+
+    def only(self, columns: Sequence[int]) -> tuple[Reader, tuple[int, ...]]:
+        """A reader of some of the columns that this one reads, with where they are among its own."""
+        blocks, keys, members, found, start = [], [], [], [], 0
+        asked, width = set(columns), 0
+        for block in self.blocks:
+            own = asked & set(range(start, start + block.width))
+            if own:
+                blocks.append(block)
+                found += [width + column - start for column in sorted(own)]
+                width += block.width
+            start += block.width
+        for column, key in enumerate(self.keys, start):
+            if column in asked:
+                keys.append(key)
+        for column, member in enumerate(self.members, start + len(self.keys)):
+            if column in asked:
+                members.append(member)
+        found += range(width, width + len(keys) + len(members))
+        return dataclasses.replace(
+            self, blocks=tuple(blocks), keys=tuple(keys), members=tuple(members), pieces=()
+        ), tuple(found)
 
     @property
     def names(self) -> list[str]:

@@ -40,6 +40,7 @@ from dpaudit.privacy.claims import ApproxDP, Budget, FloatArray
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.whole_numbers import are_integers
+from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.plain import seen
 
 
@@ -67,8 +68,8 @@ class Columns:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The numbers of outputs, shape (draws, columns)."""
-        matrix: FloatArray = self.reader(outcomes, works_out=False)
-        return matrix if matrix.shape[1] == len(self.places) else np.take(matrix, self.places, axis=1)
+        matrix = self.reader.read(outcomes)
+        return matrix if matrix.shape[1] == len(self.places) else np.asarray(matrix[:, list(self.places)])
 
     def of_input(self, value: Any) -> FloatArray:
         """The numbers that an input holds where outputs hold these; NaN where it has another form."""
@@ -92,7 +93,7 @@ def choose_columns(first: Outcomes, second: Outcomes) -> Columns:
     integer, and is a number about as often on either (`SIZES.presence`).
     """
     reader = Reader.learn([first, second])
-    if all(one.is_integer or set(map(type, one.raw)) == {int} for one in (first, second)):
+    if not any(_holds_reals(one.raw) if one.raw else not one.is_integer for one in (first, second)):
         return Columns(reader, ())
     everything = Columns(reader, tuple(range(sum(block.width for block in reader.blocks) + len(reader.keys))))
     sides = [everything(one) for one in (first, second)]
@@ -102,7 +103,19 @@ def choose_columns(first: Outcomes, second: Outcomes) -> Columns:
         bits = lowest_set_bit(matrix)[0]
         clear = np.argsort(-np.maximum(scan(matrix, labels), scan(bits, labels)), kind="stable")
         chosen = sorted(chosen[k] for k in clear[: SIZES.max_columns])
-    return Columns(reader, tuple(chosen))
+    return Columns(*reader.only(chosen))
+
+
+def _holds_reals(value: Any) -> bool:
+    """Whether a float is among what a value holds: integers have no low bits, however large."""
+    parts = value.state if isinstance(value, Opaque) else value
+    if isinstance(parts, Mapping):
+        parts = list(parts.values())
+    if isinstance(parts, list | tuple | set | frozenset):
+        return any(map(_holds_reals, parts))
+    return (
+        parts.dtype.kind in "fc" if isinstance(parts, np.ndarray) else isinstance(parts, float | complex | np.floating)
+    )
 
 
 def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
