@@ -35,7 +35,7 @@ from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.exact import GuessRule, choose_rule
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import EDGES, N_BINS
-from dpaudit.learning.rank_tree import Cells, Labels, Steps, pruned_tree
+from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
 from dpaudit.privacy.claims import ApproxDP, Budget, FloatArray
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes
@@ -246,9 +246,9 @@ def learn_rule(
         kept = np.clip(right, -budget.epsilon, budget.epsilon)
         return float((scipy.special.log_expit(right) - scipy.special.log_expit(kept)).sum())
 
-    tried: list[tuple[float, LowBitRule]] = []
-    clearest: list[Table] = []
     entries = np.stack([columns.of_input(value) for value in (pair.x, pair.x_prime)])
+    places: list[tuple[int, LowBitView]] = []
+    ordered: list[Ordered] = []
     for k in range(len(columns.places)):
         is_own = ~is_held & ~np.isnan(matrix[:, k])
         values, own = matrix[is_own, k], labels[is_own]
@@ -256,15 +256,19 @@ def learn_rule(
             continue
         of_x, of_x_prime = values[own == 1], values[own == 0]
         location = location_of(pair.x, pair.x_prime, entries[:, k], of_x, of_x_prime)
-        rules = [
-            LowBitRule(columns, (Table(k, view, _tree(view, values, own)),))
-            for view in low_bit_views(of_x, of_x_prime, location, budget.epsilon)
-        ]
-        of_column = [(foretold(rule), rule) for rule in rules]
-        tried += of_column
-        clearest += max(of_column, key=lambda one: one[0])[1].tables
+        for view in low_bit_views(of_x, of_x_prime, location, budget.epsilon):
+            places.append((k, view))
+            ordered.append(Ordered.of(_codes(view, values, own), own))
+    if not places:
+        return None
+    trees = pruned_trees(Forest(ordered))
+    tables = [Table(k, view, trees.steps(tree)) for tree, (k, view) in enumerate(places)]
+    tried = [(foretold(rule), rule) for rule in (LowBitRule(columns, (table,)) for table in tables)]
+    clearest = {
+        k: max((one for one in tried if one[1].tables[0].column == k), key=lambda one: one[0]) for k, _ in places
+    }
     if len(clearest) > 1:
-        together = LowBitRule(columns, tuple(clearest))
+        together = LowBitRule(columns, tuple(rule.tables[0] for _, rule in clearest.values()))
         tried.append((foretold(together), together))
     claim, best = Inequalities(ApproxDP(budget.epsilon, budget.delta)), None
     ranked = sorted(range(len(tried)), key=lambda k: -tried[k][0])
@@ -278,10 +282,11 @@ def learn_rule(
     return best
 
 
-def _tree(view: LowBitView, values: FloatArray, labels: Labels) -> Steps:
-    codes = view(values)
-    if isinstance(view, SeenBefore):  # what one half of the draws shows is asked of the other one
-        half = np.arange(len(values)) % 2 == 0
-        for own in (half, ~half):
-            codes[~own] = SeenBefore.learn(values[own & (labels == 1)], values[own & (labels == 0)])(values[~own])
-    return pruned_tree(Cells(codes, labels))
+def _codes(view: LowBitView, values: FloatArray, labels: Labels) -> FloatArray:
+    """The codes that a tree learns from: what one half of the draws shows is asked of the other one."""
+    if not isinstance(view, SeenBefore):
+        return view(values)
+    codes, half = np.empty(len(values)), np.arange(len(values)) % 2 == 0
+    for own in (half, ~half):
+        codes[~own] = SeenBefore.learn(values[own & (labels == 1)], values[own & (labels == 0)])(values[~own])
+    return codes
