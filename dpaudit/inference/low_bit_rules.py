@@ -73,7 +73,8 @@ class Columns:
 
     def of_input(self, value: Any) -> FloatArray:
         """The numbers that an input holds where outputs hold these; NaN where it has another form."""
-        return self(Outcomes(np.zeros((1, 4)), np.array([""], dtype=object), raw=(seen(value),)))[0]
+        alone = Outcomes(np.zeros((1, 4)), np.array([""], dtype=object), raw=(seen(value),))
+        return np.asarray(self(alone)[0])
 
     def words(self, column: int) -> str:
         """What precedes the words of a view: empty for an output that is a number itself."""
