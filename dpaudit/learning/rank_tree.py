@@ -39,7 +39,7 @@ class TreeSizes:
     strengths: tuple[float, ...] = (1.0, 10.0, 100.0, 1_000.0)  # of Beta laws: decades up to what 1,000 draws can tell
     shares: tuple[float, ...] = (0.4, 0.25, 0.2, 0.15)  # of the strengths, the weakest first
     leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
-    leaving_at_ends: float = 0.1  # the same of the first and the last cell of a level: what is rare is mostly in a tail
+    leaving_at_ends: float = 0.05  # the same of the first and the last cell of a level: what is rare is mostly in a tail
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
     shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
@@ -239,8 +239,7 @@ class Shifts:
     """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
 
     Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats the
-    shifts tell more of the draws that they were chosen on, less what as many free numbers cost: half a logarithm of the
-    draws (Schwarz 1978) and that of the probability to leave.
+    average over all trees of shifts tells more of the labels than the base.
     """
 
     edges: FloatArray
@@ -249,8 +248,11 @@ class Shifts:
 
     def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
         """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
-        own = self.weights[np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)]
-        return np.asarray((own * scipy.special.expit(log_odds[:, None] + np.array(SIZES.shifts))).sum(axis=1))
+        own = np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)
+        found = np.zeros(len(values))
+        for k, shift in enumerate(SIZES.shifts):  # draw by draw, whatever the batch
+            found += self.weights[own, k] * scipy.special.expit(log_odds + shift)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The shifts as JSON values."""
@@ -277,7 +279,8 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
     """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
 
     About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
-    tail. So rare values, narrow intervals and tails are found in whatever surrounds them.
+    tail. So rare values, narrow intervals and tails are found in whatever surrounds them. The sum over all such trees is
+    exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
 
     Parameters
     ----------
@@ -286,23 +289,40 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         `told_by_shifts` at every distinct value of every view.
     """
     count = len(SIZES.shifts)
-    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1)
+    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1).T  # (values + 1, shifts)
     atoms = np.concatenate([[0], np.cumsum(np.diff(forest.ends) >= SIZES.min_atom)])
     atoms = np.maximum(np.diff(atoms[forest.offsets]), 1)
-    none = np.zeros(count)
-    none[SIZES.shifts.index(0.0)] = 1.0
-    weights = np.tile(none, (len(forest.views), 1))
+    none = SIZES.shifts.index(0.0)
+    leaving: list[FloatArray] = []
+    of_state: list[FloatArray] = []  # log likelihood of all below a cell, by its shift
+    of_parent: list[FloatArray] = []  # the same, by its parent's
+    for depth in range(len(forest.levels) - 1, -1, -1):
+        level = forest.levels[depth]
+        logs = sums[level.last] - sums[level.first]
+        if depth + 1 < len(forest.levels):
+            logs[level.splits] = of_parent[-1][0::2] + of_parent[-1][1::2]
+        cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
+        is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
+        is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
+        leave = np.where(is_atom, 0.5 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 0.3 / cells))
+        leave = np.minimum(SIZES.leaving, leave)[:, None]
+        top = logs.max(axis=1, keepdims=True)
+        parts = np.exp(logs - top)
+        of_state.append(logs)
+        of_parent.append(np.log((1.0 - leave) * parts + leave * parts.mean(axis=1, keepdims=True)) + top)
+        leaving.append(leave)
+    evidence = of_state[-1][:, none] - (sums[forest.offsets[1:]] - sums[forest.offsets[:-1]])[:, none]
+    weights = np.zeros((len(forest.views), count))
+    weights[:, none] = 1.0
     starts: list[NDArray[np.intp]] = []
     kept: list[FloatArray] = []
     for depth, level in enumerate(forest.levels):
         if depth:
-            cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
-            is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
-            is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
-            leave = np.where(is_atom, 1.0 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 1.0 / cells))
-            leave = np.minimum(SIZES.leaving, leave)[:, None]
-            logs = (sums[:, level.last] - sums[:, level.first]).T
-            weights = ((1.0 - leave) * weights + leave / count) * np.exp(logs - logs.max(axis=1, keepdims=True))
+            logs, given, leave = of_state[-1 - depth], of_parent[-1 - depth], leaving[-1 - depth]
+            top = given.max(axis=1, keepdims=True)
+            own, reached = np.exp(logs - top), np.exp(given - top)
+            odds = weights / np.maximum(reached, 1e-300)
+            weights = (1.0 - leave) * odds * own + leave / count * own * odds.sum(axis=1, keepdims=True)
             weights /= weights.sum(axis=1, keepdims=True)
         starts.append(level.first[~level.splits])
         kept.append(weights[~level.splits])
@@ -317,13 +337,7 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = begin[low:high] - forest.offsets[k], of_cells[low:high]
         keep = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(shift[low:high])) > SIZES.differs) + 1])
         own, of_own = own[keep], of_own[keep]
-        ends = np.append(own[1:], len(view.values)) + forest.offsets[k]
-        logs = sums[:, ends] - sums[:, own + forest.offsets[k]]
-        mean = np.log(np.maximum((of_own.T * np.exp(logs - logs.max(axis=0))).sum(axis=0), 1e-300)) + logs.max(axis=0)
-        gain = float((mean - logs[SIZES.shifts.index(0.0)]).sum())
-        free = len(own) - 1
-        cost = free * (0.5 * math.log(max(int(forest.draws[k]), 2)) - math.log(SIZES.leaving_at_ends))
-        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, gain - cost))
+        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
     return found
 
 
