@@ -221,32 +221,6 @@ class Reader:
                 held[rows[:, None], columns] = counts[:, columns]
         return held
 
-    def read(self, outcomes: Outcomes) -> FloatArray:
-        """The columns that are read, shape (draws, n_read)."""
-        return outcomes.as_numbers(self.columns) if self.columns else self(outcomes)[:, : self.n_read]
-
-    def only(self, columns: Sequence[int]) -> tuple[Reader, tuple[int, ...]]:
-        """A reader of some of the columns that this one reads, with where they are among its own."""
-        blocks, keys, members, found, start = [], [], [], [], 0
-        asked, width = set(columns), 0
-        for block in self.blocks:
-            own = asked & set(range(start, start + block.width))
-            if own:
-                blocks.append(block)
-                found += [width + column - start for column in sorted(own)]
-                width += block.width
-            start += block.width
-        for column, key in enumerate(self.keys, start):
-            if column in asked:
-                keys.append(key)
-        for column, member in enumerate(self.members, start + len(self.keys)):
-            if column in asked:
-                members.append(member)
-        found += range(width, width + len(keys) + len(members))
-        return dataclasses.replace(
-            self, blocks=tuple(blocks), keys=tuple(keys), members=tuple(members), pieces=()
-        ), tuple(found)
-
     @property
     def names(self) -> list[str]:
         """What each column is, in words."""
