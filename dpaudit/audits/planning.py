@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits import low_bits
 from dpaudit.audits.many_pairs import (
     LEAST_DRAWS,
     TABLE_SHARE,
@@ -41,7 +42,6 @@ from dpaudit.audits.universe_findings import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.doubles import floating_point
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import event_mass_of, loss_on_claim, value_of_loss
@@ -522,8 +522,8 @@ def _affordable(engine: _Engine, subject: Subject, per_run: float, seconds: floa
     """The most samples, up to those wanted, that an audit with its floating-point check takes `seconds` for; or 10."""
 
     def cost(samples: int) -> float:
-        doubles = min(engine.inputs, 2 * floating_point.MOST_PAIRS)
-        return per_run * (engine.runs(samples) + doubles * floating_point.draws_of(samples, subject.is_vectorised))
+        doubles = min(engine.inputs, 2 * low_bits.SIZES.max_pairs)
+        return per_run * (engine.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised))
 
     if cost(wanted) <= seconds:
         return wanted

@@ -5,12 +5,12 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from dpaudit.audits.low_bits import Candidate, LowBitGame
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
-from dpaudit.doubles.floating_point import Candidate, DoublesGame
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
@@ -66,7 +66,7 @@ def witness(deck):
 
 def doubles(deck, draws=SAMPLES, in_stages=False):
     chosen = [Candidate(Pair(*pair), pair, PureDP(1.0).budget, k) for k, pair in enumerate(TRIANGLE)]
-    return DoublesGame(chosen, draws, deck, coin, ERROR_RATE, in_stages)
+    return LowBitGame(chosen, draws, deck, coin, ERROR_RATE, in_stages)
 
 
 MADE = {
@@ -82,8 +82,8 @@ MADE = {
 def levels_of(campaign):
     if isinstance(campaign, LabelGame):
         return [use.level for pair in campaign.pairs for _, use in pair.uses]
-    if isinstance(campaign, DoublesGame):
-        return [test.level for test in campaign.tests]
+    if isinstance(campaign, LowBitGame):
+        return [pair.level for pair in campaign.pairs]
     return [campaign.test.level] if isinstance(campaign, WitnessGame) else campaign.level.tolist()
 
 
@@ -255,6 +255,6 @@ def test_what_a_stage_of_low_bits_is_trained_on_is_drawn_by_the_fit_before_it():
         pass
     stage = ["_freeze", "draw", "_absorb", "_look", "_fit", "draw"]
     assert journal == [*stage, *stage, *stage[:-1], "_freeze"]
-    assert levels_of(campaign) == levels and all(test.found is not None for test in campaign.tests)
+    assert levels_of(campaign) == levels and all(pair.found is not None for pair in campaign.pairs)
     streams = [(task.input, task.round, task.chunk) for task in deck.tasks]
     assert len(streams) == len(set(streams))

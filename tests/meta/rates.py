@@ -34,9 +34,9 @@ from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 import dpaudit
+from dpaudit.audits.low_bits import SIZES, Candidate, examine, in_turn
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import CHECKS
-from dpaudit.doubles.floating_point import ERROR_RATE, Candidate, examine, in_turn
 from dpaudit.exact.finite import renyi_divergence
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
 from dpaudit.privacy.pair_budgets import PairBudgets
@@ -249,7 +249,7 @@ def _of_other_calls() -> Iterator[OnBudget]:
     yield OnBudget("3-ary randomised response, a list of checks", RandomisedResponse(1.0, 3), one, [], _own_budget,
                    _own_budget, 1_000, most=10, play=one_list)  # fmt: skip
     yield OnBudget("a response in the lowest bit", bit_of_double, one, [(0.0, 1.0)], _constant(1.0), _constant(1.0),
-                   1_000, most=500, play=one_look_at_low_bits, promised=ERROR_RATE)  # fmt: skip
+                   1_000, most=500, play=one_look_at_low_bits, promised=SIZES.error_rate)  # fmt: skip
 
 
 def _of_bounds() -> Iterator[OnBudget]:

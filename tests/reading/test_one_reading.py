@@ -15,11 +15,11 @@ import math
 import numpy as np
 import pytest
 
+from dpaudit.inference.low_bit_rules import Columns, choose_columns
 from dpaudit.learning.scores import _view_from_dict
 from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layouts, learn_expansions
 from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, Reading, from_objects, join, read_outputs
-from dpaudit.reading.real_columns import paths_of, read_path
 from dpaudit.reading.tallies import Tally
 from dpaudit.reading.unread import Limits, unread
 from dpaudit.reading.vectors import SUMMARIES, Scales, Steps, Summary
@@ -75,20 +75,19 @@ OTHERS = {
     "as five numbers": (lambda: Reading(5), vectors),
     "numbers as objects": (lambda: Reading(0), vectors),
     "expansion": (lambda: learn_expansions(objects(0), objects(1))[0], objects),
-    "a path": (lambda: Path(("mean",)), objects),
-    "a column": (lambda: Path((2,)), vectors),
+    "numbers of objects": (lambda: Numbers(choose_columns(objects(0), objects(1))), objects),
+    "numbers of vectors": (lambda: Numbers(choose_columns(vectors(0), vectors(1))), vectors),
 }
 
 
 @dataclasses.dataclass(frozen=True)
-class Path:
-    """The numbers under one path, as a view."""
+class Numbers:
+    """The numbers that the check of low bits looks at, as a view."""
 
-    path: tuple
+    columns: Columns
 
     def __call__(self, outcomes):
-        assert self.path in paths_of(outcomes)
-        return Outcomes(read_path(outcomes, self.path)[:, None])
+        return Outcomes(self.columns(outcomes))
 
 
 def shown(view, outcomes):
@@ -102,7 +101,7 @@ def shown(view, outcomes):
 
 
 def each_output_is_read_by_itself(view, outcomes):
-    alone = [shown(_unchecked(view), outcomes.rows(slice(k, k + 1)))[0] for k in range(len(outcomes))]
+    alone = [shown(view, outcomes.rows(slice(k, k + 1)))[0] for k in range(len(outcomes))]
     assert shown(view, outcomes) == alone
 
 
@@ -167,16 +166,11 @@ READS = [
 NAMES = [every_column_has_a_name_of_its_own, named_values_are_those_that_are_shown, it_reads_back_as_the_same_function]
 
 
-def _unchecked(view):
-    """A path may be in none of a few outputs."""
-    return (lambda outcomes: Outcomes(read_path(outcomes, view.path)[:, None])) if isinstance(view, Path) else view
-
-
 @pytest.mark.parametrize("holds", READS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", [*VIEWS, *OTHERS])
 def test_the_contract_of_readings(kind, holds):
     make, outputs = {**VIEWS, **OTHERS}[kind]
-    holds(_unchecked(make()), outputs(1))
+    holds(make(), outputs(1))
 
 
 @pytest.mark.parametrize("holds", NAMES, ids=lambda check: check.__name__)
