@@ -262,6 +262,8 @@ def fit_mixture(
             direct.append((len(told), own - SIZES.learned_cost))
             told.append(Told(fitted, SIZES.learned_cost, past))
             ordered.append(Ordered.of(past, labels))
+    if not told:  # nothing varies: a fair coin
+        return mixture_of(reader, ((), ()), foretold), []
     of_structures: list[list[Model]] = []
     forest = Forest(ordered)
     for grown in grow(forest):
@@ -280,7 +282,7 @@ def fit_mixture(
             of_draws = np.where(one.view.swaps(matrix), swapped, moved)  # type: ignore[union-attr]
         starts = np.concatenate([[0], np.cumsum(own.draws)[:-1]])
         parts.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
-    shifts = shift_trees(forest, np.concatenate(parts, axis=1)) if told else []
+    shifts = shift_trees(forest, np.concatenate(parts, axis=1))
     refinements = refinements_of([(one.view, one.cost, shift) for one, shift in zip(told, shifts, strict=True)])
     mixture = dataclasses.replace(mixture, refinements=refinements)
     shares: dict[int, float] = {}
