@@ -30,6 +30,7 @@ from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
@@ -41,7 +42,6 @@ from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing.failures import Failure
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.order import Change
 
 NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
@@ -84,7 +84,7 @@ class UniverseAudit:
         asked = budgets.asked
         if not len(asked):
             return (), empty_table(self.pairs, inputs, budgets)
-        lines = lines_of(budgets.of(asked))
+        lines = PairLines(budgets.of(asked))
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
         draws = table_draws(self.samples, used, len(asked))

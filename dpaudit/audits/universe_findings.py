@@ -300,7 +300,7 @@ class UniverseFindings:
             power=Power(float(self.masses[k]), FOUND_WITH, float(table.detectable[row]), float(self.at_budget[k])),
             witness=WitnessRecord(
                 description=rule.describe(*pair.said),
-                rule={"game": "guess", "anchor": anchor, **rule.to_dict()},
+                rule={**rule.rule_dict(), "anchor": anchor},
                 correct=correct,
                 wrong=wrong,
                 abstained=game.labelled - correct - wrong,
