@@ -41,11 +41,11 @@ from dpaudit.audits.universe_findings import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.inference.pair_lines import PairLines
 from dpaudit.doubles import floating_point
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import event_mass_of, loss_on_claim, value_of_loss
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import Claim, number, pure_epsilon, single_line, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of

@@ -35,9 +35,7 @@ SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
 
 
-def losses_found(
-    game: UniverseGame, masses: FloatArray, probability: float, labelled: int | None = None
-) -> FloatArray:
+def losses_found(game: UniverseGame, masses: FloatArray, probability: float, labelled: int | None = None) -> FloatArray:
     """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none.
 
     Of events with these `masses`, shape (pairs,); from the draws that the table has, or from `labelled` ones.

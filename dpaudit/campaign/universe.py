@@ -256,8 +256,8 @@ class UniverseGame(Campaign):
         """The guessing rule of one pair."""
         assert self.partition is not None
         one = np.array([pair])
-        plus, minus = (tuple(np.flatnonzero(side[0]).tolist()) for side in self._guesses(one, self.first[pair], self.second[one]))
-        return CellScore(self.partition, plus, minus)
+        guesses = self._guesses(one, int(self.first[pair]), self.second[one])
+        return CellScore(self.partition, *(tuple(np.flatnonzero(side[0]).tolist()) for side in guesses))
 
     def losses(
         self, event_mass: float, probability: float, guesses_quantile: float, labelled: int | None = None

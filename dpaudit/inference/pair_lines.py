@@ -13,14 +13,14 @@ right guess, given a guess, is at least r_lower, and the probability s of a gues
 * Lines (a, delta) of the orders that a rule guesses on say P(right) <= e^a P(wrong) + cost, where a is the larger of
   their epsilons and cost is half of the sum of their deltas. So s (r - expit(a)) <= cost expit(-a). The left side
   increases in r, and in s where it is positive: a line that r_lower and s_lower break is broken by r and s.
-* This follows from the two statements alone, for every anchor and every parameter value. So all anchors are tested at the
-  full level of the pair: nothing is split over them, and none has to be chosen beforehand.
+* This follows from the two statements alone, for every anchor and every parameter value. So all anchors are tested at
+  the full level of the pair: nothing is split over them, and none has to be chosen beforehand.
 
 The bound on the parameter is the largest value of a grid of which some line is broken; of claims whose parameter is the
-epsilon of their line it is solved for. Larger values promise less, so all below are rejected too: P(bound > truth) is at
-most the level, and so is P(violated) of a pair within its budget. The bound on epsilon at the reported delta follows from
-the same two statements. Where the budgets of a family are too many to be points of its grid, a pair is tested at the next
-larger point, which promises less.
+epsilon of their line it is solved for. Larger values promise less, so all below are rejected too: P(bound > truth) is
+at most the level, and so is P(violated) of a pair within its budget. The bound on epsilon at the reported delta follows
+from the same two statements. Where the budgets of a family are too many to be points of its grid, a pair is tested at
+the next larger point, which promises less.
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Iterable
 
 import numpy as np
 import scipy
@@ -61,7 +62,7 @@ class PairLineSizes:
 
 SIZES = PairLineSizes()
 BELOW_BUDGET = np.geomspace(1e-3, 1.0, 300)  # grid values below the least budget, 2.3% apart: its shares
-ABOVE_BUDGET = np.concatenate([np.geomspace(1.0, 4.0, 150)[1:], np.geomspace(4.4, 1e3, 60)])  # above: 1%, then 10% apart
+ABOVE_BUDGET = np.concatenate([np.geomspace(1.0, 4.0, 150)[1:], np.geomspace(4.4, 1e3, 60)])  # 1%, then 10% apart
 ABOVE_NOTHING = np.geomspace(1e-3, 1e3, 400)  # for budgets of 0
 BOTH, ONLY_X, ONLY_X_PRIME = 0, 1, 2  # ways to guess
 WAYS = np.array([[True, True], [True, False], [False, True]])  # whether a way guesses x, and x_prime
@@ -94,7 +95,7 @@ class PilotRecords:
 
 @dataclasses.dataclass(frozen=True)
 class Record:
-    """The record of each pair on fresh draws: right guesses, guesses, its way to guess and its level, shape (pairs,)."""
+    """The record of each pair on fresh draws: right guesses, guesses, way to guess and level, shape (pairs,)."""
 
     correct: FloatArray
     guesses: FloatArray
@@ -122,6 +123,10 @@ class OwnLines:
     def bound(self, r: FloatArray, s: FloatArray, way: IntArray) -> FloatArray:
         """The largest parameter value that the limits of r and s reject, shape (pairs,)."""
         return epsilon_lower(r, s, _share(way, self._delta))
+
+    def clearest(self, r: FloatArray, s: FloatArray, way: IntArray, pairs: IntArray) -> int:
+        """The position of the anchor whose lines one pair's limits of r and s speak against most."""
+        return 0
 
     def best(self, pairs: IntArray, seen: PilotRecords) -> tuple[IntArray, IntArray, FloatArray]:
         """Way and step of the rule of the highest expected bound, and its distance from the budget in deviations."""
@@ -186,10 +191,19 @@ class FamilyLines(OwnLines):
         epsilon, cost = self._at_tested
         return epsilon[way, :, self._test[pairs]], cost[way, :, self._test[pairs]]
 
+    def clearest(self, r: FloatArray, s: FloatArray, way: IntArray, pairs: IntArray) -> int:
+        epsilon, cost = (side[0] for side in self.at_budget(pairs, way))
+        shown = s * (r * (1.0 + np.exp(epsilon)) - np.exp(epsilon)) - cost
+        bounds = [float(self._bound(r, s, way, [k])[0]) for k in range(len(self.anchors))]
+        return int(np.lexsort((shown, bounds))[-1])
+
     def bound(self, r: FloatArray, s: FloatArray, way: IntArray) -> FloatArray:
+        return self._bound(r, s, way, range(len(self.anchors)))
+
+    def _bound(self, r: FloatArray, s: FloatArray, way: IntArray, anchors: Iterable[int]) -> FloatArray:
         epsilon, cost = self._at_all
         count = np.zeros(len(r), dtype=np.int64)  # of the values that are rejected
-        for k in range(len(self.anchors)):
+        for k in anchors:
 
             def rejects(rows: IntArray, at: IntArray, k: int = k) -> NDArray[np.bool_]:
                 e, c = epsilon[way[rows], k, at], cost[way[rows], k, at]
@@ -290,7 +304,7 @@ class PairLines:
 
         The merit is the distance from the budget in standard deviations. All of shape (pairs,).
         """
-        way, step, merit = np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs), dtype=np.int64), np.zeros(len(pairs))
+        (way, step), merit = np.zeros((2, len(pairs)), dtype=np.int64), np.zeros(len(pairs))
         for k in np.unique(self._group[pairs]).tolist():
             rows = np.flatnonzero(self._group[pairs] == k)
             some = dataclasses.replace(seen, correct=seen.correct[rows], wrong=seen.wrong[rows])
@@ -318,13 +332,12 @@ class PairLines:
         """The anchor of the line that one record speaks against most, and its epsilon and delta at the budget."""
         one = np.array([pair])
         _, own = self._groups[self._group[pair]]
-        epsilon, cost = (side[0] for side in own.at_budget(self._place[one], record.way[one]))
-        r, s = (float(side[0]) for side in self._limits(record.of(one)))
-        clearest = int(np.argmin(largest_accuracy(epsilon, cost, s) - r))
-        delta = 2.0 * float(cost[clearest]) / int(WAYS[record.way[pair]].sum())
-        return float(epsilon[clearest]) if own.is_free else 0.0, float(epsilon[clearest]), delta
+        way, place = record.way[one], self._place[one]
+        k = own.clearest(*self._limits(record.of(one)), way, place)
+        epsilon, cost = (float(side[0, k]) for side in own.at_budget(place, way))
+        return epsilon if own.is_free else 0.0, epsilon, 2.0 * cost / int(WAYS[way[0]].sum())
 
-    def losses(self, labelled: int, level: float, mass: float, probability: float, guesses_quantile: float) -> FloatArray:
+    def losses(self, labelled: int, level: float, mass: float, probability: float, quantile: float) -> FloatArray:
         """The smallest loss of randomised-response type that is found at this level, never understated, (pairs,).
 
         Of an event of this `mass`, by a rule that guesses both inputs.
@@ -334,7 +347,7 @@ class PairLines:
             epsilon, cost, test = own.tested()
             cost = np.maximum(cost, SIZES.smallest_delta if self._is_split else 0.0)
             found = detectable_losses(
-                epsilon.ravel(), cost.ravel(), labelled, level, mass, probability, guesses_quantile
+                epsilon.ravel(), cost.ravel(), labelled, level, mass, probability, quantile
             ).reshape(epsilon.shape)
             losses[rows] = found.min(axis=0)[test]
         return losses
@@ -362,7 +375,7 @@ def epsilon_lower(r: FloatArray, s: FloatArray, cost: FloatArray) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         k = np.where(cost > 0.0, cost / s, 0.0)
         share = np.where(k < 1.0, (r - k) / (1.0 - k), 0.0)
-        return np.maximum(SIZES.down * scipy.special.logit(np.clip(share, 0.5, 1.0)), 0.0)
+        return np.asarray(np.maximum(SIZES.down * scipy.special.logit(np.clip(share, 0.5, 1.0)), 0.0))
 
 
 def largest_accuracy(epsilon: FloatArray, cost: FloatArray, s: FloatArray | float) -> FloatArray:

@@ -1,9 +1,9 @@
 """One partition of the outputs into cells, shared by all pairs of a table.
 
-Fitted once, on pilot draws of all inputs together. Values that occur often (atoms) get a cell each. Everything else falls
-into the leaves of a tree that splits views of the output (`dpaudit.features.views`), half and half by the ranks of the
-pooled draws, so that it is finest where the outputs of many inputs lie. The views are those that differ most between
-inputs: numbers of the output themselves, and views that are worked out of them where these tell much more.
+Fitted once, on pilot draws of all inputs together. Values that occur often (atoms) get a cell each. Everything else
+falls into the leaves of a tree that splits views of the output (`dpaudit.features.views`), half and half by the ranks
+of the pooled draws, so that it is finest where the outputs of many inputs lie. The views are those that differ most
+between inputs: numbers of the output, and views that are worked out of these where they tell much more.
 
 Validity: the cell of an output is a function of that output alone, fixed before the draws that are counted.
 """
@@ -261,8 +261,8 @@ def _views(pooled: Sequence[Outcomes], owner: NDArray[np.intp]) -> tuple[Reader 
 
 def _ranks(values: FloatArray) -> FloatArray:
     """Ranks from -1 to 1, of equal values in the middle; NaN first."""
-    ordered = np.where(np.isnan(values), -np.inf, values)
-    return np.asarray((2.0 * scipy.stats.rankdata(ordered) - 1.0) / len(values) - 1.0)
+    _, place, counts = np.unique(np.where(np.isnan(values), -np.inf, values), return_inverse=True, return_counts=True)
+    return np.asarray((2.0 * np.cumsum(counts) - counts)[place] / len(values) - 1.0)
 
 
 def _spread(values: FloatArray, owner: NDArray[np.intp]) -> tuple[float, float]:
@@ -289,7 +289,7 @@ def _spread(values: FloatArray, owner: NDArray[np.intp]) -> tuple[float, float]:
 
 
 def _grown(values: FloatArray, owner: NDArray[np.intp]) -> dict[str, Any]:
-    """Split the leaf with the most draws, along the view in which it is widest for its noise, until there are enough."""
+    """Split the leaf with the most draws, along the view in which it is widest for its noise."""
     ranks = np.stack([_ranks(column) for column in values.T], axis=1)
     noise = np.maximum([_spread(column, owner)[1] if len(owner) else 1.0 for column in values.T], 1e-3)
     column, threshold, child = [0], [0.0], [0]
@@ -360,8 +360,8 @@ class CellScore:
         """The rule in words."""
         sides = ((x, self.plus), (x_prime, self.minus))
         guesses = [f"guess {name} in {len(cells)} of them" for name, cells in sides if cells]
-        size = self.partition.size
-        return f"Look at the cell of the output, of {size} fitted on the pilot of all inputs: {'; '.join(guesses) or 'never guess'}."
+        told = "; ".join(guesses) or "never guess"
+        return f"Look at the cell of the output, of {self.partition.size} fitted on the pilot of all inputs: {told}."
 
 
 def cell_score_from_dict(record: Mapping[str, Any]) -> CellScore:
