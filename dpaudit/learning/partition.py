@@ -249,7 +249,7 @@ def _views(pooled: Sequence[Outcomes], owner: NDArray[np.intp]) -> tuple[Reader 
             if view.kind != "distance from the centre":  # every view is judged by its distance from the middle too
                 told.append((_spread(view(matrix[rows]), own[rows])[0], len(told), view))
     if not told:
-        return None if pooled[0].tokens is None else reader, first
+        return None, first
     told.sort(key=lambda one: (-one[0], one[1]))
     limit = SIZES.significant + math.sqrt(2.0 * math.log(len(told)))
     are_read = [one for one in told if one[2].kind == "value" and one[2].columns[0] < reader.n_read]
