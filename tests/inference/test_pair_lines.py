@@ -12,9 +12,9 @@ from scipy import stats
 import dpaudit
 from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
-from dpaudit.inference.pair_lines import BOTH, ONLY_X, PairLines, Record
+from dpaudit.inference.pair_lines import BOTH, ONLY_X, ONLY_X_PRIME, PairLines, Record
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.privacy.claims import gaussian_profile
+from dpaudit.privacy.claims import DirectedProfile, gaussian_profile, no_promise
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
 from dpaudit.testing.binomial import binomial_lower
@@ -187,3 +187,34 @@ def test_a_budget_of_nothing_and_a_profile_that_never_ends():
     constant = with_budgets(dpaudit.ProfileClaim(lambda epsilon: 0.1), np.ones(2))  # its line at 0 has no scale
     lower, epsilon_lower = constant.bounds(records([60, 33], 60, 60))
     assert lower.tolist() == [1000.0, 0.0] and epsilon_lower[0] > 2.0
+
+
+# Exact laws again. The promise is of (P, Q) alone: P(S) <= e^epsilon Q(S) + delta(epsilon), that of mu = 1.
+@pytest.mark.parametrize("reverse", [False, True])
+def test_each_order_of_a_pair_is_tested_against_its_own_lines(reverse):
+    profile = dpaudit.GaussianDP(MU).profile
+    functions = (no_promise, profile) if reverse else (profile, no_promise)
+    claim = dpaudit.ProfileClaim(DirectedProfile(*functions))
+    level, draws = 0.05, 40
+    p, q = stats.norm.cdf(MU - 0.5), stats.norm.cdf(-0.5)  # of an event under the two laws: just what mu = 1 allows
+    correct, wrong = (side.ravel() for side in np.meshgrid(np.arange(draws + 1), np.arange(draws + 1)))
+    kept = correct + wrong <= draws
+    correct, wrong = correct[kept], wrong[kept]
+
+    def above(way, p, q):
+        """Of a rule that guesses in one way on an event of these probabilities."""
+        of_each = stats.multinomial.pmf(
+            np.stack([correct, wrong, draws - correct - wrong], axis=1), draws, [p / 2, q / 2, 1 - (p + q) / 2]
+        )
+        record = Record(*(side.astype(float) for side in (correct, correct + wrong)), np.full(len(correct), way),
+                        np.full(len(correct), level), draws)  # fmt: skip
+        table = with_budgets(claim, np.full(len(correct), 1.0))
+        over = table.bounds(record)[0] > 1.0
+        assert np.array_equal(over, table.log_p(record) <= np.log(level))
+        return float(of_each[over].sum())
+
+    promised, other = (ONLY_X_PRIME, ONLY_X) if reverse else (ONLY_X, ONLY_X_PRIME)
+    assert above(promised, p, q) <= level
+    assert above(promised, 0.95, 0.01) > 0.7  # the control: it does say something of its own order,
+    assert above(other, 0.95, 0.01) == 0.0  # and nothing of the other, which is promised nothing
+    assert above(BOTH, 0.95, 0.01) == 0.0  # a rule on both events pays for the order that may lose anything
