@@ -340,7 +340,7 @@ def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypat
     monkeypatch.setattr(universe_auditing.UniverseAudit, "_selected", then_breaks)
     result = audited(breaks, seed=2, floating_point=False, **BREAKS)
     assert result.subject["interface"].endswith("one call a draw") == is_restarted
-    assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == 48
+    assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == many_pairs.SELECTED
     assert any("no more" in note for finding in result.findings for note in finding.notes) != is_restarted
 
 

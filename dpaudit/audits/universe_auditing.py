@@ -1,7 +1,7 @@
 """The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
 
 Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
-`LabelGame` on the pairs that the table selects.
+`LabelGame` on the pairs that the table selects, which looks once too, in every mode.
 
 Validity: the label game takes fresh draws, from streams of its own, so its pairs may be selected by anything that was
 drawn before. Both halves hold simultaneously (union bound), so a pair has the larger of its two bounds.
@@ -179,7 +179,7 @@ class UniverseAudit:
             claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
             games = [(int(i), int(j)) for i, j in positions.reshape(-1, 2)]
             sizes = samples, (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
-            # One look: 48 sequential games took ten times the time, and found the same pairs.
+            # One look: sequential games of 48 pairs took ten times the time, and found the same pairs.
             return game_on(
                 self.subject, data, claims, games, *sizes, "fixed", root=self.root, restart=restart, crew=self.crew
             )

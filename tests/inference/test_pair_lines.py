@@ -216,5 +216,5 @@ def test_each_order_of_a_pair_is_tested_against_its_own_lines(reverse):
     promised, other = (ONLY_X_PRIME, ONLY_X) if reverse else (ONLY_X, ONLY_X_PRIME)
     assert above(promised, p, q) <= level
     assert above(promised, 0.95, 0.01) > 0.7  # the control: it does say something of its own order,
-    assert above(other, 0.95, 0.01) == 0.0  # and nothing of the other, which is promised nothing
-    assert above(BOTH, 0.95, 0.01) == 0.0  # a rule on both events pays for the order that may lose anything
+    assert above(other, 0.95, 0.01) < 1e-5  # and nothing of the other, which is promised nothing
+    assert above(BOTH, 0.95, 0.01) < 1e-5  # a rule on both events pays for the order that may lose anything
