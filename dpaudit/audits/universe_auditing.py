@@ -179,7 +179,7 @@ class UniverseAudit:
             claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
             games = [(int(i), int(j)) for i, j in positions.reshape(-1, 2)]
             sizes = samples, (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
-            # One look: sequential games of 48 pairs took ten times the time, and found the same pairs.
+            # One look: sequential games of 48 pairs took ten times the time, and called as many pairs violated.
             return game_on(
                 self.subject, data, claims, games, *sizes, "fixed", root=self.root, restart=restart, crew=self.crew
             )
