@@ -173,6 +173,8 @@ class FamilyLines(OwnLines):
         self.values = value_grid(budgets)
         tested = np.unique(self.values[np.searchsorted(self.values, budgets)])
         self._test = np.searchsorted(tested, budget)
+        if not self.is_free:
+            self._at_all  # noqa: B018 (says what is wrong with the lines, before a draw)
         self._at_tested = self._lines(tested)
 
     def _lines(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -185,7 +187,8 @@ class FamilyLines(OwnLines):
 
     @functools.cached_property
     def _at_all(self) -> tuple[FloatArray, FloatArray]:
-        return self._lines(self.values[1:])
+        epsilon, cost = self._lines(self.values)
+        return epsilon[:, :, 1:], cost[:, :, 1:]
 
     def at_budget(self, pairs: IntArray | slice, way: IntArray) -> tuple[FloatArray, FloatArray]:
         epsilon, cost = self._at_tested
