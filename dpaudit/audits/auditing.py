@@ -198,7 +198,7 @@ def audit(
 
     A universe: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all inputs) for
     one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth then, with
-    the rest of `samples`: up to 100, and 48 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
+    the rest of `samples`: up to 100, and 20 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
     in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
     `depth_samples`.
 

@@ -15,6 +15,7 @@ from dpaudit.audits.claim_metadata import compared_claims
 from dpaudit.audits.universe_findings import losses_at_budgets
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_mass_of, loss_on_claim
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.learning.rules import Rule
 from dpaudit.learning.scores import Coordinate
 from dpaudit.privacy.claims import Claim, epsilon_of_broken_line, pure_epsilon
@@ -27,7 +28,6 @@ from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
 from dpaudit.testing.fixed_game import FixedGame
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.pair_game import PairGame
 
 
@@ -366,7 +366,7 @@ def alarms(name, excess, audits=AUDITS):
     losses, deltas, claims = ON_BUDGET[name]
     pairs = as_pairs([(2 * k, 2 * k + 1) for k in K])
     inputs = inputs_of(pairs)
-    lines = lines_of(budgets_of(OfPair(tuple(claims)), pairs, inputs))
+    lines = PairLines(budgets_of(OfPair(tuple(claims)), pairs, inputs))
     mechanism = as_subject(functools.partial(response, losses * excess, deltas))
     found = []
     for seed in range(audits):

@@ -11,12 +11,13 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.protocols import Training
-from dpaudit.testing.table_lines import OwnLines
 from dpaudit.testing.tasks import Request, TaskResult, toss
 
 SAMPLES, ERROR_RATE = 120, 0.05
@@ -54,7 +55,9 @@ def label_game(mode):
 def universe(deck):
     ends = np.array(TRIANGLE)
     options = {"inputs": 3, "samples": SAMPLES, "error_rate": ERROR_RATE}
-    return UniverseGame(ends[:, 0], ends[:, 1], OwnLines(np.ones(3), 0.0), **options, draw=deck, coin=coin)
+    return UniverseGame(
+        ends[:, 0], ends[:, 1], PairLines(PairBudgets.same(PureDP(1.0), 3)), **options, draw=deck, coin=coin
+    )
 
 
 def witness(deck):

@@ -38,6 +38,7 @@ from dpaudit.audits.low_bits import SIZES, Candidate, examine, in_turn
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import CHECKS
 from dpaudit.exact.finite import renyi_divergence
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
@@ -45,7 +46,6 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
@@ -334,7 +334,7 @@ def one_table(case: OnBudget, seed: int) -> tuple[bool, bool]:
     game = UniverseGame(
         first,
         second,
-        lines_of(PairBudgets.same(case.claim, len(first))),
+        PairLines(PairBudgets.same(case.claim, len(first))),
         inputs=len(case.pairs),
         samples=case.samples,
         error_rate=case.promised,

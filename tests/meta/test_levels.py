@@ -32,14 +32,16 @@ from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
 from dpaudit.audits.planning import least_share
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.universe import STEPS, UniverseGame
+from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import noise, processes, promises, registry, running
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
+from dpaudit.inference import pair_lines
 from dpaudit.learning.rules import Rule
 from dpaudit.learning.scores import Coordinate
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
 from dpaudit.reading.outcomes import Reading, read_outputs
@@ -64,7 +66,6 @@ from dpaudit.testing.refined_edges import FINE, LAST_SEEN, SIZE, Edge, Edges, Re
 from dpaudit.testing.renyi_game import RenyiGame
 from dpaudit.testing.saved_state import pair_state, restored
 from dpaudit.testing.sequential_game import SequentialGame
-from dpaudit.testing.table_lines import OwnLines
 from dpaudit.testing.tasks import TaskResult
 
 LEVEL = 0.05
@@ -291,9 +292,8 @@ def test_two_runs_are_held_against_each_other_on_both_sides():
 def test_a_pair_of_a_table_pays_for_each_event_that_it_guesses_on():
     ends = np.array([0, 0, 0]), np.array([1, 2, 3])
     options = {"inputs": 4, "samples": 100, "error_rate": LEVEL, "draw": None, "coin": None}
-    table = UniverseGame(*ends, OwnLines(np.ones(3), 0.01), **options)
-    table.high, table.low = np.array([STEPS, 2 * STEPS, STEPS]), np.array([STEPS - 1, STEPS - 1, -1])
-    assert table.record.sides.tolist() == [2.0, 1.0, 1.0]
+    table = UniverseGame(*ends, pair_lines.PairLines(PairBudgets.same(ApproxDP(1.0, 0.01), 3)), **options)
+    table.way = np.array([pair_lines.BOTH, pair_lines.ONLY_X_PRIME, pair_lines.ONLY_X])
     table.correct[:], table.wrong[:] = 30, 2
     lower, _ = table.lines.bounds(table.record)
     expected = [line_bound(30, 2, table.labelled, 0.01 * sides / 2.0, LEVEL / 3.0) for sides in (2, 1, 1)]
@@ -923,9 +923,19 @@ def test_the_two_parts_of_the_test_of_processes_share_its_level(case, monkeypatc
 def test_a_saved_witness_is_replayed_at_its_part_of_the_calls_share(monkeypatch):
     asked = spied(monkeypatch, calls.witnesses, "replay_saved")
     monkeypatch.setattr(calls.witnesses, "saved", lambda *_: SimpleNamespace(asked_of=lambda *_: "a pair", result=None))
-    one = SimpleNamespace(settings=SimpleNamespace(cache="folder"), repeats=False, number=0, claim="eps=1",
-                          state=SimpleNamespace(known=None, runs=1), item=SimpleNamespace(nodeid="test"),
-                          spent=SimpleNamespace(share=0.01), options={"seed": 1}, subject=None, pairs=(), samples=9)
+    one = SimpleNamespace(
+        settings=SimpleNamespace(cache="folder"),
+        repeats=False,
+        number=0,
+        claim="eps=1",
+        state=SimpleNamespace(known=None, runs=1),
+        item=SimpleNamespace(nodeid="test"),
+        spent=SimpleNamespace(share=0.01),
+        options={"seed": 1},
+        subject=None,
+        pairs=(),
+        samples=9,
+    )
     one._saved = lambda: calls._Call._saved(one)  # fmt: skip
     with pytest.raises(Reached):
         calls._Call.replay(one)
