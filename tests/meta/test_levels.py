@@ -452,30 +452,6 @@ def test_the_wealth_of_a_sequential_game_is_shared_over_what_its_bets_are_meant_
     assert game.log_wealth == pytest.approx(game.now + math.log(game._shares[0]), rel=1e-12)
 
 
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 1.0)], ids=str)
-def test_one_draw_more_does_not_raise_the_expected_wealth_of_a_law_on_the_claim(claim):
-    """The mean over labels and outputs of one draw, exactly: of randomised response that has the claim's whole budget.
-
-    A charge, a share or a direction that is left out makes it larger than 1.
-    """
-    (_, game), *_ = PairGame(claim, (0, 1), True, 400).uses
-    game.prepare(Training(*SIDES), LEVEL)
-    game.start(LEVEL)
-    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-    kept = (1.0 - delta) * special.expit(_loss_of(claim)) + delta
-    expected, nothing = 0.0, game.statistic.zeros()
-    for label, data in ((1, 0.0), (0, 1.0)):
-        for output, chance in ((data, kept), (1.0 - data, 1.0 - kept)):
-            counts = game.statistic.count(read_outputs([output], 1))
-            again = PairGame(claim, (0, 1), True, 400).uses[0][1]
-            again.prepare(Training(*SIDES), LEVEL)
-            again.start(LEVEL)
-            again.add(*((counts, nothing) if label else (nothing, counts)))
-            again.update()
-            expected += 0.5 * chance * math.exp(_budget_wealth(again))
-    assert 0.97 < expected <= 1.0 + 1e-6
-
-
 @pytest.mark.parametrize("factor", [0.999, 1.001])
 def test_wealth_rejects_from_one_over_the_level_on(monkeypatch, factor):
     """Half of that, or without the share of the budget's bets, is not enough."""
@@ -489,26 +465,6 @@ def test_wealth_rejects_from_one_over_the_level_on(monkeypatch, factor):
         game.start(LEVEL)
         game.update()
         assert game.log_wealth == pytest.approx(log_wealth) and game.is_rejected == (factor > 1.0)
-
-
-def _budget_wealth(game):
-    """The log wealth of the bets for the budget, before their share."""
-    return game.now if isinstance(game, SequentialGame) else game.log_wealth
-
-
-def _loss_of(claim):
-    """The log-odds of randomised response that just keeps the claim."""
-    if isinstance(claim, GaussianDP):  # the accuracy of the best test between two normal laws is more than allowed
-        return float(special.logit(stats.norm.cdf(claim.value / 2.0)))
-    if isinstance(claim, RenyiDP):
-        from scipy import optimize
-
-        def excess(loss):
-            p = special.expit(loss)
-            return math.log(p**2 / (1.0 - p) + (1.0 - p) ** 2 / p) - claim.value
-
-        return float(optimize.brentq(excess, 0.0, 5.0))
-    return claim.value
 
 
 # --- scores ---
