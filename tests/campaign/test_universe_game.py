@@ -227,7 +227,7 @@ def test_what_all_calls_on_an_input_did_is_kept_once():
 def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_off_it():
     game = play(laplace, POINTS, DISTANCES, samples=3_000)
     from dpaudit.testing import guess_records as records
-    from dpaudit.testing.fixed_game import MASS_SHARE
+    from dpaudit.testing.table_lines import MASS_SHARE
 
     exact = records.detectable_losses(
         game.lines.budget, 0.0, game.labelled, float(game.level.min()), MASS_SHARE, 0.1, 0.9, 0.005

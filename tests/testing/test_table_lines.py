@@ -14,9 +14,8 @@ from dpaudit.exact.response import loss_on_claim
 from dpaudit.privacy.claims import gaussian_profile
 from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
 from dpaudit.testing.binomial import binomial_lower
-from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.hockey_stick import ANCHORS, just_above
-from dpaudit.testing.table_lines import FreeLines, Record
+from dpaudit.testing.table_lines import MASS_SHARE, FreeLines, Record
 
 MU = 1.0
 GAUSSIAN = dpaudit.FDP(lambda rate: stats.norm.cdf(stats.norm.isf(rate) - MU), name="f of mu = 1")

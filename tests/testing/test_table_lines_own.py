@@ -13,9 +13,8 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.testing import guess_records
-from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.hockey_stick import ANCHORS
-from dpaudit.testing.table_lines import FreeLines, OwnLines, Record
+from dpaudit.testing.table_lines import MASS_SHARE, FreeLines, OwnLines, Record
 
 LEVEL, DRAWS = 0.01, 60
 
