@@ -37,7 +37,7 @@ from dpaudit.conformance import noise, processes, promises, registry, running
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
 from dpaudit.reading.outcomes import read_outputs
@@ -141,20 +141,6 @@ def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
     with pytest.raises(Reached):
         dpaudit.audit(Shifted(), claim, [(1.0, 2.0), (0.0, 1.0)], samples=10, seed=1, floating_point=False)
     assert [one.value for one in asked[0]["claims"]] == [1.0 + 1e-10]
-
-
-CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.5)]
-
-
-@pytest.mark.parametrize("sequential", [True, False])
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_the_uses_of_a_pair_share_its_level(claim, sequential):
-    pair = PairGame(claim, (0, 1), sequential, 1_000)
-    pair.start(LEVEL)
-    levels = [game.level for _, game in pair.uses]
-    assert sum(levels) == pytest.approx(LEVEL, rel=1e-12)
-    assert pair.main.level == pytest.approx(LEVEL * (0.8 if len(levels) > 1 else 1.0), rel=1e-12)
-    assert (len(levels) > 1) == (claim.anchored or claim.family == "renyi")
 
 
 def test_the_pairs_of_a_label_game_have_the_rate_by_rank():

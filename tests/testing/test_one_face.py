@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 from implementations import CLAIMS, TESTS, Law, Prepared, laws_on, prepared, records
 
-from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.reading.outcomes import join, read_outputs
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.protocols import CannotGoOn, Training
@@ -401,6 +401,24 @@ def test_the_shares_of_the_uses_of_a_pair_sum_to_its_level(claim, sequential):
     assert math.fsum(share for share, _ in pair.uses) == pytest.approx(1.0, rel=1e-12)
     assert [test.level for _, test in pair.uses] == pytest.approx([LEVEL * share for share, _ in pair.uses])
     assert all(share > 0.0 for share, _ in pair.uses)
+
+
+ENDS = [PureDP(0.0), PureDP(50.0), PureDP(1e6), ApproxDP(0.0, 0.2), ApproxDP(1.0, 0.999), GaussianDP(0.0),
+        GaussianDP(30.0), ZeroConcentratedDP(0.0), ZeroConcentratedDP(100.0), RenyiDP(1.0001, 1e-6)]  # fmt: skip
+
+
+@pytest.mark.parametrize("claim", ENDS, ids=str)
+@pytest.mark.parametrize("row", TESTS.values(), ids=TESTS)
+def test_claims_at_the_ends_have_figures_and_no_alarm_where_nothing_leaks(row, claim):
+    """The same outputs on either side: they speak for neither, whatever the budget."""
+    test = trained(row.make, claim, 0.0)
+    same = test.statistic.count(outputs(0.0, 500, 7))
+    test.add(same, same)
+    test.update()
+    evidence = test.log_wealth if bets(test) else test.p_value
+    assert not math.isnan(evidence)
+    assert evidence < -math.log(LEVEL) if bets(test) else evidence > LEVEL
+    assert 0.0 <= test.lower <= claim.value and not test.is_rejected
 
 
 # --- twins: what each does is said, and who has to catch it ---
