@@ -1,8 +1,8 @@
 """What a test of a claim is: the face that the label game plays, whatever the evidence is made of.
 
 One `Test` is one use of the error rate on one pair. The label game fits it on earlier draws, fixes its level, hands it
-the counts of fresh draws, and lets it look. What it must keep, and every row of `tests/implementations.py` is held to in
-`tests/testing/test_one_face.py`:
+the counts of fresh draws, and lets it look. What it must keep, and `tests/testing/test_one_face.py` holds every row of
+`tests/implementations.py` to:
 
 * **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare` and `prepare_on_counts`, which
   the game calls before the draws that are counted on them, and never by these draws.
