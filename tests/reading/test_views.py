@@ -1,9 +1,7 @@
-"""The contract of a reading, held by every view of outputs, and broken by twins.
+"""The contract of the views that rules and bets read columns by, on top of that of `test_one_reading.py`.
 
-A reading shows outputs as named columns. Validity asks one thing of it: what it shows of an output is a function of
-that output alone, to the last bit, and not of its batch, its place in it, or the form in which the batch is held. Then
-reading is post-processing of single outputs, and cannot make a sound mechanism look unsound. A saved witness asks
-another: a reading reads back from its data as the same function.
+What a view shows of an output is a function of that output alone, to the last bit, and a saved witness reads back as
+the same function.
 """
 
 from __future__ import annotations
@@ -15,13 +13,12 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.inference.low_bit_rules import Columns, choose_columns
 from dpaudit.learning.scores import _view_from_dict
 from dpaudit.reading.expanded import ExpandedLayout, learn_expanded_layouts, learn_expansions
 from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, Reading, from_objects, join, read_outputs
+from dpaudit.reading.real_columns import paths_of, read_path
 from dpaudit.reading.tallies import Tally
-from dpaudit.reading.unread import Limits, unread
 from dpaudit.reading.vectors import SUMMARIES, Scales, Steps, Summary
 
 DRAWS = 60
@@ -75,19 +72,20 @@ OTHERS = {
     "as five numbers": (lambda: Reading(5), vectors),
     "numbers as objects": (lambda: Reading(0), vectors),
     "expansion": (lambda: learn_expansions(objects(0), objects(1))[0], objects),
-    "numbers of objects": (lambda: Numbers(choose_columns(objects(0), objects(1))), objects),
-    "numbers of vectors": (lambda: Numbers(choose_columns(vectors(0), vectors(1))), vectors),
+    "a path": (lambda: Path(("mean",)), objects),
+    "a column": (lambda: Path((2,)), vectors),
 }
 
 
 @dataclasses.dataclass(frozen=True)
-class Numbers:
-    """The numbers that the check of low bits looks at, as a view."""
+class Path:
+    """The numbers under one path, as a view."""
 
-    columns: Columns
+    path: tuple
 
     def __call__(self, outcomes):
-        return Outcomes(self.columns(outcomes))
+        assert self.path in paths_of(outcomes)
+        return Outcomes(read_path(outcomes, self.path)[:, None])
 
 
 def shown(view, outcomes):
@@ -101,7 +99,7 @@ def shown(view, outcomes):
 
 
 def each_output_is_read_by_itself(view, outcomes):
-    alone = [shown(view, outcomes.rows(slice(k, k + 1)))[0] for k in range(len(outcomes))]
+    alone = [shown(_unchecked(view), outcomes.rows(slice(k, k + 1)))[0] for k in range(len(outcomes))]
     assert shown(view, outcomes) == alone
 
 
@@ -166,11 +164,16 @@ READS = [
 NAMES = [every_column_has_a_name_of_its_own, named_values_are_those_that_are_shown, it_reads_back_as_the_same_function]
 
 
+def _unchecked(view):
+    """A path may be in none of a few outputs."""
+    return (lambda outcomes: Outcomes(read_path(outcomes, view.path)[:, None])) if isinstance(view, Path) else view
+
+
 @pytest.mark.parametrize("holds", READS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", [*VIEWS, *OTHERS])
-def test_the_contract_of_readings(kind, holds):
+def test_the_contract_of_views(kind, holds):
     make, outputs = {**VIEWS, **OTHERS}[kind]
-    holds(make(), outputs(1))
+    holds(_unchecked(make()), outputs(1))
 
 
 @pytest.mark.parametrize("holds", NAMES, ids=lambda check: check.__name__)
@@ -195,26 +198,6 @@ def test_the_form_of_a_batch_does_not_show(kind):
     view = Reading(0) if kind == "as objects" else learn_layout(mixed, mixed)[0]
     assert shown(view, alone) == shown(view, mixed)[:-1]
     assert shown(Reading(1), alone) == shown(Reading(1), mixed)[:-1]
-
-
-# --- what was not read is told ---
-
-LIMITS = Limits(levels=3, letters=64, text=2_000, bytes=200, positions=256, keys=64)
-BEYOND = {
-    "levels": {"a": [[[[1.0]]]]},
-    "letters": "x" * 65,
-    "text": "x" * 2_001,
-    "bytes": b"x" * 201,
-    "positions": [0] * 257,
-    "keys": {str(k): k for k in range(65)},
-}
-
-
-@pytest.mark.parametrize("limit", BEYOND)
-def test_what_is_beyond_a_limit_is_told_and_what_is_within_is_not(limit):
-    said = {one.what for one in unread([BEYOND[limit]], LIMITS)}
-    wider = dataclasses.replace(LIMITS, **{limit: 10_000}, **({"letters": 10_000} if limit == "text" else {}))
-    assert said and not unread([BEYOND[limit]], wider)
 
 
 # --- twins ---
