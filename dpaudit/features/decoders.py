@@ -14,8 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.features.visitor import LIMITS, NUMBERS, Text, decoder
+from dpaudit.features.visitor import NUMBERS, Text, decoder
 from dpaudit.reading.outcomes import canonical, number_of
+from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 MAX_INSIDE = 1 << 20  # bytes that compressed bytes may hold, as far as they are read

@@ -19,7 +19,6 @@ from numpy.typing import NDArray
 
 from dpaudit.features.visitor import (
     BLOCK,
-    LIMITS,
     TEXT,
     VISITS,
     Cell,
@@ -33,6 +32,7 @@ from dpaudit.features.visitor import (
     visit,
     visit_beside,
 )  # fmt: skip
+from dpaudit.reading.unread import LIMITS
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[^\W\d_]+")
@@ -54,13 +54,10 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
     sink.put(path, "length", rows, np.array(list(map(len, texts)), dtype=float)[which])
     if sink.asks(path, "category"):
         sink.put(path, "category", rows, np.array(list(map(token, texts)))[which])
-    if sink.asks(path, "form"):
-        forms = [
-            (k, NUMBER.sub("#", one[: LIMITS.max_text])) for k, one in enumerate(texts) if not isinstance(one, Cell)
-        ]
-        of_text = np.full(len(texts), np.nan)
-        of_text[[k for k, _ in forms]] = [token(form) for _, form in forms]
-        sink.put(path, "form", rows, of_text[which])
+    if sink.asks(path, "form"):  # a text without its numbers, where it has any
+        forms = [NUMBER.sub("#", one[: LIMITS.max_text]) for one in texts]
+        has = np.array([form != one and not isinstance(one, Cell) for form, one in zip(forms, texts, strict=True)])
+        sink.put(path, "form", rows[has[which]], np.array(list(map(token, forms)))[which[has[which]]])
     inside = f"{path}, number"
     if sink.opens(inside, path):
         found = [list(map(float, NUMBER.findall(one[: LIMITS.max_text]))) or None for one in texts]

@@ -182,8 +182,9 @@ def visit(sink: Sink, values: Sequence[Any], rows: Rows, path: str = "", depth: 
         VISITS[forms.pop()](sink, values, rows, path, depth)
         return
     groups: dict[str, list[int]] = {}
+    of_kind: dict[Any, str] = {kind: _form(kind) for kind in kinds}
     for place, value in enumerate(values):
-        groups.setdefault(_form(type(value)), []).append(place)
+        groups.setdefault(of_kind[type(value)], []).append(place)
     for form, places in groups.items():
         VISITS[form](sink, [values[k] for k in places], rows[places], path, depth)
 

@@ -93,11 +93,12 @@ def class_name(item: Any) -> str:
     >>> class_name(np.int64(1)), class_name(1.5), class_name(np.arange(2))
     ('int', 'float', 'ndarray')
     """
-    return _name_of_class(type(item))
+    kind: Any = type(item)
+    return _name_of_class(kind)
 
 
 @functools.cache
-def _name_of_class(kind: type) -> str:
+def _name_of_class(kind: type[Any]) -> str:
     if issubclass(kind, np.datetime64 | np.timedelta64):
         return "int"
     if issubclass(kind, Noted):

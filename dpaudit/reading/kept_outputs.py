@@ -84,8 +84,7 @@ def _plain(value: Any, depth: int) -> Any:
     if kind is bytes:
         return ["bytes", value.hex()]
     if isinstance(value, Noted):
-        bare = next(own_kind for own_kind in (dict, list, tuple, str) if isinstance(value, own_kind))(value)
-        return ["noted", _plain(bare, depth), _plain(value.beside, depth + 1)]
+        return ["noted", _plain(value.bare, depth), _plain(value.beside, depth + 1)]
     if kind in (list, tuple, set, frozenset):
         return [kind.__name__, [_plain(item, depth + 1) for item in value]]
     if kind is dict:

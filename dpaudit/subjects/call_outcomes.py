@@ -85,6 +85,11 @@ class Noted:
 
     beside: dict[str, Any]
 
+    @property
+    def bare(self) -> Any:
+        """The value without its notes."""
+        return next(kind for kind, with_notes in _NOTED if isinstance(self, with_notes))(self)
+
 
 class NotedDict(dict[Any, Any], Noted):
     """A dictionary with notes."""

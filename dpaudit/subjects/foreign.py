@@ -35,8 +35,8 @@ def own(value: Any) -> Any:
     A table is the dictionary of its columns (a list of pairs where names repeat); a series a list, or the dictionary by
     its labels where it has some; anything else that numpy can read an array. Dates are days since 1970, moments and
     durations microseconds, with their offset from UTC behind them where they state it. A file in memory is what it
-    holds, and of another one nothing is seen. A path is its text. What a table holds beside its cells (names, attributes,
-    categories, types of an extension) stands beside as notes. The rest stays as it is.
+    holds, and of another one nothing is seen. A path is its text. What a table holds beside its cells (names,
+    attributes, categories, types of an extension) stands beside as notes. The rest stays as it is.
 
     Examples
     --------
@@ -152,7 +152,9 @@ def _beside_pandas(value: Any, dtypes: list[Any], is_series: bool) -> dict[str, 
         "name": value.name if is_series else [name for name in value.columns.names if name is not None],
         "attributes": dict(value.attrs),
     }
-    return {name: part for name, part in found.items() if part is not None and part not in ({}, [])}
+    return {
+        name: part for name, part in found.items() if part is not None and (part or not isinstance(part, dict | list))
+    }
 
 
 def _labelled(index: Any, values: list[Any]) -> Any:

@@ -11,8 +11,8 @@ from __future__ import annotations
 import inspect
 import io
 import itertools
-from collections.abc import Callable, Collection, Iterable, Iterator
-from typing import Any
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+from typing import Any, cast
 
 import numpy as np
 
@@ -93,7 +93,7 @@ def _pieces(values: Iterator[Any], depth: int) -> list[Any]:
 
 def _to_the_end(values: Iterator[Any], returned: list[Any]) -> Iterator[Any]:
     """The pieces of an iterator; what a generator returns at its end, other than None, is put aside."""
-    value = yield from values
+    value = yield from cast("Generator[Any, None, Any]", values)
     if value is not None:
         returned.append(value)
 

@@ -106,6 +106,9 @@ class Planer:
             return value
         if kind in CONTAINERS:
             return self._contents(value, depth + 1)
+        if isinstance(value, Noted):
+            inner = {self.plain(key, depth + 1): self.plain(item, depth + 1) for key, item in value.beside.items()}
+            return noted(self.plain(value.bare, depth), inner)
         if isinstance(value, enum.Enum) and not isinstance(value, int | float | str):
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}")
         if isinstance(value, int):
@@ -135,9 +138,6 @@ class Planer:
             return value
         if kind in (Failed, Ended):
             return kind(*(str.__str__(text) for text in (value.kind, value.message, value.place, value.traceback)))
-        if isinstance(value, Noted):
-            inner = {self.plain(key, depth + 1): self.plain(item, depth + 1) for key, item in value.beside.items()}
-            return noted(self._contents(value, depth + 1), inner)
         known = own(value)
         if known is value:
             return _of_class(self._contents(value, depth + 1), value) if depth else self._contents(value, depth + 1)

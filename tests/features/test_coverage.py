@@ -98,6 +98,7 @@ def test_what_differs_is_another_outcome_to_certificates_and_crosses_from_a_work
     if name == "a long double":  # crosses as its printed form
         return
     for value in PAIRS[name]:
+        assert identity(seen(seen(value))) == identity(seen(value))
         crossed = unpacked(packed(Planer(1 << 20).plain(value)))
         assert (canonical(crossed), identity(crossed)) == (canonical(seen(value)), identity(seen(value)))
         kept = kept_outputs.packed(read_outputs([value, None], 2))
@@ -110,6 +111,11 @@ def test_notes_are_no_part_of_a_token():
         first, second = PAIRS[name]
         assert canonical(seen(first)) == canonical(seen(second))
     assert seen(frame(attrs={"n": 3})) == {"n": [1, 2], "t": ["x", "y"]}
+
+
+def test_a_name_may_be_anything():
+    for name in (np.float64(0.5), 0, "", ("a", 1)):
+        assert "name" in seen(pd.Series([1.0], name=name)).beside
 
 
 def test_an_output_without_anything_beside_it_is_plain():
