@@ -7,6 +7,7 @@ go to the round that was opened last.
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, Counts, Predicted, Round, bins_of
-from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
+from dpaudit.learning.mixture import NO_FORETELLING, Mixture, fit_mixture
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, join
 from dpaudit.testing.protocols import Training
@@ -44,7 +45,6 @@ class LearningState:
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
         self._reader: Reader | None = None
         self._read_at = 0
-        self._kept: tuple[list[Outcomes], list[FloatArray]] = ([], [])
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
 
     def learn(self, training: Training, share: float = 1.0) -> None:
@@ -88,6 +88,31 @@ class LearningState:
         self.draws += int(by_bin[:, 0].sum())
         q = np.clip(self._of_structures, 1e-6, 1.0 - 1e-6)
         self.foretold = self.foretold + (by_bin[1, 1:] * np.log(2.0 * q) + by_bin[0, 1:] * np.log(2.0 * (1.0 - q))).sum(axis=1)
+
+    def saved(self, origin: str) -> dict[str, Any]:
+        """All rounds and the last predictor, as JSON values; `origin` names the streams of what is counted now."""
+        for one in self.rounds:
+            if not one.name:
+                one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
+        return {
+            "rounds": [one.to_dict(origin) for one in self.rounds],
+            "mixture": self.counter.mixture.to_dict(),
+            "of_structures": self._of_structures.tolist(),
+            "foretold": self.foretold.tolist(),
+            "read_at": self._read_at,
+        }
+
+    def restore(self, record: dict[str, Any], origin: str) -> None:
+        """Go on from what `saved` gave, in the session whose streams are named; ValueError where it is damaged."""
+        self.rounds = [Round.from_dict(one, origin) for one in record["rounds"]]
+        self.counter = BinCounter(Mixture.from_dict(record["mixture"]))
+        structures = len(self.counter.mixture.structures)
+        self._of_structures = np.array(record["of_structures"], dtype=float).reshape(structures, N_BINS)
+        self.foretold = np.array(record["foretold"], dtype=float).reshape(structures)
+        if not self.rounds or not (np.all(np.isfinite(self._of_structures)) and np.all(np.isfinite(self.foretold))):
+            raise ValueError("a table must have rounds, and finite numbers")
+        self.draws = sum(int(one.counts.sum()) for one in self.rounds)
+        self._reader, self._read_at = self.counter.mixture.reader, int(record["read_at"])
 
     def describe(self, x: str, x_prime: str) -> str:
         """The strongest model in words."""

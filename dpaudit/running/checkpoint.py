@@ -46,15 +46,15 @@ from dpaudit.running.plain_data import NotPlainError, from_bytes, to_bytes
 from dpaudit.running.workers import Raised
 from dpaudit.testing.tasks import Task, TaskResult
 
-FIRST_LINE = b"dpaudit checkpoint 1\n"
+FIRST_LINE = b"dpaudit checkpoint 2\n"  # 1 had the counts of an earlier engine
 KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 12 bytes of the digest of what is asked
 BESIDE = b"\xfe\xff\xff\xff"  # begins a record of what was contained before the next chunk was noted
 SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is so large
 COUNT = struct.Struct("<I")  # how many, followed by the length of each
 NAME = "audit.checkpoint"
 
-PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides; older files have none
-SHOWN = "shown"  # entry of a header for people: values of which the others are digests; older files have none
+PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides
+SHOWN = "shown"  # entry of a header for people: values of which the others are digests
 
 Place = tuple[int, int, int, int]
 
@@ -385,8 +385,6 @@ def _begun(stream: BinaryIO, header: dict[str, Any], path: Path | None, replayab
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
     here = json.loads(json.dumps(here))
-    if here.get(PLAYED) == f"{here.get('mode')} mode":  # as older versions played them too
-        there = {PLAYED: here[PLAYED], **there}
     different = {name for name in {**here, **there} if here.get(name) != there.get(name)} - {SHOWN}
     if different:
         said = "; ".join(_differences(there, here, different))
@@ -423,8 +421,7 @@ def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str
         if way != way_here:
             said.append(f"its mechanism is {way}, here {way_here}")
     if different == {PLAYED}:  # else it follows from what else differs
-        by_then = there.get(PLAYED, "a way that it does not say, by an older version")
-        said.append(f"its pairs are played in {by_then}, here in {here.get(PLAYED)}")
+        said.append(f"its pairs are played in {there.get(PLAYED)}, here in {here.get(PLAYED)}")
     others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint", PLAYED})
     said += [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
     return said

@@ -24,7 +24,7 @@ from scale_subjects import Slow
 import dpaudit
 from dpaudit.running import draws
 from dpaudit.running.store import Store
-from dpaudit.testing.saved_state import counts_of
+from dpaudit.inference.saved import counted
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
 FEW = 4
@@ -88,7 +88,7 @@ def seen(path):
         subjects = store.subjects()
     for subject in subjects:
         for pair in subject["pairs"]:
-            assert counts_of(pair.state).sum() == pair.labelled
+            assert counted(pair.state) == pair.labelled
     drawn = sum(pair.labelled for subject in subjects for pair in subject["pairs"])
     return drawn, sum(len(subject["nights"]) for subject in subjects)
 

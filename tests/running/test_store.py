@@ -19,13 +19,13 @@ import pytest
 import dpaudit
 from dpaudit.audits import call
 from dpaudit.running import nights
-from dpaudit.running.nights import input_key
+from dpaudit.running.digests import input_key
 from dpaudit.running.store import Store, StoreError
 from dpaudit.running.store_merging import merge
 from dpaudit.running.store_rows import Identity, Night, share_of
 from dpaudit.testing import order
 from dpaudit.testing.order import Change
-from dpaudit.testing.saved_state import counts_of
+from dpaudit.inference.saved import counted
 
 PAIRS = [(0, 1)]
 
@@ -69,7 +69,7 @@ def check_whole(path):
     connection.close()
     for subject in subjects_of(path):
         for pair in subject["pairs"]:
-            assert counts_of(pair.state).sum() == pair.labelled
+            assert counted(pair.state) == pair.labelled
 
 
 # --- from night to night ---
