@@ -22,9 +22,9 @@ from killing import in_child
 from scale_subjects import Slow
 
 import dpaudit
+from dpaudit.inference.saved import counted
 from dpaudit.running import draws
 from dpaudit.running.store import Store
-from dpaudit.inference.saved import counted
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
 FEW = 4
