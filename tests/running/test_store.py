@@ -562,7 +562,7 @@ def test_a_night_asks_small_batches_for_a_quarter_of_its_runs_unless_they_hint(p
 
 
 def test_a_night_that_finds_a_violation_at_once_takes_few_runs_behind_it(path):
-    """Without a hint (0.05 a night) at most 640; with one, 2,048 more. That 3 of 4 nights have one has 5e-4. (Fixed.)"""
+    """Without a hint (0.05 a night) at most 640; with one, 2,048 more. 3 of 4 nights have one: 5e-4. (Fixed.)"""
     more = []
     for seed in range(4):
         where = path.with_name(f"{seed}.db")
