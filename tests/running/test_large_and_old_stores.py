@@ -163,10 +163,8 @@ def test_a_store_of_an_earlier_engine_is_listed_and_forgotten_but_not_gone_on_wi
     exported = run("export")
     assert exported.exit_code == 0
     assert json.loads(exported.stdout) == json.loads((OLD / "said-0.1.0.json").read_text(encoding="utf-8"))
-    about, said = (
-        Identity(identity[0], "response", None, identity[1]),
-        r"got that of dpaudit 0\.1\.0 for 'response' at .*",
-    )
+    about = Identity(identity[0], "response", None, identity[1])
+    said = r"got that of dpaudit 0\.1\.0 for 'response' at .*"
     before = path.read_bytes()
     with Store.at(path) as old, Store.at(tmp_path / "new.db") as store:
         for goes_on in (lambda: old.begin(about, identity[3], 1, 100), lambda: merge(store, old)):
