@@ -45,6 +45,7 @@ class LearningState:
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
         self._reader: Reader | None = None
         self._read_at = 0
+        self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
 
     def learn(self, training: Training, share: float = 1.0) -> None:
@@ -96,11 +97,17 @@ class LearningState:
                 one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
         return {
             "rounds": [one.to_dict(origin) for one in self.rounds],
-            "mixture": self.counter.mixture.to_dict(),
+            "mixture": self._mixture_record(self.counter.mixture),
             "of_structures": self._of_structures.tolist(),
             "foretold": self.foretold.tolist(),
             "read_at": self._read_at,
         }
+
+    def _mixture_record(self, mixture: Mixture) -> dict[str, Any]:
+        """The predictor as JSON values: worked out once a fit, since a session saves it after many rounds."""
+        if self._record is None or self._record[0] is not mixture:
+            self._record = mixture, mixture.to_dict()
+        return self._record[1]
 
     def restore(self, record: dict[str, Any], origin: str) -> None:
         """Go on from what `saved` gave, in the session whose streams are named; ValueError where it is damaged."""

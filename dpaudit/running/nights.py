@@ -8,7 +8,6 @@ nobody has seen, and its stream is used up.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -26,7 +25,7 @@ from dpaudit.running.digests import input_key
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.plain_data import packed, unpacked
 from dpaudit.running.playing import until_it_raises
-from dpaudit.running.store import Store, StoreError
+from dpaudit.running.store import Store, StoreError, as_text
 from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
@@ -118,10 +117,7 @@ class AccumulatingAudit:
         self._ask_batches, self._runs_of_batches = ask_batches, 0
         self._lay_out()
         self.keys = _numbered(
-            [
-                _sha256(f"{input_key(pair.x)} {input_key(pair.x_prime)} {claim_digest(claim)}")
-                for pair, claim in zip(pairs, claims, strict=True)
-            ]
+            [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
         self.night = store.begin(identity, confidence, seed, samples)
@@ -169,16 +165,8 @@ class AccumulatingAudit:
                 games[k], samples[k] = pair, part.game.labelled(pair)
         for k, pair, drawn in broken:
             games[k], samples[k] = pair, drawn
-        return Played(
-            [game for game in games if game is not None],
-            samples,
-            self._runs,
-            failure,
-            traceback,
-            self.night,
-            bool(known),
-            self.subject,
-        )
+        played = [game for game in games if game is not None]
+        return Played(played, samples, self._runs, failure, traceback, self.night, bool(known), self.subject)
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
@@ -241,20 +229,10 @@ class AccumulatingAudit:
         part = _Part(game, [k for k, _ in sound], {})
         wanted = []
         for k, pair in sound:
-            names = self.pairs[k]
-            wanted.append(
-                SavedPair(
-                    self.keys[k],
-                    _text(names.id),
-                    _text(names.x_id),
-                    _text(names.x_prime_id),
-                    pair.claim.parameter,
-                    float(pair.claim.value),
-                    generation,
-                    pair.level,
-                    self._state(pair),
-                )
-            )
+            asked = self.pairs[k]
+            names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
+            promised = pair.claim.parameter, float(pair.claim.value)
+            wanted.append(SavedPair(self.keys[k], *names, *promised, generation, pair.level, self._state(pair)))
         part.saved = self.store.admit(self.night, wanted)
         for own, (_, pair) in zip(wanted, sound, strict=True):
             there = part.saved[own.key]
@@ -413,11 +391,3 @@ def _numbered(keys: Sequence[str]) -> list[str]:
         seen[key] = seen.get(key, 0) + 1
         result.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
     return result
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _text(value: str) -> str:
-    return value.encode("utf-8", "backslashreplace").decode()

@@ -202,12 +202,12 @@ class Store:
             If the confidence is not that of the subject's first night, or a night failed.
         """
         with self.transaction() as execute:
-            name, target = _text(identity.name), None if identity.target is None else _text(identity.target)
+            name, target = as_text(identity.name), None if identity.target is None else as_text(identity.target)
             execute(
                 "insert into subjects (digest, fingerprint, name, target, claim, confidence, life, created) "
                 "values (?, ?, ?, ?, ?, ?, 0, ?) "
                 "on conflict (digest) do update set name = excluded.name, target = coalesce(excluded.target, target)",
-                (identity.digest, identity.fingerprint, name, target, _text(identity.claim), confidence, _now()),
+                (identity.digest, identity.fingerprint, name, target, as_text(identity.claim), confidence, _now()),
             )
             query = "select id, confidence, life from subjects where digest = ?"
             subject, first, life = execute(query, (identity.digest,)).fetchone()
@@ -251,12 +251,11 @@ class Store:
             return None
         return self._checked(row[0], row[1], f"the outputs of input {key[:12]}")
 
-    def next_generation(self, night: Night) -> int:
+    def next_generation(self, night: Night, execute: Any = None) -> int:
         """The generation of pairs that are new tonight, unless others come in first."""
-        with self.transaction() as execute:
-            return self._next_generation(execute, night)
-
-    def _next_generation(self, execute: Any, night: Night) -> int:
+        if execute is None:
+            with self.transaction() as execute:
+                return self.next_generation(night, execute)
         query = "select coalesce(max(generation) + 1, 0) from pairs where subject = ? and life = ?"
         return int(execute(query, (night.subject, night.life)).fetchone()[0])
 
@@ -269,7 +268,7 @@ class Store:
         with self.transaction() as execute:
             self._check_may_add(execute, night)
             known = self.pairs_at(execute, night.subject, night.life)
-            generation = self._next_generation(execute, night)
+            generation = self.next_generation(night, execute)
             for pair in new:
                 if pair.key in known:
                     continue
@@ -477,7 +476,7 @@ def _not_nan(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def _text(value: str) -> str:
+def as_text(value: str) -> str:
     """Text that UTF-8 can hold."""
     return value.encode("utf-8", "backslashreplace").decode()
 

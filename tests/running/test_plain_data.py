@@ -24,7 +24,7 @@ def test_outputs_of_every_kind_are_kept_as_they_are():
 
 def test_outputs_that_are_no_plain_values_are_not_kept_and_damaged_ones_are_refused():
     assert packed(read_outputs([10**5_000, 1.0], 2)) is None  # JSON has no such number
-    assert unpacked(packed(read_outputs([object()], 1))).raw == read_outputs([object()], 1).raw  # by its class
+    assert unpacked(packed(read_outputs([object()], 1))).raw[0].kind == "object"
     data = packed(read_outputs(np.arange(3.0), 3))
     for damaged in (b"", b"X" + data[1:], data[:8], data[:1] + b"\0" + data[2:], packed_text(b'{"counts": []}')):
         with pytest.raises(ValueError, match="outputs must be ones that were kept"):
