@@ -22,6 +22,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.features.density import LogRatio
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth
 from dpaudit.inference.tables import N_BINS, BinCounter, EmptyCounter, Predicted, Round
@@ -41,6 +42,7 @@ class BettingSizes:
     ratio: float = 1.1  # of values above the budget
     least: float = 1e-3  # the first value above a budget of 0
     precision: float = 1e-3  # relative, of the bound between two grid values
+    same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
     max_parameter: float = 1e6
     simulations: int = 400
     simulations_found: float = 0.945  # below it with probability .002 where the power is .9
@@ -72,6 +74,7 @@ class Betting(Test):
         self._made: dict[tuple[int, float], tuple[FloatArray, FloatArray]] = {}  # log factors, by round and grid value
         self._bets: dict[tuple[int, float], Bets] = {}
         self._counted = -1  # draws at the last computation of the bound
+        self._offsets: dict[float, float] = {}  # log wealth that another engine's bets won beyond what these would have
 
     @property
     def rounds(self) -> list[Round]:
@@ -158,7 +161,8 @@ class Betting(Test):
 
     def _log_wealth(self, made_for: float, value: float) -> float:
         """Log wealth against a value, of bets that are made for this one or one above it."""
-        total = 0.0
+        # Validity: where nothing is known of what an earlier engine had won against a value, nothing was.
+        total = self._offsets.get(made_for, -math.inf) if self._offsets else 0.0
         for place, one in enumerate(self.rounds):
             if not one.counts.any():
                 continue
@@ -278,6 +282,44 @@ class Betting(Test):
 
     def rule_record(self) -> dict[str, Any]:
         return {"game": "table", "mixture": self.state.counter.mixture.to_dict()}
+
+
+    # --- evidence that goes on in a later session ---
+
+    def saved(self, origin: str) -> dict[str, Any]:
+        return {
+            "lower": self._lower,
+            "wealths": [[value, self._log_wealth(value, value)] for value in self._grid_to_budget()],
+            "offsets": [[value, offset] for value, offset in self._offsets.items()],
+            **({"table": self.state.saved(origin)} if self._own_table else {}),
+        }
+
+    def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
+        if self._own_table:
+            self.state.restore(state["table"], origin, density)
+        self._made, self._bets, self._counted = {}, {}, -1
+        self._lower = float(state["lower"])
+        self._offsets = {float(value): float(offset) for value, offset in state["offsets"]}
+        if state["wealths"] is None:  # of evidence that was put together: it is what its rounds say
+            return
+        known = {float(value): float(wealth) for value, wealth in state["wealths"]}
+        own = {value: self._log_wealth(value, value) for value in known}
+        if any(math.isnan(number) for number in (self._lower, *known.values(), *self._offsets.values())):
+            raise ValueError("bounds and wealth must be numbers")
+        if list(known) != self._grid_to_budget() or not all(
+            math.isclose(own[value], known[value], rel_tol=SIZES.same_wealth, abs_tol=SIZES.same_wealth)
+            for value in known
+        ):
+            # Validity: this engine bets otherwise than the one that counted. What was won until now was fixed by that
+            # one, and goes on as a number; later draws multiply it.
+            before = self._offsets
+            self._offsets = {
+                value: before.get(value, 0.0) + known[value] - own[value] if own[value] > -math.inf else -math.inf
+                for value in known
+            }
+
+    def _grid_to_budget(self) -> list[float]:
+        return [value for value in self._grid() if value <= just_above(self.claim.value)]
 
 
 def _logs(bets: Bets, value: float) -> tuple[FloatArray, FloatArray]:

@@ -8,11 +8,13 @@ counted too, and fits in between use these counts alone; where one view tells al
 from __future__ import annotations
 
 import dataclasses
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
@@ -53,6 +55,7 @@ class LearningState:
         self._reader: Reader | None = None
         self._read_at = 0
         self._views: list[tuple[CountedView, Counts]] = []
+        self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
 
     def learn(self, training: Training, share: float = 1.0) -> None:
@@ -139,6 +142,38 @@ class LearningState:
             self.foretold[k] += own[1] @ np.log(2.0 * expit(scores)) + own[0] @ np.log(2.0 * expit(-scores))
         weights = weights_of(self.foretold)
         self.foretold = np.log((1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights))
+
+    def saved(self, origin: str) -> dict[str, Any]:
+        """All rounds and the last predictor, as JSON values; `origin` names the streams of what is counted now."""
+        for one in self.rounds:
+            if not one.name:
+                one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
+        return {
+            "rounds": [one.to_dict(origin) for one in self.rounds],
+            "mixture": self._mixture_record(self.counter.mixture),
+            "foretold": self.foretold.tolist(),
+            "read_at": self._read_at,
+        }
+
+    def _mixture_record(self, mixture: Mixture) -> dict[str, Any]:
+        """The predictor as JSON values: worked out once a fit, since a session saves it after many rounds."""
+        if self._record is None or self._record[0] is not mixture:
+            self._record = mixture, mixture.to_dict()
+        return self._record[1]
+
+    def restore(self, record: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
+        """Go on from what `saved` gave, in the session whose streams are named; ValueError where it is damaged."""
+        self.rounds = [Round.from_dict(one, origin) for one in record["rounds"]]
+        mixture = Mixture.from_dict(record["mixture"], density)
+        self.counter, self._views = BinCounter(mixture), []
+        self.foretold = np.array(record["foretold"], dtype=float).reshape(NO_FORETELLING.shape)
+        if not self.rounds or not np.all(np.isfinite(self.foretold)):
+            raise ValueError("a table must have rounds, and finite numbers")
+        # A session opens a round of its own: what is foretold of its bins is what was foretold of the last ones.
+        self.rounds.append(Round.of(self.rounds[-1].predicted.by_bins()))
+        self._of_structures = np.tile(self.rounds[-1].predicted.q, (len(NO_FORETELLING), 1))
+        self.draws = sum(int(one.counts.sum()) for one in self.rounds)
+        self._reader, self._read_at = mixture.reader, int(record["read_at"])
 
     def describe(self, x: str, x_prime: str) -> str:
         """The strongest model in words."""

@@ -8,6 +8,7 @@ that were then counted.
 from __future__ import annotations
 
 import dataclasses
+import operator
 from typing import Any
 
 import numpy as np
@@ -125,8 +126,16 @@ class Predicted:
         mass = (count + SIZES.prior_draws) / (len(bins) + SIZES.prior_draws * N_BINS)
         return cls(np.where(count > 0, mean, MIDDLES), mass)
 
+    def by_bins(self) -> Predicted:
+        """The same by bins of the predicted probability, of cells of any kind."""
+        bins = bins_of(self.q)
+        mass = np.bincount(bins, self.mass, minlength=N_BINS)
+        mean = np.bincount(bins, self.mass * self.q, minlength=N_BINS) / np.where(mass > 0.0, mass, 1.0)
+        smoothed = (mass + 1e-6) / (1.0 + 1e-6 * N_BINS)
+        return Predicted(np.where(mass > 0.0, mean, MIDDLES), smoothed)
 
-@dataclasses.dataclass(frozen=True, eq=False)
+
+@dataclasses.dataclass(eq=False)
 class Round:
     """Counts of labels by bin, with what was predicted of each bin before: see the module.
 
@@ -135,22 +144,65 @@ class Round:
     predicted : Predicted
     counts : ndarray of int, shape (2, bins)
         Row 0 is label 0 (x_prime), row 1 label 1 (x).
+    name : str
+        Names the round in saved evidence: the streams of the session that opened it, and its number there.
+    earlier : dict of str to ndarray of int
+        What other sessions have counted of `counts`, by their streams.
     """
 
     predicted: Predicted
     counts: Counts
+    name: str = ""
+    earlier: dict[str, Counts] = dataclasses.field(default_factory=dict)
 
     @classmethod
     def of(cls, predicted: Predicted) -> Round:
         """A round that has counted nothing."""
         return cls(predicted, np.zeros((2, len(predicted.q)), dtype=np.int64))
 
-    def to_dict(self) -> dict[str, Any]:
-        """The round as JSON values, of bins that were reached."""
-        reached = np.flatnonzero(self.counts.sum(axis=0) + (self.predicted.mass > 1e-4))
+
+    def to_dict(self, origin: str) -> dict[str, Any]:
+        """The round as JSON values, exact; `origin` names the streams of what is counted now.
+
+        Bins of which nothing was known are left out: they have the same mass, and their middle as q.
+        """
+        q, mass = self.predicted.q, self.predicted.mass
+        own = np.arange(len(q)) if len(q) != N_BINS else np.flatnonzero((q != MIDDLES) | (mass != mass.min()))
+        by_origin = {**self.earlier, origin: self.counts - sum(self.earlier.values(), np.zeros_like(self.counts))}
         return {
-            "bins": reached.tolist(),
-            "q": [self.predicted.q[k].hex() for k in reached],
-            "mass": [self.predicted.mass[k].hex() for k in reached],
-            "counts": self.counts[:, reached].tolist(),
+            "name": self.name,
+            "size": len(q),
+            "bins": own.tolist(),
+            "q": q[own].tolist(),
+            "mass": mass[own].tolist(),
+            "rest": float(mass.min()),
+            "counts": {name: _sparse(counts) for name, counts in by_origin.items() if counts.any()},
         }
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any], origin: str) -> Round:
+        """What `to_dict` wrote, for the session whose streams are named; ValueError where it is no such round."""
+        own = np.array(record["bins"], dtype=np.intp)
+        size = operator.index(record["size"])
+        q, mass = (MIDDLES.copy() if size == N_BINS else np.full(size, 0.5)), np.full(size, float(record["rest"]))
+        q[own], mass[own] = record["q"], record["mass"]
+        if not (np.all((q > 0.0) & (q < 1.0)) and np.all(mass >= 0.0) and abs(mass.sum() - 1.0) < 1e-6):
+            raise ValueError("what was predicted must be probabilities")
+        by_origin = {str(name): _dense(counts, size) for name, counts in record["counts"].items()}
+        total = sum(by_origin.values(), np.zeros((2, size), dtype=np.int64))
+        return cls(Predicted(q, mass), total, str(record["name"]), {k: v for k, v in by_origin.items() if k != origin})
+
+
+def _sparse(counts: Counts) -> list[list[int]]:
+    """The bins that were reached, and how often with label 0 and with label 1."""
+    reached = np.flatnonzero(counts.any(axis=0))
+    return [reached.tolist(), *counts[:, reached].tolist()]
+
+
+def _dense(record: list[list[int]], size: int) -> Counts:
+    counts = np.zeros((2, size), dtype=np.int64)
+    bins, *rows = (np.array([operator.index(n) for n in row], dtype=np.int64) for row in record)
+    if len(set(bins.tolist())) < len(bins) or any(np.any(row < 0) for row in (bins, *rows)):
+        raise ValueError("counts must not be negative, of bins that differ")
+    counts[:, bins] = np.stack(rows)
+    return counts

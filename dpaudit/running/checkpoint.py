@@ -46,15 +46,15 @@ from dpaudit.running.plain_data import NotPlainError, from_bytes, to_bytes
 from dpaudit.running.workers import Raised
 from dpaudit.testing.tasks import Task, TaskResult
 
-FIRST_LINE = b"dpaudit checkpoint 1\n"
+FIRST_LINE = b"dpaudit checkpoint 2\n"  # 1 had the counts of an earlier engine
 KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 12 bytes of the digest of what is asked
 BESIDE = b"\xfe\xff\xff\xff"  # begins a record of what was contained before the next chunk was noted
 SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is so large
 COUNT = struct.Struct("<I")  # how many, followed by the length of each
 NAME = "audit.checkpoint"
 
-PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides; older files have none
-SHOWN = "shown"  # entry of a header for people: values of which the others are digests; older files have none
+PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides
+SHOWN = "shown"  # entry of a header for people: values of which the others are digests
 
 Place = tuple[int, int, int, int]
 
@@ -267,13 +267,7 @@ def temporary_checkpoint(header: dict[str, Any], *, replayable: bool) -> Checkpo
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
-    """Which audit a checkpoint is of.
-
-    Raises
-    ------
-    UsageError
-        If it is no checkpoint of this version.
-    """
+    """Which audit a checkpoint is of; UsageError where it is no checkpoint of this version."""
     return _read_header(path)[1]
 
 
@@ -385,8 +379,6 @@ def _begun(stream: BinaryIO, header: dict[str, Any], path: Path | None, replayab
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
     here = json.loads(json.dumps(here))
-    if here.get(PLAYED) == f"{here.get('mode')} mode":  # as older versions played them too
-        there = {PLAYED: here[PLAYED], **there}
     different = {name for name in {**here, **there} if here.get(name) != there.get(name)} - {SHOWN}
     if different:
         said = "; ".join(_differences(there, here, different))
@@ -398,36 +390,30 @@ def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> No
 
 def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str]) -> list[str]:
     """How the audit of a checkpoint differs from this one, in words: digests say nothing to anybody."""
-    said = []
+    both, said = (there, here), []
+    counts = [str(header.get("pairs")).partition(" ")[0] for header in both]
+    shown = [(header.get(SHOWN) or {}).get("pairs") for header in both]
+    (code, _, way), (code_here, _, way_here) = (str(header.get("fingerprint")).partition(" ") for header in both)
     if "claim" in different:
         said.append(f"its claim is {there.get('claim')}, here {here.get('claim')}")
     elif "promise" in different:
         said.append(f"its claim, {there.get('claim')}, has other values, which its name does not show")
-    if "pairs" in different:
-        counts = [str(header.get("pairs")).partition(" ")[0] for header in (there, here)]
-        shown = [(header.get(SHOWN) or {}).get("pairs") for header in (there, here)]
-        if all(shown) and shown[0] != shown[1]:
-            said.append(f"its pairs are {shown[0]}, here {shown[1]}")
-        elif counts[0] != counts[1]:
-            said.append(f"it has {counts[0]} pairs, here {counts[1]}")
-        else:
-            said.append(f"its pairs, {counts[0]} as here, have other inputs")
+    if "pairs" in different and all(shown) and shown[0] != shown[1]:
+        said.append(f"its pairs are {shown[0]}, here {shown[1]}")
+    elif "pairs" in different and counts[0] != counts[1]:
+        said.append(f"it has {counts[0]} pairs, here {counts[1]}")
+    elif "pairs" in different:
+        said.append(f"its pairs, {counts[0]} as here, have other inputs")
     if "subject" in different:
         said.append(f"its mechanism is {there.get('subject')}, here {here.get('subject')}")
-    if "fingerprint" in different:
-        (code, _, way), (code_here, _, way_here) = (
-            str(header.get("fingerprint")).partition(" ") for header in (there, here)
-        )
-        if code != code_here and "subject" not in different:
-            said.append("its mechanism has other code or other parameters")
-        if way != way_here:
-            said.append(f"its mechanism is {way}, here {way_here}")
+    elif code != code_here:
+        said.append("its mechanism has other code or other parameters")
+    if way != way_here:
+        said.append(f"its mechanism is {way}, here {way_here}")
     if different == {PLAYED}:  # else it follows from what else differs
-        by_then = there.get(PLAYED, "a way that it does not say, by an older version")
-        said.append(f"its pairs are played in {by_then}, here in {here.get(PLAYED)}")
+        said.append(f"its pairs are played in {there.get(PLAYED)}, here in {here.get(PLAYED)}")
     others = sorted(different - {"claim", "promise", "pairs", "subject", "fingerprint", PLAYED})
-    said += [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
-    return said
+    return said + [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
 
 
 def _contained(content: bytes, name: str) -> dict[str, Any]:

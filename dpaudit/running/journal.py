@@ -155,20 +155,20 @@ def header_of(stream: BinaryIO, form: bytes) -> tuple[int, dict[str, Any]]:
     ValueError
         If it has another form, or no whole header.
     """
-    first = stream.read(len(form))
-    if first != form:
-        name, _, number = form.rstrip().rpartition(b" ")
-        if first.startswith(name + b" "):
-            raise ValueError(
-                f"it has another form than {number.decode()}: go on with the version of dpaudit that began it, or "
-                "begin again without it"
-            )
+    first, name = stream.readline(len(form) + 8), form.rstrip().rpartition(b" ")[0]
+    if not first.startswith(name + b" "):
         raise ValueError("its first line is another one")
     length, crc = _frame(stream)
     content = stream.read(length) if length >= 0 else b""
-    if len(content) != length or zlib.crc32(content) != crc:
+    is_whole = len(content) == length and zlib.crc32(content) == crc
+    header: dict[str, Any] = json.loads(content) if is_whole else {}
+    if first != form:
+        raise ValueError(
+            f"it is one of dpaudit {header.get('dpaudit', 'of another version')}, which this version does not go on "
+            "from: finish it with that version, or remove it and begin again"
+        )
+    if not is_whole:
         raise ValueError("its header is torn")
-    header: dict[str, Any] = json.loads(content)
     return len(form) + FRAME.size + length, header
 
 

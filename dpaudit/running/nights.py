@@ -8,31 +8,29 @@ nobody has seen, and its stream is used up.
 from __future__ import annotations
 
 import dataclasses
-import hashlib
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
-
-import numpy as np
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
+from dpaudit.inference.saved import State, StateError, claim_digest, joined, pair_state, restored
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.kept_outputs import packed, unpacked
-from dpaudit.reading.outcomes import Outcomes, canonical
+from dpaudit.reading.outcomes import Outcomes
+from dpaudit.running.digests import input_key
 from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.plain_data import packed, unpacked
 from dpaudit.running.playing import until_it_raises
-from dpaudit.running.store import Store, StoreError
+from dpaudit.running.store import Store, StoreError, as_text
 from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing.order import Change, most_runs_of_batches
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.saved_state import State, StateError, claim_digest, pair_state, restored
 from dpaudit.testing.tasks import Draw, Task, TaskResult
 
 NIGHTS = 30  # of as many draws as this one: what bets of a first night are meant for
@@ -119,10 +117,7 @@ class AccumulatingAudit:
         self._ask_batches, self._runs_of_batches = ask_batches, 0
         self._lay_out()
         self.keys = _numbered(
-            [
-                _sha256(f"{input_key(pair.x)} {input_key(pair.x_prime)} {claim_digest(claim)}")
-                for pair, claim in zip(pairs, claims, strict=True)
-            ]
+            [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
         self.night = store.begin(identity, confidence, seed, samples)
@@ -170,16 +165,8 @@ class AccumulatingAudit:
                 games[k], samples[k] = pair, part.game.labelled(pair)
         for k, pair, drawn in broken:
             games[k], samples[k] = pair, drawn
-        return Played(
-            [game for game in games if game is not None],
-            samples,
-            self._runs,
-            failure,
-            traceback,
-            self.night,
-            bool(known),
-            self.subject,
-        )
+        played = [game for game in games if game is not None]
+        return Played(played, samples, self._runs, failure, traceback, self.night, bool(known), self.subject)
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
@@ -242,37 +229,23 @@ class AccumulatingAudit:
         part = _Part(game, [k for k, _ in sound], {})
         wanted = []
         for k, pair in sound:
-            names = self.pairs[k]
-            wanted.append(
-                SavedPair(
-                    self.keys[k],
-                    _text(names.id),
-                    _text(names.x_id),
-                    _text(names.x_prime_id),
-                    pair.claim.parameter,
-                    float(pair.claim.value),
-                    generation,
-                    pair.level,
-                    self._state(pair),
-                )
-            )
+            asked = self.pairs[k]
+            names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
+            promised = pair.claim.parameter, float(pair.claim.value)
+            wanted.append(SavedPair(self.keys[k], *names, *promised, generation, pair.level, self._state(pair)))
         part.saved = self.store.admit(self.night, wanted)
-        for place, (own, (_, pair)) in enumerate(zip(wanted, sound, strict=True)):
-            saved = part.saved[own.key]
-            if _epoch_ids(saved.state) != _epoch_ids(own.state):
-                # Validity: another night has let it in since. Its bets are those of the pair, also where it has not bet
-                # yet: two grids of stakes would be two products, and the bound the larger one of them.
-                self._adopt(part, place, saved)
-            else:
-                pair.start(saved.level)  # Validity: as it was let in; nothing was counted yet
+        for own, (_, pair) in zip(wanted, sound, strict=True):
+            there = part.saved[own.key]
+            pair.start(there.level)  # Validity: as it was let in; nothing was counted yet
+            if _rounds(there.state) != _rounds(own.state):  # another night has let it in since: to be joined
+                part.saved[own.key] = dataclasses.replace(there, revision=-1)
         return part
 
     def _gone_on(self, old: list[int], known: dict[str, SavedPair]) -> _Part:
         """Pairs that go on from their states."""
         game = self._label_game(old, OLD, self.confidence)
-        game.pairs = [
-            self._restored(pair, k, known[self.keys[k]].state) for k, pair in zip(old, game.pairs, strict=True)
-        ]
+        for pair, k in zip(game.pairs, old, strict=True):
+            self._restore(pair, known[self.keys[k]].state)
         kept: dict[int, Outcomes] = {}
         for i in {i for k in old for i in self.positions[k]}:
             data = self.store.outputs_of(self.night, self.input_keys[i])
@@ -282,9 +255,6 @@ class AccumulatingAudit:
                 except ValueError as error:
                     raise self._unreadable(error) from error
                 self._kept[self.input_keys[i]] = len(kept[i])
-        for pair in game.pairs:
-            if pair.trained_on == 0 and any(i not in kept for i in pair.inputs):
-                raise self._unreadable(StateError("bets of another version of dpaudit, and no outputs to fit on"))
         game.go_on(kept)
         return _Part(game, old, {self.keys[k]: known[self.keys[k]] for k in old})
 
@@ -322,12 +292,10 @@ class AccumulatingAudit:
     def _state(self, pair: PairGame) -> State:
         return {**pair_state(pair, self.night.origin), "one_by_one": self.subject.one_by_one}
 
-    def _restored(self, pair: PairGame, k: int, state: State) -> PairGame:
-        """The game of pair k as it was; `pair` is a new one, of the same claim."""
-        x, x_prime = (self.data[i] for i in self.positions[k])
-        log_density = self.subject.log_density if self.subject.has_log_density else None
+    def _restore(self, pair: PairGame, state: State) -> None:
+        """Let a pair go on from a state of its claim."""
         try:
-            return restored(state, pair, log_density, x, x_prime)
+            restored(state, pair, self.night.origin)
         except StateError as error:
             raise self._unreadable(error) from error
 
@@ -346,53 +314,51 @@ class AccumulatingAudit:
             on_progress(part.game.progress())
 
     def _save(self, part: _Part, is_last: bool = False, joins: bool = True) -> None:
-        """Commit what was counted since the last time; adopt what other nights of the subject have added.
+        """Commit what was counted since the last time; join what other nights of the subject have added.
 
         Validity: after a batch that raised nothing is joined (`joins`): a product with what others won meanwhile is a
         new one, at a time that the batch has chosen.
         """
-        begun = time.monotonic()
-        game = part.game
-        while True:
-            states = {}
-            for k, pair in zip(part.positions, game.pairs, strict=True):
-                before = part.saved[self.keys[k]]
-                if pair.is_violated:  # Validity: what is saved may be all that a later night sees of it
-                    game.look_at_order(pair)
-                if is_last or pair.labelled != before.labelled or before.log_wealth is None:
-                    states[self.keys[k]] = (self._state(pair), before)
-            saved = self.store.save(self.night, states, self._outputs(game, is_last), self._runs, joins)
-            part.saved.update(saved)
-            overtaken = False
-            for place, k in enumerate(part.positions):
-                one = saved.get(self.keys[k])
-                if one is not None and one.state is not states[self.keys[k]][0]:
-                    overtaken = True
-                    self._adopt(part, place, one)
-            if not overtaken:
-                break
+        begun, game = time.monotonic(), part.game
+        pairs = dict(zip((self.keys[k] for k in part.positions), game.pairs, strict=True))
+
+        def state_of(key: str, there: SavedPair | None) -> State | None:
+            if there is not None and not joins:
+                return None
+            if there is not None:
+                self._join(pairs[key], there.state)
+            if pairs[key].is_violated:  # Validity: what is saved may be all that a later night sees of it
+                game.look_at_order(pairs[key])
+            return self._state(pairs[key])
+
+        known = {key: part.saved[key] for key in pairs if is_last or pairs[key].labelled != part.saved[key].labelled}
+        part.saved |= self.store.save(self.night, known, state_of, self._outputs(game, is_last), self._runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
-    def _adopt(self, part: _Part, place: int, saved: SavedPair) -> None:
-        """Go on from what the store has of a pair: the night's own counts, and those of another one."""
-        k, pair = part.positions[place], part.game.pairs[place]
-        own = pair.labelled - pair.labelled_before
-        new = self._restored(PairGame(pair.claim, pair.pool, True, pair.main.draws, pair.hints), k, saved.state)
-        if new.trained_on == 0:
-            raise StoreError("store must not be written by two versions of dpaudit at a time, got another one's bets.")
-        new.labelled_before = new.labelled - own
-        new.pilot_more = pair.pilot_more  # runs that this night has had, and has not left
-        new.looks = pair.looks[:-1]
+    def _join(self, pair: PairGame, there: State) -> None:
+        """Go on from the product of what this night has counted of a pair and what the store has.
+
+        Validity: level and bound are those of the store; what the night saw alone does not count.
+        """
+        own, change, earlier = pair.labelled - pair.labelled_before, pair.change, pair.earlier_change
+        try:
+            state = joined(self._state(pair), there)
+        except StateError as error:
+            raise StoreError(
+                f"store must not be written by two versions of dpaudit at a time, got both ({error})"
+            ) from error
+        bounds = [{**use, "lower": of["lower"]} for use, of in zip(state["uses"], there["uses"], strict=True)]
+        self._restore(pair, {**state, "level": there["level"], "uses": bounds})
+        pair.labelled_before = pair.labelled - own
         # What was seen of the outcomes of this night; and of those of the other one, where that has changed.
-        of_others = None if new.change == pair.change else new.change
-        new.change, new.earlier_change = pair.change or new.change, pair.earlier_change or of_others
-        new.remarks, new.keys = pair.remarks, pair.keys
-        new.unseen, new.repeats = pair.unseen, pair.repeats
-        if new.labelled:
-            new.look()
-        new.finish()
-        part.game.pairs[place] = new
+        of_others = None if pair.change == change else pair.change
+        pair.change, pair.earlier_change = change or pair.change, earlier or of_others
+        if pair.looks:
+            del pair.looks[-1]
+        if pair.labelled:
+            pair.look()
+        pair.finish()
 
     def _outputs(self, game: LabelGame, is_last: bool) -> dict[str, tuple[int, bytes]]:
         """Outputs to keep, of inputs that have enough more than when they were saved."""
@@ -413,49 +379,8 @@ class AccumulatingAudit:
         return sum(part.game.runs for part in self._parts) + self._runs_of_batches
 
 
-def _epoch_ids(state: State) -> list[list[str]]:
-    """What tells the fits of one night from those of another: an id names the stream that it was fitted on."""
-    return [[epoch["id"] for epoch in use["epochs"]] for use in state["uses"]]
-
-
-def input_key(value: Any) -> str:
-    """64 hexadecimal digits that tell inputs apart, the same in every process; objects by what they hold.
-
-    Validity: two inputs that share a key share their evidence. That names the wrong one of them, at worst: wealth is an
-    e-value against the claim's holding on all of them.
-
-    Examples
-    --------
-    >>> input_key(0.0) == input_key(0.0), input_key(0.0) == input_key(-0.0), input_key([1, 2]) == input_key((1, 2))
-    (True, False, False)
-    """
-    digest = hashlib.sha256()
-    _feed(digest, value)
-    return digest.hexdigest()
-
-
-def _feed(digest: Any, value: Any) -> None:
-    kind = type(value)
-    if isinstance(value, np.generic | np.ndarray) and value.dtype.kind in "biufcUSmM":
-        array = np.ascontiguousarray(value)
-        about, content = f"{array.dtype.str}{array.shape}", array.tobytes()
-    elif kind in (list, tuple, dict):
-        items = [part for item in value.items() for part in item] if kind is dict else value
-        about, content = f"{kind.__name__}{len(items)}", b""
-        digest.update(f"{len(about)}:{about}".encode())
-        for item in items:
-            _feed(digest, item)
-        return
-    elif kind is float:
-        about, content = "float", value.hex().encode()
-    elif kind is bytes:
-        about, content = "bytes", value
-    else:
-        about = f"{kind.__module__}.{kind.__qualname__}"
-        content = (repr(value) if kind in (bool, int, str, type(None)) else canonical(value)).encode(
-            "utf-8", "surrogatepass"
-        )
-    digest.update(f"{len(about)}:{about}{len(content)}:".encode() + content)
+def _rounds(state: State) -> list[str]:
+    return [one["name"] for one in state["uses"][0]["table"]["rounds"]]
 
 
 def _numbered(keys: Sequence[str]) -> list[str]:
@@ -466,11 +391,3 @@ def _numbered(keys: Sequence[str]) -> list[str]:
         seen[key] = seen.get(key, 0) + 1
         result.append(key if seen[key] == 1 else f"{key}#{seen[key]}")
     return result
-
-
-def _sha256(text: str) -> str:
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def _text(value: str) -> str:
-    return value.encode("utf-8", "backslashreplace").decode()

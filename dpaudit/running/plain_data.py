@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import struct
+import zlib
 from decimal import Decimal
 from typing import Any
 
@@ -20,6 +22,7 @@ from dpaudit.subjects.foreign import own
 from dpaudit.testing.tasks import TaskResult
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
+MOST_BYTES = 1 << 28  # of outputs that are unpacked: more is no file of ours
 NO_TRACEBACK = "No traceback: the call was noted in a checkpoint, which keeps none.\n"
 
 
@@ -74,10 +77,39 @@ def from_bytes(content: bytes) -> TaskResult | Raised:
             return TaskResult(counts, None)
         if "raw" in kept:
             return TaskResult(counts, from_objects([from_data(output) for output in kept["raw"]]))
-        numbers = _array(arrays, kept["numbers"])
-        return TaskResult(counts, Outcomes(numbers, None, tuple(kept["shape"]), bool(kept["is_integer"])))
+        numbers, shape = _array(arrays, kept["numbers"]), tuple(map(int, kept["shape"]))
+        if numbers.dtype != float or numbers.ndim != 2 or numbers.shape[1] != math.prod(shape):
+            raise ValueError("no result: numbers must have the shape of their outputs")
+        return TaskResult(counts, Outcomes(numbers, None, shape, bool(kept["is_integer"])))
     except (KeyError, TypeError, AttributeError) as error:
         raise ValueError(f"no result: {error!r}") from error
+
+
+def packed(outcomes: Outcomes) -> bytes | None:
+    """Outcomes that later fits may see, as bytes; None where an output is no plain value.
+
+    Examples
+    --------
+    >>> from dpaudit.reading.outcomes import read_outputs
+    >>> unpacked(packed(read_outputs([1.5, None, "a"], 3))).raw
+    (1.5, None, 'a')
+    """
+    try:
+        return zlib.compress(to_bytes(TaskResult((), outcomes), places=False), 1)
+    except (NotPlainError, RecursionError):
+        return None
+
+
+def unpacked(data: bytes) -> Outcomes:
+    """The outcomes of `packed`; ValueError where they are damaged."""
+    try:
+        inflater = zlib.decompressobj()
+        result = from_bytes(inflater.decompress(data, MOST_BYTES))
+        if not inflater.unconsumed_tail and isinstance(result, TaskResult) and result.kept is not None:
+            return result.kept
+    except (zlib.error, struct.error, IndexError, ValueError, RecursionError) as error:
+        raise ValueError(f"outputs must be ones that were kept, got {error!r:.200}.") from error
+    raise ValueError(f"outputs must be ones that were kept, of {MOST_BYTES:,} bytes at most.")
 
 
 def to_data(value: Any) -> Any:

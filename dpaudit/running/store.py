@@ -21,16 +21,16 @@ import os
 import re
 import sqlite3
 import zlib
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.inference.saved import FORMAT, State
 from dpaudit.running.journal import open_private
 from dpaudit.running.store_rows import Identity, Night, SavedPair, failed_night, share_of
-from dpaudit.testing.saved_state import State, StateError, joined
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
@@ -202,27 +202,15 @@ class Store:
             If the confidence is not that of the subject's first night, or a night failed.
         """
         with self.transaction() as execute:
-            row = execute("select id, confidence, life from subjects where digest = ?", (identity.digest,)).fetchone()
-            if row is None:
-                execute(
-                    "insert into subjects (digest, fingerprint, name, target, claim, confidence, life, created) "
-                    "values (?, ?, ?, ?, ?, ?, 0, ?)",
-                    (
-                        identity.digest,
-                        identity.fingerprint,
-                        _text(identity.name),
-                        None if identity.target is None else _text(identity.target),
-                        _text(identity.claim),
-                        confidence,
-                        _now(),
-                    ),
-                )
-                row = execute(
-                    "select id, confidence, life from subjects where digest = ?", (identity.digest,)
-                ).fetchone()
-            subject, first, life = row
-            query = "update subjects set name = ?, target = coalesce(?, target) where id = ?"
-            execute(query, (_text(identity.name), None if identity.target is None else _text(identity.target), subject))
+            name, target = as_text(identity.name), None if identity.target is None else as_text(identity.target)
+            execute(
+                "insert into subjects (digest, fingerprint, name, target, claim, confidence, life, created) "
+                "values (?, ?, ?, ?, ?, ?, 0, ?) "
+                "on conflict (digest) do update set name = excluded.name, target = coalesce(excluded.target, target)",
+                (identity.digest, identity.fingerprint, name, target, as_text(identity.claim), confidence, _now()),
+            )
+            query = "select id, confidence, life from subjects where digest = ?"
+            subject, first, life = execute(query, (identity.digest,)).fetchone()
             if first != confidence:
                 raise UsageError(
                     f"confidence must be {first:g}, as on the first night of this evidence, got {confidence:g}. "
@@ -234,6 +222,7 @@ class Store:
                     f"mechanism must not have raised for a whole batch, got {identity.name!r}, which did in night "
                     f"{failed}. Let it return one output a call, or forget its evidence and begin anew."
                 )
+            self.check_format(execute, subject, life, name)
             number = execute(
                 "select coalesce(max(number) + 1, 0) from nights where subject = ? and seed = ?", (subject, str(seed))
             ).fetchone()[0]
@@ -242,9 +231,8 @@ class Store:
                 "values (?, ?, ?, ?, ?, 'started', ?, 0, ?)",
                 (subject, life, str(seed), number, _now(), samples, __version__),
             ).lastrowid
-            ordinal = execute("select count(*) from nights where subject = ? and life = ?", (subject, life)).fetchone()[
-                0
-            ]
+            query = "select count(*) from nights where subject = ? and life = ?"
+            ordinal = execute(query, (subject, life)).fetchone()[0]
         return Night(subject, night, life, seed, number, identity.digest, ordinal)
 
     def pairs_of(self, night: Night) -> dict[str, SavedPair]:
@@ -263,12 +251,11 @@ class Store:
             return None
         return self._checked(row[0], row[1], f"the outputs of input {key[:12]}")
 
-    def next_generation(self, night: Night) -> int:
+    def next_generation(self, night: Night, execute: Any = None) -> int:
         """The generation of pairs that are new tonight, unless others come in first."""
-        with self.transaction() as execute:
-            return self._next_generation(execute, night)
-
-    def _next_generation(self, execute: Any, night: Night) -> int:
+        if execute is None:
+            with self.transaction() as execute:
+                return self.next_generation(night, execute)
         query = "select coalesce(max(generation) + 1, 0) from pairs where subject = ? and life = ?"
         return int(execute(query, (night.subject, night.life)).fetchone()[0])
 
@@ -281,7 +268,7 @@ class Store:
         with self.transaction() as execute:
             self._check_may_add(execute, night)
             known = self.pairs_at(execute, night.subject, night.life)
-            generation = self._next_generation(execute, night)
+            generation = self.next_generation(night, execute)
             for pair in new:
                 if pair.key in known:
                     continue
@@ -296,23 +283,23 @@ class Store:
     def save(
         self,
         night: Night,
-        states: Mapping[str, tuple[State, SavedPair]],
+        known: Mapping[str, SavedPair],
+        state_of: Callable[[str, SavedPair | None], State | None],
         outputs: Mapping[str, tuple[int, bytes]],
         runs: int,
-        joins: bool = True,
     ) -> dict[str, SavedPair]:
-        """Save one round: of each pair its state now, and what the store held when this night last looked.
+        """Save one round in one transaction: gives the pairs that were saved, as they stand in the store.
 
-        Gives the pairs that were saved back as they stand in the store. Where another night of the subject has written
-        since, what this one has counted since its last look is joined to that, if anything; unless it must not be
-        (`joins`), and then nothing is saved of the pair.
-
-        Validity: the verdicts are those of the one product that is in the store. A night that was overtaken goes on
-        from there; the bounds that it saw alone in this round do not count.
+        Validity: the verdicts are those of the one product that is in the store. Where another night of the subject has
+        written since, this one joins that to its own and looks again (`state_of`); what it saw alone does not count.
 
         Parameters
         ----------
-        states : mapping of key to (state, SavedPair)
+        known : mapping of key to SavedPair
+            What this night knows of the store.
+        state_of : callable
+            (key, pair) to the state to be saved, where the pair is what another night has written, or None for nothing
+            new; None where nothing must be saved.
         outputs : mapping of an input's key to (count, bytes)
             To be kept, where they have grown.
         runs : int
@@ -321,36 +308,24 @@ class Store:
         with self.transaction() as execute:
             self._check_may_add(execute, night)
             saved: dict[str, SavedPair] = {}
-            for key, (state, before) in states.items():
+            for key, before in known.items():
                 query = "select revision from pairs where subject = ? and life = ? and key = ?"
-                current = before
-                if execute(query, (night.subject, night.life, key)).fetchone()[0] != before.revision:
-                    if not joins:
-                        continue
-                    current = self.pairs_at(execute, night.subject, night.life, key)[key]
-                    if _has_nothing_new(state, before, current):
-                        # Written all the same, two nights that are both at their end overtook each other for long.
-                        saved[key] = current
-                        continue
-                    # The order of epochs, and how bets go on, are this night's; level and bound are the store's.
-                    try:
-                        state = joined(state, current.state, before.state)
-                    except StateError as error:
-                        raise StoreError(
-                            f"store must not be written by two versions of dpaudit at a time, got both ({error})"
-                        ) from error
-                    for use, stored in zip(state["uses"], current.state["uses"], strict=True):
-                        use["lower"] = stored["lower"]
-                    state["violated"] = current.is_violated
-                pair = dataclasses.replace(current, state=state, revision=current.revision + 1)
+                is_same = execute(query, (night.subject, night.life, key)).fetchone()[0] == before.revision
+                there = before if is_same else self.pairs_at(execute, night.subject, night.life, key)[key]
+                state = state_of(key, None if is_same else there)
+                if state is None:
+                    continue
+                pair = saved[key] = dataclasses.replace(there, state=state, revision=there.revision + 1)
                 row = self.write(execute, night.subject, night.life, pair)
                 execute(
                     "insert or replace into looks (pair, night, labelled, log_wealth, lower) values (?, ?, ?, ?, ?)",
                     (row, night.id, pair.labelled, _not_nan(pair.log_wealth), pair.lower),
                 )
-                saved[key] = pair
             for key, (count, data) in outputs.items():
-                self._keep(execute, night.subject, night.life, key, count, data)
+                execute(
+                    "insert or replace into inputs (subject, life, key, count, outputs, digest) values (?,?,?,?,?,?)",
+                    (night.subject, night.life, key, count, data, _digest(data)),
+                )
             execute("update nights set runs = ? where id = ?", (runs, night.id))
         return saved
 
@@ -415,6 +390,25 @@ class Store:
 
     # --- rows ---
 
+    def check_format(self, execute: Any, subject: int, life: int, name: str) -> None:
+        """Refuse to go on from evidence of an earlier engine: all pairs of a life have one format.
+
+        Raises
+        ------
+        UsageError
+        """
+        key = execute("select key from pairs where subject = ? and life = ? limit 1", (subject, life)).fetchone()
+        if key is None or self.pairs_at(execute, subject, life, key[0])[key[0]].state.get("format") == FORMAT:
+            return
+        query = "select version from nights where subject = ? and life = ? order by id desc limit 1"
+        version = execute(query, (subject, life)).fetchone()
+        by = "of another version" if version is None else version[0]
+        raise UsageError(
+            f"store must have evidence that this version goes on from, got that of dpaudit {by} for {name!r} at "
+            f"{str(self.path)!r}. It can still be listed and exported; begin anew in another file, forget it with "
+            "`dpaudit evidence forget`, or go on with that version."
+        )
+
     def _check_may_add(self, execute: Any, night: Night) -> None:
         life = execute("select life from subjects where id = ?", (night.subject,)).fetchone()[0]
         if life != night.life:
@@ -467,22 +461,10 @@ class Store:
         query = "select id from pairs where subject = ? and life = ? and key = ?"
         return int(execute(query, (subject, life, pair.key)).fetchone()[0])
 
-    def _keep(self, execute: Any, subject: int, life: int, key: str, count: int, data: bytes) -> None:
-        execute(
-            "insert or replace into inputs (subject, life, key, count, outputs, digest) values (?, ?, ?, ?, ?, ?)",
-            (subject, life, key, count, data, _digest(data)),
-        )
-
     def _checked(self, blob: bytes, digest: str, what: str) -> bytes:
         if _digest(blob) != digest:
             raise self._said(sqlite3.DatabaseError(f"{what} that is damaged"))
         return blob
-
-
-def _has_nothing_new(state: State, before: SavedPair, current: SavedPair) -> bool:
-    """Whether a state that was taken after `before` adds nothing to what the store has now."""
-    is_known = state.get("change") is None or current.state.get("change") is not None
-    return bool(state["labelled"] == before.labelled and is_known)
 
 
 def _digest(data: bytes) -> str:
@@ -494,7 +476,7 @@ def _not_nan(value: float | None) -> float | None:
     return None if value is None or math.isnan(value) else value
 
 
-def _text(value: str) -> str:
+def as_text(value: str) -> str:
     """Text that UTF-8 can hold."""
     return value.encode("utf-8", "backslashreplace").decode()
 

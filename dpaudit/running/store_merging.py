@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-import math
 import sqlite3
 from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.inference.saved import StateError, at_level, joined
 from dpaudit.running.store import NIGHT_COLUMNS, Store
 from dpaudit.running.store_rows import FAILED, failed_night, share_of
-from dpaudit.testing.saved_state import State, StateError, forgotten_bound, joined
 
 FORGOTTEN = -1  # the life of nights that were forgotten in the other store
 
@@ -32,10 +31,14 @@ def merge(store: Store, other: Store) -> tuple[int, int]:
         batch in a night of a subject of both: nothing is taken over.
     """
     theirs, kept = other.subjects(), other.outputs()
+    with other.transaction() as execute:
+        for subject in theirs:
+            other.check_format(execute, subject["id"], subject["life"], subject["name"])
     nights = pairs = 0
     with store.transaction() as execute:
         for subject in theirs:
             row, life = _place(execute, subject)
+            store.check_format(execute, row, life, subject["name"])
             _check_goes_on(execute, row, life, subject)
             _add_nights(execute, row, life, subject)
             _add_pairs(store, execute, row, life, subject)
@@ -108,37 +111,12 @@ def _add_pairs(store: Store, execute: Any, row: int, life: int, subject: Mapping
             try:
                 state = joined(own.state, pair.state)
             except StateError as error:
-                raise UsageError(f"states must be of one format in both stores, got others ({error}).") from error
-            _settle(state, own.state, pair.state)
+                raise UsageError(f"states must be of one claim in both stores, got others ({error}).") from error
+            state = at_level(state, own.level, keeps_bounds=True)
             pair = dataclasses.replace(own, state=state, revision=own.revision + 1)
         elif known:
             level = (1.0 - subject["confidence"]) * share_of(generation) / new
-            state = forgotten_bound({**pair.state, "level": level})
-            _settle_level(state, level)
+            state = at_level(pair.state, level, keeps_bounds=False)
             pair = dataclasses.replace(pair, generation=generation, level=level, state=state)
         # else the whole subject is new here, and its levels are those that it had
         store.write(execute, row, life, pair)
-
-
-def _settle(state: State, own: State, other: State) -> None:
-    """The log wealth of two joined states that have no epoch in common, where it is a sum; and the verdict by it."""
-    for use, first, second in zip(state["uses"], own["uses"], other["uses"], strict=True):
-        shared = {epoch["id"] for epoch in first["epochs"]} & {epoch["id"] for epoch in second["epochs"]}
-        if use["kind"] != "sequential" or shared or first["now"] is None or second["now"] is None:
-            continue
-        use["now"] = first["now"] + second["now"]
-        use["closed"] = first["closed"] + second["now"]
-        use["past"] = first["past"] + second["past"]
-        use["history"] = {name: [won + second["past"] for won in row] for name, row in first["history"].items()}
-    state["violated"] = bool(own["violated"])
-    _settle_level(state, float(state["level"]))
-
-
-def _settle_level(state: State, level: float) -> None:
-    """Reject the budget where the log wealth against it is enough at this level."""
-    use = state["uses"][0]
-    if use["kind"] == "sequential" and use["now"] is not None:
-        share = float(use["level_share"])
-        if use["now"] + math.log(use["share"]) >= -math.log(level * share):
-            use["lower"] = max(use["lower"], use["watched"])
-            state["violated"] = True

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.inference.saved import State
 from dpaudit.running.streams import EVIDENCE
-from dpaudit.testing.saved_state import State
 
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
 FAILED = "failed"  # of a night in which a call raised for a whole batch
@@ -78,7 +78,7 @@ class SavedPair:
 
     @property
     def log_wealth(self) -> float | None:
-        """Log e-value against the budget; None where it has to be computed anew, after a merge of Renyi bets."""
+        """Log e-value against the budget; None where it was not known when it was saved."""
         use = self.state["uses"][0]
         return None if use["now"] is None else float(use["now"]) + math.log(float(use.get("share", 1.0)))
 

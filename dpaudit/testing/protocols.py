@@ -197,17 +197,12 @@ class Test(ABC):
 
     # --- evidence that goes on in a later run ---
 
-    @property
-    def epochs(self) -> Sequence[Any]:
-        """What was fitted so far, with its counts, of a test that goes on."""
-        return ()
-
     def saved(self, origin: str) -> dict[str, Any]:
         """The state as JSON values; `origin` names the streams of the draws that are counted now."""
         del origin
         raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")
 
-    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
-        """Go on from what `saved` gave; ValueError where it is damaged."""
-        del state, log_density, x, x_prime
+    def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
+        """Go on from what `saved` gave, in the session of these streams; ValueError where it is damaged."""
+        del state, origin
         raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")

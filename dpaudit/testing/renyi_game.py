@@ -38,7 +38,7 @@ from dpaudit.learning.objectives import Objective
 from dpaudit.learning.scores import LogDensity
 from dpaudit.privacy.claims import Claim, FloatArray, RenyiInequality
 from dpaudit.reading.outcomes import Outcomes, Reading
-from dpaudit.testing import saved_renyi, wealth
+from dpaudit.testing import wealth
 from dpaudit.testing.hockey_stick import just_above, largest_rejected
 from dpaudit.testing.protocols import Test, Training
 from dpaudit.testing.renyi_epochs import SMALLEST_LOSS, Epoch, payoffs
@@ -101,14 +101,6 @@ class RenyiGame(Test):
     def epochs(self) -> list[Epoch]:
         """All fits so far, with their counts."""
         return self._epochs
-
-    def saved(self, origin: str) -> dict[str, Any]:
-        """The state as JSON values: see `dpaudit.testing.saved_renyi`."""
-        return saved_renyi.state_of(self, origin)
-
-    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
-        """Go on from what `saved` gave."""
-        saved_renyi.restore(self, state, log_density, x, x_prime)
 
     def fit(self, first: Outcomes, second: Outcomes, level: float, hints: Hints = NO_HINTS) -> None:
         """Fit cells, g and the order of each direction on earlier draws, and open an epoch."""
@@ -278,10 +270,7 @@ class RenyiGame(Test):
         the same, and needs another bet.)
         """
         bets = [
-            (order, g)
-            for cap in CAPS
-            for g in [np.exp(np.clip(log_ratio, -cap, cap))]
-            for order in self.claim.orders
+            (order, g) for cap in CAPS for g in [np.exp(np.clip(log_ratio, -cap, cap))] for order in self.claim.orders
         ]
         growth = np.stack([self._growth(g, order, p, q) for order, g in bets], axis=1)  # (aims, bets)
         at_budget = float(growth[0].max())

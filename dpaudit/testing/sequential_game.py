@@ -33,18 +33,17 @@ from numpy.typing import NDArray
 from dpaudit.learning.cells import CellSet
 from dpaudit.learning.fitted_partitions import Partition
 from dpaudit.learning.hints import Hints
-from dpaudit.learning.scores import LogDensity
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.reading.outcomes import Outcomes
-from dpaudit.testing import saved_sequential, wealth
+from dpaudit.testing import wealth
 from dpaudit.testing.betting import Components, components_for, fit_bets, log_sum
 from dpaudit.testing.epochs import Epoch, book_of, twins_of
 from dpaudit.testing.hockey_stick import HockeyStickGame, just_above, largest_in_excess
 from dpaudit.testing.protocols import Training
-from dpaudit.testing.saved_sequential import SAME_WEALTH
 from dpaudit.testing.stacks import NO_BETS, Group, Reckoning, Stack, grouped, stack_of_bets, stack_of_fits, with_idle
 from dpaudit.testing.witnesses import Witness, WitnessSearch
 
+SAME_WEALTH = 1e-6  # nats, or relative
 BUDGET_SHARE = 0.9  # of the wealth, for bets meant for the budget; it costs -log(0.9) = 0.11 nats of it
 LOWER_TARGETS = (0.6,)  # times the budget: where the other bets are meant
 LARGE_TARGET = 1.0  # of a large parameter, targets go down to this or less
@@ -262,14 +261,6 @@ class SequentialGame(HockeyStickGame):
             self.level,
             is_last=True,
         )
-
-    def saved(self, origin: str) -> dict[str, Any]:
-        """The state as JSON values: see `dpaudit.testing.saved_sequential`."""
-        return saved_sequential.state_of(self, origin)
-
-    def restore(self, state: dict[str, Any], log_density: LogDensity | None, x: Any, x_prime: Any) -> None:
-        """Go on from what `saved` gave."""
-        saved_sequential.restore(self, state, log_density, x, x_prime)
 
     def _prior(self, partitions: Sequence[Partition], components: int) -> FloatArray:
         """Log prior weights of partitions and components: what they have won, or the average where one is new."""

@@ -11,12 +11,9 @@ import pytest
 import dpaudit
 from dpaudit.learning.fitted_partitions import fit_partitions
 from dpaudit.learning.hints import Hints
-from dpaudit.learning.predicted import LEARNED, learned_scores
+from dpaudit.learning.predicted import learned_scores
 from dpaudit.learning.scores import score_from_dict
-from dpaudit.privacy.claims import PureDP
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.saved_state import pair_state, restored
 
 POINTS = (0.123, 0.456), (0.7, -0.2)
 
@@ -87,25 +84,6 @@ def test_learned_scores_are_read_back_and_see_one_output_at_a_time(name):
         alone = np.concatenate([again(first.rows(slice(k, k + 1))) for k in range(50)])
         assert together[:50].tobytes() == alone.tobytes()
         assert score.describe()
-
-
-def test_learned_partitions_go_through_a_saved_state():
-    first, second = batches("narrow")
-    pair = PairGame(PureDP(1.0), (0, 1), True, 10_000)
-    pair.fit(first, second, 0.05)
-    pair.start(0.05)
-    learned = [part for part in pair.main.epochs[-1].partitions if part.is_learned]
-    assert learned and all(part.kind.startswith(LEARNED) for part in learned)
-    game = pair.main
-    game.add(game.statistic.count(first), game.statistic.count(second))
-    pair.look()
-    state = json.loads(json.dumps(pair_state(pair, "test")))
-    again = restored(state, PairGame(PureDP(1.0), (0, 1), True, 10_000), None, 1, 0)
-    assert again.main.now == game.now
-    parts = again.main.epochs[-1].partitions
-    assert [(part.name, part.is_learned) for part in parts] == [
-        (part.name, part.is_learned) for part in game.epochs[-1].partitions
-    ]
 
 
 def test_smooth_laws_have_no_learned_partitions():

@@ -38,7 +38,8 @@ from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.inference import pair_lines
-from dpaudit.privacy.claims import ApproxDP, PureDP
+from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
+from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
@@ -46,7 +47,7 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Crew
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
-from dpaudit.running.store_merging import _settle_level, merge
+from dpaudit.running.store_merging import merge
 from dpaudit.running.store_rows import Identity, SavedPair, share_of
 from dpaudit.scores import auditing, bands, guesses, ledger
 from dpaudit.scores.bets import Wealth, play
@@ -142,6 +143,29 @@ def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
     with pytest.raises(Reached):
         dpaudit.audit(Shifted(), claim, [(1.0, 2.0), (0.0, 1.0)], samples=10, seed=1, floating_point=False)
     assert [one.value for one in asked[0]["claims"]] == [1.0 + 1e-10]
+
+
+CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.5)]
+
+
+@pytest.mark.parametrize("sequential", [True, False])
+@pytest.mark.parametrize("claim", CLAIMS, ids=str)
+def test_the_uses_of_a_pair_share_its_level(claim, sequential):
+    pair = PairGame(claim, (0, 1), sequential, 1_000)
+    pair.start(LEVEL)
+    levels = [game.level for _, game in pair.uses]
+    assert sum(levels) == pytest.approx(LEVEL, rel=1e-12)
+    assert pair.main.level == pytest.approx(LEVEL * (0.8 if len(levels) > 1 else 1.0), rel=1e-12)
+    assert (len(levels) > 1) == (claim.anchored or claim.family == "renyi")
+
+
+def test_a_pair_that_goes_on_has_the_levels_that_it_had():
+    pair = PairGame(GaussianDP(1.0), (0, 1), True, 400)
+    pair.fit(*(read_outputs(np.arange(40.0) + k, 40) for k in (0, 1)), LEVEL)
+    pair.start(0.03)
+    again = restored(pair_state(pair, "1/0"), PairGame(GaussianDP(1.0), (0, 1), True, 400))
+    levels = [game.level for _, game in again.uses]
+    assert levels == [game.level for _, game in pair.uses] == pytest.approx([0.024, 0.006]) and again.level == 0.03
 
 
 def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
@@ -439,9 +463,9 @@ IDENTITY = Identity("f" * 16, "response", None, "eps=1")
 
 
 def saved_pair(key, generation, level, now=0.0):
-    use = {"kind": "sequential", "now": now, "share": 0.9, "lower": 0.4, "epochs": [], "closed": 0.0, "past": 0.0,
-           "history": {}, "watched": just_above(1.0), "level_share": 1.0}  # fmt: skip
-    state = {"format": 1, "claim": "c", "labelled": 0, "uses": [use], "violated": True, "level": level}
+    wealths = [[0.5, 50.0], [just_above(1.0), now]]
+    use = {"now": now, "lower": 0.4, "wealths": wealths, "offsets": [], "level_share": 1.0, "table": {"rounds": []}}
+    state = {"format": FORMAT, "claim": "c", "labelled": 0, "uses": [use], "violated": True, "level": level}
     return SavedPair(key, key, "0", "1", "epsilon", 1.0, generation, level, state)
 
 
@@ -477,19 +501,18 @@ def test_pairs_that_are_new_in_a_merge_share_the_next_generation_and_begin_witho
     assert levels == pytest.approx([0.05 * share_of(1) / 3.0] * 3) and [pairs[k].generation for k in "bcd"] == [1] * 3
     assert all(pairs[key].state["level"] == pairs[key].level for key in "bcd")
     assert sum(pair.level for pair in pairs.values()) < 0.05
-    assert pairs["b"].lower == 0.0 and not pairs["b"].is_violated  # its bound was made at another level
+    assert pairs["b"].lower == 0.5 and not pairs["b"].is_violated  # its bound was made at another level
     assert pairs["c"].is_violated and pairs["c"].lower == just_above(1.0)  # a wealth of e^40 is enough at any
 
 
 @pytest.mark.parametrize("level_share", [1.0, 0.8])
 @pytest.mark.parametrize("factor", [0.999, 1.001])
-def test_merged_wealth_rejects_with_its_share_at_the_share_of_its_level(level_share, factor):
-    state = saved_pair("a", 0, LEVEL).state
-    use = state["uses"][0]
-    use["level_share"], use["share"], use["lower"], state["violated"] = level_share, 0.9, 0.0, False
-    use["now"] = math.log(factor / (0.9 * LEVEL * level_share))
-    _settle_level(state, LEVEL)
-    assert state["violated"] == (factor > 1.0) and use["lower"] == (just_above(1.0) if factor > 1.0 else 0.0)
+def test_merged_wealth_rejects_at_the_share_of_its_level(factor, level_share):
+    state = saved_pair("a", 0, LEVEL, math.log(factor / (LEVEL * level_share))).state
+    state["uses"][0]["level_share"] = level_share
+    found = at_level(state, LEVEL, keeps_bounds=False)
+    assert found["violated"] == (factor > 1.0)
+    assert found["uses"][0]["lower"] == (just_above(1.0) if factor > 1.0 else 0.5)
 
 
 # --- what is found beside ---

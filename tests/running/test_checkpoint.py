@@ -311,17 +311,6 @@ def test_what_pairs_were_played_as_is_said_where_a_resumed_audit_plays_them_othe
         dpaudit.audit(laplace, **options)
 
 
-def test_a_checkpoint_of_an_older_version_that_does_not_say_what_it_played_goes_on_where_the_mode_says_it(tmp_path):
-    here = {"mode": "sequential", "played": "sequential mode", "seed": 1}
-    path = tmp_path / "kept"
-    open_checkpoint(path, {"mode": "sequential", "seed": 1}, resume=False, replayable=True).close()
-    open_checkpoint(path, here, resume=True, replayable=True).close()
-    with pytest.raises(dpaudit.UsageError, match="in a way that it does not say, by an older version, here in one tab"):
-        open_checkpoint(path, {**here, "played": "one table"}, resume=True, replayable=True)
-    with pytest.raises(dpaudit.UsageError, match=r"another one: its seed is 1, here 2\. State"):
-        open_checkpoint(path, {**here, "played": "one table", "seed": 2}, resume=True, replayable=True)
-
-
 def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
     path = tmp_path / "kept"
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300}

@@ -290,10 +290,11 @@ def test_what_is_shown_for_people_alone_makes_no_other_audit_and_tuples_are_list
     reopened(path, {**HEADER, "shown": {"pairs": "x|y"}, "at": (1, 2)}).close()
 
 
-def test_an_older_file_that_does_not_say_how_it_was_played_was_played_as_its_mode_says(path):
-    open_checkpoint(path, HEADER, resume=False, replayable=True).close()
-    reopened(path, {**HEADER, "played": "sequential mode"}).close()
-    with pytest.raises(UsageError, match="a way that it does not say, by an older version, here in one table"):
+def test_a_checkpoint_that_is_played_otherwise_is_refused_with_both_ways(path):
+    header = {**HEADER, "played": "sequential mode"}
+    open_checkpoint(path, header, resume=False, replayable=True).close()
+    reopened(path, header).close()
+    with pytest.raises(UsageError, match="its pairs are played in sequential mode, here in one table"):
         reopened(path, {**HEADER, "played": "one table"})
 
 

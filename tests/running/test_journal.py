@@ -128,7 +128,8 @@ def test_on_a_full_disk_it_is_as_before():
     [
         (b"", "its first line is another one"),
         (b"something else\n", "its first line is another one"),
-        (b"a journal 2\n" + framed(b"{}"), "another form than 3: go on with the version of dpaudit that began it, or"),
+        (b"a journal 2\n" + framed(b'{"dpaudit": "0.1.0"}'), "of dpaudit 0.1.0, .*: finish it with that version"),
+        (b"a journal 2\n", "of dpaudit of another version, .* or remove it and begin"),
         (FORM, "its header is torn"),
         (FORM + framed(b"{}")[:-1], "its header is torn"),
         (FORM + FRAME.pack(9, 0), "its header is torn"),  # 0 is the checksum of nothing

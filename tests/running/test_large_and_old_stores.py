@@ -16,9 +16,9 @@ from killing import in_child
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.running.checkpoint import read_header
 from dpaudit.running.store import Store
 from dpaudit.running.store_merging import merge
+from dpaudit.running.store_rows import Identity
 
 OLD = Path(__file__).with_name("old_files")
 TABLES = ("subjects", "nights", "pairs", "looks", "inputs")
@@ -149,41 +149,41 @@ def test_a_merge_that_is_killed_took_over_all_or_nothing(tmp_path):
 # --- files of an older release ---
 
 
-def drawn_in(store):
-    return sum(pair.labelled for subject in store.subjects() for pair in subject["pairs"])
-
-
-def test_a_store_of_the_first_release_says_what_it_said_then(tmp_path):
+def test_a_store_of_an_earlier_engine_is_listed_and_forgotten_but_not_gone_on_with(tmp_path):
     path = tmp_path / "old.db"
     connection = sqlite3.connect(path)
     connection.executescript((OLD / "store-0.1.0.sql").read_text(encoding="utf-8"))
     connection.commit()
+    (identity,) = connection.execute("select fingerprint, claim, digest, confidence from subjects").fetchall()
     connection.close()
-    said = json.loads((OLD / "said-0.1.0.json").read_text(encoding="utf-8"))
-    done = CliRunner().invoke(main, ["evidence", "export", "--store", str(path)])
-    if done.exit_code:  # a release that reads it no more says so
-        assert done.exit_code == 2 and "layout" in done.stderr and len(done.stderr.splitlines()) == 1, done.output
-        return
-    assert json.loads(done.stdout) == said
-    # its evidence goes on: a store of today takes it over, and no draw is lost
-    night(tmp_path / "new.db", seed=9)
-    with Store.at(tmp_path / "new.db") as store, Store.at(path) as second:
-        before = drawn_in(store)
-        assert merge(store, second) == (2, 1)
-        assert drawn_in(store) == before + said["subjects"][0]["pairs"][0]["draws"] > before
+
+    def run(*words):
+        return CliRunner().invoke(main, ["evidence", *words, "--store", str(path)])
+
+    exported = run("export")
+    assert exported.exit_code == 0
+    assert json.loads(exported.stdout) == json.loads((OLD / "said-0.1.0.json").read_text(encoding="utf-8"))
+    about = Identity(identity[0], "response", None, identity[1])
+    said = r"got that of dpaudit 0\.1\.0 for 'response' at .*"
+    before = path.read_bytes()
+    with Store.at(path) as old, Store.at(tmp_path / "new.db") as store:
+        for goes_on in (lambda: old.begin(about, identity[3], 1, 100), lambda: merge(store, old)):
+            with pytest.raises(dpaudit.UsageError, match=said + "listed and exported; .* `dpaudit evidence forget`"):
+                goes_on()
+        assert store.subjects() == []
+    assert path.read_bytes() == before
+    assert run("forget", identity[2][:12]).exit_code == 0
+    with Store.at(path) as old:
+        assert old.begin(about, identity[3], 1, 100).life == 1
 
 
-def test_a_checkpoint_of_the_first_release_is_read_or_refused_with_a_word(tmp_path):
+def test_a_checkpoint_of_an_earlier_engine_is_refused_with_what_to_do(tmp_path):
     path = tmp_path / "kept"
     shutil.copy(OLD / "checkpoint-0.1.0", path)
-    header = read_header(path)
-    assert header["seed"] == 5
     before = path.read_bytes()
-    options = {"samples": 80, "seed": 5, "floating_point": False}
-    try:
-        found = dpaudit.audit(response, "eps=1", [(0, 1)], checkpoint=path, resume=True, **options)
-    except dpaudit.UsageError as error:  # another version, or another Python: the function has another fingerprint
-        assert "checkpoint must" in str(error) and path.read_bytes() == before
-    else:
-        alone = dpaudit.audit(response, "eps=1", [(0, 1)], **options)
-        assert found.findings[0].log_wealth == alone.findings[0].log_wealth
+    said = (
+        r"got '.*kept' \(it is one of dpaudit 0\.1\.0, .*: finish it with that version, or remove it and begin again\)"
+    )
+    with pytest.raises(dpaudit.UsageError, match=said):
+        dpaudit.audit(response, "eps=1", [(0, 1)], samples=80, seed=5, checkpoint=path, resume=True)
+    assert path.read_bytes() == before

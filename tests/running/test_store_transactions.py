@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import re
 import sqlite3
 
 import pytest
 
+from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.inference.saved import FORMAT
 from dpaudit.running import store as store_module
 from dpaudit.running.store import LAYOUT, Store, StoreError
+from dpaudit.running.store_merging import merge
 from dpaudit.running.store_rows import FAILED, Identity, SavedPair, share_of
 
 RATE = 0.05
@@ -30,8 +34,14 @@ def store(path):
 
 
 def state(labelled=0, now=0.0, lower=0.0, violated=False, level=0.0, **more):
-    return {"labelled": labelled, "uses": [{"now": now, "share": 0.9, "lower": lower}], "violated": violated,
+    return {"format": FORMAT, "labelled": labelled, "uses": [{"now": now, "lower": lower}], "violated": violated,
             "level": level, **more}  # fmt: skip
+
+
+def saved(store, night, states, outputs=None, runs=0):
+    """Save states: of each key, the state and what the night knows of the pair; what others wrote is ignored."""
+    known = {key: before for key, (_, before) in states.items()}
+    return store.save(night, known, lambda key, there: states[key][0], outputs or {}, runs)
 
 
 def new_pair(key, generation=0, share=1.0):
@@ -79,7 +89,7 @@ def test_a_subject_has_the_name_of_its_last_night_and_the_last_target_that_was_s
 
 def test_nights_are_listed_with_how_they_ended_and_what_they_ran(store):
     first, second = begun(store, samples=100), begun(store, samples=300)
-    store.save(first, {}, {}, runs=41)
+    saved(store, first, {}, runs=41)
     store.end(first, "finished")
     nights = store.subjects()[0]["nights"]
     listed = [(night["number"], night["status"], night["samples"], night["runs"]) for night in nights]
@@ -97,11 +107,11 @@ def test_behind_a_batch_that_raised_nothing_is_added_but_by_its_own_night(store)
         pairs = store.pairs_of(night)
         if refused:
             with pytest.raises(StoreError, match="got night 2"):
-                store.save(night, {"a": (state(5), pairs["a"])}, {}, runs=9)
+                saved(store, night, {"a": (state(5), pairs["a"])})
             with pytest.raises(StoreError, match="got night 2"):
                 store.admit(night, [new_pair("b")])
         else:
-            store.save(night, {}, {}, runs=9)
+            saved(store, night, {})
     assert store.pairs_of(good)["a"].labelled == 0
     begun(store, OTHER)  # another subject's evidence goes on
     store.forget([ONE.digest])
@@ -144,13 +154,13 @@ def test_a_round_replaces_states_and_outputs_and_notes_a_look(store):
     night = begun(store)
     before = store.admit(night, [new_pair("a"), new_pair("b")])
     assert before["a"].revision == 0
-    saved = store.save(night, {"a": (state(10, now=1.5, lower=0.2), before["a"])}, {"x": (3, b"abc")}, runs=12)
-    assert list(saved) == ["a"] and saved["a"].revision == 1 and saved["a"] == store.pairs_of(night)["a"]
-    assert (saved["a"].labelled, saved["a"].lower, saved["a"].is_violated) == (10, 0.2, False)
-    assert saved["a"].log_wealth == pytest.approx(1.5 + math.log(0.9))
+    one = saved(store, night, {"a": (state(10, now=1.5, lower=0.2), before["a"])}, {"x": (3, b"abc")}, runs=12)
+    assert list(one) == ["a"] and one["a"].revision == 1 and one["a"] == store.pairs_of(night)["a"]
+    assert (one["a"].labelled, one["a"].lower, one["a"].is_violated) == (10, 0.2, False)
+    assert one["a"].log_wealth == 1.5
     assert store.pairs_of(night)["b"] == before["b"]
-    again = store.save(night, {"a": (state(20, now=9.0, lower=1.2, violated=True), saved["a"])},
-                       {"x": (5, b"abcde")}, runs=25)  # fmt: skip
+    again = saved(store, night, {"a": (state(20, now=9.0, lower=1.2, violated=True), one["a"])},
+                  {"x": (5, b"abcde")}, runs=25)  # fmt: skip
     assert (again["a"].revision, again["a"].labelled, again["a"].is_violated) == (2, 20, True)
     assert store.outputs_of(night, "x") == b"abcde" and store.outputs_of(night, "y") is None
     (subject,) = store.subjects()
@@ -160,33 +170,61 @@ def test_a_round_replaces_states_and_outputs_and_notes_a_look(store):
     ((key, count, data, _),) = store.outputs()[subject["id"]]
     assert (key, count, data) == ("x", 5, b"abcde")
     other = begun(store)
-    store.save(other, {"a": (state(30, now=math.nan), again["a"])}, {}, runs=1)
+    saved(store, other, {"a": (state(30, now=math.nan), again["a"])})
     looks = store.subjects()[0]["looks"]
     assert [(look["number"], look["labelled"], look["log_wealth"]) for look in looks] == [
-        (0, 20, pytest.approx(9.0 + math.log(0.9))),
+        (0, 20, 9.0),
         (1, 30, None),  # SQLite has no NaN
     ]
 
 
-def test_a_night_that_was_overtaken_and_has_nothing_new_takes_what_is_there(store):
-    slow, fast = begun(store), begun(store)
-    before = store.admit(slow, [new_pair("a")])["a"]
-    there = store.save(fast, {"a": (state(10, lower=0.5), before)}, {}, runs=9)["a"]
-    assert store.save(slow, {"a": (state(0), before)}, {}, runs=4) == {"a": there}
-    assert store.pairs_of(slow)["a"].revision == 1
-    # What it saw to change is new, as long as the store does not know of it.
-    changed = state(10, lower=0.5, change={"kind": "later"})
-    assert store.save(fast, {"a": (changed, there)}, {}, runs=9)["a"].revision == 2
-    assert store.save(slow, {"a": (state(0, change={"kind": "later"}), before)}, {}, runs=4)["a"].revision == 2
-
-
-def test_a_night_that_must_not_be_joined_saves_nothing_of_a_pair_that_another_one_wrote(store):
+def test_a_night_that_was_overtaken_is_told_what_is_there_and_saves_what_it_makes_of_it(store):
     slow, fast = begun(store), begun(store)
     before = store.admit(slow, [new_pair("a"), new_pair("b")])
-    there = store.save(fast, {"a": (state(10), before["a"])}, {}, runs=9)["a"]
-    saved = store.save(slow, {"a": (state(7), before["a"]), "b": (state(3), before["b"])}, {}, runs=4, joins=False)
-    assert list(saved) == ["b"] and saved["b"].labelled == 3
-    assert store.pairs_of(slow)["a"] == there
+    there = saved(store, fast, {"a": (state(10, lower=0.5), before["a"])}, runs=9)["a"]
+    told = []
+
+    def of(key, pair):
+        told.append((key, pair))
+        return state(17) if pair is not None else None
+
+    assert store.save(slow, before, of, {}, 4)["a"] == store.pairs_of(slow)["a"]
+    assert told == [("a", there), ("b", None)]
+    assert (store.pairs_of(slow)["a"].labelled, store.pairs_of(slow)["a"].revision) == (17, 2)
+    assert store.pairs_of(slow)["b"] == before["b"]  # of which it saved nothing
+
+
+def test_what_is_raised_while_a_night_joins_leaves_the_store_as_it_was(store):
+    slow, fast = begun(store), begun(store)
+    before = store.admit(slow, [new_pair("a"), new_pair("b")])
+    saved(store, fast, {"b": (state(10), before["b"])})
+    there = store.pairs_of(slow)
+
+    def of(key, pair):
+        if pair is not None:
+            raise ZeroDivisionError
+        return state(3)
+
+    with pytest.raises(ZeroDivisionError):
+        store.save(slow, before, of, {}, 4)
+    assert store.pairs_of(slow) == there
+
+
+def test_evidence_of_an_earlier_engine_is_refused_with_a_way_forward(store, path, tmp_path):
+    night = begun(store)
+    pair = new_pair("a")
+    store.admit(night, [dataclasses.replace(pair, state={**pair.state, "format": 1})])
+    said = rf"got that of dpaudit {re.escape(__version__)} for 'laplace' at .*evidence.db'.* `dpaudit evidence forget`"
+    with pytest.raises(UsageError, match=said):
+        begun(store)
+    assert len(store.subjects()[0]["nights"]) == 1  # the refused night is not noted; what is there can be listed
+    begun(store, OTHER)
+    with Store.at(tmp_path / "new.db") as other:
+        with pytest.raises(UsageError, match=said):
+            merge(other, store)
+        assert other.subjects() == []
+    store.forget([ONE.digest])
+    assert begun(store).life == 1
 
 
 # --- forgetting ---
@@ -196,14 +234,14 @@ def test_what_is_forgotten_is_gone_but_for_its_nights_and_no_night_of_then_adds_
     night, other = begun(store), begun(store, OTHER)
     pairs = store.admit(night, [new_pair("a"), new_pair("b")])
     store.admit(other, [new_pair("a")])
-    store.save(night, {"a": (state(10), pairs["a"])}, {"x": (1, b"x")}, runs=3)
+    saved(store, night, {"a": (state(10), pairs["a"])}, {"x": (1, b"x")}, runs=3)
     assert store.forget([ONE.digest, "no digest"]) == 2
     first, second = store.subjects()
     assert (first["life"], first["pairs"], first["looks"], len(first["nights"])) == (1, [], [], 1)
     assert (second["life"], len(second["pairs"])) == (0, 1)
     assert store.outputs_of(night, "x") is None and store.outputs() == {first["id"]: [], second["id"]: []}
     for adds in (
-        lambda: store.save(night, {"a": (state(20), pairs["a"])}, {}, runs=9),
+        lambda: saved(store, night, {"a": (state(20), pairs["a"])}),
         lambda: store.admit(night, [new_pair("c")]),
     ):
         with pytest.raises(StoreError, match="got a new life"):

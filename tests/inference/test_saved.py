@@ -1,0 +1,270 @@
+"""Saved evidence: what goes on from it is, bit by bit, what would have gone on without it, and no draw counts twice."""
+
+import copy
+import json
+import math
+
+import pytest
+
+from dpaudit.campaign.label_game import LabelGame
+from dpaudit.inference import betting, tables
+from dpaudit.inference.saved import StateError, at_level, claim_digest, counted, joined, pair_state, restored
+from dpaudit.privacy.claims import DirectedProfile, MetricDP, ProfileClaim, PureDP
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.running.digests import digest
+from dpaudit.running.draws import Drawer
+from dpaudit.running.plain_data import packed, unpacked
+from dpaudit.running.streams import stream
+from dpaudit.subjects.callables import as_subject
+
+FAMILIES = {"eps=1": 200, "eps=0.8,delta=0.01": 100, "mu=0.9": 50, "rho=0.4": 40, "order=2,rdp=0.8": 40}
+
+
+def normal(data, size, rng):
+    return data + rng.normal(size=size)
+
+
+def words(data, size, rng):
+    return [("yes" if value else "no", None, 1.5) for value in rng.random(size) < 0.5 + 0.2 * data]
+
+
+def game_of(mechanism, claim, seed, samples=200):
+    data = [0.0, 1.0]
+    return LabelGame(
+        [parse_claim(claim) if isinstance(claim, str) else claim],
+        [(0, 1)],
+        samples=samples,
+        error_rate=0.05,
+        mode="sequential",
+        draw=Drawer(as_subject(mechanism), data, seed, 0),
+        coin=lambda round_, pair: stream(seed, 1, round_, pair),
+        data=data,
+        horizon=20_000,
+    )
+
+
+def through_text(state):
+    return json.loads(json.dumps(state))
+
+
+def played(mechanism, claim, seed=1, samples=200):
+    game = game_of(mechanism, claim, seed, samples)
+    game.start()
+    game.play()
+    return game
+
+
+def state_of(claim="eps=1", seed=1, samples=100, mechanism=normal):
+    return through_text(pair_state(played(mechanism, claim, seed, samples).pairs[0], str(seed)))
+
+
+def gone_on(mechanism, claim, state, kept, seed=2, samples=200):
+    game = game_of(mechanism, claim, seed, samples)
+    restored(state, game.pairs[0], str(seed))
+    game.go_on(kept)
+    game.play()
+    return game
+
+
+def read(state, claim="eps=1"):
+    return restored(state, game_of(normal, claim, 9).pairs[0], "9")
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "claim", "samples"),
+    [*((normal, *item) for item in FAMILIES.items()), (words, "eps=1", 100)],
+    ids=[*FAMILIES, "objects"],
+)
+def test_what_goes_on_from_a_saved_state_is_what_would_have_gone_on_bit_by_bit(mechanism, claim, samples):
+    first = played(mechanism, claim, 1, samples)
+    state = through_text(pair_state(first.pairs[0], "1"))
+    for use, (_, game) in zip(state["uses"], read(state, claim).uses, strict=True):
+        assert game.log_wealth == use["now"]
+    kept = {i: unpacked(packed(first.kept(i))) for i in (0, 1)}
+    other = gone_on(mechanism, claim, state, kept, 2, samples)
+    same = game_of(mechanism, claim, 2, samples)
+    same.pairs = first.pairs
+    same.go_on({i: first.kept(i) for i in (0, 1)})
+    same.play()
+    assert other.pairs[0].labelled == same.pairs[0].labelled > state["labelled"] > 0
+    for (_, ours), (_, theirs) in zip(other.pairs[0].uses, same.pairs[0].uses, strict=True):
+        assert (ours.log_wealth, ours.lower) == (theirs.log_wealth, theirs.lower)
+    assert other.pairs[0].main.rule_record() == same.pairs[0].main.rule_record()
+    assert [one.name for one in other.pairs[0].main.rounds[: len(state["uses"][0]["table"]["rounds"])]] == [
+        one["name"] for one in state["uses"][0]["table"]["rounds"]
+    ]
+
+
+def test_a_state_that_is_read_and_written_again_is_the_same():
+    state = state_of("mu=0.9", samples=40)
+    assert through_text(pair_state(read(state, "mu=0.9"), "2")) == state
+
+
+def test_every_draw_that_was_counted_is_in_the_state():
+    state = state_of(samples=200)
+    assert counted(state) == state["labelled"] == 376  # 400 less the pilot's 24
+
+
+# --- the evidence of two sessions ---
+
+
+@pytest.mark.parametrize("claim", ["eps=1", "mu=0.9", "rho=0.4"])
+def test_joined_states_of_disjoint_draws_multiply(claim):
+    first, second = (state_of(claim, seed, 60) for seed in (1, 2))
+    both = joined(first, second)
+    assert both["labelled"] == first["labelled"] + second["labelled"] == counted(both)
+    for use, a, b in zip(both["uses"], first["uses"], second["uses"], strict=True):
+        assert use["now"] == a["now"] + b["now"]
+        assert use["wealths"] == [[v, x + y] for (v, x), (_, y) in zip(a["wealths"], b["wealths"], strict=True)]
+    game = read(through_text(both), claim).main
+    assert game.log_wealth == pytest.approx(both["uses"][0]["now"], abs=1e-9) and not game._offsets
+
+
+def test_what_two_added_to_one_state_is_joined_to_it_once_in_either_order():
+    base = played(normal, "eps=1")
+    state = through_text(pair_state(base.pairs[0], "1"))
+    kept = {i: base.kept(i) for i in (0, 1)}
+    a, b = (
+        through_text(pair_state(gone_on(normal, "eps=1", state, kept, seed).pairs[0], str(seed))) for seed in (2, 3)
+    )
+    both, reversed_ = joined(a, b), joined(b, a)
+    assert both["labelled"] == a["labelled"] + b["labelled"] - state["labelled"] == counted(both)
+    assert joined(both, b)["labelled"] == joined(both, both)["labelled"] == joined(both, state)["labelled"]
+    assert joined(both, b)["labelled"] == both["labelled"]
+    wealth = [read(one).main.log_wealth for one in (state, a, b, both, reversed_)]
+    assert wealth[3] == pytest.approx(wealth[1] + wealth[2] - wealth[0], abs=1e-9) == wealth[4]
+    earlier = copy.deepcopy(b)  # the other session, as it was before its last draws
+    last = next(one for one in earlier["uses"][0]["table"]["rounds"][::-1] if "3" in one["counts"])
+    assert joined(joined(a, earlier), b)["labelled"] == both["labelled"] and last["counts"]["3"]
+
+
+def test_bounds_of_joined_states_are_made_anew_at_their_level():
+    """Of a loss above the claim: each alone is short of the level, and both together reach it."""
+    state = state_of()
+    use = state["uses"][0]
+    use["wealths"] = [[value, 4.0] for value, _ in use["wealths"]]
+    budget, level = use["wealths"][-1][0], 0.05 * math.exp(-2.0)
+    for wealth, violated in ((-math.log(level) - 1e-9, False), (-math.log(level) + 1e-9, True)):
+        use["wealths"][-1][1] = wealth
+        found = at_level({**state, "violated": True}, 0.05, keeps_bounds=False)  # 4 nats are enough at 0.05,
+        assert found["violated"] and found["uses"][0]["lower"] == budget > 1.0
+        found = at_level(state, level, keeps_bounds=False)  # and at this level not enough below the budget
+        assert not found["violated"] and found["uses"][0]["lower"] == 0.0
+        use["wealths"] = [[value, 9.0] for value, _ in use["wealths"][:-1]] + [[budget, wealth]]
+        found = at_level(state, level, keeps_bounds=False)
+        assert found["violated"] == violated and (found["uses"][0]["lower"] > 1.0) == violated
+        use["wealths"] = [[value, 4.0] for value, _ in use["wealths"]]
+    assert at_level({**state, "violated": True}, 1e-9, keeps_bounds=True)["violated"]
+
+
+# --- another engine, other claims, damage ---
+
+
+def with_other_bets(monkeypatch, change=0.5):
+    """An engine whose bets win less from the same tables."""
+    logs = betting._logs
+    monkeypatch.setattr(betting, "_logs", lambda bets, value: tuple(change * part for part in logs(bets, value)))
+
+
+def test_what_another_engine_has_won_goes_on_as_a_number(monkeypatch):
+    first = played(normal, "eps=0.5")
+    state = through_text(pair_state(first.pairs[0], "1"))
+    with_other_bets(monkeypatch)
+    again = read(state, "eps=0.5").main
+    assert again.log_wealth == pytest.approx(state["uses"][0]["now"], abs=1e-12) and again._offsets
+    for value, wealth in state["uses"][0]["wealths"]:
+        assert again._log_wealth(value, value) == pytest.approx(wealth, abs=1e-9)
+    assert again.lower >= state["uses"][0]["lower"] and again._log_wealth(2.0, 2.0) == -math.inf
+    game = gone_on(normal, "eps=0.5", state, {i: first.kept(i) for i in (0, 1)})
+    after = through_text(pair_state(game.pairs[0], "2"))
+    # A third session reads what both have won.
+    assert read(after, "eps=0.5").main.log_wealth == pytest.approx(game.pairs[0].main.log_wealth, abs=1e-9)
+    base, other = copy.deepcopy(after), copy.deepcopy(after)
+    other["uses"][0]["offsets"] = []
+    with pytest.raises(StateError, match="one engine"):
+        joined(base, other)
+
+
+def test_offsets_of_disjoint_states_add():
+    first, second = (state_of(seed=seed) for seed in (1, 2))
+    first["uses"][0]["offsets"] = [[value, 1.5] for value, _ in first["uses"][0]["wealths"]]
+    assert {offset for _, offset in joined(first, second)["uses"][0]["offsets"]} == {1.5}
+    second["uses"][0]["offsets"] = [[value, 2.0] for value, _ in first["uses"][0]["wealths"]]
+    assert {offset for _, offset in joined(second, first)["uses"][0]["offsets"]} == {3.5}
+
+
+def damaged(state, path, value):
+    copied = copy.deepcopy(state)
+    *at, last = path
+    inner = copied
+    for key in at:
+        inner = inner[key]
+    if value is None:
+        del inner[last]
+    else:
+        inner[last] = value
+    return copied
+
+
+TABLE = ("uses", 0, "table")
+
+
+@pytest.mark.parametrize(
+    ("path", "value", "said"),
+    [
+        (("format",), 1, "format 2, got 1"),
+        (("claim",), "0" * 16, "same claim"),
+        (("uses",), [], "one that was saved"),
+        (("uses", 0, "lower"), None, "lower"),
+        (("uses", 0, "lower"), math.nan, "must be numbers"),
+        (("level",), 1.5, "level must be in"),
+        (("labelled",), 7, "all draws in the rounds"),
+        (("change",), {"what": "x"}, "p_value"),
+        ((*TABLE, "rounds"), [], "must have rounds"),
+        ((*TABLE, "rounds", 0, "rest"), -1.0, "must be probabilities"),
+        ((*TABLE, "rounds", 0, "counts", "1", 1, 0), -3, "must not be negative"),
+        ((*TABLE, "rounds", 0, "counts", "1", 1, 0), 0.5, "integer"),
+        ((*TABLE, "rounds", 0, "counts", "1", 0, 0), 10**9, "out of bounds"),
+        ((*TABLE, "foretold"), [0.0, math.nan, 0.0], "finite"),
+        ((*TABLE, "of_structures"), [[0.5]], "reshape"),
+        ((*TABLE, "mixture", "weights"), ["0x1p-1"], "a weight for each"),
+        ((*TABLE, "mixture"), None, "mixture"),
+    ],
+    ids=lambda value: "-".join(map(str, value)) if isinstance(value, tuple) else None,
+)
+def test_a_damaged_state_is_refused_with_what_is_wrong(path, value, said, request):
+    with pytest.raises(StateError, match=said):
+        read(damaged(request.getfixturevalue("small"), path, value))
+
+
+@pytest.fixture(scope="module")
+def small():
+    return state_of(samples=40)
+
+
+def test_states_of_two_claims_or_formats_are_not_joined(small):
+    for changed in ({"claim": "0" * 16}, {"format": 1}):
+        with pytest.raises(StateError, match="same claim and format"):
+            joined(small, {**small, **changed})
+
+
+def test_bins_are_those_of_the_format():
+    """Counts are saved by the number of their bin: whoever changes the bins makes another format of saved states."""
+    assert digest(tables.EDGES) == "f5c1a4e01753e86111792aa5"
+
+
+def test_claims_of_pairs_that_ask_something_else_in_either_order_have_other_digests():
+    claims = [parse_claim(text) for text in ("eps=1", "eps=1.5", "eps=1,delta=0.1", "mu=1", "rho=1", "order=2,rdp=1")]
+    claims += [ProfileClaim(lambda epsilon: math.exp(-epsilon)), ProfileClaim(lambda epsilon: 0.5 * math.exp(-epsilon))]
+    claims += [MetricDP(lambda x, y: abs(x - y)).for_pair(0.0, distance) for distance in (0.25, 0.75)]
+
+    def tight(epsilon):
+        return 0.1 * math.exp(-epsilon)
+
+    def loose(epsilon):
+        return 0.4 * math.exp(-epsilon)
+
+    # The larger of both orders is the same of these two; what each order is promised is not.
+    claims += [ProfileClaim(DirectedProfile(*both), "p") for both in ((tight, loose), (loose, tight))]
+    assert len({claim_digest(claim) for claim in claims}) == len(claims)
+    assert claim_digest(PureDP(1.0)) == claim_digest(parse_claim("eps=1"))
