@@ -35,6 +35,8 @@ class ReaderSizes:
     min_count: int = 2  # outputs that show a path, without which it is no column
     learned_from: int = 1_500  # outputs of a side that columns are chosen on
     bits: int = 36  # that a worked-out number keeps
+    max_tokens: int = 40  # texts that are kept, for words about them
+    max_letters: int = 40  # of each
 
 
 SIZES = ReaderSizes()
@@ -73,6 +75,8 @@ class Reader:
         Paths that are visited.
     points : tuple of tuple of float
         Two points of as many numbers as an output: the inputs, where they have its shape.
+    tokens : tuple of (float, str)
+        The most frequent texts that numbers of columns stand for.
     """
 
     columns: int
@@ -82,6 +86,7 @@ class Reader:
     pieces: tuple[tuple[str, str], ...] = ()
     wanted: frozenset[str] = frozenset()
     points: tuple[tuple[float, ...], ...] = ()
+    tokens: tuple[tuple[float, str], ...] = ()
 
     @classmethod
     def learn(
@@ -102,12 +107,14 @@ class Reader:
             if sum(len(rows) for rows, _ in parts) >= SIZES.min_count:
                 blocks.append(Block(path, max(block.shape[1] for _, block in parts)))
         often: Counter[Key] = Counter()
+        texts: Counter[float] = Counter()
         varies: dict[Key, bool] = {}
         for key, parts in sink.numbers.items():
             count = sum(len(rows) for rows, _ in parts)
             values = np.concatenate([numbers for _, numbers in parts])
             varies[key] = count < len(outputs) or bool(np.any(values != values[0])) and not np.all(np.isnan(values))
             often[key] = count
+            texts.update(value for value in values.tolist() if value in sink.tokens)
         keys = [key for key, count in often.most_common() if varies[key] and count >= SIZES.min_count]
         members: list[tuple[str, str, str]] = []
         for (path, what), found in sink.members.items():
@@ -131,7 +138,9 @@ class Reader:
             while at not in wanted:
                 wanted.add(at)
                 at = sink.parents.get(at, "")
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted))
+        kept = texts.most_common(SIZES.max_tokens)
+        tokens = tuple((number, sink.tokens[number][: SIZES.max_letters]) for number, n in kept if n >= SIZES.min_count)
+        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted), (), tokens)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
@@ -223,6 +232,7 @@ class Reader:
             "pieces": [list(one) for one in self.pieces],
             "wanted": sorted(self.wanted),
             "points": [[number.hex() for number in point] for point in self.points],
+            "tokens": [list(one) for one in self.tokens],
         }
 
     @classmethod
@@ -236,6 +246,7 @@ class Reader:
             tuple((str(path), str(piece)) for path, piece in record["pieces"]),
             frozenset(map(str, record["wanted"])),
             tuple(tuple(map(float.fromhex, point)) for point in record["points"]),
+            tuple((float(number), str(text)) for number, text in record.get("tokens", ())),
         )
 
 

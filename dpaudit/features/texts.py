@@ -27,7 +27,7 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
     which = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.intp)
     distinct = list(known)
     sink.put(path, "length", rows, np.array([len(one) for one in distinct], dtype=float)[which])
-    sink.put(path, "category", rows, np.array([token(one) for one in distinct])[which])
+    sink.put(path, "category", rows, np.array([sink.token(one) for one in distinct])[which])
     if max(map(len, distinct)) < 2:
         return
     letters = np.full((len(distinct), min(max(map(len, distinct)), LIMITS.max_letters)), np.nan)

@@ -97,6 +97,14 @@ class Sink:
         self.members: dict[Key, list[tuple[Rows, Sequence[Iterable[str]]]]] = {}
         self.texts: dict[str, list[tuple[Rows, Sequence[str]]]] = {}
         self.parents: dict[str, str] = {}
+        self.tokens: dict[float, str] = {}
+
+    def token(self, value: Any) -> float:
+        """The number of a value that is no number, whose text is kept where everything is read."""
+        number = token(value)
+        if self.wanted is None:
+            self.tokens.setdefault(number, str(value))
+        return number
 
     def opens(self, path: str, parent: str) -> bool:
         """Whether a part is visited; notes where it is."""
@@ -137,7 +145,7 @@ def _of_kind(kind: type, sink: Sink, values: Sequence[Any], rows: Rows, path: st
     if issubclass(kind, NUMBERS):
         return _numbers(sink, values, rows, path, True)
     name = "none" if kind is type(None) else "list" if kind in (list, tuple) else kind.__name__
-    sink.put(path, "kind", rows, np.full(len(rows), token(name)))
+    sink.put(path, "kind", rows, np.full(len(rows), sink.token(name)))
     if kind is type(None):
         return None
     if issubclass(kind, Mapping):
@@ -150,7 +158,7 @@ def _of_kind(kind: type, sink: Sink, values: Sequence[Any], rows: Rows, path: st
         return _sequences(sink, values, rows, path, depth)
     if issubclass(kind, Opaque | Failed):
         names = [value.token if isinstance(value, Failed) else value.kind for value in values]
-        sink.put(path, "class", rows, [token(one) for one in names])
+        sink.put(path, "class", rows, [sink.token(one) for one in names])
     parts = [parts_of(value) for value in values]
     if issubclass(kind, set | frozenset):
         sink.members.setdefault((path, "membership"), []).append((rows, [set(part.pop("members")) for part in parts]))
@@ -219,7 +227,7 @@ def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, d
         forms.setdefault((value.dtype.kind in "biuf", value.shape), []).append(place)
     for (is_number, shape), places in forms.items():
         own, some = rows[places], [values[k] for k in places]
-        sink.put(path, "shape", own, np.full(len(own), token(shape)))
+        sink.put(path, "shape", own, np.full(len(own), sink.token(shape)))
         if is_number and all(one.dtype.kind != "u" and one.dtype.kind != "i" or one.dtype.itemsize < 8 for one in some):
             _block(sink, np.stack([one.ravel() for one in some]).astype(float), own, path)
         else:
@@ -278,7 +286,7 @@ def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, d
                 of_size.setdefault(rectangle.size, []).append(k)
         for same in of_size.values():
             own = rows[[flat[k] for k in same]]
-            sink.put(path, "shape", own, [token(rectangles[k].shape) for k in same])  # type: ignore[union-attr]
+            sink.put(path, "shape", own, [sink.token(rectangles[k].shape) for k in same])  # type: ignore[union-attr]
             _block(sink, np.stack([rectangles[k].ravel() for k in same]), own, path)  # type: ignore[union-attr]
         done = {flat[k] for same in of_size.values() for k in same}
         keep = [k for k in range(len(values)) if k not in done]

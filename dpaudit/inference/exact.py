@@ -24,7 +24,10 @@ from dpaudit.inference.betting import Betting
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.tables import N_BINS, BinCounter
+from dpaudit.inference.tables import N_BINS, BinCounter, Predicted, bins_of
+from dpaudit.inference.witness import describe, rule_record, thresholds
+from dpaudit.learning.mixture import Mixture
+from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.testing import binomial
 from dpaudit.testing.hockey_stick import just_above, largest_rejected
@@ -40,6 +43,7 @@ class ExactSizes:
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
+    predicted_draws: float = 4_000.0  # that a prediction counts for, where it chooses the rule
     value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
     value_range: float = 200.0  # they reach from the budget over it to the budget times it
 
@@ -55,6 +59,14 @@ class GuessRule:
     end_down: int
     anchor: int
     expected: float  # the bound on the parameter that it is expected to give
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> GuessRule:
+        """The rule whose fields were saved; ValueError where it guesses a bin twice, or at no anchor."""
+        rule = cls(*(int(record[name]) for name in ("first_up", "end_down", "anchor")), float(record["expected"]))
+        if not 0 <= rule.end_down <= rule.first_up <= N_BINS or not 0 <= rule.anchor < len(PAYOFF_SIZES.anchors):
+            raise ValueError(f"rule must guess each bin at most once, at a known anchor, got {rule}.")
+        return rule
 
     @property
     def sides(self) -> tuple[bool, bool]:
@@ -91,6 +103,27 @@ class ExactTest(Test):
         self._level_of_fit = 0.05
         self._counts = np.zeros((2, N_BINS), dtype=np.int64)
         self.rule = GuessRule(N_BINS, 0, 0, 0.0)
+
+    @classmethod
+    def frozen(
+        cls, claim: Claim, draws: int, level: float, mixture: Mixture | CellScore, predicted: Predicted, rule: GuessRule | None = None
+    ) -> ExactTest:
+        """The test of a rule that is known already, or of the best one by what is predicted of the mixture's bins."""
+        test = cls(claim, draws)
+        test.state = LearningState.frozen(mixture, predicted)
+        if rule is None:
+            told = SIZES.predicted_draws * predicted.mass * np.stack([1.0 - predicted.q, predicted.q])
+            rule = choose_rule(np.rint(told).astype(np.int64), test._inequalities, level, draws)
+        test.rule = rule if claim.anchored else dataclasses.replace(rule, anchor=0)
+        return test
+
+    @classmethod
+    def on_cells(cls, claim: Claim, draws: int, cells: CellScore, anchor: float) -> ExactTest:
+        """The test of a rule of a table of pairs, at the line of an anchor."""
+        up, down = (int(one) for one in bins_of(scipy.special.expit(np.array([0.5, -0.5]))))
+        at = int(np.argmin(np.abs(np.array(PAYOFF_SIZES.anchors) - anchor)))
+        predicted = Predicted.of(np.full(1, 0.5))
+        return cls.frozen(claim, draws, math.nan, cells, predicted, GuessRule(up, down, at, 0.0))
 
     # --- before the draws that are counted ---
 
@@ -206,10 +239,12 @@ class ExactTest(Test):
         return self.rule.record(self._counts)
 
     def describe(self, x: str, x_prime: str) -> str:
-        return self.state.describe(x, x_prime)
+        at = thresholds(self.rule.first_up, self.rule.end_down)
+        return describe(self.state.counter.mixture, self.state.shown, *at, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
-        return {"game": "guess", "mixture": self.state.counter.mixture.to_dict(), "rule": dataclasses.asdict(self.rule)}
+        rule = dataclasses.asdict(self.rule)
+        return rule_record(self.state.counter.mixture, self.state.rounds[-1].predicted, rule=rule)
 
 
 _PROBED = tuple(10.0**k for k in range(-9, 4))

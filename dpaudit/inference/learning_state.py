@@ -12,9 +12,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.features.reader import Reader
-from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, Counts, Predicted, Round, bins_of
-from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
+from dpaudit.inference.witness import Shown
+from dpaudit.learning.mixture import NO_FORETELLING, Mixture, fit_mixture
+from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, join
 from dpaudit.testing.protocols import Training
@@ -28,6 +29,7 @@ class StateSizes:
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of a percent
     max_fitted: int = 40_000  # draws that a fit sees: a bound on its time
     fewest_kept: float = 1_000.0  # draws that a prediction is worth when it is mended by counts
+    shown: int = 1_000  # draws that the words of a witness are made of: shares to 2%
 
 
 SIZES = StateSizes()
@@ -39,6 +41,7 @@ class LearningState:
     def __init__(self) -> None:
         self.rounds: list[Round] = []
         self.counter: BinCounter
+        self.shown = Shown()
         self.foretold = NO_FORETELLING.copy()
         self.draws = 0
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
@@ -46,6 +49,16 @@ class LearningState:
         self._read_at = 0
         self._kept: tuple[list[Outcomes], list[FloatArray]] = ([], [])
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
+
+    @classmethod
+    def frozen(cls, mixture: Mixture | CellScore, predicted: Predicted) -> LearningState:
+        """What was learned before, with a round of its own."""
+        state = cls()
+        state.counter = BinCounter(mixture)
+        state.rounds.append(Round(predicted))
+        state._of_structures = np.full((len(mixture.structures), N_BINS), 0.5)
+        state.foretold = np.zeros(len(mixture.structures))
+        return state
 
     def learn(self, training: Training, share: float = 1.0) -> None:
         """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`."""
@@ -63,7 +76,9 @@ class LearningState:
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
-        self.rounds.append(Round(Predicted.of(mixture.weights @ of_structures)))
+        q = mixture.weights @ of_structures
+        self.rounds.append(Round(Predicted.of(q)))
+        self.shown = Shown.of(mixture, matrix[some[: SIZES.shown]], q[: SIZES.shown])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
             bins = bins_of(mixture.weights @ mixture.of_matrix(matrix[rest]))
@@ -88,16 +103,6 @@ class LearningState:
         self.draws += int(by_bin[:, 0].sum())
         q = np.clip(self._of_structures, 1e-6, 1.0 - 1e-6)
         self.foretold = self.foretold + (by_bin[1, 1:] * np.log(2.0 * q) + by_bin[0, 1:] * np.log(2.0 * (1.0 - q))).sum(axis=1)
-
-    def describe(self, x: str, x_prime: str) -> str:
-        """The strongest model in words."""
-        mixture = self.counter.mixture
-        part = mixture.strongest()
-        if part is None:
-            return f"Nothing in the outputs tells {x} from {x_prime}."
-        names = mixture.reader.names
-        what = part.view.describe(names) if isinstance(part.view, View) else part.view.name
-        return f"Guess {x} or {x_prime} by {what}."
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:

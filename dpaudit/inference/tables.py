@@ -15,6 +15,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.learning.mixture import Mixture
+from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 
@@ -49,7 +50,7 @@ def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
 class BinCounter:
     """Counts outputs by the bin of a frozen predictor: first by that of the mixture, then by that of each structure."""
 
-    mixture: Mixture
+    mixture: Mixture | CellScore
 
     @property
     def size(self) -> int:

@@ -61,15 +61,16 @@ class Part:
         swaps = self.view.swaps(matrix) if isinstance(self.view, View) else None
         return p if swaps is None else np.where(swaps, 1.0 - p, p)
 
-    def to_dict(self) -> dict[str, Any]:
-        own = {"view": view_to_dict(self.view)} if isinstance(self.view, View) else {"learned": self.view.to_dict()}
-        return {"weight": self.weight.hex(), **own, "tree": None if self.tree is None else self.tree.to_dict()}
+    def to_dict(self, place: int) -> dict[str, Any]:
+        """The part as JSON values, whose view has this place in the mixture's list."""
+        tree = None if self.tree is None else self.tree.to_dict()
+        return {"weight": self.weight.hex(), "view": place, "tree": tree}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Part:
-        view = view_from_dict(record["view"]) if "view" in record else learned_from_dict(record["learned"])
+    def from_dict(cls, record: dict[str, Any], views: Sequence[View | LearnedView]) -> Part:
+        """What `to_dict` wrote."""
         tree = None if record["tree"] is None else Steps.from_dict(record["tree"])
-        return cls(float.fromhex(record["weight"]), view, tree)
+        return cls(float.fromhex(record["weight"]), views[int(record["view"])], tree)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -114,14 +115,25 @@ class Mixture:
         return None if best is None else self.structures[best[1]][best[2]]
 
     def to_dict(self) -> dict[str, Any]:
-        """The mixture as JSON values."""
-        parts = [[part.to_dict() for part in structure] for structure in self.structures]
-        return {"reader": self.reader.to_dict(), "structures": parts, "weights": [w.hex() for w in self.weights.tolist()]}
+        """The mixture as JSON values; parts of one view share it."""
+        views = {id(part.view): part.view for structure in self.structures for part in structure}
+        place = {key: k for k, key in enumerate(views)}
+        return {
+            "reader": self.reader.to_dict(),
+            "views": [
+                view_to_dict(view) if isinstance(view, View) else {"learned": view.to_dict()} for view in views.values()
+            ],
+            "structures": [[part.to_dict(place[id(part.view)]) for part in structure] for structure in self.structures],
+            "weights": [w.hex() for w in self.weights.tolist()],
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Mixture:
         """What `to_dict` wrote; ValueError where it is none."""
-        parts = tuple(tuple(Part.from_dict(part) for part in structure) for structure in record["structures"])
+        views = [
+            learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
+        ]
+        parts = tuple(tuple(Part.from_dict(part, views) for part in structure) for structure in record["structures"])
         weights = np.array([float.fromhex(w) for w in record["weights"]])
         if len(weights) != len(parts):
             raise ValueError("mixture must have a weight for each structure.")
