@@ -24,7 +24,7 @@ from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest, GuessRule
-from dpaudit.inference.witness import rule_from_record
+from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
@@ -220,7 +220,7 @@ def _read_as(subject: Subject, inputs: Pair) -> Member:
 def _game(claim: Claim, record: dict[str, Any], draws: int, level: float) -> Betting | ExactTest:
     """The test of a saved rule; `UsageError` where it cannot be read."""
     try:
-        if record.get("score", {}).get("kind") == "cells":
+        if is_current(record) and "score" in record:
             # A table's rule of a Renyi promise is for the lines that it implies.
             cells = cell_score_from_dict(record["score"])
             return ExactTest.on_cells(as_lines(claim), draws, cells, float(record["anchor"]))

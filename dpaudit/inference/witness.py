@@ -43,6 +43,7 @@ class WitnessSizes:
     min_share: float = 0.05  # of the draws with a guess, in an interval that is named
     gap_share: float = 0.02  # of all draws, in a gap between two intervals that are said as one
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
+    shadow: float = 0.5  # of them, from which on words are worth saying
     min_weight: float = 0.01  # of a part that is saved: it moves no probability by more
     max_bytes: int = 200_000  # of a record
     max_points: tuple[int, ...] = (2_000, 600, 200, 60, 20)  # of nearest neighbours, a side, until the record fits
@@ -126,15 +127,20 @@ def describe(mixture: Mixture, shown: Shown, high: float, low: float, x: str, x_
     words, agreement = _intervals(mixture, shown, guesses, high, low, x, x_prime)
     if words and agreement >= SIZES.agreement:
         return f"{words}."
-    names = mixture.reader.names
-    if isinstance(strongest.view, View):
-        rule = f"The rule weighs several views of the output, most of all {_named(strongest.view, names)}"
-    else:
-        rule = f"The rule is {_learned_words(strongest.view, names)}"
-    if not words:
+    weighs = "weighs several views of the output, most of all" if isinstance(strongest.view, View) else "is"
+    rule = f"The rule {weighs} {describe_score(mixture)}"
+    if not words or agreement < SIZES.shadow:
         return f"{rule}; it guesses {x} or {x_prime} by its odds."
     share = f"the same guess in {agreement:.0%} of the rule's"
     return f"{rule}. A shadow of it in words ({share}): {words[0].lower()}{words[1:]}."
+
+
+def describe_score(mixture: Mixture) -> str:
+    """What the probability of a mixture looks at most of all, in a clause."""
+    strongest, names = mixture.strongest(), mixture.reader.names
+    if strongest is None:
+        return "nothing in the outputs"
+    return _named(strongest.view, names) if isinstance(strongest.view, View) else _learned_words(strongest.view, names)
 
 
 def thresholds(first_up: int, end_down: int) -> tuple[float, float]:
@@ -208,7 +214,8 @@ def _range_words(inside: FloatArray, low: float, high: float) -> str:
         return f"{known[0]:.6g}{also}"
     if low == -math.inf:
         return (f"at most {high:.4g}" if high < math.inf else "any number") + also
-    return (f"above {low:.4g}" if high == math.inf else f"between {low:.4g} and {high:.4g}") + also
+    digits = next((k for k in (4, 6, 9) if f"{low:.{k}g}" != f"{high:.{k}g}"), 17)
+    return (f"above {low:.4g}" if high == math.inf else f"between {low:.{digits}g} and {high:.{digits}g}") + also
 
 
 def _texts(mixture: Mixture, view: View) -> dict[float, str] | None:
@@ -268,9 +275,14 @@ def rule_record(mixture: Mixture, predicted: Predicted, **more: Any) -> dict[str
     return record
 
 
+def is_current(record: dict[str, Any]) -> bool:
+    """Whether a saved rule is of this version, or one of a table of pairs, whose form is still the same."""
+    return record.get("version") == VERSION or (record.get("score") or {}).get("kind") == "cells"
+
+
 def rule_from_record(record: dict[str, Any]) -> tuple[Mixture, Predicted]:
     """The mixture and what is predicted of its bins; ValueError where a record is damaged, or of an earlier version."""
-    if record.get("version") != VERSION:
+    if not is_current(record):
         raise ValueError(EARLIER)
     q, mass = (np.array(record["predicted"][name], dtype=float) for name in ("q", "mass"))
     if q.shape != (N_BINS,) or mass.shape != (N_BINS,) or not np.all((q > 0.0) & (q < 1.0) & (mass >= 0.0)):

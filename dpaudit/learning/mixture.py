@@ -196,4 +196,16 @@ def weights_of(foretold: FloatArray) -> FloatArray:
     return np.asarray(weights / weights.sum())
 
 
+def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int) -> Mixture:
+    """The mixture of pruned trees on the few clearest views alone: in a tenth of the time, for a first look."""
+    found = []
+    for view in choose_views(matrix, labels, reader.n_read)[:max_views]:
+        swaps = view.swaps(matrix)
+        tree = pruned_tree(Cells(view(matrix), labels if swaps is None else labels ^ swaps))
+        found.append((tree.evidence - view.cost, view, tree))
+    weights = scipy.special.softmax([*(evidence for evidence, *_ in found), 0.0])
+    parts = tuple(Part(float(weight), view, tree) for weight, (_, view, tree) in zip(weights, found, strict=False))
+    return Mixture(reader, (parts,), np.ones(1))
+
+
 NO_FORETELLING: NDArray[np.float64] = np.zeros(len(STRUCTURES))
