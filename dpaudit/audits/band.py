@@ -95,7 +95,7 @@ def examine(
         return TradeOffBand(pair.id, level, reason=RAISED), runs
     training, testing = parts
     state = LearningState()
-    state.learn(Training(*training))
+    state.learn(Training(training[0], training[1]))
     mixture = state.counter.mixture
     first, second = (np.bincount(bins_of(mixture(side)), minlength=N_BINS) for side in testing)
     found = band_of_bins(first, second, level)

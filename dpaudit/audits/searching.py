@@ -525,8 +525,8 @@ def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]
 
     def score(ends: tuple[int, int]) -> float:
         up, down = ends
-        right = (right_up[up - 1] if up < N_BINS else 0.0) + (zeros[down - 1] if down else 0.0)
-        wrong = (wrong_up[up - 1] if up < N_BINS else 0.0) + (ones[down - 1] if down else 0.0)
+        right = right_up[up - 1 : up].sum() + zeros[max(down - 1, 0) : down].sum()
+        wrong = wrong_up[up - 1 : up].sum() + ones[max(down - 1, 0) : down].sum()
         return float(_excess(right - paid * ((up < N_BINS) + (down > 0)), wrong, line.epsilon)[0])
 
     return max(ends, key=score)

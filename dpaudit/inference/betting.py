@@ -269,7 +269,7 @@ class Betting(Test):
     @property
     def line(self) -> dict[str, float]:
         bets, budget = self._budget_bets(len(self.rounds) - 1), np.array([self.claim.value])
-        most = int(bets.at[np.argmax(bets.weights)]) if len(bets.at) else 0
+        most = bets.strongest
         if isinstance(bets, RenyiBets):
             order = self.claim.orders[most]
             return {"order": float(order), "epsilon": float(self.claim.renyi_epsilons(budget, order)[0])}

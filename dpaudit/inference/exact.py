@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import scipy
@@ -43,7 +43,7 @@ class ExactSizes:
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
-    predicted_draws: float = 4_000.0  # that a prediction counts for, where it chooses the rule
+    predicted_draws: float = 4_000.0  # that a prediction counts for at most, where it chooses the rule
     value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
     value_range: float = 200.0  # they reach from the budget over it to the budget times it
 
@@ -63,7 +63,8 @@ class GuessRule:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> GuessRule:
         """The rule whose fields were saved; ValueError where it guesses a bin twice, or at no anchor."""
-        rule = cls(*(int(record[name]) for name in ("first_up", "end_down", "anchor")), float(record["expected"]))
+        first_up, end_down, anchor = (int(record[name]) for name in ("first_up", "end_down", "anchor"))
+        rule = cls(first_up, end_down, anchor, float(record["expected"]))
         if not 0 <= rule.end_down <= rule.first_up <= N_BINS or not 0 <= rule.anchor < len(PAYOFF_SIZES.anchors):
             raise ValueError(f"rule must guess each bin at most once, at a known anchor, got {rule}.")
         return rule
@@ -106,14 +107,17 @@ class ExactTest(Test):
 
     @classmethod
     def frozen(
-        cls, claim: Claim, draws: int, level: float, mixture: Mixture | CellScore, predicted: Predicted, rule: GuessRule | None = None
+        cls, claim: Claim, draws: int, level: float, mixture: Mixture, predicted: Predicted, rule: GuessRule | None = None
     ) -> ExactTest:
         """The test of a rule that is known already, or of the best one by what is predicted of the mixture's bins."""
         test = cls(claim, draws)
         test.state = LearningState.frozen(mixture, predicted)
         if rule is None:
-            told = SIZES.predicted_draws * predicted.mass * np.stack([1.0 - predicted.q, predicted.q])
-            rule = choose_rule(np.rint(told).astype(np.int64), test._inequalities, level, draws)
+            # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
+            mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
+            known = min(SIZES.predicted_draws, 1.0 / mass[mass > 0.0].min(initial=1.0))
+            told = np.rint(known * mass * np.stack([1.0 - predicted.q, predicted.q])).astype(np.int64)
+            rule = choose_rule(told, test._inequalities, level, draws)
         test.rule = rule if claim.anchored else dataclasses.replace(rule, anchor=0)
         return test
 
@@ -123,7 +127,8 @@ class ExactTest(Test):
         up, down = (int(one) for one in bins_of(scipy.special.expit(np.array([0.5, -0.5]))))
         at = int(np.argmin(np.abs(np.array(PAYOFF_SIZES.anchors) - anchor)))
         predicted = Predicted.of(np.full(1, 0.5))
-        return cls.frozen(claim, draws, math.nan, cells, predicted, GuessRule(up, down, at, 0.0))
+        mixture = cast(Mixture, cells)  # all that counts of a predictor are its bins
+        return cls.frozen(claim, draws, math.nan, mixture, predicted, GuessRule(up, down, at, 0.0))
 
     # --- before the draws that are counted ---
 

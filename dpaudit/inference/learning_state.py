@@ -15,7 +15,6 @@ from dpaudit.features.reader import Reader
 from dpaudit.inference.tables import N_BINS, BinCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.mixture import NO_FORETELLING, Mixture, fit_mixture
-from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, join
 from dpaudit.testing.protocols import Training
@@ -51,7 +50,7 @@ class LearningState:
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
 
     @classmethod
-    def frozen(cls, mixture: Mixture | CellScore, predicted: Predicted) -> LearningState:
+    def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
         """What was learned before, with a round of its own."""
         state = cls()
         state.counter = BinCounter(mixture)

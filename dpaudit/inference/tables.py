@@ -15,7 +15,6 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.learning.mixture import Mixture
-from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 
@@ -50,7 +49,7 @@ def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
 class BinCounter:
     """Counts outputs by the bin of a frozen predictor: first by that of the mixture, then by that of each structure."""
 
-    mixture: Mixture | CellScore
+    mixture: Mixture
 
     @property
     def size(self) -> int:

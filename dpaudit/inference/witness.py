@@ -38,6 +38,7 @@ class WitnessSizes:
 
     max_intervals: int = 2  # of a guess, and as many texts: more are no sentence
     max_columns: int = 3  # of a learned view that are named
+    max_texts: int = 50  # of a column that is said in the place of another one
     alike: float = 0.1  # of the largest weight, from which on a view is said for its few words: 2.3 nats
     window: int = 25  # draws whose mean probability stands for a value: of 1,000, 40 places of an order
     min_share: float = 0.05  # of the draws with a guess, in an interval that is named
@@ -65,7 +66,17 @@ class Shown:
     def of(cls, mixture: Mixture, matrix: FloatArray, q: FloatArray) -> Shown:
         """The same of rows that were read."""
         view = simplest(mixture)
-        return cls(view, np.zeros(0) if view is None else view(matrix), q)
+        if view is None:
+            return cls(None, np.zeros(0), q)
+        values = view(matrix)
+        for column in _text_columns(mixture):  # a text that tells the view's number is said in its place
+            own = matrix[:, column]
+            kinds, place = np.unique(own, return_inverse=True)
+            if 1 < len(kinds) <= SIZES.max_texts:
+                _, of_value = np.unique(values, return_inverse=True)
+                if len(np.unique(place * (len(own) + 1) + of_value)) == len(kinds):
+                    return cls(View("value", (column,)), own, q)
+        return cls(view, values, q)
 
     def steps(self) -> Steps:
         """The rule's mean probability along the order of the view."""
@@ -220,19 +231,26 @@ def _range_words(inside: FloatArray, low: float, high: float) -> str:
 
 def _texts(mixture: Mixture, view: View) -> dict[float, str] | None:
     """The texts of a column's numbers that stand for texts; None for another column."""
+    return dict(mixture.reader.tokens) if view.kind == "value" and view.columns[0] in _text_columns(mixture) else None
+
+
+def _text_columns(mixture: Mixture) -> list[int]:
+    """Columns whose numbers stand for texts."""
     reader = mixture.reader
-    place = view.columns[0] - sum(block.width for block in reader.blocks)
-    if view.kind != "value" or not 0 <= place < len(reader.keys) or reader.keys[place][1] not in TOKENS:
-        return None
-    return dict(reader.tokens)
+    first = sum(block.width for block in reader.blocks)
+    return [first + k for k, (_, what) in enumerate(reader.keys) if what in TOKENS]
 
 
-def _members(values: FloatArray, is_own: NDArray[np.bool_], texts: dict[float, str]) -> tuple[NDArray[np.intp], list[str]]:
+def _members(
+    values: FloatArray, is_own: NDArray[np.bool_], texts: dict[float, str]
+) -> tuple[NDArray[np.intp], list[str]]:
     """The most frequent texts of one guess, and the draws that have them."""
-    kinds, counts = np.unique(values[is_own], return_counts=True)
-    most = kinds[np.argsort(-counts, kind="stable")[: SIZES.max_columns]].tolist()
-    words = [repr(texts[kind]) if kind in texts else "missing" if kind != kind else "another text" for kind in most]
-    return np.flatnonzero(is_own & np.isin(values, most)), list(dict.fromkeys(words))
+    kinds, place = np.unique(values, return_inverse=True)
+    counts = np.bincount(place[is_own], minlength=len(kinds))
+    most = [k for k in np.argsort(-counts, kind="stable")[: SIZES.max_columns].tolist() if counts[k]]
+    unknown = ("another text", "missing")
+    words = [repr(texts[kind]) if kind in texts else unknown[kind != kind] for kind in kinds[most].tolist()]
+    return np.flatnonzero(is_own & np.isin(place, most)), list(dict.fromkeys(words))
 
 
 def _learned_words(view: LearnedView, names: list[str]) -> str:
@@ -308,7 +326,7 @@ def condensed(mixture: Mixture, points: int, joined: float) -> Mixture:
     return Mixture(mixture.reader, tuple(structures), weights[kept] / weights[kept].sum())
 
 
-def _smaller(view: View | LearnedView, points: int, joined: float) -> View | LearnedView:
+def _smaller(view: Any, points: int, joined: float) -> Any:
     if isinstance(view, Neighbours):
         step = max(1, math.ceil(max(map(len, view.sides)) * len(view.views) / points))  # one of both sides: a ratio
         return dataclasses.replace(view, sides=(view.sides[0][::step], view.sides[1][::step]))
