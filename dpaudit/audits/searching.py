@@ -490,12 +490,11 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
         order = np.random.default_rng(np.random.SeedSequence(20_261_130)).permutation(len(labels))
         both, labels = both[order], labels[order]
         mixture = fit_views(reader, both, labels, MAX_VIEWS)
-        told = Predicted.of(mixture.of_matrix(both)[0])
+        told = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
         kept = np.ones(size, dtype=bool)
         kept[fitted] = False
-        counts = np.stack([
-            np.bincount(bins_of(mixture.of_matrix(matrix[kept])[0]), minlength=N_BINS) for matrix in matrices
-        ])  # fmt: skip
+        bins = [bins_of(mixture.mixed(mixture.of_matrix(matrix[kept]))) for matrix in matrices]
+        counts = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
         up, down = _best_ends(told, line, float(counts.sum()))
         total += [counts[1, up:].sum(), counts[0, up:].sum(), counts[0, :down].sum(), counts[1, :down].sum()]
         guessed += 0.5 * line.delta * float(counts.sum()) * ((up < N_BINS) + (down > 0))

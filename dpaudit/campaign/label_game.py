@@ -380,7 +380,7 @@ class LabelGame(Campaign):
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self.draws.kept[i]), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        growth = REFIT_GROWTH[pair.is_far] if pair.labelled < 500 else 1.25
+        growth = 1.2 if pair.labelled < 500 else 1.3 if pair.labelled < 4_000 else 2.0
         if available >= growth * pair.trained_on:
             most = len(pair.pool.members) * min(self._most_of(pair), self._most_kept(len(self.draws.kept)))
             # Scores of one column are much the same ones in every fit: what has lost its weight may go for good.

@@ -157,6 +157,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
         yield [View("step", (k,), step) for k in few if span[k] > 0.0 for step in lattice_steps(matrix[:, k], labels)]
         real = [k for k in few if not whole[k] and span[k] > 0.0]
         yield [View(kind, (k,)) for k in real for kind in ("fraction", "decimals")]
+        yield [View("remainder", (k,), m) for k in real for m in (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)]
         zeros = [k for k in few if np.any(matrix[:, k] == 0.0)]
         yield [View("sign of zero", (k,)) for k in zeros]
         own = [k for k in few if span[k] > 0.0 and k < n_read]

@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any, cast
+from typing import Any
 
 import numpy as np
 import scipy
@@ -29,6 +29,7 @@ from dpaudit.inference.witness import describe, rule_record, thresholds
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing import binomial
 from dpaudit.testing.hockey_stick import just_above, largest_rejected
 from dpaudit.testing.protocols import Test, Training
@@ -81,6 +82,20 @@ class GuessRule:
         return right, wrong, int(counts.sum()) - right - wrong
 
 
+@dataclasses.dataclass(frozen=True)
+class GuessCounter:
+    """Counts outputs in the first three bins: those that a score guesses label 0 for, none, and label 1."""
+
+    score: CellScore
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """Counts, shape (bins,)."""
+        return np.bincount(self.score(outcomes).astype(np.intp) + 1, minlength=N_BINS).astype(np.int64)
+
+    def zeros(self) -> NDArray[np.int64]:
+        return np.zeros(N_BINS, dtype=np.int64)
+
+
 class ExactTest(Test):
     """One use of the error rate on one pair, tested once.
 
@@ -104,6 +119,7 @@ class ExactTest(Test):
         self._level_of_fit = 0.05
         self._counts = np.zeros((2, N_BINS), dtype=np.int64)
         self.rule = GuessRule(N_BINS, 0, 0, 0.0)
+        self._counter: Statistic | None = None  # in the place of the bins of a predictor
 
     @classmethod
     def frozen(
@@ -124,11 +140,10 @@ class ExactTest(Test):
     @classmethod
     def on_cells(cls, claim: Claim, draws: int, cells: CellScore, anchor: float) -> ExactTest:
         """The test of a rule of a table of pairs, at the line of an anchor."""
-        up, down = (int(one) for one in bins_of(scipy.special.expit(np.array([0.5, -0.5]))))
-        at = int(np.argmin(np.abs(np.array(PAYOFF_SIZES.anchors) - anchor)))
-        predicted = Predicted.of(np.full(1, 0.5))
-        mixture = cast(Mixture, cells)  # all that counts of a predictor are its bins
-        return cls.frozen(claim, draws, math.nan, mixture, predicted, GuessRule(up, down, at, 0.0))
+        test = cls(claim, draws)
+        at = int(np.argmin(np.abs(np.array(PAYOFF_SIZES.anchors) - anchor))) if claim.anchored else 0
+        test.rule, test._counter = GuessRule(2, 1, at, 0.0), GuessCounter(cells)
+        return test
 
     # --- before the draws that are counted ---
 
@@ -162,7 +177,7 @@ class ExactTest(Test):
 
     @property
     def statistic(self) -> Statistic:
-        return BinCounter(self.state.counter.mixture)
+        return self._counter or BinCounter(self.state.counter.mixture)
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         self._counts += np.stack([counts_x_prime[:N_BINS], counts_x[:N_BINS]])

@@ -1,7 +1,8 @@
 """Learning state: what a pair's draws have taught so far, and the rounds of its table.
 
 A fit reads released draws, fixes the reader, the mixture and what is predicted of each bin, and opens a round. Counts
-go to the round that was opened last.
+go to the round that was opened last. Once draws are many, the labels in the cells of the views that tell most are
+counted too, and fits in between use these counts alone; where one view tells all, its cells are the bins.
 """
 
 from __future__ import annotations
@@ -10,13 +11,18 @@ import dataclasses
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from dpaudit.features.reader import Reader
-from dpaudit.inference.tables import N_BINS, BinCounter, Counts, Predicted, Round, bins_of
+from dpaudit.features.views import View
+from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
-from dpaudit.learning.mixture import NO_FORETELLING, Mixture, fit_mixture
+from dpaudit.learning.counted_views import CountedView
+from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
+from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, refinements_of, weights_of
+from dpaudit.learning.rank_tree import Labels
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, join
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing.protocols import Training
 
 
@@ -25,9 +31,12 @@ class StateSizes:
     """How often columns are chosen anew, and on how many draws bins are predicted."""
 
     reread: float = 1.5  # times the draws of the last choice of columns
-    predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of a percent
+    predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
     max_fitted: int = 40_000  # draws that a fit sees: a bound on its time
-    fewest_kept: float = 1_000.0  # draws that a prediction is worth when it is mended by counts
+    max_numbers: int = 10_000  # the same where an output is one number, whose cells go on to be counted
+    counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
+    switching: float = 0.05  # of the weights of structures, that goes back to all after each round
+    single: float = 0.95  # weight of a view from which on its cells are the bins
     shown: int = 1_000  # draws that the words of a witness are made of: shares to 2%
 
 
@@ -39,14 +48,14 @@ class LearningState:
 
     def __init__(self) -> None:
         self.rounds: list[Round] = []
-        self.counter: BinCounter
+        self.counter: BinCounter | CellCounter
         self.shown = Shown()
         self.foretold = NO_FORETELLING.copy()
         self.draws = 0
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
         self._reader: Reader | None = None
         self._read_at = 0
-        self._kept: tuple[list[Outcomes], list[FloatArray]] = ([], [])
+        self._views: list[tuple[CountedView, Counts]] = []
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
 
     @classmethod
@@ -54,54 +63,100 @@ class LearningState:
         """What was learned before, with a round of its own."""
         state = cls()
         state.counter = BinCounter(mixture)
-        state.rounds.append(Round(predicted))
-        state._of_structures = np.full((len(mixture.structures), N_BINS), 0.5)
-        state.foretold = np.zeros(len(mixture.structures))
+        state.rounds.append(Round.of(predicted))
+        state._of_structures = np.full((len(state.foretold), N_BINS), 0.5)
         return state
 
     def learn(self, training: Training, share: float = 1.0) -> None:
         """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`."""
         sides = (training.second, training.first)  # label 0, label 1
         total = sum(map(len, sides))
-        matrices = self._read(sides, total, training)
+        if self._reader is None or total >= SIZES.reread * self._read_at:
+            self._reader, self._read_at = Reader.learn(sides, _points(training)), total
+        matrices = [self._reader(side) for side in sides]
         labels = np.repeat([0, 1], [len(m) for m in matrices])
         matrix = np.concatenate(matrices)
         order = np.random.default_rng(np.random.SeedSequence(20_261_128)).permutation(total)
         order, rest = np.split(order, [int(share * total)])
-        order = order[: SIZES.max_fitted]
-        assert self._reader is not None
-        mixture = fit_mixture(self._reader, matrix[order], labels[order], self.foretold)
-        self.counter = BinCounter(mixture)
+        order = order[: SIZES.max_fitted if matrix.shape[1] > 1 else SIZES.max_numbers]
+        matrix_fit, labels_fit = matrix[order], labels[order]
+        mixture, told = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
+        self._views = []
+        if len(order) >= SIZES.counted_from and share == 1.0:
+            self._views = [_counted(one, matrix_fit, labels_fit) for one in told]
+        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
-        q = mixture.weights @ of_structures
-        self.rounds.append(Round(Predicted.of(q)))
+        q = mixture.mixed(of_structures)
+        self.rounds.append(Round.of(Predicted.of(q)))
         self.shown = Shown.of(mixture, matrix[some[: SIZES.shown]], q[: SIZES.shown])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
-            bins = bins_of(mixture.weights @ mixture.of_matrix(matrix[rest]))
+            bins = bins_of(mixture.mixed(mixture.of_matrix(matrix[rest])))
             self.held = np.bincount(labels[rest] * N_BINS + bins, minlength=2 * N_BINS).reshape(2, -1).astype(np.int64)
 
-    def _read(self, sides: tuple[Outcomes, Outcomes], total: int, training: Training) -> list[FloatArray]:
-        if self._reader is None or total >= SIZES.reread * self._read_at:
-            points = _points(training)
-            self._reader, self._read_at = Reader.learn(sides, points), total
-        return [self._reader(side) for side in sides]
-
     def learn_from_counts(self) -> None:
-        """Open a round of the same mixture, with what the last ones' labels say of its bins."""
+        """Fit on the counts of views, and open a round; where no view is counted the bins stay as they are."""
         last = self.rounds[-1]
-        self.rounds.append(Round(last.predicted.after(last.counts, SIZES.fewest_kept)))
+        if not self._views:
+            self.rounds.append(Round.of(last.predicted))
+            return
+        reader = self.counter.mixture.reader
+        of_structures: list[list[Model]] = [[], []]
+        of_view = []
+        shares = weights_of(self.foretold).sum(axis=1)
+        for view, counts in self._views:
+            of_view.append(view.fit(counts, shares))
+            for models, tree in zip(of_structures, of_view[-1][0], strict=True):
+                models.append(Model(tree.evidence - view.cost, view.view, tree))
+        mixture = mixture_of(reader, of_structures, self.foretold)
+        shifted = [(view.view, view.cost, shifts) for (view, _), (_, shifts) in zip(self._views, of_view, strict=True)]
+        mixture = dataclasses.replace(mixture, refinements=refinements_of(shifted))
+        best, share = self._strongest(mixture)
+        view, counts = self._views[best]
+        trees, shifts = of_view[best]
+        weight = sum(one.weight for one in mixture.refinements if one.view is view.view)
+        q = view.probabilities(trees, shifts, weight, mixture.shares)
+        draws = counts.sum(axis=0)
+        if share >= SIZES.single:
+            self._views = [self._views[best]]
+            self.counter = CellCounter(mixture, view)
+            self._of_structures = q
+            predicted = Predicted(mixture.mixed(q), (draws + 0.02) / (draws.sum() + 0.02 * len(draws)))
+        else:  # what the cells of the best view fall into tells the bins' masses well enough
+            self.counter = BinCounter(mixture, tuple(one for one, _ in self._views))
+            cells = np.repeat(np.arange(view.size), np.minimum(draws, 400))
+            self._of_structures = np.stack([Predicted.of(row[cells]).q for row in q])
+            predicted = Predicted.of(mixture.mixed(q)[cells])
+        self.rounds.append(Round.of(predicted))
+
+    def _strongest(self, mixture: Mixture) -> tuple[int, float]:
+        """The counted view that tells most, and its share of what all of them tell."""
+        shares = []
+        for view, _ in self._views:
+            of_trees = [sum(part.weight for part in parts if part.view is view.view) for parts in mixture.structures]
+            shares.append(float(mixture.shares[: len(of_trees)] @ of_trees) / max(float(mixture.shares[:-1].sum()), 1e-9))
+        best = int(np.argmax(shares))
+        return best, shares[best]
 
     def add(self, counts: NDArray[np.int64]) -> None:
         """Add counts of label 0 and label 1, shape (2, size of the counter)."""
-        by_bin = counts.reshape(2, -1, N_BINS)
-        last = self.rounds[-1]
-        last.counts[:] += by_bin[:, 0]
-        self.draws += int(by_bin[:, 0].sum())
-        q = np.clip(self._of_structures, 1e-6, 1.0 - 1e-6)
-        self.foretold = self.foretold + (by_bin[1, 1:] * np.log(2.0 * q) + by_bin[0, 1:] * np.log(2.0 * (1.0 - q))).sum(axis=1)
+        table, structures, views = self.counter.split(counts)
+        self.rounds[-1].counts[:] += table
+        self.draws += int(table.sum())
+        self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
+        for k, (own, p) in enumerate(zip(structures, self._of_structures, strict=True)):
+            scores = MIXTURE_SIZES.temperatures * logit(np.clip(p, 1e-6, 1.0 - 1e-6))[:, None]
+            self.foretold[k] += own[1] @ np.log(2.0 * expit(scores)) + own[0] @ np.log(2.0 * expit(-scores))
+        weights = weights_of(self.foretold)
+        self.foretold = np.log((1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights))
+
+
+def _counted(told: Told, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:
+    view = CountedView.of(told.view, told.cost, told.values)
+    swaps = told.view.swaps(matrix) if isinstance(told.view, View) else None
+    return view, view.counts_of(told.values, labels, swaps)
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:
@@ -113,6 +168,3 @@ def _points(training: Training) -> tuple[tuple[float, ...], ...]:
     except (TypeError, ValueError):
         return ()
     return tuple(points) if len(points[0]) == len(points[1]) and np.all(np.isfinite(points)) else ()
-
-
-__all__ = ["LearningState", "join"]

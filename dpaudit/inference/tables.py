@@ -14,7 +14,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.learning.mixture import Mixture
+from dpaudit.learning.counted_views import CountedView
+from dpaudit.learning.mixture import STRUCTURES, Mixture
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 
@@ -45,30 +46,55 @@ def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
     return np.digitize(scipy.special.logit(np.clip(probabilities, 1e-7, 1.0 - 1e-7)), EDGES)
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclasses.dataclass(frozen=True, eq=False)
 class BinCounter:
-    """Counts outputs by the bin of a frozen predictor: first by that of the mixture, then by that of each structure."""
+    """Counts outputs by the bin of a frozen predictor: of the mixture, of each structure, and by cells of some views."""
 
     mixture: Mixture
-
-    @property
-    def size(self) -> int:
-        return (1 + len(self.mixture.structures)) * N_BINS
+    views: tuple[CountedView, ...] = ()
 
     def count(self, outcomes: Outcomes) -> Counts:
-        """Counts, shape (size,)."""
+        """Counts, the parts that `split` takes apart one after the other."""
         if not len(outcomes):
             return self.zeros()
-        bins = outcomes.scored_by(self, lambda: self._bins(outcomes).T.astype(float))
-        offsets = N_BINS * np.arange(bins.shape[1])
-        return np.bincount((bins.astype(np.intp) + offsets).ravel(), minlength=self.size).astype(np.int64)
-
-    def _bins(self, outcomes: Outcomes) -> NDArray[np.intp]:
-        of_structures = self.mixture.of_structures(outcomes)
-        return bins_of(np.concatenate([(self.mixture.weights @ of_structures)[None], of_structures]))
+        matrix = self.mixture.reader(outcomes)
+        of_structures = self.mixture.of_matrix(matrix)
+        parts = [self.mixture.mixed(of_structures), *of_structures]
+        found = [np.bincount(bins_of(p), minlength=N_BINS) for p in parts]
+        found += [np.bincount(view.cells_of(matrix), minlength=view.size) for view in self.views]
+        return np.concatenate(found).astype(np.int64)
 
     def zeros(self) -> Counts:
-        return np.zeros(self.size, dtype=np.int64)
+        return np.zeros((1 + len(STRUCTURES)) * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
+
+    def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
+        """Counts of both labels, shape (2, size), as those of the table, of structures and of views."""
+        ends = np.cumsum([N_BINS] * (1 + len(STRUCTURES)) + [view.size for view in self.views])
+        parts = np.split(counts, ends[:-1], axis=1)
+        structures = 1 + len(STRUCTURES)
+        return parts[0], parts[1:structures], parts[structures:]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class CellCounter:
+    """Counts outputs by the cells of one view, which tells all that the mixture does."""
+
+    mixture: Mixture
+    view: CountedView
+
+    def count(self, outcomes: Outcomes) -> Counts:
+        """Counts, shape (cells,)."""
+        if not len(outcomes):
+            return self.zeros()
+        cells = self.view.cells_of(self.mixture.reader(outcomes))
+        return np.bincount(cells, minlength=self.view.size).astype(np.int64)
+
+    def zeros(self) -> Counts:
+        return np.zeros(self.view.size, dtype=np.int64)
+
+    def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
+        """The same counts as those of the table, of each structure and of the view."""
+        return counts, [counts] * len(STRUCTURES), [counts]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -99,15 +125,6 @@ class Predicted:
         mass = (count + SIZES.prior_draws) / (len(bins) + SIZES.prior_draws * N_BINS)
         return cls(np.where(count > 0, mean, MIDDLES), mass)
 
-    def after(self, counts: Counts, strength: float) -> Predicted:
-        """The same, after labels that were counted: the prediction weighs as much as `strength` draws of a bin."""
-        draws = counts.sum(axis=0)
-        total = float(draws.sum())
-        weight = np.minimum(strength, np.maximum(strength * self.mass * 10.0, 1.0))
-        q = (weight * self.q + counts[1]) / (weight + draws)
-        mass = (strength * self.mass + draws) / (strength + total)
-        return Predicted(q, mass)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Round:
@@ -121,7 +138,12 @@ class Round:
     """
 
     predicted: Predicted
-    counts: Counts = dataclasses.field(default_factory=lambda: np.zeros((2, N_BINS), dtype=np.int64))
+    counts: Counts
+
+    @classmethod
+    def of(cls, predicted: Predicted) -> Round:
+        """A round that has counted nothing."""
+        return cls(predicted, np.zeros((2, len(predicted.q)), dtype=np.int64))
 
     def to_dict(self) -> dict[str, Any]:
         """The round as JSON values, of bins that were reached."""

@@ -1,7 +1,7 @@
 """Witness: the rule that decided, in words, and as data that a replay tests on fresh draws.
 
 The rule guesses by the bin of a frozen mixture's probability. Its words are an example for a reader, never evidence:
-the mixture's strongest view of the columns, with the intervals in which the rule guesses on average along it. They are
+the mixture's strongest view of the columns, with the intervals in which the rule mostly guesses along it. They are
 compared with the rule's own guesses on earlier draws, and say so where they are no more than its shadow.
 
 The data are the mixture in small, and what was predicted of its bins. Parts of little weight are left out; points of
@@ -14,6 +14,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -21,10 +22,11 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View
-from dpaudit.inference.tables import EDGES, N_BINS, Predicted
+from dpaudit.inference.tables import EDGES, MIDDLES, N_BINS, Predicted, bins_of
 from dpaudit.learning.learned_views import Additive, LearnedView, Logistic, Neighbours
 from dpaudit.learning.mixture import Mixture, Part
-from dpaudit.learning.rank_tree import Steps
+from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
+from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
 
 VERSION = 2
@@ -40,15 +42,15 @@ class WitnessSizes:
     max_columns: int = 3  # of a learned view that are named
     max_texts: int = 50  # of a column that is said in the place of another one
     alike: float = 0.1  # of the largest weight, from which on a view is said for its few words: 2.3 nats
-    window: int = 25  # draws whose mean probability stands for a value: of 1,000, 40 places of an order
+    window: int = 25  # draws whose mean guess stands for a value: of 1,000, 40 places of an order
     min_share: float = 0.05  # of the draws with a guess, in an interval that is named
     gap_share: float = 0.02  # of all draws, in a gap between two intervals that are said as one
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
     shadow: float = 0.5  # of them, from which on words are worth saying
     min_weight: float = 0.01  # of a part that is saved: it moves no probability by more
-    max_bytes: int = 200_000  # of a record
-    max_points: tuple[int, ...] = (2_000, 600, 200, 60, 20)  # of nearest neighbours, a side, until the record fits
-    joined: tuple[float, ...] = (0.01, 0.05, 0.15, 0.4, 1.0)  # nats between steps that are joined; a bin has 0.18
+    max_bytes: int = 100_000  # of a record
+    max_points: tuple[int, ...] = (1_000, 300, 100, 30, 10)  # of nearest neighbours, a side, until the record fits
+    joined: tuple[float, ...] = (0.03, 0.1, 0.2, 0.5, 1.0)  # nats between steps that are joined; a bin has 0.18
 
 
 SIZES = WitnessSizes()
@@ -56,7 +58,7 @@ SIZES = WitnessSizes()
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shown:
-    """Earlier draws that words are made of: values of the view that is said (None for none), and the rule's probabilities."""
+    """Earlier draws that words are made of: values of the view that is said, if any, and the rule's probabilities."""
 
     view: View | None = None
     values: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
@@ -78,28 +80,28 @@ class Shown:
                     return cls(View("value", (column,)), own, q)
         return cls(view, values, q)
 
-    def steps(self) -> Steps:
-        """The rule's mean probability along the order of the view."""
+    def along(self, guesses: NDArray[np.intp]) -> tuple[FloatArray, FloatArray]:
+        """Edges along the order of the view, and the mean of what is guessed (1, 0 or -1) between them."""
         order = np.argsort(self.values, kind="stable")
         distinct, starts = np.unique(self.values[order], return_index=True)
         ends = np.append(starts[1:], len(order))
-        total = np.concatenate([[0.0], np.cumsum(self.q[order])])
+        total = np.concatenate([[0.0], np.cumsum(guesses[order])])
         beside = np.maximum(SIZES.window - (ends - starts), 0) // 2
         low, high = np.maximum(starts - beside, 0), np.minimum(ends + beside, len(order))
         with np.errstate(invalid="ignore"):
             middle = distinct[:-1] / 2.0 + distinct[1:] / 2.0
         edges = np.where(np.isfinite(middle), middle, distinct[:-1])
         edges[np.isnan(distinct[1:])] = math.inf
-        return Steps(edges, (total[high] - total[low]) / (high - low))
+        return edges, (total[high] - total[low]) / (high - low)
 
 
 def simplest(mixture: Mixture) -> View | None:
     """A plain view of about the largest weight that is said in the fewest words; None where several columns decide."""
     weights: dict[View, float] = {}
-    for weight, structure in zip(mixture.weights.tolist(), mixture.structures, strict=True):
-        for part in structure:
-            if (view := _plain(part.view)) is not None:
-                weights[view] = weights.get(view, 0.0) + weight * part.weight
+    for share, models in zip(mixture.shares.tolist(), (*mixture.structures, mixture.refinements), strict=True):
+        for one in models:
+            if (view := _plain(one.view)) is not None:
+                weights[view] = weights.get(view, 0.0) + share * one.weight
     if not weights:
         return None
     names, most = mixture.reader.names, max(weights.values())
@@ -135,7 +137,7 @@ def describe(mixture: Mixture, shown: Shown, high: float, low: float, x: str, x_
     guesses = np.where(shown.q >= high, 1, np.where(shown.q < low, -1, 0))
     if strongest is None or (len(guesses) and not guesses.any()):
         return f"Nothing in the outputs tells {x} from {x_prime} better than the claim allows."
-    words, agreement = _intervals(mixture, shown, guesses, high, low, x, x_prime)
+    words, agreement = _intervals(mixture, shown, guesses, x, x_prime)
     if words and agreement >= SIZES.agreement:
         return f"{words}."
     weighs = "weighs several views of the output, most of all" if isinstance(strongest.view, View) else "is"
@@ -162,15 +164,15 @@ def thresholds(first_up: int, end_down: int) -> tuple[float, float]:
 
 
 def _intervals(
-    mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], high: float, low: float, x: str, x_prime: str
+    mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], x: str, x_prime: str
 ) -> tuple[str, float]:
-    """Where along the view the rule guesses on average, and the share of its guesses that are so too."""
+    """Where along the view the rule mostly guesses, and the share of its guesses that are so too."""
     if shown.view is None:
         return "", 0.0
-    steps = shown.steps()
+    edges, mean = shown.along(guesses)
     what = shown.view.describe(mixture.reader.names)
-    leaf = np.minimum(np.searchsorted(steps.edges, shown.values), len(steps.probabilities) - 1)
-    of_leaf = np.where(steps.probabilities >= high, 1, np.where(steps.probabilities < low, -1, 0))
+    leaf = np.minimum(np.searchsorted(edges, shown.values), len(mean) - 1)
+    of_leaf = np.where(mean >= 0.5, 1, np.where(mean <= -0.5, -1, 0))
     texts = _texts(mixture, shown.view)
     own = np.zeros(len(leaf), dtype=np.intp)
     said = []
@@ -178,7 +180,7 @@ def _intervals(
         if texts is not None:
             places, found = _members(shown.values, of_leaf[leaf] == guess, texts)
         else:
-            places, found = _runs(steps.edges, leaf, shown.values, of_leaf == guess, guesses == guess)
+            places, found = _runs(edges, leaf, shown.values, of_leaf == guess, guesses == guess)
         if found:
             own[places] = guess
             said.append(f"guess {name} where {what} is {' or '.join(found)}")
@@ -283,6 +285,7 @@ def _some(names: list[str]) -> str:
 def rule_record(mixture: Mixture, predicted: Predicted, **more: Any) -> dict[str, Any]:
     """The rule as JSON values, of at most about `SIZES.max_bytes`: see the module."""
     record: dict[str, Any] = {}
+    predicted = _of_bins(predicted)
     for points, joined in zip(SIZES.max_points, SIZES.joined, strict=True):
         record = {
             "version": VERSION, "game": "table", "mixture": condensed(mixture, points, joined).to_dict(),
@@ -310,20 +313,29 @@ def rule_from_record(record: dict[str, Any]) -> tuple[Mixture, Predicted]:
 
 def condensed(mixture: Mixture, points: int, joined: float) -> Mixture:
     """The mixture with fewer parts, points and steps; the weights of its parts add up to the same."""
-    weights = np.where(mixture.weights >= SIZES.min_weight, mixture.weights, 0.0)
-    kept = np.flatnonzero(weights)
     views: dict[int, View | LearnedView] = {}
+
+    def kept(models: Sequence[Any]) -> list[Any]:
+        some = [one for one in models if one.weight >= SIZES.min_weight]
+        scale = sum(one.weight for one in models) / max(sum(one.weight for one in some), 1e-300)
+        return [
+            dataclasses.replace(
+                one, weight=one.weight * scale, view=views.setdefault(id(one.view), _smaller(one.view, points, joined))
+            )
+            for one in some
+        ]
+
     structures = []
-    for k in kept.tolist():
-        parts = [part for part in mixture.structures[k] if part.weight >= SIZES.min_weight]
-        scale = sum(part.weight for part in mixture.structures[k]) / max(sum(part.weight for part in parts), 1e-300)
-        some = []
-        for part in parts:
-            view = views.setdefault(id(part.view), _smaller(part.view, points, joined))
-            tree = None if part.tree is None else _joined(part.tree, joined)
-            some.append(Part(part.weight * min(scale, 1.0 / part.weight), view, tree))
-        structures.append(tuple(some))
-    return Mixture(mixture.reader, tuple(structures), weights[kept] / weights[kept].sum())
+    base = mixture.shares[: len(mixture.structures)] + 1e-6
+    for share, parts in zip(base / base.sum(), mixture.structures, strict=True):
+        some = kept(parts) if share >= SIZES.min_weight else []
+        structures.append(tuple(
+            part if part.tree is None else dataclasses.replace(part, tree=_joined(part.tree, joined)) for part in some
+        ))  # fmt: skip
+    refinements = [
+        dataclasses.replace(one, shifts=_joined_shifts(one.shifts, joined)) for one in kept(mixture.refinements)
+    ]
+    return Mixture(mixture.reader, tuple(structures), tuple(refinements), mixture.weights)
 
 
 def _smaller(view: Any, points: int, joined: float) -> Any:
@@ -337,13 +349,37 @@ def _smaller(view: Any, points: int, joined: float) -> Any:
 
 def _joined(steps: Steps, limit: float) -> Steps:
     """Steps whose neighbours are joined while their log odds lie within a limit."""
-    odds = scipy.special.logit(np.clip(steps.probabilities, 1e-9, 1.0 - 1e-9)).tolist()
-    starts, low, high = [0], odds[0], odds[0]
-    for k, one in enumerate(odds[1:], start=1):
+    odds = scipy.special.logit(np.clip(steps.probabilities, 1e-9, 1.0 - 1e-9))
+    starts = _starts(odds, limit)
+    p = 0.5 * (np.minimum.reduceat(odds, starts) + np.maximum.reduceat(odds, starts))
+    return Steps(steps.edges[starts[1:] - 1], scipy.special.expit(p), steps.evidence)
+
+
+def _joined_shifts(shifts: Shifts, limit: float) -> Shifts:
+    """The same of cells that shift log odds: their mean weights."""
+    starts = _starts(shifts.weights @ np.array(TREE_SIZES.shifts), limit)
+    counts = np.diff(np.append(starts, len(shifts.weights)))
+    weights = np.add.reduceat(shifts.weights, starts, axis=0) / counts[:, None]
+    return Shifts(shifts.edges[starts[1:] - 1], weights, shifts.evidence)
+
+
+def _starts(numbers: FloatArray, limit: float) -> NDArray[np.intp]:
+    """First positions of runs of numbers that lie within a limit of each other."""
+    starts = [0]
+    low = high = float(numbers[0])
+    for k, one in enumerate(numbers.tolist()):
         low, high = min(low, one), max(high, one)
         if high - low > limit:
             starts.append(k)
             low = high = one
-    ends = [*starts[1:], len(odds)]
-    p = scipy.special.expit([0.5 * (min(odds[a:b]) + max(odds[a:b])) for a, b in zip(starts, ends, strict=True)])
-    return Steps(steps.edges[np.array(starts[1:], dtype=np.intp) - 1], np.asarray(p), steps.evidence)
+    return np.array(starts, dtype=np.intp)
+
+
+def _of_bins(predicted: Predicted) -> Predicted:
+    """What is predicted of the bins of a mixture, where the last round has counted the cells of one view."""
+    if len(predicted.q) == N_BINS:
+        return predicted
+    bins = bins_of(predicted.q)
+    mass = np.bincount(bins, predicted.mass, minlength=N_BINS)
+    ones = np.bincount(bins, predicted.mass * predicted.q, minlength=N_BINS)
+    return Predicted(np.where(mass > 0.0, ones / np.maximum(mass, 1e-300), MIDDLES), mass)

@@ -17,7 +17,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View, view_from_dict, view_to_dict
-from dpaudit.learning.rank_tree import Cells, Labels, Steps, pruned_tree
+from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -156,18 +156,18 @@ class Additive:
     trees: tuple[Steps, ...] = ()
 
     def fit(self, matrix: FloatArray, labels: Labels) -> Additive:
-        centres, trees = [], []
+        centres, ordered = [], []
         for k in self.columns:
             values = matrix[:, k]
             finite = values[np.isfinite(values)]
-            centre = float(np.median(finite)) if len(finite) else 0.0
-            plain = pruned_tree(Cells(values, labels))
+            centres.append(float(np.median(finite)) if len(finite) else 0.0)
             with np.errstate(invalid="ignore"):
-                above = values > centre
-            mirrored = pruned_tree(Cells(np.abs(values - centre), labels ^ above))
-            is_mirrored = mirrored.evidence > plain.evidence
-            trees.append(mirrored if is_mirrored else plain)
-            centres.append(centre if is_mirrored else math.nan)
+                above = values > centres[-1]
+            ordered += [Ordered.of(values, labels), Ordered.of(np.abs(values - centres[-1]), labels ^ above)]
+        grown = pruned_trees(Forest(ordered))
+        is_mirrored = grown.evidence[1::2] > grown.evidence[::2]
+        trees = [grown.steps(2 * k + int(mirrored)) for k, mirrored in enumerate(is_mirrored)]
+        centres = [centre if mirrored else math.nan for centre, mirrored in zip(centres, is_mirrored, strict=True)]
         return dataclasses.replace(self, centres=tuple(centres), trees=tuple(trees))
 
     def __call__(self, matrix: FloatArray) -> FloatArray:

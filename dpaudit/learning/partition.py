@@ -16,7 +16,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
@@ -272,27 +271,17 @@ def _cut(values: FloatArray, noise: FloatArray) -> tuple[int, float] | None:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CellScore:
-    """A guessing rule on cells: x (score 1) on some, x_prime (-1) on others, neither (0) on the rest.
-
-    It is a frozen predictor of one structure too, as a mixture is (`dpaudit.learning.mixture`), so that it has bins.
-    """
+    """A score that is 1 on some cells of a partition, -1 on others, 0 on the rest."""
 
     partition: Partition
     plus: tuple[int, ...]
     minus: tuple[int, ...]
-
-    structures = ((),)
-    weights = np.ones(1)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The score of each outcome, shape (draws,)."""
         values = np.zeros(self.partition.size)
         values[list(self.plus)], values[list(self.minus)] = 1.0, -1.0
         return values[self.partition.cells(outcomes)]
-
-    def of_structures(self, outcomes: Outcomes) -> FloatArray:
-        """Probabilities of label 1, shape (1, draws): any above, below and of 1/2."""
-        return np.asarray(scipy.special.expit(self(outcomes)))[None]
 
     def to_dict(self) -> dict[str, Any]:
         """As data. The partition is not in it: a universe saves it once, for all of its rules."""

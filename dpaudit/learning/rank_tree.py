@@ -3,13 +3,14 @@
 A dyadic tree over the ranks of a view: every cell splits where half of its draws are; equal values stay together, and
 NaN is one value, the last. Two priors over the labels' probabilities on its cells:
 
-* `PrunedTree`: each cell stops or splits, half and half; where it stops, its probability is Beta about 1/2, of one of
+* `pruned_trees`: each cell stops or splits, half and half; where it stops, its probability is Beta about 1/2, of one of
   four strengths. The average over all prunings has a closed form (context-tree weighting: Willems, Shtarkov and Tjalkens
   1995). Best on smooth laws.
-* `InheritingTree`: a cell keeps its parent's probability, or leaves it by a Beta law about that. About one cell of a
-  level, and one atom, leaves. It finds rare values and narrow intervals in a background whose own probability is not 1/2.
+* `shift_trees`: the cells of a view shift the log odds of a base, which the first trees and all views gave together; a
+  cell inherits its parent's shift or leaves it. They find rare values, narrow intervals and tails in whatever surrounds
+  them.
 
-The root is a fair coin: a view that tells nothing predicts 1/2.
+The root is a fair coin, and shifts nothing: a view that tells nothing predicts 1/2.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -37,8 +39,11 @@ class TreeSizes:
     strengths: tuple[float, ...] = (1.0, 10.0, 100.0, 1_000.0)  # of Beta laws: decades up to what 1,000 draws can tell
     shares: tuple[float, ...] = (0.4, 0.25, 0.2, 0.15)  # of the strengths, the weakest first
     leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
+    leaving_at_ends: float = 0.1  # the same of the first and the last cell of a level: what is rare is mostly in a tail
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
+    shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
+    differs: float = 0.02  # shifts of neighbouring cells that are told apart: less is worth no bet
 
 
 SIZES = TreeSizes()
@@ -56,8 +61,9 @@ def _table(strength: float, largest: int) -> FloatArray:
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """Cells of one level: first and last distinct value (exclusive), whether each splits, label 1 and draws in it."""
+    """Cells of one level of all trees: their tree, first and last value (exclusive), whether each splits, label 1, draws."""
 
+    tree: NDArray[np.intp]
     first: NDArray[np.intp]
     last: NDArray[np.intp]
     splits: NDArray[np.bool_]
@@ -65,46 +71,90 @@ class Level:
     draws: NDArray[np.intp]
 
 
-class Cells:
-    """The dyadic cells of one view's values, with the labels in them.
+@dataclasses.dataclass(frozen=True, eq=False)
+class Ordered:
+    """The distinct values of one view, increasing (NaN last), with their draws and those of label 1."""
 
-    Parameters
-    ----------
-    values : ndarray of float, shape (draws,)
-    labels : ndarray of int, shape (draws,)
-        1 for x, 0 for x_prime.
-    """
+    values: FloatArray
+    draws: NDArray[np.intp]
+    ones: NDArray[np.intp]
+    order: NDArray[np.intp] | None = None  # of the draws, by their values
 
-    def __init__(self, values: FloatArray, labels: Labels) -> None:
+    @classmethod
+    def of(cls, values: FloatArray, labels: Labels) -> Ordered:
+        """Of draws with these values and labels (1 for x, 0 for x_prime), shape (draws,) each."""
         order = np.argsort(values, kind="stable")
         ordered = values[order]
         is_new = np.ones(len(ordered), dtype=bool)
         is_new[1:] = ordered[1:] != ordered[:-1]
-        if np.isnan(ordered[-1]):
+        if len(ordered) and np.isnan(ordered[-1]):
             is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
         starts = np.flatnonzero(is_new)
-        self.values = ordered[starts]
-        self.ends = np.append(starts, len(ordered))
-        self.ones = np.concatenate([[0], np.cumsum(labels[order])])[self.ends]
+        return cls(ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts), order)
+
+    @classmethod
+    def of_counts(cls, counts: NDArray[np.int64]) -> Ordered:
+        """Of counts of label 0 and 1 in a row of bins, shape (2, bins); values are the bins' numbers."""
+        return cls(np.arange(counts.shape[1], dtype=float), counts.sum(axis=0), counts[1])
+
+
+class Forest:
+    """The dyadic cells of several views, level by level, all views at once.
+
+    Parameters
+    ----------
+    views : sequence of Ordered
+    """
+
+    def __init__(self, views: Sequence[Ordered]) -> None:
+        self.views = views
+        self.offsets = np.concatenate([[0], np.cumsum([len(view.values) for view in views])])
+        self.ends = np.concatenate([[0], np.cumsum(np.concatenate([view.draws for view in views]))])
+        self.ones = np.concatenate([[0], np.cumsum(np.concatenate([view.ones for view in views]))])
+        self.draws = np.array([int(view.draws.sum()) for view in views])
         self.levels: list[Level] = []
-        first, last = np.array([0]), np.array([len(starts)])
+        tree = np.arange(len(views))
+        first, last = self.offsets[:-1], self.offsets[1:]
+        most = len(self.ends) - 1
         while len(first):
             half = (self.ends[first] + self.ends[last]) / 2.0
             middle = np.searchsorted(self.ends, half)
-            below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, len(starts))] - half
+            below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, most)] - half
             middle = np.clip(np.where(below, middle - 1, middle), first + 1, np.maximum(last - 1, first + 1))
             ones, draws = self.ones[last] - self.ones[first], self.ends[last] - self.ends[first]
             splits = (last - first > 1) & (len(self.levels) < SIZES.depth) & (draws >= SIZES.min_split)
-            self.levels.append(Level(first, last, splits, ones, draws))
+            self.levels.append(Level(tree, first, last, splits, ones, draws))
             at = np.flatnonzero(splits)
+            tree = np.repeat(tree[at], 2)
             first, last = (
                 np.stack([first[at], middle[at]], axis=1).ravel(),
                 np.stack([middle[at], last[at]], axis=1).ravel(),
             )
 
-    @property
-    def draws(self) -> int:
-        return int(self.ends[-1])
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Grown:
+    """Trees that were grown on a forest: their leaves in the order of values, and the evidence of each tree."""
+
+    forest: Forest
+    starts: NDArray[np.intp]  # first value of each leaf
+    probabilities: FloatArray
+    evidence: FloatArray
+
+    def steps(self, tree: int) -> Steps:
+        """One of them as a step function; neighbours of one probability are joined."""
+        low, high = np.searchsorted(self.starts, self.forest.offsets[[tree, tree + 1]])
+        begin, p = self.starts[low:high] - self.forest.offsets[tree], self.probabilities[low:high]
+        differs = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1])
+        begin, p = begin[differs], p[differs]
+        values = self.forest.views[tree].values
+        return Steps(_between(values[begin[1:] - 1], values[begin[1:]]), p, float(self.evidence[tree]))
+
+    def of_values(self, tree: int) -> FloatArray:
+        """The probability at each distinct value of one view, shape (values,)."""
+        low, high = self.forest.offsets[[tree, tree + 1]]
+        places = np.searchsorted(self.starts, np.arange(low, high), side="right") - 1
+        return self.probabilities[places]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,31 +186,18 @@ class Steps:
         return cls(edges, p)
 
 
-def _steps(cells: Cells, starts: list[NDArray[np.intp]], means: list[FloatArray], evidence: float) -> Steps:
-    """The step function of leaves, whose neighbours of one probability are joined."""
-    begin, p = np.concatenate(starts), np.concatenate(means)
-    order = np.argsort(begin)
-    begin, p = begin[order], p[order]
-    differs = np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1
-    begin, p = begin[np.concatenate([[0], differs])], p[np.concatenate([[0], differs])]
-    low, high = cells.values[begin[1:] - 1], cells.values[begin[1:]]
-    with np.errstate(all="ignore"):
-        middle = low / 2.0 + high / 2.0
-    return Steps(np.where(np.isfinite(middle) & (middle < high), np.maximum(middle, low), low), p, evidence)
-
-
-def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) -> Steps:
-    """The average over all prunings of the tree: see the module."""
-    total = cells.draws
+def pruned_trees(forest: Forest, strengths: tuple[float, ...] = SIZES.strengths) -> Grown:
+    """The average over all prunings of each tree: see the module."""
+    largest = int(forest.draws.max(initial=0))
     shares = np.log(np.array(SIZES.shares[: len(strengths)]) / sum(SIZES.shares[: len(strengths)]))
-    sides = [_table(s / 2.0, total) for s in strengths]
-    both = [_table(s, total) for s in strengths]
+    sides = [_table(s / 2.0, largest) for s in strengths]
+    both = [_table(s, largest) for s in strengths]
     own_of: list[FloatArray] = []
     mean_of: list[FloatArray] = []
     mixed_of: list[FloatArray] = []
     mixed = np.zeros(0)
-    for depth in range(len(cells.levels) - 1, -1, -1):
-        level = cells.levels[depth]
+    for depth in range(len(forest.levels) - 1, -1, -1):
+        level = forest.levels[depth]
         ones, zeros = level.ones, level.draws - level.ones
         if depth:
             logs = np.stack([
@@ -171,9 +208,7 @@ def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) ->
             parts = np.exp(logs - top)
             norm = parts.sum(axis=0)
             own = top + np.log(norm)
-            mean = sum(
-                part * (ones + s / 2.0) / (level.draws + s) for part, s in zip(parts, strengths, strict=True)
-            ) / norm
+            mean = sum((ones + s / 2.0) / (level.draws + s) * part for part, s in zip(parts, strengths, strict=True)) / norm
         else:
             own, mean = -LOG_2 * level.draws.astype(float), np.full(len(ones), 0.5)
         now = own.astype(float)
@@ -184,10 +219,10 @@ def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) ->
         own_of.append(own)
         mean_of.append(np.asarray(mean))
         mixed_of.append(now)
-    reach, p = np.ones(1), np.zeros(1)
+    reach, p = np.ones(len(forest.views)), np.zeros(len(forest.views))
     starts: list[NDArray[np.intp]] = []
     means: list[FloatArray] = []
-    for level, own, now, mean in zip(cells.levels, own_of[::-1], mixed_of[::-1], mean_of[::-1], strict=True):
+    for level, own, now, mean in zip(forest.levels, own_of[::-1], mixed_of[::-1], mean_of[::-1], strict=True):
         halt = np.where(level.splits, np.exp(np.minimum(0.0, own - LOG_2 - now)), 1.0)
         p = p + reach * halt * mean
         reach = reach * (1.0 - halt)
@@ -195,43 +230,125 @@ def pruned_tree(cells: Cells, strengths: tuple[float, ...] = SIZES.strengths) ->
         means.append(p[~level.splits])
         at = np.flatnonzero(level.splits)
         reach, p = np.repeat(reach[at], 2), np.repeat(p[at], 2)
-    return _steps(cells, starts, means, float(mixed[0]) + LOG_2 * total)
+    begin, q = np.concatenate(starts), np.concatenate(means)
+    order = np.argsort(begin)
+    return Grown(forest, begin[order], q[order], mixed + LOG_2 * forest.draws)
 
 
-def _inherit(cells: Cells) -> Steps:
-    strengths = np.array(SIZES.strengths)[:, None]
-    atoms = max(1, int((np.diff(cells.ends) >= SIZES.min_atom).sum()))
-    q = np.array([0.5])
+@dataclasses.dataclass(frozen=True, eq=False)
+class Shifts:
+    """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
+
+    Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats the
+    average over all trees of shifts tells more of the labels than the base.
+    """
+
+    edges: FloatArray
+    weights: FloatArray
+    evidence: float = 0.0
+
+    def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
+        """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
+        own = self.weights[np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)]
+        return np.asarray((own * scipy.special.expit(log_odds[:, None] + np.array(SIZES.shifts))).sum(axis=1))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The shifts as JSON values."""
+        weights = [[w.hex() for w in row] for row in self.weights.tolist()]
+        return {"edges": [e.hex() for e in self.edges.tolist()], "weights": weights}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Shifts:
+        """What `to_dict` wrote; ValueError where it is none."""
+        edges = np.array([float.fromhex(str(one)) for one in record["edges"]])
+        weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
+        if weights.shape != (len(edges) + 1, len(SIZES.shifts)) or not np.all((weights >= 0.0) & (weights <= 1.0 + 1e-9)):
+            raise ValueError("shifts must have weights of every shift in each cell.")
+        return cls(edges, weights)
+
+
+def told_by_shifts(log_odds: FloatArray, ones: FloatArray | Labels, draws: FloatArray | Labels) -> FloatArray:
+    """Log likelihood of labels at each shift of the log odds, shape (shifts, values)."""
+    moved = log_odds + np.array(SIZES.shifts)[:, None]
+    return np.asarray(draws * scipy.special.log_expit(-moved) + ones * moved)  # log p: log(1 - p) plus the log odds
+
+
+def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
+    """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
+
+    About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
+    tail. So rare values, narrow intervals and tails are found in whatever surrounds them. The sum over all such trees is
+    exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
+
+    Parameters
+    ----------
+    forest : Forest
+    told : ndarray of float, shape (shifts, values)
+        `told_by_shifts` at every distinct value of every view.
+    """
+    count = len(SIZES.shifts)
+    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1).T  # (values + 1, shifts)
+    atoms = np.concatenate([[0], np.cumsum(np.diff(forest.ends) >= SIZES.min_atom)])
+    atoms = np.maximum(np.diff(atoms[forest.offsets]), 1)
+    none = SIZES.shifts.index(0.0)
+    leaving: list[FloatArray] = []
+    of_state: list[FloatArray] = []  # log likelihood of all below a cell, by its shift
+    of_parent: list[FloatArray] = []  # the same, by its parent's
+    for depth in range(len(forest.levels) - 1, -1, -1):
+        level = forest.levels[depth]
+        logs = sums[level.last] - sums[level.first]
+        if depth + 1 < len(forest.levels):
+            logs[level.splits] = of_parent[-1][0::2] + of_parent[-1][1::2]
+        cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
+        is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
+        is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
+        leave = np.where(is_atom, 1.0 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 1.0 / cells))
+        leave = np.minimum(SIZES.leaving, leave)[:, None]
+        top = logs.max(axis=1, keepdims=True)
+        parts = np.exp(logs - top)
+        of_state.append(logs)
+        of_parent.append(np.log((1.0 - leave) * parts + leave * parts.mean(axis=1, keepdims=True)) + top)
+        leaving.append(leave)
+    evidence = of_state[-1][:, none] - (sums[forest.offsets[1:]] - sums[forest.offsets[:-1]])[:, none]
+    weights = np.zeros((len(forest.views), count))
+    weights[:, none] = 1.0
     starts: list[NDArray[np.intp]] = []
-    means: list[FloatArray] = []
-    for depth, level in enumerate(cells.levels):
-        ones, draws = level.ones, level.draws
+    kept: list[FloatArray] = []
+    for depth, level in enumerate(forest.levels):
         if depth:
-            is_atom = (level.last - level.first == 1) & (draws >= SIZES.min_atom)
-            leave = np.minimum(SIZES.leaving, np.where(is_atom, 1.0 / atoms, 1.0 / len(ones)))
-            stay = ones * np.log(q) + (draws - ones) * np.log1p(-q) + np.log1p(-leave)
-            a, b = strengths * q, strengths * (1.0 - q)
-            go = scipy.special.betaln(a + ones, b + draws - ones) - scipy.special.betaln(a, b)
-            logs = np.concatenate([stay[None], go + np.log(leave / len(strengths))])
-            weights = np.exp(logs - logs.max(axis=0))
-            weights /= weights.sum(axis=0)
-            q = weights[0] * q + (weights[1:] * (ones + a) / (draws + strengths)).sum(axis=0)
+            logs, given, leave = of_state[-1 - depth], of_parent[-1 - depth], leaving[-1 - depth]
+            top = given.max(axis=1, keepdims=True)
+            own, reached = np.exp(logs - top), np.exp(given - top)
+            odds = weights / np.maximum(reached, 1e-300)
+            weights = (1.0 - leave) * odds * own + leave / count * own * odds.sum(axis=1, keepdims=True)
+            weights /= weights.sum(axis=1, keepdims=True)
         starts.append(level.first[~level.splits])
-        means.append(q[~level.splits])
-        q = np.repeat(q[level.splits], 2)
-    return _steps(cells, starts, means, 0.0)
+        kept.append(weights[~level.splits])
+        weights = np.repeat(weights[level.splits], 2, axis=0)
+    begin = np.concatenate(starts)
+    order = np.argsort(begin)
+    begin, of_cells = begin[order], np.concatenate(kept)[order]
+    shift = of_cells @ np.array(SIZES.shifts)
+    found = []
+    for k, view in enumerate(forest.views):
+        low, high = np.searchsorted(begin, forest.offsets[[k, k + 1]])
+        own, of_own = begin[low:high] - forest.offsets[k], of_cells[low:high]
+        keep = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(shift[low:high])) > SIZES.differs) + 1])
+        own, of_own = own[keep], of_own[keep]
+        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
+    return found
 
 
-def inheriting_tree(cells: Cells, values: FloatArray, labels: Labels) -> Steps:
-    """The tree whose cells inherit: see the module. Its evidence is of draws that it was not grown on, half by half."""
-    fold = np.arange(len(values)) % 2
-    evidence = 0.0
-    for k in (0, 1):
-        held = fold != k
-        p = _inherit(Cells(values[~held], labels[~held]))(values[held])
-        evidence += log_likelihood(p, labels[held])
-    steps = _inherit(cells)
-    return dataclasses.replace(steps, evidence=evidence)
+def _between(below: FloatArray, above: FloatArray) -> FloatArray:
+    """Halfway from one cell's last value to the next one's first, where that is a number."""
+    with np.errstate(all="ignore"):
+        middle = below / 2.0 + above / 2.0
+    return np.where(np.isfinite(middle) & (middle < above), np.maximum(middle, below), below)
+
+
+def grow(forest: Forest) -> tuple[Grown, ...]:
+    """Trees of both structures: pruned ones with one strength, and with several."""
+    return pruned_trees(forest, SIZES.strengths[:1]), pruned_trees(forest)
 
 
 def log_likelihood(p: FloatArray, labels: Labels) -> float:

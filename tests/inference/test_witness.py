@@ -16,7 +16,7 @@ from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.tables import N_BINS
 from dpaudit.learning.learned_views import Neighbours
-from dpaudit.learning.mixture import Mixture, Part
+from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Part
 from dpaudit.learning.rank_tree import Steps
 from dpaudit.privacy.claims import PureDP
 from dpaudit.reading.outcomes import read_outputs
@@ -108,7 +108,7 @@ def test_many_neighbours_are_thinned_evenly_until_the_record_fits():
     views = tuple(View("value", (k,)) for k in range(6))
     near = Neighbours("near", views, 8, np.ones(6), sides)
     parts = Part(0.9, near, None), Part(0.1, near, Steps(np.zeros(1), np.array([0.4, 0.6])))
-    mixture = Mixture(Reader(6), (parts,), np.ones(1))
+    mixture = Mixture(Reader(6), (parts, parts), (), np.exp(NO_FORETELLING) / 3.0)
     record = witness.rule_record(mixture, fitted(laplace, 100).rounds[-1].predicted)
     assert len(json.dumps(record)) <= witness.SIZES.max_bytes
     (kept,) = record["mixture"]["views"]  # once, for both parts
