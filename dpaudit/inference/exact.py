@@ -75,6 +75,17 @@ class GuessRule:
         """Whether there are bins in which label 1 is guessed, and label 0."""
         return self.first_up < N_BINS, self.end_down > 0
 
+    def apart(self, mass: FloatArray) -> GuessRule:
+        """The rule with its ends in the middle of the bins that nothing fell into, as by their predicted mass.
+
+        A saved predictor is smaller than the one that was counted, and may move an atom to the next bin.
+        """
+        reached = np.flatnonzero(mass > 2.0 * mass.min())
+        below, above = reached[reached < self.first_up], reached[reached >= self.end_down]
+        up = (int(below.max(initial=-1)) + self.first_up + 1) // 2 if self.sides[0] else self.first_up
+        down = (self.end_down + int(above.min(initial=N_BINS))) // 2 if self.sides[1] else 0
+        return dataclasses.replace(self, first_up=max(up, down), end_down=down)
+
     def record(self, counts: NDArray[np.int64]) -> tuple[int, int, int]:
         """Right and wrong guesses and abstentions in counts of label 0 and 1, shape (2, bins)."""
         right = int(counts[1, self.first_up :].sum() + counts[0, : self.end_down].sum())
@@ -133,7 +144,7 @@ class ExactTest(Test):
             mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
             known = min(SIZES.predicted_draws, 1.0 / mass[mass > 0.0].min(initial=1.0))
             told = np.rint(known * mass * np.stack([1.0 - predicted.q, predicted.q])).astype(np.int64)
-            rule = choose_rule(told, test._inequalities, level, draws)
+            rule = choose_rule(told, test._inequalities, level, draws).apart(predicted.mass)
         test.rule = rule if claim.anchored else dataclasses.replace(rule, anchor=0)
         return test
 
@@ -263,8 +274,9 @@ class ExactTest(Test):
         return describe(self.state.counter.mixture, self.state.shown, *at, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
-        rule = dataclasses.asdict(self.rule)
-        return rule_record(self.state.counter.mixture, self.state.rounds[-1].predicted, rule=rule)
+        predicted = self.state.rounds[-1].predicted
+        rule = dataclasses.asdict(self.rule.apart(predicted.mass))
+        return rule_record(self.state.counter.mixture, predicted, rule=rule)
 
 
 _PROBED = tuple(10.0**k for k in range(-9, 4))

@@ -3,6 +3,7 @@
 Words are examples and have no error rate. Audits have fixed seeds; their losses are well over their claims.
 """
 
+import dataclasses
 import json
 
 import numpy as np
@@ -12,7 +13,7 @@ import dpaudit
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference import witness
-from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.exact import ExactTest, GuessRule
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.tables import N_BINS
 from dpaudit.learning.learned_views import Neighbours
@@ -113,7 +114,16 @@ def test_many_neighbours_are_thinned_evenly_until_the_record_fits():
     assert len(json.dumps(record)) <= witness.SIZES.max_bytes
     (kept,) = record["mixture"]["views"]  # once, for both parts
     zero, one = map(len, kept["learned"]["sides"])
-    assert zero == 2 * one > 0
+    assert 0 < 2 * one - 1 <= zero <= 2 * one
+
+
+def test_the_ends_of_a_saved_rule_lie_between_the_bins_that_were_reached():
+    mass = np.zeros(N_BINS)
+    mass[[10, 40, 60]] = 1.0
+    assert dataclasses.astuple(GuessRule(60, 11, 0, 1.0).apart(mass))[:2] == (50, 25)
+    assert dataclasses.astuple(GuessRule(60, 41, 0, 1.0).apart(mass))[:2] == (50, 50)  # no bin is guessed twice
+    assert dataclasses.astuple(GuessRule(N_BINS, 11, 0, 1.0).apart(mass))[:2] == (N_BINS, 25)
+    assert dataclasses.astuple(GuessRule(60, 0, 0, 1.0).apart(mass))[:2] == (50, 0)
 
 
 def test_a_rule_that_was_frozen_counts_as_the_test_that_it_is_of():
