@@ -183,12 +183,11 @@ def _intervals(
             places, found = _runs(edges, leaf, shown.values, of_leaf == guess, guesses == guess)
         if found:
             own[places] = guess
-            said.append(f"guess {name} where {what} is {' or '.join(found)}")
+            said.append(f"guess {name} where it is {' or '.join(found)}")
     if not said:
         return "", 0.0
     agreement = float(np.mean(own[guesses != 0] == guesses[guesses != 0]))
-    words = "; ".join(said)
-    return words[0].upper() + words[1:], agreement
+    return f"Look at {what}: {'; '.join(said)}", agreement
 
 
 def _runs(

@@ -63,17 +63,17 @@ def words_of(state):
 @pytest.mark.parametrize(
     ("mechanism", "words"),
     [
-        (laplace, ["Guess zero where the output is at most ", "; guess one where the output is above "]),
-        (wider, ["guess one where the output is at most -", " or above "]),
-        (word, ["guess zero where the category of the output['kind'] is 'blue'", "is 'red'"]),
-        (key, ["guess zero where the output['extra'] is missing", "guess one where the output['extra'] is 1"]),
-        (odd, ["guess zero where the output modulo 2 is 0; guess one where the output modulo 2 is 1"]),
+        (laplace, ["Look at the output: guess zero where it is at most ", "; guess one where it is above "]),
+        (wider, ["guess one where it is at most -", " or above "]),
+        (word, ["Look at the category of the output['kind']: guess zero where it is 'blue'", "is 'red'"]),
+        (key, ["Look at the output['extra']: guess zero where it is missing; guess one where it is 1."]),
+        (odd, ["Look at the output modulo 2: guess zero where it is 0; guess one where it is 1."]),
     ],
     ids=["one-sided", "two tails", "a text", "a key", "a remainder"],
 )
 def test_a_rule_of_one_column_is_said_by_its_intervals_or_texts(mechanism, words):
     said = words_of(fitted(mechanism, 1_500))
-    assert all(one in said or one[0].upper() + one[1:] in said for one in words), said
+    assert all(one in said for one in words), said
     assert len(said) < 150
 
 
