@@ -68,7 +68,7 @@ class Betting(Test):
 
     def __init__(self, claim: Claim, draws: int, table_of: Betting | None = None, *, looks_once: bool = False) -> None:
         super().__init__(claim, draws)
-        self.state = LearningState() if table_of is None else table_of.state
+        self.state: LearningState = LearningState() if table_of is None else table_of.state
         self._own_table = table_of is None
         self.looks_once = looks_once
         self._inequalities = Inequalities(claim)

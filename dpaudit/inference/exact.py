@@ -22,9 +22,9 @@ from numpy.typing import NDArray
 
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.learning_state import LearningState
-from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.tables import N_BINS, BinCounter, Predicted, bins_of
+from dpaudit.inference.payoffs import Inequalities
+from dpaudit.inference.tables import N_BINS, BinCounter, Predicted
 from dpaudit.inference.witness import describe, rule_record, thresholds
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.partition import CellScore
@@ -124,7 +124,7 @@ class ExactTest(Test):
 
     def __init__(self, claim: Claim, draws: int, table_of: ExactTest | None = None) -> None:
         super().__init__(claim, draws)
-        self.state = LearningState() if table_of is None else table_of.state
+        self.state: LearningState = LearningState() if table_of is None else table_of.state
         self._own_table = table_of is None
         self._inequalities = Inequalities(claim)
         self._level_of_fit = 0.05
@@ -134,7 +134,13 @@ class ExactTest(Test):
 
     @classmethod
     def frozen(
-        cls, claim: Claim, draws: int, level: float, mixture: Mixture, predicted: Predicted, rule: GuessRule | None = None
+        cls,
+        claim: Claim,
+        draws: int,
+        level: float,
+        mixture: Mixture,
+        predicted: Predicted,
+        rule: GuessRule | None = None,
     ) -> ExactTest:
         """The test of a rule that is known already, or of the best one by what is predicted of the mixture's bins."""
         test = cls(claim, draws)

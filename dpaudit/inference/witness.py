@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from dpaudit.features.views import View
 from dpaudit.inference.tables import EDGES, MIDDLES, N_BINS, Predicted, bins_of
 from dpaudit.learning.learned_views import Additive, LearnedView, Logistic, Neighbours
-from dpaudit.learning.mixture import Mixture, Part
+from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
@@ -98,7 +98,8 @@ class Shown:
 def simplest(mixture: Mixture) -> View | None:
     """A plain view of about the largest weight that is said in the fewest words; None where several columns decide."""
     weights: dict[View, float] = {}
-    for share, models in zip(mixture.shares.tolist(), (*mixture.structures, mixture.refinements), strict=True):
+    of_structures: list[Sequence[Any]] = [*mixture.structures, mixture.refinements]
+    for share, models in zip(mixture.shares.tolist(), of_structures, strict=True):
         for one in models:
             if (view := _plain(one.view)) is not None:
                 weights[view] = weights.get(view, 0.0) + share * one.weight
@@ -163,9 +164,7 @@ def thresholds(first_up: int, end_down: int) -> tuple[float, float]:
     return (high if first_up < N_BINS else math.inf), low
 
 
-def _intervals(
-    mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], x: str, x_prime: str
-) -> tuple[str, float]:
+def _intervals(mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], x: str, x_prime: str) -> tuple[str, float]:
     """Where along the view the rule mostly guesses, and the share of its guesses that are so too."""
     if shown.view is None:
         return "", 0.0
@@ -379,6 +378,6 @@ def _of_bins(predicted: Predicted) -> Predicted:
     if len(predicted.q) == N_BINS:
         return predicted
     bins = bins_of(predicted.q)
-    mass = np.bincount(bins, predicted.mass, minlength=N_BINS)
+    mass = np.asarray(np.bincount(bins, predicted.mass, minlength=N_BINS), dtype=float)
     ones = np.bincount(bins, predicted.mass * predicted.q, minlength=N_BINS)
     return Predicted(np.where(mass > 0.0, ones / np.maximum(mass, 1e-300), MIDDLES), mass)
