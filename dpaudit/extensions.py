@@ -2,6 +2,8 @@
 
     dpaudit.claims           a form of --claim            function of the text after NAME= that gives a `Claim`
     dpaudit.learners         a kind of learner            function of a `Training` that gives predictors
+    dpaudit.decoders         what an object's class holds function of an `Opaque`, under the name of its class
+    dpaudit.views            a kind of view of columns    `ViewKind`, under its own name
     dpaudit.checks           conformance checks           `CheckSpec`
     dpaudit.laws             laws of composition          `Law`, under its own name
     dpaudit.report_formats   a format of --report         `ReportFormat`
@@ -16,11 +18,13 @@ An executor is a backend of joblib: `joblib.register_parallel_backend`, then `--
 
 One rule for all: the entry points of a group come in the order of their names, and nothing is imported before it is
 needed. An extension that cannot be imported is one message that names it, and no result: a run that leaves out what was
-installed would be another one than the user believes.
+installed would be another one than the user believes. Decoders and views only add to where a leak is looked for: a
+broken one is named by a warning, and left out.
 """
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -76,6 +80,15 @@ def extensions(group: str) -> Iterator[tuple[str, Any]]:
             )
         seen[entry.name] = entry.value
         yield entry.name, load(entry)
+
+
+def working_extensions(group: str) -> Iterator[tuple[str, Any]]:
+    """(name, object) of what is installed in a group and can be imported; a warning names each of the others."""
+    for entry in entry_points(group):
+        try:
+            yield entry.name, load(entry)
+        except UsageError as error:
+            warnings.warn(f"{error} It is left out.", stacklevel=2)
 
 
 def extension(group: str, name: str) -> Any:

@@ -180,13 +180,13 @@ def test_a_number_that_does_not_vary_is_the_first_hint():
 
     result = replay(release, [([], [1])], "eps=1")
     assert result.grade == "hint" and result.pairs[0].hints[0].kind == "constant"
-    assert "the output, key 'count' is 0 on x and 1 on x_prime" in result.pairs[0].hints[0].text
+    assert "the output['count'] is 0 on x and 1 on x_prime" in result.pairs[0].hints[0].text
 
 
 @pytest.mark.parametrize(
     ("release", "name"),
     [
-        (lambda data, rng: [rng.laplace() for _ in data], "length of the output"),
+        (lambda data, rng: [rng.laplace() for _ in data], "the length of the output"),
         (lambda data, rng: [float(len(data)), rng.laplace()], "coordinate 0 of the output"),
         (lambda data, rng: float(len(data) + 0 * rng.laplace()), "the output"),
     ],

@@ -43,9 +43,9 @@ from dpaudit.audits.recognised_noise import (
     uneven_scales,
 )
 from dpaudit.errors import SubjectError
+from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
-from dpaudit.reading.nested import learn_layout
 from dpaudit.reading.outcomes import join, read_outputs
 from dpaudit.recorded.recorded_noise import in_nats
 from dpaudit.results.model import SideFinding, to_json
@@ -419,14 +419,12 @@ def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
 def _numbers(
     first: Sequence[Run], second: Sequence[Run]
 ) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]] | None:
-    """Names of the numbers of an output, and the outputs, (runs, numbers) each; of objects those of their layout."""
+    """Names of the numbers of an output, and the outputs, (runs, numbers) each; of objects what a reader reads."""
     sides = [join([run.outcome for run in runs]) for runs in (first, second)]
     if all(side.tokens is None for side in sides) and sides[0].numbers.shape[1] == sides[1].numbers.shape[1]:
         width = sides[0].numbers.shape[1]
         names = ["the output"] if width == 1 else [f"coordinate {column} of the output" for column in range(width)]
         return names, sides[0].numbers, sides[1].numbers
-    laid = learn_layout(sides[0].as_objects(), sides[1].as_objects())
-    if laid is None:
-        return None
-    layout, a, b = laid
-    return [layout.name_of(column) for column in range(a.numbers.shape[1])], a.numbers, b.numbers
+    reader = Reader.learn(sides)
+    a, b = map(reader.read, sides)
+    return (reader.names, a, b) if a.shape[1] else None

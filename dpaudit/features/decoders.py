@@ -15,10 +15,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.features.visitor import LIMITS, NUMBERS, Text, decoder
-from dpaudit.reading.outcomes import canonical
+from dpaudit.reading.outcomes import canonical, number_of
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 MAX_INSIDE = 1 << 20  # bytes that compressed bytes may hold, as far as they are read
+LONGEST_DECIMAL = 1_000  # digits: below Python's limit for integers as texts
 
 
 @decoder(complex)
@@ -31,19 +32,16 @@ def _decimal(value: Decimal) -> Mapping[str, Any]:
     if not value.is_finite():
         return {"value": math.nan if value.is_nan() else math.copysign(math.inf, value)}
     parts = value.as_tuple()
+    unscaled = int("".join(map(str, parts.digits[:LONGEST_DECIMAL])))
     return {
-        "value": float(value), "digits": len(parts.digits), "last digit": parts.digits[-1],
+        "value": float(value), "digits": len(parts.digits), "last digit": parts.digits[-1], "unscaled": unscaled,
         "exponent": parts.exponent, "sign": parts.sign,
     }  # fmt: skip
 
 
 @decoder(Fraction)
 def _fraction(value: Fraction) -> Mapping[str, Any]:
-    try:
-        number = float(value)
-    except OverflowError:
-        number = math.copysign(math.inf, value.numerator)
-    return {"value": number, "numerator": value.numerator, "denominator": value.denominator}
+    return {"value": number_of(value), "numerator": value.numerator, "denominator": value.denominator}
 
 
 @decoder(Failed)
@@ -60,7 +58,7 @@ def _opaque(value: Opaque) -> Mapping[str, Any]:
 
 @decoder(set, frozenset)
 def _set(value: frozenset[Any]) -> Mapping[str, Any]:
-    numbers = sorted(float(item) for item in value if isinstance(item, NUMBERS) and item == item)
+    numbers = sorted(number_of(item) for item in value if isinstance(item, NUMBERS) and item == item)
     return {"length": len(value), "members": {canonical(item) for item in value}, "sorted numbers": numbers}
 
 

@@ -6,22 +6,23 @@ that were read stand those that are worked out of them: what a sequence of numbe
 
 Validity: the columns are a function of earlier draws; what they hold of an output is a function of this output.
 
-Rounding. Numbers that are worked out of others show errors of rounding, and with these the low bits of noise in floating
-point, which leak in nearly every implementation and are a question of their own. So they are rounded to 36 bits: of 13
-audits of a sound planar Laplace mechanism 6 were called violated without, none with it.
+Sums over the numbers of a row are taken by `sum(axis=1)` of an array in row order, never by a matrix product, which
+rounds a row differently in different batches; and they are rounded (`dpaudit.features.shapes.rounded`).
 """
 
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
-from dpaudit.features import decoders  # noqa: F401 (registers)
-from dpaudit.features.visitor import Key, Sink, visit
+from dpaudit.features import decoders, texts  # noqa: F401 (register)
+from dpaudit.features.shapes import rounded
+from dpaudit.features.visitor import BLOCK, COUNT, TEXT, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
 
@@ -33,8 +34,9 @@ class ReaderSizes:
     max_columns: int = 400  # of paths: as many as one scan of 1,500 draws takes 0.1 seconds for
     max_members: int = 48  # members of one path that are looked for
     min_count: int = 2  # outputs that show a path, without which it is no column
+    max_places: int = 3_000  # columns of all blocks together, the first ones in the order of the visit: a small image
+    max_summaries: int = 24  # blocks that are summarised, those of the most outputs
     learned_from: int = 1_500  # outputs of a side that columns are chosen on
-    bits: int = 36  # that a worked-out number keeps
     max_tokens: int = 40  # texts that are kept, for words about them
     max_letters: int = 40  # of each
 
@@ -42,9 +44,9 @@ class ReaderSizes:
 SIZES = ReaderSizes()
 SUMMARIES = (
     "count", "sum", "norm", "sum of sizes", "largest", "smallest", "position of the largest",
-    "position of the smallest", "number of repeats", "number of falls", "number below 0", "number of zeros",
-    "last less first", "spread", "lag 1", "lag 2", "smallest gap", "length of the path", "longest run of falls or rises",
-    "as a whole",
+    "position of the smallest", "gap between the largest two", "number of repeats", "number of falls",
+    "number below 0", "number of zeros", "last less first", "spread", "lag 1", "lag 2", "smallest gap",
+    "length of the path", "longest run of falls or rises", "as a whole",
 )  # fmt: skip
 
 
@@ -90,99 +92,143 @@ class Reader:
 
     @classmethod
     def learn(
-        cls, samples: Sequence[Outcomes], points: tuple[tuple[float, ...], ...] = (), pieces: Iterable[tuple[str, str]] = ()
+        cls,
+        samples: Sequence[Outcomes],
+        points: tuple[tuple[float, ...], ...] = (),
+        pieces: Iterable[tuple[str, str]] = (),
     ) -> Reader:
         """The reader that suits these outputs."""
-        widths = {one.numbers.shape[1] for one in samples}
-        if all(one.tokens is None for one in samples) and len(widths) == 1:
-            width = widths.pop()
-            return cls(width, (Block("", width),), points=points if len(points) == 2 and len(points[0]) == width else ())
-        some = [one.as_objects().raw for one in samples]
-        some = [raw[:: max(1, len(raw) // SIZES.learned_from)] for raw in some]
-        outputs = [output for raw in some for output in raw]
+        forms = {(one.tokens is None, one.shape, one.numbers.shape[1]) for one in samples}
+        if len(forms) == 1 and samples[0].tokens is None:
+            width = samples[0].numbers.shape[1]
+            return cls(
+                width, (Block("", width),), points=points if len(points) == 2 and len(points[0]) == width else ()
+            )
+        some = [outputs_of(one) for one in samples]
+        outputs = [output for raw in some for output in raw[:: max(1, len(raw) // SIZES.learned_from)]]
         sink = Sink()
-        visit(sink, outputs, np.arange(len(outputs)))
-        blocks = []
-        for path, parts in sink.blocks.items():
-            if sum(len(rows) for rows, _ in parts) >= SIZES.min_count:
-                blocks.append(Block(path, max(block.shape[1] for _, block in parts)))
+        read_outputs_into(sink, outputs)
+        found = [
+            (sum(len(rows) for rows, _ in parts), Block(path, max(block.shape[1] for _, block in parts)))
+            for path, parts in sink.blocks.items()
+        ]
+        blocks, left = [], SIZES.max_places
+        for count, block in sorted(found, key=lambda one: -one[0]):
+            if count >= SIZES.min_count and block.width <= left:
+                blocks.append(block)
+                left -= block.width
         often: Counter[Key] = Counter()
         texts: Counter[float] = Counter()
-        varies: dict[Key, bool] = {}
         for key, parts in sink.numbers.items():
             count = sum(len(rows) for rows, _ in parts)
             values = np.concatenate([numbers for _, numbers in parts])
-            varies[key] = count < len(outputs) or bool(np.any(values != values[0])) and not np.all(np.isnan(values))
-            often[key] = count
-            texts.update(value for value in values.tolist() if value in sink.tokens)
-        keys = [key for key, count in often.most_common() if varies[key] and count >= SIZES.min_count]
+            is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
+            if count >= SIZES.min_count and (count < len(outputs) or not is_constant):
+                often[key] = count
+                texts.update(value for value in values.tolist() if value in sink.tokens)
         members: list[tuple[str, str, str]] = []
-        for (path, what), found in sink.members.items():
+        for (path, what), several in sink.members.items():
             counts: Counter[str] = Counter()
-            total = 0
-            for rows, sets in found:
-                total += len(rows)
+            for _, sets in several:
                 for one in sets:
                     counts.update(set(one))
+            total = sum(len(rows) for rows, _ in several)
             usual = [(member, n) for member, n in counts.most_common(4 * SIZES.max_members) if n >= SIZES.min_count]
-            same = [member for member, n in usual if n < total or what == "count"]
-            members += [(path, what, member) for member in same[: SIZES.max_members]]
-        most = max(SIZES.max_columns - min(len(members), SIZES.max_columns // 2), 1)
-        keys, members = keys[:most], members[: SIZES.max_columns // 2]
+            own = [member for member, n in usual if n < total or what == COUNT]
+            members += [(path, what, member) for member in own[: SIZES.max_members]]
+        members = members[: SIZES.max_columns // 2]
+        keys = [key for key, _ in often.most_common(SIZES.max_columns - len(members))]
         pieces = tuple(pieces)
         paths = {path for path, _ in keys} | {path for path, *_ in members} | {path for path, _ in pieces}
-        paths |= {block.path for block in blocks}
-        wanted: set[str] = set()
-        for path in paths:
-            at = path
-            while at not in wanted:
-                wanted.add(at)
-                at = sink.parents.get(at, "")
-        kept = texts.most_common(SIZES.max_tokens)
-        tokens = tuple((number, sink.tokens[number][: SIZES.max_letters]) for number, n in kept if n >= SIZES.min_count)
+        wanted: set[str] = {""}
+        for path in paths | {block.path for block in blocks}:
+            while path not in wanted:
+                wanted.add(path)
+                path = sink.parents.get(path, "")
+        kept = [number for number, count in texts.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
+        tokens = tuple((number, sink.tokens[number][: SIZES.max_letters]) for number in kept)
         return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted), (), tokens)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
+        found = self.read(outcomes)
+        if self.columns:
+            return found if self.columns == 1 else np.concatenate([found, summaries(found, self.points)], axis=1)
+        ends = np.cumsum([block.width for block in self.blocks[: SIZES.max_summaries]]).tolist()
+        worked_out = [
+            summaries(found[:, end - block.width : end])
+            for end, block in zip(ends, self.blocks, strict=False) if block.width > 1
+        ]  # fmt: skip
+        return np.concatenate([found, *worked_out], axis=1) if worked_out else found
+
+    def read(self, outcomes: Outcomes) -> FloatArray:
+        """The columns that are read, shape (draws, n_read)."""
         size = len(outcomes)
         if self.columns:
-            numbers = outcomes.as_numbers(self.columns)
-            if self.columns == 1:
-                return numbers
-            return np.concatenate([numbers, summaries(numbers, self.points)], axis=1)
-        outputs = outcomes.as_objects().raw
-        sink = Sink(self.wanted)
-        visit(sink, outputs, np.arange(size))
-        parts: list[FloatArray] = []
-        worked_out: list[FloatArray] = []
+            return outcomes.as_numbers(self.columns)
+        sink = Sink(self._columns, self.wanted)
+        read_outputs_into(sink, outputs_of(outcomes))
+        blocks: list[FloatArray] = []
         for block in self.blocks:
             numbers = np.full((size, block.width), np.nan)
             for rows, found in sink.blocks.get(block.path, ()):
-                numbers[rows[:, None], np.arange(min(block.width, found.shape[1]))] = found[:, : block.width]
-            parts.append(numbers)
-            if block.width > 1:
-                worked_out.append(summaries(numbers))
+                numbers[rows, : found.shape[1]] = found[:, : block.width]
+            blocks.append(numbers)
         singles = np.full((size, len(self.keys)), np.nan)
         for column, key in enumerate(self.keys):
             for rows, found in sink.numbers.get(key, ()):
                 singles[rows, column] = found
-        parts.append(singles)
-        held = np.full((size, len(self.members)), np.nan)
-        of_path: dict[Key, list[tuple[int, str]]] = {}
-        for column, (path, what, member) in enumerate(self.members):
-            of_path.setdefault((path, what), []).append((column, member))
-        for key, sought in of_path.items():
-            for rows, sets in sink.members.get(key, ()):
-                for row, one in zip(rows.tolist(), sets, strict=True):
-                    counts = Counter(one)
-                    for column, member in sought:
-                        held[row, column] = counts.get(member, 0)
-        parts.append(held)
-        found_pieces = np.full((size, len(self.pieces)), np.nan)
+        pieces = np.full((size, len(self.pieces)), np.nan)
         for column, (path, piece) in enumerate(self.pieces):
-            for rows, texts in sink.texts.get(path, ()):
-                found_pieces[rows, column] = [text.count(piece) for text in texts]
-        return np.concatenate([*parts, found_pieces, *worked_out], axis=1)
+            for rows, several in sink.texts.get(path, ()):
+                pieces[rows, column] = [text.count(piece) for text in several]
+        return np.concatenate([*blocks, singles, self._held(sink, size), pieces], axis=1)
+
+    def only(self, columns: Sequence[int]) -> tuple[Reader, tuple[int, ...]]:
+        """A reader of some of the columns that this one reads, with where they are among its own."""
+        blocks, keys, members, found, start = [], [], [], [], 0
+        asked, width = set(columns), 0
+        for block in self.blocks:
+            own = asked & set(range(start, start + block.width))
+            if own:
+                blocks.append(block)
+                found += [width + column - start for column in sorted(own)]
+                width += block.width
+            start += block.width
+        for column, key in enumerate(self.keys, start):
+            if column in asked:
+                keys.append(key)
+        for column, member in enumerate(self.members, start + len(self.keys)):
+            if column in asked:
+                members.append(member)
+        found += range(width, width + len(keys) + len(members))
+        return dataclasses.replace(
+            self, blocks=tuple(blocks), keys=tuple(keys), members=tuple(members), pieces=()
+        ), tuple(found)
+
+    @functools.cached_property
+    def _columns(self) -> frozenset[Key]:
+        """Path and kind of all columns."""
+        blocks = {(block.path, BLOCK) for block in self.blocks}
+        members = {(path, what) for path, what, _ in self.members}
+        return frozenset(blocks | members | set(self.keys) | {(path, TEXT) for path, _ in self.pieces})
+
+    def _held(self, sink: Sink, size: int) -> FloatArray:
+        """How often outputs hold the members, shape (draws, members)."""
+        held = np.full((size, len(self.members)), np.nan)
+        of_path: dict[Key, dict[str, int]] = {}
+        for column, (path, what, member) in enumerate(self.members):
+            of_path.setdefault((path, what), {})[member] = column
+        for key, column_of in of_path.items():
+            columns = list(column_of.values())
+            for rows, several in sink.members.get(key, ()):
+                counts = np.zeros((len(rows), columns[-1] + 1))
+                for count, one in zip(counts, several, strict=True):
+                    for member in one:
+                        if member in column_of:
+                            count[column_of[member]] += 1.0
+                held[rows[:, None], columns] = counts[:, columns]
+        return held
 
     @property
     def names(self) -> list[str]:
@@ -194,9 +240,9 @@ class Reader:
         names += [f"the output{path}" if not what else f"the {what} of the output{path}" for path, what in self.keys]
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += [f"how often {piece!r} is in the output{path}" for path, piece in self.pieces]
-        for block in self.blocks:
+        for block in self.blocks[: SIZES.max_summaries]:
             if block.width > 1:
-                names += [f"{name} of the numbers of the output{block.path}" for name in SUMMARIES]
+                names += [f"the {name} of the numbers of the output{block.path}" for name in SUMMARIES]
         if len(self.points) == 2:
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
         return names
@@ -211,13 +257,13 @@ class Reader:
         if self.columns:
             return {}
         sink = Sink()
-        outputs = outcomes.as_objects().raw
-        visit(sink, outputs, np.arange(len(outputs)))
+        outputs = outputs_of(outcomes)
+        read_outputs_into(sink, outputs)
         found: dict[str, list[str | None]] = {}
         for path, parts in sink.texts.items():
             column: list[str | None] = [None] * len(outputs)
-            for rows, texts in parts:
-                for row, text in zip(rows.tolist(), texts, strict=True):
+            for rows, several in parts:
+                for row, text in zip(rows.tolist(), several, strict=True):
                     column[row] = text
             found[path] = column
         return found
@@ -250,11 +296,12 @@ class Reader:
         )
 
 
-def rounded(numbers: FloatArray, size: FloatArray | None = None) -> FloatArray:
-    """Worked-out numbers to `SIZES.bits` bits (of `size`, the size of what they are worked out of)."""
-    with np.errstate(all="ignore"):
-        unit = np.ldexp(1.0, np.frexp(np.abs(numbers) if size is None else size)[1] - SIZES.bits)
-        return np.where(np.isfinite(numbers) & (unit > 0.0), np.rint(numbers / unit) * unit, numbers)
+def outputs_of(outcomes: Outcomes) -> Sequence[Any]:
+    """The outputs one by one, as plain data."""
+    if outcomes.tokens is None:
+        held: list[Any] = outcomes.numbers.reshape(len(outcomes), *outcomes.shape).tolist()
+        return held
+    return outcomes.raw
 
 
 def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> FloatArray:
@@ -263,6 +310,7 @@ def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> Floa
     NaN is missing. Sums are rounded to 36 bits of the sum of sizes.
     """
     with np.errstate(all="ignore"):
+        block = np.ascontiguousarray(block)
         known = np.isfinite(block)
         z = np.where(known, block, 0.0)
         high, low = np.where(known, block, -np.inf), np.where(known, block, np.inf)
@@ -273,7 +321,9 @@ def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> Floa
         last = block.shape[1] - 1 - np.argmax(known[:, ::-1], axis=1)
         centred = z - z.sum(axis=1, keepdims=True) / np.maximum(count, 1)[:, None]
         gaps = np.diff(ordered, axis=1)
+        repeats = ((gaps == 0.0) & np.isfinite(ordered[:, 1:])).sum(axis=1)
         gaps = np.where(np.isfinite(gaps), gaps, np.inf)
+        gap = np.where(count > 1, gaps[np.arange(len(block)), np.maximum(count - 2, 0)], np.nan)
         runs = np.zeros(len(block))
         run = np.zeros(len(block))
         turned = np.sign(steps)
@@ -285,20 +335,25 @@ def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> Floa
         finite_steps = np.where(np.isfinite(steps), steps, 0.0)
         columns = [
             count, rounded(z.sum(axis=1), size), rounded(np.sqrt(squares)), rounded(size), high.max(axis=1),
-            low.min(axis=1), high.argmax(axis=1), low.argmin(axis=1),
-            ((np.diff(ordered, axis=1) == 0.0) & np.isfinite(ordered[:, 1:])).sum(axis=1), (steps < 0.0).sum(axis=1),
-            (z < 0.0).sum(axis=1), (block == 0.0).sum(axis=1),
+            low.min(axis=1), high.argmax(axis=1), low.argmin(axis=1), rounded(gap, size),
+            repeats, (steps < 0.0).sum(axis=1), (z < 0.0).sum(axis=1), (block == 0.0).sum(axis=1),
             rounded(block[np.arange(len(block)), last] - block[:, 0], np.abs(z[:, 0]) + size),
-            rounded(np.sqrt((centred * centred).sum(axis=1)), size), rounded((z[:, 1:] * z[:, :-1]).sum(axis=1), squares),
-            rounded((z[:, 2:] * z[:, :-2]).sum(axis=1), squares), rounded(gaps.min(axis=1), size),
+            rounded(np.sqrt((centred * centred).sum(axis=1)), size),
+            rounded((z[:, 1:] * z[:, :-1]).sum(axis=1), squares), rounded((z[:, 2:] * z[:, :-2]).sum(axis=1), squares),
+            rounded(gaps.min(axis=1), size),
             rounded(np.abs(finite_steps).sum(axis=1), size), runs,
-            np.round(z @ _DIRECTION[: block.shape[1]], 6) if block.shape[1] <= len(_DIRECTION) else size,
+            rounded((z[:, : len(_DIRECTION)] * _DIRECTION[: block.shape[1]]).sum(axis=1), size),
         ]  # fmt: skip
         if len(points) == 2:
             first, second = (np.abs(z - np.asarray(point)) for point in points)
             one, two = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))
             scale = one + two
-            columns += [rounded(two - one, scale), rounded((second - first).sum(axis=1), scale), rounded(one), rounded(two)]
+            columns += [
+                rounded(two - one, scale),
+                rounded((second - first).sum(axis=1), scale),
+                rounded(one),
+                rounded(two),
+            ]
     return np.stack([np.asarray(column, dtype=float) for column in columns], axis=1)
 
 

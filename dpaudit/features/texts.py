@@ -1,85 +1,145 @@
-"""Texts: lengths, letters, numbers and words of texts, and what is written in them: JSON, dates, encodings, tables."""
+"""Texts: lengths, letters, numbers and words of texts, and what is written in them: JSON, dates, encodings, tables.
+
+Each distinct text of a batch is looked at once; what is read of it is a function of the text alone.
+"""
 
 from __future__ import annotations
 
 import base64
 import binascii
 import datetime
+import functools
 import json
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from dpaudit.features.visitor import LIMITS, Rows, Sink, Text, token, visit
+from dpaudit.features.visitor import (
+    BLOCK,
+    LIMITS,
+    TEXT,
+    VISITS,
+    Cell,
+    Rows,
+    Sink,
+    Text,
+    code,
+    put_kind,
+    put_members,
+    visit,
+    visit_beside,
+)  # fmt: skip
 
-NUMBER = re.compile(r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 WORD = re.compile(r"[^\W\d_]+")
 HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
 ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
+KINDS: Mapping[str, Callable[[str], bool]] = {
+    "capitals": str.isupper, "digits": str.isdigit, "spaces": str.isspace, "letters": str.isalpha,
+}  # fmt: skip
 
 
 def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int) -> None:
-    """Put what texts at one path hold into the sink. Each distinct text is looked at once."""
-    known: dict[str, int] = {}
-    which = np.array([known.setdefault(value, len(known)) for value in values], dtype=np.intp)
-    distinct = list(known)
-    sink.put(path, "length", rows, np.array([len(one) for one in distinct], dtype=float)[which])
-    sink.put(path, "category", rows, np.array([sink.token(one) for one in distinct])[which])
-    if max(map(len, distinct)) < 2:
+    """Put what texts at one path hold into the sink."""
+    put_kind(sink, rows, path, "text")
+    visit_beside(sink, values, rows, path, depth)
+    known: dict[tuple[type, str], int] = {}
+    which = np.array([known.setdefault((type(value), value), len(known)) for value in values], dtype=np.intp)
+    texts = [value for _, value in known]
+    sink.put(path, "length", rows, np.array(list(map(len, texts)), dtype=float)[which])
+    if sink.asks(path, "category"):
+        sink.put(path, "category", rows, np.array(list(map(sink.token, texts)))[which])
+    if sink.asks(path, "form"):
+        forms = [
+            (k, NUMBER.sub("#", one[: LIMITS.max_text])) for k, one in enumerate(texts) if not isinstance(one, Cell)
+        ]
+        of_text = np.full(len(texts), np.nan)
+        of_text[[k for k, _ in forms]] = [sink.token(form) for _, form in forms]
+        sink.put(path, "form", rows, of_text[which])
+    inside = f"{path}, number"
+    if sink.opens(inside, path):
+        found = [list(map(float, NUMBER.findall(one[: LIMITS.max_text]))) or None for one in texts]
+        _visit_some(sink, found, which, rows, inside, depth)
+    rich = np.array([len(one) > 1 and not isinstance(one, Cell) for one in texts])  # one letter is its category
+    if not rich.any():
         return
-    letters = np.full((len(distinct), min(max(map(len, distinct)), LIMITS.max_letters)), np.nan)
-    for row, one in zip(letters, distinct, strict=True):
-        codes = np.frombuffer(one[: letters.shape[1]].encode("utf-32-le", "surrogatepass"), "<u4")
-        row[: len(codes)] = codes
-    inside = f"{path}, character"
-    if sink.opens(inside, path):
-        sink.blocks.setdefault(inside, []).append((rows, letters[which]))
-    counts = [[sum(map(test, one)) for test in _KINDS] for one in (text[: LIMITS.max_text] for text in distinct)]
-    inside = f"{path}, characters of a kind"
-    if sink.opens(inside, path):
-        sink.blocks.setdefault(inside, []).append((rows, np.array(counts, dtype=float)[which]))
-    sink.texts.setdefault(path, []).append((rows, values))
-    words = [set(WORD.findall(one[: LIMITS.max_text])) for one in distinct]
-    sink.members.setdefault((path, "word"), []).append((rows, [words[k] for k in which.tolist()]))
-    found = [[float(number) for number in NUMBER.findall(one[: LIMITS.max_text])] for one in distinct]
-    _visit_some(sink, found, which, rows, path, ", number", depth)
-    decoded: dict[str, list[Any]] = {name: [None] * len(distinct) for name in TEXTS}
-    for k, one in enumerate(distinct):
-        if isinstance(one, Text) or len(one) > LIMITS.max_text:
-            continue
-        for name, decode in TEXTS.items():
-            try:
-                value = decode(one)
-            except (ValueError, RecursionError, binascii.Error, OverflowError):
-                continue
-            if value is not None:
-                decoded[name][k] = value
-                break
+    rows, which = rows[rich[which]], (np.cumsum(rich) - 1)[which[rich[which]]]
+    texts = [one for one, is_rich in zip(texts, rich.tolist(), strict=True) if is_rich]
+    if sink.asks(path, TEXT):
+        sink.texts.setdefault(path, []).append((rows, [texts[k] for k in which.tolist()]))
+    if sink.asks(path, "word"):
+        words = [set(WORD.findall(one[: LIMITS.max_text])) for one in texts]
+        put_members(sink, path, "word", rows, [words[k] for k in which.tolist()])
+    _letters(sink, texts, which, rows, path)
+    decoded: dict[str, list[Any]] = {}
+    for k, one in enumerate(texts):
+        name, value = ("", None) if isinstance(one, Text) or len(one) > LIMITS.max_text else _decoded(sink, one, path)
+        if name:
+            decoded.setdefault(name, [None] * len(texts))[k] = value
     for name, parts in decoded.items():
-        _visit_some(sink, parts, which, rows, path, f" as {name}", depth)
+        _visit_some(sink, parts, which, rows, f"{path} as {name}", depth)
 
 
-def _visit_some(
-    sink: Sink, parts: Sequence[Any], which: np.ndarray, rows: Rows, path: str, step: str, depth: int
-) -> None:
-    has = np.array([part is not None and part != [] for part in parts])[which]
-    inside = f"{path}{step}"
-    if has.any() and sink.opens(inside, path):
-        values = [parts[k] for k in which[has].tolist()]
-        if step == ", number":
-            values = [value[: LIMITS.max_numbers] for value in values]
-        visit(sink, values, rows[has], inside, depth + 1)
+VISITS["text"] = read_texts
 
 
-_KINDS: tuple[Callable[[str], bool], ...] = (str.isupper, str.isdigit, str.isspace, str.isalpha)
+def _visit_some(sink: Sink, parts: Sequence[Any], which: NDArray[np.intp], rows: Rows, inside: str, depth: int) -> None:
+    has = np.array([part is not None for part in parts])[which]
+    if has.any():
+        visit(sink, [parts[k] for k in which[has].tolist()], rows[has], inside, depth + 1)
+
+
+@functools.cache
+def _kinds_of_characters() -> NDArray[np.float64]:
+    """Whether each character up to U+FFFF is of each of `KINDS`, shape (characters, kinds); the last is all others."""
+    characters = [*map(chr, range(0xFFFF)), "\U00020000"]
+    return np.array([[test(one) for test in KINDS.values()] for one in characters], dtype=float)
+
+
+def _letters(sink: Sink, texts: Sequence[str], which: NDArray[np.intp], rows: Rows, path: str) -> None:
+    """Put the first characters of texts, each at its place, and how many are of each kind."""
+    first, counted = f"{path}, character", f"{path}, characters of a kind"
+    asked = [inside for inside in (first, counted) if sink.opens(inside, path) and sink.asks(inside, BLOCK)]
+    if not asked:
+        return
+    starts = [one[: LIMITS.max_text] for one in texts]
+    lengths = np.array(list(map(len, starts)))
+    codes = np.frombuffer("".join(starts).encode("utf-32-le", "surrogatepass"), "<u4")
+    begins = np.cumsum(lengths) - lengths
+    if first in asked:
+        width = min(int(lengths.max()), LIMITS.max_letters)
+        places = begins[:, None] + np.arange(width)
+        known = np.arange(width) < lengths[:, None]
+        letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)
+        sink.put_block(first, rows, letters[which])
+    if counted in asked:
+        counts = np.add.reduceat(_kinds_of_characters()[np.minimum(codes, 0xFFFF)], begins, axis=0)
+        sink.put_block(counted, rows, counts[which])
+
+
+def _decoded(sink: Sink, text: str, path: str) -> tuple[str, Any]:
+    """What a text is read as, by the first decoder that reads it, and what that gives; "" where nobody asks for it."""
+    for name, decode in TEXTS.items():
+        if not _may_be(name, text):
+            continue
+        try:
+            value = decode(text)
+        except (ValueError, RecursionError, binascii.Error, OverflowError):
+            continue
+        if value is not None:
+            return (name, value) if sink.opens(f"{path} as {name}", path) else ("", None)
+    return "", None
+
+
+def _may_be(name: str, text: str) -> bool:
+    return name != "JSON" or text.lstrip()[:1] in ("{", "[", '"')
 
 
 def _json(text: str) -> Any:
-    if text.lstrip()[:1] not in tuple('{["'):
-        return None
     value = json.loads(text)
     return Text(value) if isinstance(value, str) else value
 
@@ -106,22 +166,40 @@ def _hexadecimal(text: str) -> Any:
 
 
 def _base64(text: str) -> Any:
-    if len(text) < 8 or len(text) % 4 or text.isalpha() or text.isdigit() or not ENCODED.fullmatch(text):
+    if len(text) % 4 or text.isdigit() or (text.isalpha() and len(text) < 64) or not ENCODED.fullmatch(text):
         return None
     return base64.b64decode(text, altchars=b"-_" if "-" in text or "_" in text else None, validate=True)
 
 
 def _table(text: str) -> Any:
+    """The columns of lines of cells, by their places; of lines that have no delimiter in common the lines.
+
+    A cell is a number, or a text whose numbers are left out: these are read of the text as a whole.
+    """
     lines = text.splitlines()[: LIMITS.max_items]
     if len(lines) < 2:
         return None
-    delimiter = max(",;\t|", key=text.count)
-    return [[float(cell) if NUMBER.fullmatch(cell) else Text(cell) for cell in line.split(delimiter)] for line in lines]
+    delimiters = [mark for mark in ",;\t|" if all(mark in line for line in lines if line)]
+    if not delimiters or not any(lines):
+        return list(map(_cell, lines))
+    delimiter = max(delimiters, key=lines[0].count)
+    rows = [line.split(delimiter) for line in lines]
+    width = min(max(map(len, rows)), LIMITS.max_columns)
+    return {k: [_cell(row[k]) if k < len(row) else None for row in rows] for k in range(width)}
+
+
+def _cell(text: str) -> Any:
+    if NUMBER.fullmatch(text):
+        return float(text)
+    return Cell(NUMBER.sub("#", text))
 
 
 def _words(text: str) -> Any:
-    words = text.split()
-    return {"order": [token(word) for word in words[: LIMITS.max_items]]} if len(words) > 1 else None
+    """The words in their order, and the first place of each; what is between them is read as numbers and characters."""
+    words = WORD.findall(text)[: LIMITS.max_items]
+    if len(words) < 2:
+        return None
+    return {"order": list(map(code, words)), "first": {word: k for k, word in reversed(list(enumerate(words)))}}
 
 
 TEXTS: dict[str, Callable[[str], Any]] = {

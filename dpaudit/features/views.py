@@ -12,15 +12,18 @@ Validity: views are chosen on earlier draws and frozen.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 import math
-from collections.abc import Callable, Iterator, Sequence
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.reader import rounded
+from dpaudit.extensions import working_extensions
+from dpaudit.features.shapes import rounded
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -41,12 +44,13 @@ class ViewSizes:
 
 
 SIZES = ViewSizes()
+GROUP = "dpaudit.views"
 MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 60, 100, 1_000, 3_600, 86_400)
 
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """One number of a row: a kind, its columns and its parameter. With `mirrored`, rows above the parameter swap labels."""
+    """One number of a row: a kind, its columns and its parameter."""
 
     kind: str
     columns: tuple[int, ...]
@@ -56,7 +60,7 @@ class View:
     def __call__(self, matrix: FloatArray) -> FloatArray:
         """The view's number of each row, shape (draws,)."""
         with np.errstate(all="ignore"):
-            return KINDS[self.kind](*(matrix[:, k] for k in self.columns), self.parameter)
+            return kind_of(self.kind).function(*(matrix[:, k] for k in self.columns), self.parameter)
 
     def swaps(self, matrix: FloatArray) -> NDArray[np.bool_] | None:
         """Rows whose labels are swapped: those above the centre of a mirrored view; None for other views."""
@@ -68,7 +72,48 @@ class View:
     def describe(self, names: Sequence[str]) -> str:
         """The view in words."""
         of = [names[k] for k in self.columns]
-        return WORDS[self.kind].format(*of, parameter=f"{self.parameter:.6g}")
+        return kind_of(self.kind).words.format(*of, parameter=f"{self.parameter:.6g}")
+
+
+@dataclasses.dataclass(frozen=True)
+class ViewKind:
+    """A kind of view that a package adds, by an entry point of the group "dpaudit.views" under its own name.
+
+    Attributes
+    ----------
+    function : callable
+        Of the columns, each of shape (draws,), and the parameter: the view's number of each row. Of one row it must
+        give what it gives of this row among others.
+    words : str
+        What it is, with {0}, {1} for the names of columns and {parameter}.
+    propose : callable
+        Of a matrix, labels and the number of columns that were read off: (columns, parameter) of each view to try.
+    """
+
+    function: Callable[..., FloatArray]
+    words: str
+    propose: Callable[[FloatArray, NDArray[np.intp], int], Iterable[tuple[tuple[int, ...], float]]]
+
+
+@functools.cache
+def kinds_of_packages() -> dict[str, ViewKind]:
+    """The kinds that packages add, by their names; none that has the name of one of `KINDS`."""
+    found = {name: kind for name, kind in working_extensions(GROUP) if name not in KINDS}
+    for name, kind in found.items():
+        if not isinstance(kind, ViewKind):
+            warnings.warn(
+                f"a view must be a ViewKind, got {kind!r} by the name of {name!r}. It is left out.", stacklevel=2
+            )
+    return {name: kind for name, kind in found.items() if isinstance(kind, ViewKind)}
+
+
+def kind_of(name: str) -> ViewKind:
+    """The kind of a name; ValueError where there is none."""
+    if name in KINDS:
+        return ViewKind(KINDS[name], WORDS[name], lambda *_: ())
+    if name not in kinds_of_packages():
+        raise ValueError(f"view must be one of {', '.join([*KINDS, *kinds_of_packages()])}, got {name!r}.")
+    return kinds_of_packages()[name]
 
 
 def _decimals(values: FloatArray, _: float) -> FloatArray:
@@ -184,7 +229,8 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
             yield [View("parity of three", three) for three in itertools.combinations(counts, 3)]
         if len(read) <= 8:
             ordered = list(itertools.permutations(read, 3))
-            yield [View("linear relation", (i, j, k), m) for i, j, k in ordered for m in (1.0, 2.0) if m == 2.0 or i < j]
+            yield [View("linear relation", (i, j, k), 2.0) for i, j, k in ordered]
+            yield [View("linear relation", (i, j, k), 1.0) for i, j, k in ordered if i < j]
             yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
 
 
@@ -243,7 +289,11 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
     step = max(1, len(labels) // SIZES.scanned)
     some, own = matrix[::step][: SIZES.scanned], labels[::step][: SIZES.scanned]
     found: list[tuple[float, int, View]] = []
-    for views in proposals(some, own, n_read):
+    added = (
+        [View(name, tuple(columns), float(parameter)) for columns, parameter in kind.propose(some, own, n_read)]
+        for name, kind in kinds_of_packages().items()
+    )
+    for views in itertools.chain(proposals(some, own, n_read), added):
         if not views:
             continue
         rows = slice(-SIZES.scanned_of_many, None) if len(views) > SIZES.many else slice(None)
@@ -259,8 +309,7 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
 
 def view_from_dict(record: dict[str, Any]) -> View:
     """The view that `view_to_dict` wrote; ValueError where its kind is unknown."""
-    if record["kind"] not in KINDS:
-        raise ValueError(f"view must be one of {', '.join(KINDS)}, got {record['kind']!r}.")
+    kind_of(record["kind"])
     return View(record["kind"], tuple(map(int, record["columns"])), float.fromhex(record["parameter"]))
 
 

@@ -31,7 +31,7 @@ from dpaudit.privacy.claims import FloatArray
 
 VERSION = 2
 EARLIER = "one made by an earlier version of dpaudit; run the audit again, which finds and saves a new one"
-TOKENS = ("category", "kind", "class", "shape", "message")
+TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")
 
 
 @dataclasses.dataclass(frozen=True)

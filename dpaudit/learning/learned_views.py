@@ -109,7 +109,8 @@ class Logistic:
         return z
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
-        return np.asarray(self._features(matrix) @ self.weights)
+        # Validity: row by row. A matrix product rounds a row differently in different batches.
+        return np.asarray((self._features(matrix) * self.weights).sum(axis=1))
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {key: [v.hex() for v in getattr(self, key).tolist()] for key in _LOGISTIC_NUMBERS}

@@ -186,13 +186,16 @@ class Mixture:
 
     def mixed(self, of_structures: FloatArray) -> FloatArray:
         """The average of what the structures say at all temperatures, shape (draws,)."""
+        # Validity: sums go draw by draw. A matrix product adds up in an order that depends on how many draws there are.
         logs = logit(of_structures)
         found = np.zeros(of_structures.shape[1])
-        for column, temperature in zip(self.weights.T, SIZES.temperatures, strict=True):
-            used = column > SIZES.min_weight
-            if used.any():
-                found += column[used] @ (of_structures[used] if temperature == 1.0 else expit(temperature * logs[used]))
-        return found + 0.5 * float(self.weights[self.weights <= SIZES.min_weight].sum())
+        left = 1.0
+        for row, p, log_odds in zip(self.weights, of_structures, logs, strict=True):
+            for weight, temperature in zip(row.tolist(), SIZES.temperatures, strict=True):
+                if weight > SIZES.min_weight and temperature > 0.0:
+                    found += weight * (p if temperature == 1.0 else expit(temperature * log_odds))
+                    left -= weight
+        return found + 0.5 * left
 
     @property
     def shares(self) -> FloatArray:
@@ -346,7 +349,7 @@ def refinements_of(candidates: Sequence[tuple[View | LearnedView, float, Shifts]
 def base_of(of_structures: FloatArray, shares: FloatArray) -> FloatArray:
     """What the structures with trees of their own say together, by their shares, shape (draws,)."""
     own = shares[: len(of_structures)] + 1e-6
-    return np.asarray((own / own.sum()) @ of_structures)
+    return sum((share * p for share, p in zip((own / own.sum()).tolist(), of_structures, strict=True)), start=np.zeros(1))
 
 
 def weights_of(foretold: FloatArray) -> FloatArray:

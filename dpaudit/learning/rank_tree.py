@@ -39,7 +39,7 @@ class TreeSizes:
     strengths: tuple[float, ...] = (1.0, 10.0, 100.0, 1_000.0)  # of Beta laws: decades up to what 1,000 draws can tell
     shares: tuple[float, ...] = (0.4, 0.25, 0.2, 0.15)  # of the strengths, the weakest first
     leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
-    leaving_at_ends: float = 0.1  # the same of the first and the last cell of a level: what is rare is mostly in a tail
+    leaving_at_ends: float = 0.05  # the same of the first and the last cell of a level: what is rare is mostly in a tail
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
     shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
@@ -249,8 +249,11 @@ class Shifts:
 
     def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
         """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
-        own = self.weights[np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)]
-        return np.asarray((own * scipy.special.expit(log_odds[:, None] + np.array(SIZES.shifts))).sum(axis=1))
+        own = np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)
+        found = np.zeros(len(values))
+        for k, shift in enumerate(SIZES.shifts):  # draw by draw, whatever the batch
+            found += self.weights[own, k] * scipy.special.expit(log_odds + shift)
+        return found
 
     def to_dict(self) -> dict[str, Any]:
         """The shifts as JSON values."""
@@ -302,7 +305,7 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
         is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
         is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
-        leave = np.where(is_atom, 1.0 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 1.0 / cells))
+        leave = np.where(is_atom, 0.5 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 0.3 / cells))
         leave = np.minimum(SIZES.leaving, leave)[:, None]
         top = logs.max(axis=1, keepdims=True)
         parts = np.exp(logs - top)

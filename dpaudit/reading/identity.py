@@ -2,11 +2,14 @@
 
 An audit compares canonical tokens (`dpaudit.reading.outcomes.canonical`). Beside them it reads the order of the keys of
 a mapping, the classes of the items of containers, the type of an array and the text of an exception
-(`dpaudit.reading.leaves`, `dpaudit.reading.expanded`). `identity` is the token with all of these as notes.
+(`dpaudit.features.visitor`), and what stands beside a value that carries notes. `identity` is the token with all of
+these as notes. Of an output that is itself a list or array of numbers an audit does not read the classes, since a batch
+of such outputs is held as doubles: there the identity is finer, as a proof must be.
 """
 
 from __future__ import annotations
 
+import functools
 import itertools
 import re
 from collections.abc import Iterable, Mapping, Sequence
@@ -16,7 +19,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reading.outcomes import DEEPEST, canonical, plain, state_of
-from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 NOTE = re.compile("\x01([^\x02]*)\x02")  # no printed form of a text has these two characters
 
@@ -36,6 +39,12 @@ def identity(value: Any, depth: int = 0) -> str:
     >>> without_notes(identity([1])), with_notes(identity([1])), with_notes(identity(Failed("KeyError", "a")))
     ('[1.0]', '[1.0] (list of int)', "raised KeyError ('a')")
     """
+    if isinstance(value, Noted) and value.beside:
+        return _of_contents(value, depth) + _note(f"beside {_of_mapping(value.beside, depth + 1)}")
+    return _of_contents(value, depth)
+
+
+def _of_contents(value: Any, depth: int) -> str:
     array_type = value.dtype.str if isinstance(value, np.ndarray) else ""
     value = plain(value)
     if isinstance(value, Failed):
@@ -48,7 +57,7 @@ def identity(value: Any, depth: int = 0) -> str:
         return canonical(value, depth) + ("" if value else _note("no members"))
     if isinstance(value, Sequence):
         items = ",".join([identity(item, depth + 1) for item in value])
-        return f"[{items}]" + (_note(array_type or f"{type(value).__name__} of {_names(value)}") if value else "")
+        return f"[{items}]" + (_note(array_type or f"{class_name(value)} of {class_names(value)}") if value else "")
     state = state_of(value)
     if state is None:
         return canonical(value, depth)
@@ -61,8 +70,8 @@ def _of_mapping(value: Mapping[Any, Any], depth: int) -> str:
     text = "{" + ",".join([f"{key}:{item}" for key, item in ordered]) + "}"
     if items != ordered:
         text += _note(f"keys {', '.join(key for key, _ in items)}")
-    if len(items) > 1 or any(type(key) is not str for key in value):
-        text += _note(f"items {_names(value.values())}")
+    if items:
+        text += _note(f"items {class_names(value.values())}")
     return text
 
 
@@ -70,17 +79,30 @@ def _note(text: str) -> str:
     return f"\x01{text}\x02"
 
 
-def _names(items: Iterable[Any]) -> str:
+def class_names(items: Iterable[Any]) -> str:
     """The classes of some items, in their order, those that repeat with their number."""
     runs = [(name, len(list(group))) for name, group in itertools.groupby(map(class_name, items))]
     return " ".join([f"{count} {name}" if count > 1 else name for name, count in runs])
 
 
 def class_name(item: Any) -> str:
-    """The class of an item; numpy's numbers count as Python's: they become those on their way from a worker."""
-    if isinstance(item, np.ndarray):
-        return "ndarray"
-    return type(item.item() if isinstance(item, np.generic) else item).__name__
+    """The class of an item; numpy's numbers count as Python's: they become those on their way from a worker.
+
+    Examples
+    --------
+    >>> class_name(np.int64(1)), class_name(1.5), class_name(np.arange(2))
+    ('int', 'float', 'ndarray')
+    """
+    return _name_of_class(type(item))
+
+
+@functools.cache
+def _name_of_class(kind: type) -> str:
+    if issubclass(kind, np.datetime64 | np.timedelta64):
+        return "int"
+    if issubclass(kind, Noted):
+        return str(kind.__base__.__name__) if kind.__base__ else ""
+    return type(kind(0).item()).__name__ if issubclass(kind, np.generic) else kind.__name__
 
 
 def without_notes(text: str) -> str:

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.reading.outcomes import DEEPEST, Outcomes, from_objects
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.call_outcomes import Failed, Noted, noted
 from dpaudit.subjects.foreign import own
 
 NUMBERS, OBJECTS = b"N", b"O"
@@ -83,6 +83,9 @@ def _plain(value: Any, depth: int) -> Any:
         return ["float", value.hex()]
     if kind is bytes:
         return ["bytes", value.hex()]
+    if isinstance(value, Noted):
+        bare = next(own_kind for own_kind in (dict, list, tuple, str) if isinstance(value, own_kind))(value)
+        return ["noted", _plain(bare, depth), _plain(value.beside, depth + 1)]
     if kind in (list, tuple, set, frozenset):
         return [kind.__name__, [_plain(item, depth + 1) for item in value]]
     if kind is dict:
@@ -108,6 +111,8 @@ def _value(item: Any) -> Any:
     if tag in ("list", "tuple", "set", "frozenset"):
         values = [_value(part) for part in rest[0]]
         return {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}[tag](values)
+    if tag == "noted":
+        return noted(_value(rest[0]), _value(rest[1]))
     if tag == "dict":
         return {_value(key): _value(part) for key, part in rest[0]}
     if tag == "failed":

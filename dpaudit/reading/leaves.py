@@ -19,7 +19,6 @@ from typing import Any, NamedTuple
 
 from dpaudit.reading.outcomes import canonical, number_of, plain, state_of
 from dpaudit.reading.outlines import NUMBER
-from dpaudit.reading.unread import Limits
 from dpaudit.reading.whole_numbers import WHOLE_FROM
 
 DEEPEST_LEAF = 36  # levels of nesting
@@ -34,13 +33,12 @@ MOST_LETTERS = 64  # characters of a text that are looked at; those of a longer 
 MOST_BYTES = 224  # the same of bytes, the first ones
 LARGEST_INSIDE = 1 << 20  # bytes that compressed ones may hold, as far as anybody looks
 
-LIMITS = Limits(DEEPEST_LEAF, MOST_LETTERS, LONGEST_TEXT, MOST_BYTES, LONGEST, 64)
 
 VALUE, PRESENT, LENGTH, CODE, HOLDS = "value", "presence", "length", "category", "membership"
 LOW = "low digits"  # of an integer that has more digits than a double
 LOW_MODULUS = 10**15  # the last digits of a large integer: so many are exact in a double
 PLACE = "place"  # of a key among those of its mapping, in the order in which they come
-MOST_PLACED = LIMITS.keys  # of a mapping, of which places are read: those of a larger one are not
+MOST_PLACED = 64  # of a mapping, of which places are read: those of a larger one are not
 SUM_DIGITS = 9  # of the size of its numbers, that a sum is read to: what lower ones leak is the floating-point check's
 # Of the numbers in a sequence, in a set in increasing order. A position is the sequence's length where there is none.
 SUMMARIES = ("sum", "smallest", "largest", "last", "nonzeros", "first nonzero", "position of the largest")

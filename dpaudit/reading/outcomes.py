@@ -36,7 +36,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.whole_numbers import WHOLE_FROM, are_integers
-from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 from dpaudit.subjects.foreign import OWN, attributes_of, own
 from dpaudit.subjects.plain import ADDRESS, Seen, seen
 
@@ -174,7 +174,7 @@ class Outcomes:
             return self.numbers if self.numbers.shape[1] == columns else np.full((len(self), columns), math.nan)
         result = np.full((len(self), columns), math.nan)
         for row, output in zip(result, self.raw, strict=True):
-            array = _single(output)
+            array = single_numbers(output)
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
@@ -473,6 +473,8 @@ def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
         return outputs.tolist()
     if not np.ma.getmaskarray(outputs).any():
         return np.asarray(outputs.data)
+    if outputs.ndim > 1:
+        return list(outputs)  # each row with what is under its mask
     plain = np.empty(outputs.shape, dtype=object)
     plain[...] = outputs.data
     plain[np.ma.getmaskarray(outputs)] = None
@@ -529,8 +531,8 @@ def _printed(value: Any) -> str:
         return type(value).__qualname__
 
 
-def _single(output: Any) -> NDArray[Any] | None:
-    """One output as a numeric batch of one reads it; None where it is not plain numbers."""
+def single_numbers(output: Any) -> NDArray[Any] | None:
+    """One output as the numbers that a batch of its kind holds, behind an axis of one; None for any other output."""
     output = own(output)
     if isinstance(output, np.ndarray) and output.dtype.kind in "cmM":
         output = _as_real(output)
@@ -541,13 +543,13 @@ def _narrowed(output: Any, columns: int) -> Any:
     """The first so many numbers of one object, if it is more numbers; else the object itself."""
     if isinstance(output, str | bytes | Mapping | Failed | None):  # the usual cases, faster
         return output
-    array = _single(output)
+    array = single_numbers(output)
     return output if array is None or array.size <= columns else array.ravel()[:columns].tolist()
 
 
 def _moved(output: Any, by: FloatArray) -> Any:
     """One object less `by`, as Python numbers, if it is numbers of that shape; else the object itself."""
-    array = _single(output)
+    array = single_numbers(output)
     return output if array is None or array.shape[1:] != by.shape else (array[0].astype(float) - by).tolist()
 
 
@@ -575,6 +577,8 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
         same = all(isinstance(item, bool | np.bool_) for item in outputs)
     elif isinstance(first, np.ndarray):
         same = all(isinstance(item, np.ndarray) and item.shape == first.shape for item in outputs)
+    elif isinstance(first, Noted):
+        same = False  # the notes would be lost
     elif isinstance(first, tuple | list):
         same = all(type(item) is type(first) and len(item) == len(first) for item in outputs)
         kinds = set(map(type, itertools.chain.from_iterable(outputs))) if same else set()

@@ -10,6 +10,8 @@ import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any
 
+import numpy as np
+
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 LONGEST_EXAMPLE = 40  # characters of an example that are shown
@@ -18,14 +20,23 @@ MOST_PARTS = 10_000  # of one output that are gone through
 
 @dataclasses.dataclass(frozen=True)
 class Limits:
-    """How far outputs are read: levels, characters at places, of numbers and words, bytes, positions, keys in order."""
+    """How far outputs are read. Each bounds the time or the memory that one output takes.
 
-    levels: int
-    letters: int
-    text: int
-    bytes: int
-    positions: int
-    keys: int
+    The report names what lies beyond.
+    """
+
+    max_depth: int = 40  # levels of nesting, as far as equality of outputs looks
+    max_places: int = 3_000  # numbers of one sequence that have columns of their own: a small image
+    max_items: int = 64  # items of a sequence that holds more than numbers: each is visited by itself
+    max_keys: int = 256  # keys of one mapping
+    max_letters: int = 256  # characters of a text that have columns of their own
+    max_text: int = 20_000  # characters of a text that are parsed
+    max_columns: int = 16  # fields of the rows of a list that are read as columns
+    whole: float = 2.0**53  # from here on an integer is no double, and its remainder is read beside it
+    modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # has all remainders by small numbers
+
+
+LIMITS = Limits()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,14 +51,14 @@ class Unread:
         return f"{self.what}, such as {self.example} in {self.place}"
 
 
-def unread(outputs: Iterable[Any], limits: Limits) -> tuple[Unread, ...]:
+def unread(outputs: Iterable[Any], limits: Limits = LIMITS) -> tuple[Unread, ...]:
     """What is not read of some outputs, which are plain data; each kind once, with its first example.
 
     Examples
     --------
-    >>> limits = Limits(levels=3, letters=64, text=2_000, bytes=200, positions=256, keys=64)
-    >>> [one.what for one in unread([{"a": "x" * 70}, {"a": [[[1.5]]]}], limits)]
-    ['characters of texts from 65 on, each at its place', 'what is nested more than 3 levels deep']
+    >>> limits = Limits(max_depth=3)
+    >>> [one.what for one in unread([{"a": "x" * 300}, {"a": [[[1.5]]]}], limits)]
+    ['characters of texts from 257 on, each at its place', 'what is nested more than 3 levels deep']
     >>> print(*unread([{"a": [[[1.5]]]}], limits))
     what is nested more than 3 levels deep, such as 1.5 in the output['a'][0][0][0]
     """
@@ -67,26 +78,34 @@ def _of_output(output: Any, limits: Limits) -> Iterator[Unread]:
         what = _beyond(value, depth, limits)
         if what:
             yield Unread(what, place, _example(value))
-        if depth <= limits.levels:
+        if depth <= limits.max_depth:
             waiting += [(part, f"{place}{step}", depth + 1) for step, part in _parts(value)]
 
 
 def _beyond(value: Any, depth: int, limits: Limits) -> str:
     """What of a value itself is not read; empty for nothing."""
-    if depth > limits.levels:
-        return f"what is nested more than {limits.levels} levels deep"
+    if depth > limits.max_depth:
+        return f"what is nested more than {limits.max_depth} levels deep"
     if isinstance(value, str):
-        if len(value) > limits.text:
-            return f"numbers and words of texts behind character {limits.text:,}"
-        return f"characters of texts from {limits.letters + 1} on, each at its place" * (len(value) > limits.letters)
+        if len(value) > limits.max_text:
+            return f"numbers and words of texts behind character {limits.max_text:,}"
+        is_long = len(value) > limits.max_letters
+        return f"characters of texts from {limits.max_letters + 1:,} on, each at its place" * is_long
     if isinstance(value, bytes):
-        return f"bytes from {limits.bytes + 1} on, each at its place" * (len(value) > limits.bytes)
+        return f"bytes from {limits.max_places + 1:,} on, each at its place" * (len(value) > limits.max_places)
     if isinstance(value, Mapping):
-        return f"the order of more than {limits.keys} keys" * (len(value) > limits.keys)
+        return f"keys of mappings from {limits.max_keys + 1:,} on" * (len(value) > limits.max_keys)
+    if isinstance(value, np.ndarray):
+        is_long = value.size > limits.max_places
+        return f"numbers of arrays from {limits.max_places + 1:,} on, each by itself" * is_long
     if isinstance(value, Opaque) and value.state is None:
         return f"what a {value.kind} holds beside its printed form"
-    is_long = isinstance(value, Sequence) and len(value) > limits.positions
-    return f"positions of lists from {limits.positions + 1} on, each by itself" * is_long
+    if not isinstance(value, Sequence) or len(value) <= limits.max_items:
+        return ""
+    if all(isinstance(item, int | float | np.number | None) for item in value):
+        is_long = len(value) > limits.max_places
+        return f"positions of lists of numbers from {limits.max_places + 1:,} on, each by itself" * is_long
+    return f"positions of lists from {limits.max_items + 1:,} on, each by itself"
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:

@@ -1,7 +1,7 @@
 """Outcomes of calls that are no outputs of the subject's own, or that are not seen as such.
 
 A call that raised, or that ended its worker process, is an outcome like any other; so is an output of a class that only
-a worker knows.
+a worker knows. What an output holds beside its contents, such as the attributes of a table, is carried as notes.
 """
 
 from __future__ import annotations
@@ -75,3 +75,50 @@ class Opaque:
     kind: str
     state: dict[str, Any] | None = None
     text: str | None = None
+
+
+class Noted:
+    """Plain data with notes: what the output was beside its contents, by names.
+
+    Equal to, and read as, the value without them, but for the columns and the identity of an output.
+    """
+
+    beside: dict[str, Any]
+
+
+class NotedDict(dict[Any, Any], Noted):
+    """A dictionary with notes."""
+
+
+class NotedList(list[Any], Noted):
+    """A list with notes."""
+
+
+class NotedTuple(tuple[Any, ...], Noted):
+    """A tuple with notes."""
+
+
+class NotedText(str, Noted):
+    """A text with notes."""
+
+
+_NOTED: tuple[tuple[type, type], ...] = ((dict, NotedDict), (list, NotedList), (tuple, NotedTuple), (str, NotedText))
+
+
+def noted(value: Any, beside: dict[str, Any]) -> Any:
+    """A value with notes beside it; the value itself where there are none, or its class cannot carry any.
+
+    Examples
+    --------
+    >>> one = noted([1, 2], {"name": "a"})
+    >>> one == [1, 2], one.beside
+    (True, {'name': 'a'})
+    """
+    if not beside:
+        return value
+    for kind, with_notes in _NOTED:
+        if type(value) in (kind, with_notes):
+            found = with_notes(value)
+            found.beside = {**getattr(value, "beside", {}), **beside}
+            return found
+    return value

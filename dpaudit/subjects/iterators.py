@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.call_outcomes import Failed, noted
 from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.plain import brief
 
@@ -28,9 +28,9 @@ PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 def read_whole(value: Any) -> Any:
     """An output: the list of its pieces where it is an iterator, and so wherever it holds one; else as it is.
 
-    Lists, tuples and dictionaries are looked through. Where an iterator raises, the pieces before that are followed by
-    a `Failed`: whoever reads it has seen them. An output that raises before its first piece is nothing but the
-    `Failed`, as that of a function that raises.
+    Lists, tuples and dictionaries are looked through. What a generator returns stands beside its pieces as a note.
+    Where an iterator raises, the pieces before that are followed by a `Failed`: whoever reads it has seen them. An
+    output that raises before its first piece is nothing but the `Failed`, as that of a function that raises.
 
     Raises
     ------
@@ -80,14 +80,22 @@ def _whole(value: Any, depth: int = 0) -> Any:
 
 def _pieces(values: Iterator[Any], depth: int) -> list[Any]:
     found: list[Any] = []
+    returned: list[Any] = []  # the value behind `return`, of a generator that ends
     try:
-        for value in itertools.islice(values, MOST_PIECES + 1):
+        for value in itertools.islice(_to_the_end(values, returned), MOST_PIECES + 1):
             found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth)))
     except (Exception, SystemExit) as error:
         found.append(brief(error))
     if len(found) > MOST_PIECES:
         raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")
-    return found
+    return noted(found, {"returned": copied_output(_whole(returned[0], depth))}) if returned else found
+
+
+def _to_the_end(values: Iterator[Any], returned: list[Any]) -> Iterator[Any]:
+    """The pieces of an iterator; what a generator returns at its end, other than None, is put aside."""
+    value = yield from values
+    if value is not None:
+        returned.append(value)
 
 
 def is_asynchronous(function: Any) -> bool:

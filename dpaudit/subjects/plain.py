@@ -27,7 +27,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
-from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
+from dpaudit.subjects.call_outcomes import (
+    Ended,
+    Failed,
+    Noted,
+    NotedDict,
+    NotedList,
+    NotedText,
+    NotedTuple,
+    Opaque,
+    noted,
+)  # fmt: skip
 from dpaudit.subjects.foreign import attributes_of, own
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
@@ -105,7 +115,7 @@ class Planer:
             return float.__pos__(value)
         if isinstance(value, str):
             self.spend(4 * str.__len__(value))
-            return str.__str__(value)
+            return _of_class(str.__str__(value), value)
         if isinstance(value, bytes):
             self.spend(bytes.__len__(value))
             return bytes(memoryview(value))
@@ -125,8 +135,13 @@ class Planer:
             return value
         if kind in (Failed, Ended):
             return kind(*(str.__str__(text) for text in (value.kind, value.message, value.place, value.traceback)))
+        if isinstance(value, Noted):
+            inner = {self.plain(key, depth + 1): self.plain(item, depth + 1) for key, item in value.beside.items()}
+            return noted(self._contents(value, depth + 1), inner)
         known = own(value)
-        return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
+        if known is value:
+            return _of_class(self._contents(value, depth + 1), value) if depth else self._contents(value, depth + 1)
+        return self.plain(known, depth)
 
     def array(self, array: NDArray[Any]) -> Any:
         """An array of numbers, as it crosses."""
@@ -139,7 +154,9 @@ class Planer:
             masked = np.empty(value.shape, dtype=object)
             masked[...] = value.data
             masked[np.ma.getmaskarray(value)] = None
-            return self.plain(masked.tolist(), depth)
+            under = np.asarray(value.data) if np.ma.getmaskarray(value).any() and value.ndim else None
+            found = self.plain(masked.tolist(), depth)
+            return found if under is None else noted(found, {"under the mask": self.plain(under, depth + 1)})
         array = np.asarray(value)
         if isinstance(value, np.ndarray) and array.dtype.kind in KEPT_KINDS:
             self.spend(array.nbytes)
@@ -183,8 +200,21 @@ class Planer:
         return str.__str__(repr(value))
 
 
+def _of_class(found: Any, value: Any) -> Any:
+    """Plain data of a value with the name of its class beside it, where that is not Python's own, or numpy's."""
+    kind = type(value)
+    if type(found) not in (str, list, tuple, dict) or isinstance(value, np.generic | Noted):
+        return found
+    return noted(found, {"class": kind.__qualname__})
+
+
 def _hashable(value: Any) -> Any:
-    """Plain data as a key, or a member of a set: what had a hash before may be a list now, which reads as a tuple."""
+    """Plain data as a key, or a member of a set: what had a hash before may be a list now, which reads as a tuple.
+
+    Notes are left out: keys are told apart by their contents.
+    """
+    if isinstance(value, NotedText):
+        return str.__str__(value)
     if isinstance(value, list | tuple):
         return tuple(map(_hashable, value))
     if isinstance(value, set):
@@ -277,7 +307,19 @@ class _Reader(pickle.Unpickler):
     """Knows the few classes of plain data."""
 
     KNOWN = {
-        (home.__module__, home.__qualname__): home for home in (array_from, Opaque, Failed, Ended, Decimal, Fraction)
+        (home.__module__, home.__qualname__): home
+        for home in (
+            array_from,
+            Opaque,
+            Failed,
+            Ended,
+            Decimal,
+            Fraction,
+            NotedDict,
+            NotedList,
+            NotedText,
+            NotedTuple,
+        )
     } | {("builtins", "complex"): complex, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset}
 
     def find_class(self, module: str, name: str) -> Any:

@@ -17,7 +17,6 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.leaves import VALUE, Leaf
 from dpaudit.reading.outcomes import Outcomes, Reading
 from dpaudit.testing.leaf_columns import LeafColumns, leaf_columns
 
@@ -87,14 +86,7 @@ def _columns(pilot: Outcomes) -> list[tuple[Reading | LeafColumns, int, str]]:
         reading = Reading(columns)
         return [(reading, k, f"column {k}" * (columns > 1)) for k in range(min(COLUMNS, columns))]
     leaves = leaf_columns(pilot, COLUMNS, categories=False)
-    return [] if leaves is None else [(leaves, k, _place_of(leaf)) for k, leaf in enumerate(leaves.layout.leaves)]
-
-
-def _place_of(leaf: Leaf) -> str:
-    """Where a leaf is, in words: a number that other pilots have as a column is called as it is there."""
-    if leaf.what == VALUE and len(leaf.path) <= 1 and all(isinstance(step, int) for step in leaf.path):
-        return "".join(f"column {step}" for step in leaf.path)
-    return leaf.describe()
+    return [] if leaves is None else [(leaves, k, place) for k, place in enumerate(leaves.places)]
 
 
 def _numbers(reading: Reading | LeafColumns, outcomes: Outcomes) -> FloatArray:

@@ -1,4 +1,4 @@
-"""Columns of outputs that are no numbers: the leaves that tests of independence and of order look at."""
+"""Columns of outputs that are no numbers: what tests of independence and of exchangeability look at."""
 
 from __future__ import annotations
 
@@ -7,36 +7,58 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.leaves import CODE, PLACE
-from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import packed
 
-SAMPLE = 400  # different outputs that leaves are looked for in, at most: a bound on time (unmeasured)
+MAX_SAMPLE = 400  # different outputs that columns are looked for in: a bound on time (unmeasured)
+TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")  # whose numbers have no order
 
 
 @dataclasses.dataclass(frozen=True)
 class LeafColumns:
-    """A few leaves of outputs, as columns of numbers; NaN where an output has no such leaf."""
+    """A few columns of outputs; NaN where an output has no such part.
 
-    layout: Layout
+    Attributes
+    ----------
+    reader : Reader
+        That reads no more than it must.
+    columns : tuple of int
+        Of these the ones that are looked at.
+    """
+
+    reader: Reader
+    columns: tuple[int, ...]
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The numbers of outcomes, shape (draws, columns)."""
-        return self.layout(_as_said(outcomes)).numbers
+        return self.reader.read(_with_texts(outcomes))[:, self.columns]
 
     @property
     def names(self) -> list[str]:
         """What each column is, in words."""
-        return [leaf.describe() for leaf in self.layout.leaves]
+        names = self.reader.names
+        return [names[column] for column in self.columns]
+
+    @property
+    def places(self) -> list[str]:
+        """The same, where a number of a list is called as that of an array is."""
+        first = self.reader.blocks[0].width if self.reader.blocks and not self.reader.blocks[0].path else 0
+        is_value = [
+            column >= first and name == "the output" for column, name in zip(self.columns, self.names, strict=True)
+        ]
+        return [
+            "" if is_whole else f"column {column}" if column < first else name
+            for column, name, is_whole in zip(self.columns, self.names, is_value, strict=True)
+        ]
 
 
 def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> LeafColumns | None:
-    """Leaves that vary, at most so many: of more, half with the most values and half with the fewest; None for none.
+    """Columns that vary, at most so many: of more, half with the most values and half with the fewest; None for none.
 
-    What a batch shares has few values, so that leaves with the most would leave out what is looked for.
+    What a batch shares has few values, so that columns with the most would leave out what is looked for.
 
     Without `categories` texts of a place count only where they are two: more are numbered by chance, and what is above
     the median is another set of them in other outcomes.
@@ -44,29 +66,28 @@ def leaf_columns(outcomes: Outcomes, most: int, *, categories: bool = True) -> L
     Validity: they are a function of which outputs there are, and not of their order. They are looked for in one output
     of each token, the first by its printed form, in the order of tokens; the order of keys is left out.
     """
-    objects = _as_said(outcomes)
+    objects = _with_texts(outcomes.as_objects())
     places: dict[str, list[int]] = {}
     for position, token in enumerate(objects.tokens.tolist() if objects.tokens is not None else []):
         places.setdefault(token, []).append(position)
     if len(places) < 2:
         return None
     tokens = sorted(places)
-    tokens = [tokens[k * len(tokens) // min(len(tokens), SAMPLE)] for k in range(min(len(tokens), SAMPLE))]
+    tokens = [tokens[k * len(tokens) // min(len(tokens), MAX_SAMPLE)] for k in range(min(len(tokens), MAX_SAMPLE))]
     chosen = [min(places[token], key=lambda position: _printed(objects.raw[position])) for token in tokens]
-    sides = [from_objects([objects.raw[position] for position in chosen[k::2]]) for k in (0, 1)]
-    learned = learn_layout(*sides)
-    if learned is None:
-        return None
-    layout, *shown = learned
-    numbers = np.concatenate([side.numbers for side in shown])
+    sample = from_objects([objects.raw[position] for position in chosen])
+    reader = Reader.learn((sample,))
+    columns = reader.read(sample)
+    different = [len(np.unique(column)) for column in columns.T]  # NaN is one value
+    what = [name.partition(" of ")[0].removeprefix("the ") for name in reader.names]
     own = [
-        k for k, leaf in enumerate(layout.leaves)
-        if leaf.what != PLACE and (categories or leaf.what != CODE or len(leaf.codes) <= 2)
+        k for k, count in enumerate(different)
+        if count > 1 and what[k] != "place" and (categories or count == 2 or what[k] not in TOKENS)
     ]  # fmt: skip
-    ranked = sorted(own, key=lambda k: (-len(np.unique(numbers[:, k])), k))
+    ranked = sorted(own, key=lambda k: (-different[k], k))
     if len(ranked) > most:
         ranked = ranked[: most - most // 2] + ranked[len(ranked) - most // 2 :]
-    return LeafColumns(layout.only(sorted(ranked))) if ranked else None
+    return LeafColumns(*reader.only(sorted(ranked))) if ranked else None
 
 
 def _printed(output: Any) -> str:
@@ -77,12 +98,11 @@ def _printed(output: Any) -> str:
         return repr(packed(output))
 
 
-def _as_said(outcomes: Outcomes) -> Outcomes:
-    """Outcomes as objects, in which exceptions say what they say: to other readers they are of a kind and no more."""
-    objects = outcomes.as_objects()
-    if not any(isinstance(output, Failed) for output in objects.raw):
-        return objects
+def _with_texts(outcomes: Outcomes) -> Outcomes:
+    """Outcomes whose exceptions have tokens with their texts: to other readers they are of a kind and no more."""
+    if outcomes.tokens is None or not any(isinstance(output, Failed) for output in outcomes.raw):
+        return outcomes
     return from_objects([
         {"raised": output.kind, "message": output.message} if isinstance(output, Failed) else output
-        for output in objects.raw
+        for output in outcomes.raw
     ])  # fmt: skip

@@ -1,4 +1,4 @@
-"""What strikes one about the outputs that were looked at, whatever a rule makes of them: no evidence, no error rate.
+"""Warnings about degenerate outputs (constant, all exceptions), and about what of them is not read: not part of a test.
 
 An audit finds no leak in a mechanism that always gives the same output, and none in calls that raise as often on both
 inputs. Both may well be mistakes, of the mechanism or of the call, which the verdict does not tell.
@@ -14,8 +14,7 @@ import numpy as np
 
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reading.leaves import LIMITS
-from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Outcomes, canonical, plain
+from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
 from dpaudit.reading.unread import unread
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
@@ -61,7 +60,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
 def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
     """A sentence on what of the first outputs of a pair's inputs nobody looks at; none where that is nothing."""
     looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:FEW])
-    kinds = unread(map(plain, looked_at), LIMITS)
+    kinds = unread(looked_at)
     if not kinds:
         return ()
     return (f"Not read of the outputs: {'; '.join(map(str, kinds))}. A leak that is there alone may not be found.",)

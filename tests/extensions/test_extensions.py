@@ -13,12 +13,16 @@ import dpaudit
 from dpaudit import extensions as registry
 from dpaudit.cli import main
 from dpaudit.conformance import all_checks, check_names
+from dpaudit.features import views, visitor
+from dpaudit.features.reader import Reader
 from dpaudit.learning import predictors
+from dpaudit.reading.outcomes import read_outputs
 
 MODULE = """
 import dpaudit
 from dpaudit.conformance import CheckFailed, CheckSpec
 from dpaudit.laws import Law, post_processing
+from dpaudit.features.views import ViewKind
 from dpaudit.learning.predictors import Predictor
 from dpaudit.learning.reductions import Own
 from dpaudit.reports import ReportFormat
@@ -33,6 +37,10 @@ def has_a_name(case):
     if not getattr(case.mechanism, "name", ""):
         raise CheckFailed("it has no name")
 
+def thermometer(opaque):
+    return {"kelvin": opaque.state["celsius"] + 273.15}
+
+warm = ViewKind(lambda v, c: (v > c) * 1.0, "whether {0} is above {parameter}", lambda m, labels, n: [((0,), 300.0)])
 named = CheckSpec("has_a_name", "has a name", "outside.things:has_a_name")
 def _double(outputs):
     return 2.0 * outputs
@@ -55,6 +63,10 @@ ENTRIES = """
 tenths = outside.things:tenth
 [dpaudit.learners]
 around-a-tenth = outside.things:around_a_tenth
+[dpaudit.decoders]
+Thermometer = outside.things:thermometer
+[dpaudit.views]
+warm = outside.things:warm
 [dpaudit.checks]
 has_a_name = outside.things:named
 [dpaudit.laws]
@@ -85,10 +97,14 @@ def installed(tmp_path, monkeypatch):
         install(tmp_path / "site", entries)
         monkeypatch.syspath_prepend(tmp_path / "site")
         importlib.invalidate_caches()
-        predictors.learners.cache_clear()
+        forget()
+
+    def forget():
+        for remembered in (predictors.learners, visitor.decoders_of_packages, views.kinds_of_packages):
+            remembered.cache_clear()
 
     yield put
-    predictors.learners.cache_clear()
+    forget()
     for name in [name for name in sys.modules if name.partition(".")[0] == "outside"]:
         del sys.modules[name]
 
@@ -105,6 +121,41 @@ def test_a_kind_of_learner(installed):
     rng = np.random.default_rng(0)
     found = predictors.proposed(rng.normal(size=(100, 1)), rng.normal(size=(100, 1)), 1)
     assert [predictor.name for predictor in found] == ["around a tenth"]
+
+
+class Thermometer:
+    def __init__(self, celsius):
+        self.celsius = celsius
+
+
+def test_a_decoder_and_a_view(installed):
+    installed()
+    outcomes = read_outputs([Thermometer(k) for k in range(60)], 60)
+    reader = Reader.learn((outcomes, outcomes))
+    matrix = reader(outcomes)
+    assert matrix[3, reader.names.index("the output kelvin")] == 276.15
+    labels = (matrix[:, 0] > 300.0).astype(int)
+    view = next(view for view in views.choose_views(matrix, labels, 1) if view.kind == "warm")
+    assert view.describe(reader.names) == f"whether {reader.names[0]} is above 300"
+    assert views.view_from_dict(views.view_to_dict(view)) == view
+    np.testing.assert_array_equal(view(matrix), labels)
+
+
+@pytest.mark.parametrize(
+    ("entries", "message"),
+    [
+        ("[dpaudit.decoders]\na = outside.things:gone\n", "the extension 'a' of dpaudit.decoders must be importable"),
+        ("[dpaudit.views]\na = outside.things:gone\n", "the extension 'a' of dpaudit.views must be importable"),
+        ("[dpaudit.views]\na = outside.things:named\n", "a view must be a ViewKind, got"),
+    ],
+)
+def test_a_broken_decoder_or_view_is_named_and_left_out(installed, entries, message):
+    installed(entries)
+    outcomes = read_outputs([Thermometer(k) for k in range(60)], 60)
+    with pytest.warns(UserWarning, match=message):
+        matrix = Reader.learn((outcomes, outcomes))(outcomes)
+        found = views.choose_views(matrix, np.arange(60) % 2, 1)
+    assert matrix.shape[1] and all(view.kind in views.KINDS for view in found)
 
 
 def test_a_check_and_a_law_share_the_error_rate_with_ours(installed):

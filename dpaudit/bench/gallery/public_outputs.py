@@ -33,7 +33,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError
-from dpaudit.reading.leaves import LIMITS
 from dpaudit.reading.outcomes import canonical, plain, unseen
 from dpaudit.reading.unread import unread
 from dpaudit.subjects.plain import seen
@@ -244,7 +243,7 @@ def _looked_at(kind: str, name: str, several: list[Any]) -> Output:
     try:
         shown = [plain(seen(value)) for value in several]
         hidden = unseen(shown)
-        named = [str(one.what) for one in unread(shown, LIMITS)] + ([f"all of a {hidden}"] if hidden else [])
+        named = [str(one.what) for one in unread(shown)] + ([f"all of a {hidden}"] if hidden else [])
         tokens = [canonical(value) for value in shown]
     except SubjectError:
         return Output(kind, name, type_name, ("all: it is refused with a message",), False)

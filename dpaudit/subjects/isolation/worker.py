@@ -182,10 +182,7 @@ class Worker:  # pragma: no cover (in the worker)
     def read(self, outputs: Any, size: int) -> tuple[Any, Any]:
         """The outputs of a batch as plain data."""
         if isinstance(outputs, np.ma.MaskedArray) and np.ma.getmaskarray(outputs).any():
-            masked = np.empty(outputs.shape, dtype=object)
-            masked[...] = outputs.data
-            masked[np.ma.getmaskarray(outputs)] = None
-            outputs = masked.tolist()
+            outputs = list(outputs) if outputs.ndim > 1 else outputs.tolist()  # rows with what is under their masks
         if isinstance(outputs, np.ndarray):
             array = np.asarray(outputs)
             if array.ndim == 0 or len(array) != size:
