@@ -89,7 +89,6 @@ def token(value: Any) -> float:
     return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
 
 
-_token_of_name = functools.cache(token)
 
 
 def code(value: Any) -> float:
@@ -270,7 +269,7 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
     if depth and sink.asks(path, CLASS):
         names = list(map(class_name, values))
         other = [k for k, name in enumerate(names) if name != "float"]
-        sink.put(path, CLASS, rows[other], [_token_of_name(names[k]) for k in other])
+        sink.put(path, CLASS, rows[other], [sink.token(names[k]) for k in other])
     if np.any(np.abs(numbers) >= LIMITS.whole) and sink.asks(path, "remainder"):
         long = [k for k, value in enumerate(values) if _is_long(value)]
         sink.put(path, "remainder", rows[long], [float(int(values[k]) % LIMITS.modulus) for k in long])

@@ -98,8 +98,8 @@ class Shown:
 def simplest(mixture: Mixture) -> View | None:
     """A plain view of about the largest weight that is said in the fewest words; None where several columns decide."""
     weights: dict[View, float] = {}
-    of_structures: list[Sequence[Any]] = [*mixture.structures, mixture.refinements]
-    for share, models in zip(mixture.shares.tolist(), of_structures, strict=True):
+    base = mixture.shares[: len(mixture.structures)] + 1e-6  # refinements shift what these say
+    for share, models in zip(base.tolist(), mixture.structures, strict=True):
         for one in models:
             if (view := _plain(one.view)) is not None:
                 weights[view] = weights.get(view, 0.0) + share * one.weight

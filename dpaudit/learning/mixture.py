@@ -273,6 +273,8 @@ def fit_mixture(
             direct.append((len(told), own - SIZES.learned_cost))
             told.append(Told(fitted, SIZES.learned_cost, past))
             ordered.append(Ordered.of(past, labels))
+    if not told:
+        return mixture_of(reader, [[], []], foretold), []
     of_structures: list[list[Model]] = []
     forest = Forest(ordered)
     for grown in grow(forest):

@@ -66,7 +66,7 @@ def words_of(state):
         (laplace, ["Look at the output: guess zero where it is at most ", "; guess one where it is above "]),
         (wider, ["guess one where it is at most -", " or above "]),
         (word, ["Look at the category of the output['kind']: guess zero where it is 'blue'", "is 'red'"]),
-        (key, ["Look at the output['extra']: guess zero where it is missing; guess one where it is 1."]),
+        (key, ["the output['extra']: guess zero where it is missing; guess one where it is "]),
         (odd, ["Look at the output modulo 2: guess zero where it is 0; guess one where it is 1."]),
     ],
     ids=["one-sided", "two tails", "a text", "a key", "a remainder"],
