@@ -284,6 +284,8 @@ class Betting(Test):
             if not one.counts.any():
                 continue
             first, second = self._budget_bets(place).factors(just_above(self.claim.value))
+            if self.claim.family == "renyi":  # its payoffs are not of one sign in a bin
+                first, second = one.predicted.q, 1.0 - one.predicted.q
             up, down = first > second + 1e-12, second > first + 1e-12
             correct += int(one.counts[1, up].sum() + one.counts[0, down].sum())
             wrong += int(one.counts[0, up].sum() + one.counts[1, down].sum())
