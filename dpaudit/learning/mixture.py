@@ -212,7 +212,8 @@ class Mixture:
 
     def to_dict(self) -> dict[str, Any]:
         """The mixture as JSON values; models of one view share it."""
-        models = [*(part for structure in self.structures for part in structure), *self.refinements]
+        models: list[Part | Refinement] = [part for structure in self.structures for part in structure]
+        models += self.refinements
         views = {id(one.view): one.view for one in models}
         place = {key: k for k, key in enumerate(views)}
         return {
