@@ -57,7 +57,8 @@ ALSO = {  # tests of a module that stand under another name
         "tests/campaign/test_one_order.py",
         "tests/learning/test_thresholds_and_bounds.py",
     ],
-    "dpaudit/doubles/floating_point.py": [
+    "dpaudit/audits/low_bits.py": [
+        "tests/audits/test_low_bit_stage.py",
         "tests/campaign/test_one_order.py",
         "tests/learning/test_thresholds_and_bounds.py",
     ],

@@ -17,8 +17,8 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import UsageError
+from dpaudit.audits.low_bits import SIZES
 from dpaudit.cli import main
-from dpaudit.doubles.floating_point import ERROR_RATE, MOST_PAIRS
 
 
 def laplace(data, size, rng):
@@ -57,7 +57,7 @@ def test_a_leak_is_confirmed_on_fresh_draws_after_it_was_saved(mechanism, tmp_pa
     replay = dpaudit.replay_floating_point(dpaudit.load(tmp_path / "audit.json"), mechanism, seed=4)
     assert replay.confirmed and replay.epsilon_lower > replay.budget.epsilon == 1.0
     assert replay.correct + replay.wrong + replay.abstained == found.correct + found.wrong + found.abstained
-    assert (replay.pair, replay.confidence) == (found.id, 1.0 - ERROR_RATE)
+    assert (replay.pair, replay.confidence) == (found.id, 1.0 - SIZES.error_rate)
 
 
 def test_the_rule_of_a_leak_does_not_accuse_sound_noise(leaking):
@@ -84,9 +84,9 @@ def test_a_replay_is_the_same_for_one_seed_and_no_draw_of_it_was_seen_before(lea
 def test_the_level_of_a_replay_is_the_whole_error_rate_and_not_a_share(leaking):
     several = audited(pairs=[(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)], claim=dpaudit.MetricDP(lambda x, y: abs(x - y)))
     share = several.floating_point.pairs[0].error_share
-    assert share == pytest.approx(ERROR_RATE / 3)
+    assert share == pytest.approx(SIZES.error_rate / 3)
     replay = dpaudit.replay_floating_point(several, laplace, pair="0.0|2.0", seed=4)
-    assert replay.confidence == 1.0 - ERROR_RATE and replay.budget.epsilon == 2.0 and replay.confirmed
+    assert replay.confidence == 1.0 - SIZES.error_rate and replay.budget.epsilon == 2.0 and replay.confirmed
 
 
 def test_only_leaks_keep_their_rule(leaking):
@@ -117,11 +117,21 @@ def test_results_without_a_witness_are_refused(leaking):
     old = dataclasses.replace(finding, pairs=tuple(dataclasses.replace(pair, rule=None) for pair in finding.pairs))
     with pytest.raises(UsageError, match="of a version that saved none"):
         dpaudit.replay_floating_point(dataclasses.replace(leaking, floating_point=old), laplace)
-    bad = dataclasses.replace(finding, pairs=(dataclasses.replace(finding.pairs[0], rule={"tables": []}),))
+    no_tables = {**finding.pairs[0].rule, "tables": []}
+    bad = dataclasses.replace(finding, pairs=(dataclasses.replace(finding.pairs[0], rule=no_tables),))
     with pytest.raises(UsageError, match="witness must be one that this version can read"):
         dpaudit.replay_floating_point(dataclasses.replace(leaking, floating_point=bad), laplace)
     with pytest.raises(UsageError, match=r"inputs of '0.0\|1.0' must be given"):
         dpaudit.replay_floating_point(dataclasses.replace(leaking, findings=()), laplace)
+
+
+def test_a_rule_of_an_earlier_version_is_refused_with_a_way_forward(leaking):
+    finding = leaking.floating_point
+    rule = {"tables": [{"path": [], "feature": {"kind": "lowest_bit"}}], "high": "0x1p+0", "low": "-0x1p+0"}
+    old = dataclasses.replace(finding, pairs=(dataclasses.replace(finding.pairs[0], rule=rule),))
+    message = "must be a rule on low bits of version 2, got one of version 1. Run the audit again"
+    with pytest.raises(UsageError, match=message):
+        dpaudit.replay_floating_point(dataclasses.replace(leaking, floating_point=old), laplace)
 
 
 def test_a_file_without_rules_is_still_read(leaking, tmp_path):
@@ -206,7 +216,7 @@ def test_a_universe_is_examined_on_its_pairs_with_the_least_budgets(tmp_path):
     result = universe(laplace)
     finding = result.floating_point
     assert finding.verdict == "leaks" and result.verdict != "violated"
-    assert len(finding.pairs) == MOST_PAIRS and finding.omitted == 2_080 - MOST_PAIRS
+    assert len(finding.pairs) == SIZES.max_pairs and finding.omitted == 2_080 - SIZES.max_pairs
     assert {pair.budget.epsilon for pair in finding.pairs} == {0.25}
     result.save(tmp_path / "audit.json")
     loaded = dpaudit.load(tmp_path / "audit.json")

@@ -15,9 +15,8 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import UsageError
+from dpaudit.audits import low_bits
 from dpaudit.cli import main
-from dpaudit.doubles import floating_point as doubles
-from dpaudit.doubles.floating_point import ERROR_RATE, LEAST_SAMPLES
 from dpaudit.running import streams
 
 
@@ -72,9 +71,10 @@ def test_no_draw_of_the_audit_or_of_another_phase_is_drawn_again():
 
 
 def test_a_small_audit_is_not_examined_and_says_so():
-    finding = audit(samples=LEAST_SAMPLES - 1).floating_point
+    finding = audit(samples=low_bits.SIZES.min_samples - 1).floating_point
     assert finding.verdict == "not_applicable" and "samples must be at least 1,000" in finding.message
-    assert (finding.samples, finding.pairs, finding.omitted, finding.error_rate) == (0, (), 1, ERROR_RATE)
+    assert (finding.samples, finding.pairs, finding.omitted) == (0, (), 1)
+    assert finding.error_rate == low_bits.SIZES.error_rate
 
 
 def test_the_cost_is_at_most_the_samples_of_the_audit():
@@ -96,7 +96,7 @@ def released(data, rng):
 @pytest.mark.parametrize(("slowest", "asked", "looks"), [(0.0, None, False), (0.0, True, True), (60.0, None, True)])
 def test_slow_calls_are_not_made_behind_a_violation_unless_asked_for(monkeypatch, slowest, asked, looks):
     """A call takes more than no time, and less than a minute."""
-    monkeypatch.setattr(doubles, "SLOW_CALL", slowest)
+    monkeypatch.setattr(low_bits, "SIZES", dataclasses.replace(low_bits.SIZES, slow_call=slowest))
     result = audit(released, floating_point=asked)
     assert result.violated
     finding = result.floating_point
@@ -108,7 +108,7 @@ def test_slow_calls_are_not_made_behind_a_violation_unless_asked_for(monkeypatch
 
 
 def test_slow_calls_are_made_where_nothing_is_violated(monkeypatch):
-    monkeypatch.setattr(doubles, "SLOW_CALL", 0.0)
+    monkeypatch.setattr(low_bits, "SIZES", dataclasses.replace(low_bits.SIZES, slow_call=0.0))
     assert audit(one_by_one).floating_point.samples > 1_900
 
 

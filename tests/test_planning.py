@@ -85,12 +85,14 @@ def test_the_error_share_is_the_least_that_a_pair_of_the_audit_has(count):
 
 def test_the_error_share_of_a_universe_is_the_least_of_its_table():
     from dpaudit.campaign.universe import UniverseGame
-    from dpaudit.testing.table_lines import OwnLines
+    from dpaudit.inference.pair_lines import PairLines
+    from dpaudit.privacy.pair_budgets import PairBudgets
 
     pairs = dpaudit.all_pairs([0.01 * k for k in range(65)])
     planned = dpaudit.plan(laplace, "eps=1", pairs, samples=2_000, event_masses=[0.5], seed=1)
     assert planned.is_universe and planned.pairs == 2_080 and planned.inputs == 65
-    game = UniverseGame(*np.triu_indices(65, 1), OwnLines(np.ones(2_080), 0.0), inputs=65, samples=100,
+    lines = PairLines(PairBudgets.same(dpaudit.PureDP(1.0), 2_080))
+    game = UniverseGame(*np.triu_indices(65, 1), lines, inputs=65, samples=100,
                         error_rate=0.025, draw=_drawn(65), coin=lambda: np.random.default_rng(1))  # fmt: skip
     game.start()
     assert planned.error_share == pytest.approx(game.level.min())

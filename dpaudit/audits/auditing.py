@@ -16,13 +16,13 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import islice
 from typing import Any, Protocol, runtime_checkable
 
+from dpaudit.audits import low_bits as doubles
 from dpaudit.audits.call import Call
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import contained_findings
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
-from dpaudit.doubles import floating_point as doubles
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
@@ -198,7 +198,7 @@ def audit(
 
     A universe: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all inputs) for
     one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth then, with
-    the rest of `samples`: up to 100, and 48 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
+    the rest of `samples`: up to 100, and 20 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
     in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
     `depth_samples`.
 
@@ -304,7 +304,7 @@ def _audited(
             plan.close(finished=finished)
     if crew.found and not subject.repeats_its_draws:
         result = dataclasses.replace(result, options={**result.options, "resumed": True})
-    has_draws = call.options.samples >= doubles.LEAST_SAMPLES and result.verdict != "error"
+    has_draws = call.options.samples >= doubles.SIZES.min_samples and result.verdict != "error"
     beside = contained_findings(call.subject, promise, chosen, root, asks_independence=has_draws)
     beside += searched.side_findings(result.findings) if searched is not None else ()
     if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):

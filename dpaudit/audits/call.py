@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits import low_bits as doubles
 from dpaudit.audits import severity
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, finding_of, findings_of_pool, order_finding, with_controls, withhold_all
@@ -21,7 +22,6 @@ from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
-from dpaudit.doubles import floating_point as doubles
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
@@ -45,8 +45,8 @@ from dpaudit.testing.pools import pool_pairs
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 NOT_BEHIND_VIOLATION = (
-    f"A pair is violated, and a call takes more than {1_000 * doubles.SLOW_CALL:g} ms, so that low bits are looked at "
-    "only when asked for: floating_point=True, --floating-point."
+    f"A pair is violated, and a call takes more than {1_000 * doubles.SIZES.slow_call:g} ms, so that low bits are "
+    "looked at only when asked for: floating_point=True, --floating-point."
 )
 IDS_SHOWN = 5  # pairs that a checkpoint names
 
@@ -444,9 +444,10 @@ class Call:
         """
         draws = doubles.draws_of(self.options.samples, self.subject.is_vectorised, taken)
         if draws == 0:
-            few = f"samples must be at least {doubles.LEAST_SAMPLES:,} for this check, got {self.options.samples:,}."
+            least = doubles.SIZES.min_samples
+            few = f"samples must be at least {least:,} for this check, got {self.options.samples:,}."
             return doubles.not_applicable(few, omitted=len(candidates) + omitted)
-        is_slow = not self.subject.is_vectorised and self.crew.seconds_a_run > doubles.SLOW_CALL
+        is_slow = not self.subject.is_vectorised and self.crew.seconds_a_run > doubles.SIZES.slow_call
         if is_broken and is_slow and self.options.floating_point is None:
             return doubles.not_applicable(NOT_BEHIND_VIOLATION, omitted=len(candidates) + omitted)
         # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
@@ -499,7 +500,7 @@ def _first_ids(pairs: Sequence[Pair]) -> str:
 def _least_budgets(promise: Claim, chosen: Sequence[Pair], table: UniverseTable) -> tuple[list[doubles.Candidate], int]:
     """The pairs of a universe with the smallest budgets, as many as the floating-point check takes; how many others."""
     asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
-    order = asked[np.lexsort((asked, table.budget[asked]))][: doubles.MOST_PAIRS]
+    order = asked[np.lexsort((asked, table.budget[asked]))][: doubles.SIZES.max_pairs]
     candidates = []
     for row in order.tolist():
         pair = chosen[row]

@@ -9,10 +9,10 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.audits.replaying import check_not_redacted, saved_inputs, subject_again
-from dpaudit.doubles.floating_point import Candidate, count_again
-from dpaudit.doubles.saved_low_bits import rule_from_dict
 from dpaudit.errors import UsageError
+from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
 from dpaudit.privacy.claims import Budget, whole_number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import AuditResult, FloatingPointPair
@@ -90,9 +90,14 @@ def replay_floating_point(
     found = _leak(result, pair)
     assert result.floating_point is not None and found.rule is not None
     both = inputs if inputs is not None else _inputs(result, found)
+    if (version := found.rule.get("version", 1)) != VERSION:
+        raise UsageError(
+            f"witness must be a rule on low bits of version {VERSION}, got one of version {version}. "
+            "Run the audit again: it finds a new rule and tests it."
+        )
     try:
-        rule = rule_from_dict(found.rule, both.x, both.x_prime)
-    except (KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
+        rule = LowBitRule.from_dict(found.rule, both.x, both.x_prime)
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
         raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
     subject = subject_again(mechanism, result)
     tested = found.correct + found.wrong + found.abstained

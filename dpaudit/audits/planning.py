@@ -29,6 +29,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits import low_bits
 from dpaudit.audits.many_pairs import (
     LEAST_DRAWS,
     TABLE_SHARE,
@@ -41,10 +42,10 @@ from dpaudit.audits.universe_findings import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.doubles import floating_point
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import event_mass_of, loss_on_claim, value_of_loss
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import Claim, number, pure_epsilon, single_line, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
@@ -58,11 +59,9 @@ from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.learned_power import learned_losses, probability_measured, worst_learned_loss
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 from dpaudit.testing.protocols import Test
-from dpaudit.testing.table_lines import TableLines
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
@@ -274,7 +273,7 @@ class _Engine:
         self.level = (1.0 - confidence) * least_share(pairs) * (TABLE_SHARE if self.universe else 1.0)
         self._sizes: dict[tuple[int, Mode], tuple[int, int]] = {}
         self._known: dict[Any, float] = {}
-        self._lines: dict[Any, TableLines] = {}
+        self._lines: dict[Any, PairLines] = {}
 
     def size(self, samples: int, mode: Mode) -> tuple[int, int]:
         """Labelled draws that a pair's rules are fitted on before its first bet, and those that it is tested on."""
@@ -288,7 +287,7 @@ class _Engine:
         """The test of one pair in the table of a universe, at the level that every pair has at least."""
         key = (str(claim), claim.value)
         if key not in self._lines:
-            self._lines[key] = lines_of(PairBudgets.same(claim, 1))
+            self._lines[key] = PairLines(PairBudgets.same(claim, 1))
         one, lines = np.zeros(1, dtype=np.int64), self._lines[key]
         draws = table_draws(samples, self.inputs, self.pairs)
         options: dict[str, Any] = {"inputs": 2, "samples": draws, "error_rate": self.level}
@@ -522,8 +521,8 @@ def _affordable(engine: _Engine, subject: Subject, per_run: float, seconds: floa
     """The most samples, up to those wanted, that an audit with its floating-point check takes `seconds` for; or 10."""
 
     def cost(samples: int) -> float:
-        doubles = min(engine.inputs, 2 * floating_point.MOST_PAIRS)
-        return per_run * (engine.runs(samples) + doubles * floating_point.draws_of(samples, subject.is_vectorised))
+        doubles = min(engine.inputs, 2 * low_bits.SIZES.max_pairs)
+        return per_run * (engine.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised))
 
     if cost(wanted) <= seconds:
         return wanted

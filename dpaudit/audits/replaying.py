@@ -25,6 +25,7 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest, GuessRule
 from dpaudit.inference.witness import is_current, rule_from_record
+from dpaudit.learning.hints import Hints
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
@@ -39,7 +40,7 @@ from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.order import in_small_batches
-from dpaudit.testing.pools import Member
+from dpaudit.testing.pools import Member, hints_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -123,7 +124,9 @@ def replay(
     level = 1.0 - result.confidence
     if result.universe is not None and "score" in rule:  # saved once for all its rules
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
-    game = _game(pair_claim, rule, draws, level)
+    density = subject.log_density if subject.has_log_density else None
+    hints = hints_of(member, (inputs.x, inputs.x_prime), density)
+    game = _game(pair_claim, rule, draws, level, hints)
     drawer, coin = Drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
     campaign = WitnessGame(game, level, draws, drawer, coin, member.move)
     campaign.start()
@@ -217,14 +220,14 @@ def _read_as(subject: Subject, inputs: Pair) -> Member:
     return Member((0, 1), x, x_prime - x)
 
 
-def _game(claim: Claim, record: dict[str, Any], draws: int, level: float) -> Betting | ExactTest:
+def _game(claim: Claim, record: dict[str, Any], draws: int, level: float, hints: Hints) -> Betting | ExactTest:
     """The test of a saved rule; `UsageError` where it cannot be read."""
     try:
         if is_current(record) and "score" in record:
             # A table's rule of a Renyi promise is for the lines that it implies.
             cells = cell_score_from_dict(record["score"])
             return ExactTest.on_cells(as_lines(claim), draws, cells, float(record["anchor"]))
-        mixture, predicted = rule_from_record(record)
+        mixture, predicted = rule_from_record(record, hints.log_ratio)
         if claim.family == "renyi":
             return Betting.frozen(claim, draws, mixture, predicted)
         rule = GuessRule.from_dict(record["rule"]) if "rule" in record else None

@@ -35,9 +35,7 @@ SMALLEST_P_VALUE = 1e-300  # below which a p-value is given as this
 NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
 
 
-def losses_found(
-    game: UniverseGame, masses: FloatArray, probability: float, labelled: int | None = None
-) -> FloatArray:
+def losses_found(game: UniverseGame, masses: FloatArray, probability: float, labelled: int | None = None) -> FloatArray:
     """The smallest loss of randomised-response type that the table finds of each pair, in nats; inf: none.
 
     Of events with these `masses`, shape (pairs,); from the draws that the table has, or from `labelled` ones.
@@ -300,7 +298,7 @@ class UniverseFindings:
             power=Power(float(self.masses[k]), FOUND_WITH, float(table.detectable[row]), float(self.at_budget[k])),
             witness=WitnessRecord(
                 description=rule.describe(*pair.said),
-                rule={"game": "guess", "anchor": anchor, **rule.to_dict()},
+                rule={**rule.rule_dict(), "anchor": anchor},
                 correct=correct,
                 wrong=wrong,
                 abstained=game.labelled - correct - wrong,

@@ -1,19 +1,19 @@
-"""The label game on all pairs of a large universe: each input is drawn once and serves every pair, without a loop.
+"""The table of all pairs: each input is drawn once and serves every pair, without a loop over pairs.
 
-1. **Pilot.** Draws of every input fit one partition of the outputs into cells (`partition.py`) and give each input a
-   histogram over them, in two halves.
-2. **Rules.** A pair guesses x on the cells where the log ratio of its two histograms is at least a threshold, x_prime
-   where it is below minus that, or one of the two only. The threshold is the one with the best expected lower bound
-   after the draws to come; ratios of one half of the pilot are judged by the counts of the other.
-3. **Fresh draws.** Every input is drawn again and counted over the cells; each pair's record of correct and wrong
-   guesses is a sum over cells. One exact binomial test and bound a pair (`dpaudit.testing.table_lines`).
+1. **Pilot.** Draws of every input fit one partition of the outputs into cells (`dpaudit.learning.partition`) and give
+   each input counts over them, in two halves.
+2. **Rules.** A pair guesses x on the cells where the log ratio of the counts of its inputs is at least a threshold,
+   x_prime where it is below minus the threshold, or one of the two only. The rule is the one of the best expected lower
+   bound after the draws to come; ratios of one half of the pilot are judged by the counts of the other.
+3. **Fresh draws.** Every input is drawn again and counted over the cells. Right and wrong guesses of a pair are sums of
+   `counts[input, cell]`. One exact binomial test and bound a pair (`dpaudit.inference.pair_lines`).
 
 Validity
 --------
 * Labels: one N, tossed once, is the number of label-1 draws of *every* pair. A pair reads the first N fresh draws of
   its x and the first m - N of its x_prime. Draws of an input are independent of each other, of those of other inputs
   and of N, so each pair sees the label game with m fair coins; that pairs share coins and draws makes their records
-  dependent, and only the union bound combines them. An input needs two histograms: of its first N and m - N draws.
+  dependent, and only the union bound combines them. An input needs two counts: of its first N and m - N draws.
 * Levels: half of the error rate is split evenly over all pairs and half in proportion to 1 / rank in the pilot. The
   pilot is not counted, so the levels and rules are fixed before the first counted draw; levels sum to the error rate.
 """
@@ -32,21 +32,28 @@ from numpy.typing import NDArray
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
 from dpaudit.campaign.label_game import FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
 from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.inference.pair_lines import ONLY_X, ONLY_X_PRIME, PairLines, PilotRecords, Record
 from dpaudit.learning.partition import CellScore, Partition, fit_partition
-from dpaudit.learning.rules import Rule
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, Reading, unseen
+from dpaudit.reading.outcomes import Outcomes, unseen
 from dpaudit.testing.failures import Failure, Returned, common_failure
 from dpaudit.testing.order import Change
-from dpaudit.testing.table_lines import PilotRecords, Record, TableLines
 from dpaudit.testing.tasks import Draw, Request, toss
 
-PILOT_SHARE = 0.35  # of an input's draws
-STEPS_PER_NAT, STEPS = 8, 48  # of the thresholds tried: 0, 1/8, ..., up to 6 nats
-SMOOTHING = 0.5  # added to each cell's count before a ratio is taken
-BLOCK_NUMBERS = 1 << 19  # cells of a block of pairs worked on at a time
-LOOKED_AT_FOR_ORDER = 1_000  # outcomes of an input of the pilot, the first ones
 
+@dataclasses.dataclass(frozen=True)
+class TableSizes:
+    """How the draws of a table are divided, and which thresholds are tried."""
+
+    pilot_share: float = 0.35  # of an input's draws
+    steps_per_nat: int = 8  # thresholds are 1/8 nat apart: half of that costs a rule about 1% of its bound
+    n_steps: int = 48  # thresholds from 0 up to 6 nats, which few pilots tell from more
+    smoothing: float = 0.5  # added to the count of each cell before a ratio is taken
+    block_numbers: int = 1 << 19  # cells of a block of pairs worked on at a time: a bound on memory
+    ordered: int = 1_000  # first outcomes of an input in the pilot, whose order is tested
+
+
+SIZES = TableSizes()
 IntArray = NDArray[np.int64]
 
 
@@ -57,7 +64,7 @@ class UniverseGame(Campaign):
     ----------
     first, second : array of int, shape (pairs,)
         Positions of x and x_prime among the inputs; the two differ.
-    lines : TableLines
+    lines : PairLines
         What each of them is tested against.
     inputs : int
         How many inputs there are; positions that no pair names are not drawn.
@@ -88,7 +95,7 @@ class UniverseGame(Campaign):
         self,
         first: IntArray,
         second: IntArray,
-        lines: TableLines,
+        lines: PairLines,
         *,
         inputs: int,
         samples: int,
@@ -102,7 +109,7 @@ class UniverseGame(Campaign):
         self._coin = coin
         self._inputs = inputs
         self.used = np.unique(np.concatenate([first, second]))
-        self.pilot = max(4, int(PILOT_SHARE * samples) // 2 * 2)  # of each input
+        self.pilot = max(4, int(SIZES.pilot_share * samples) // 2 * 2)  # of each input
         rest = samples - self.pilot
         # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
         self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
@@ -110,7 +117,7 @@ class UniverseGame(Campaign):
         self._is_over = False
         self._frozen = Plan({})
         pairs = len(first)
-        self.high, self.low = np.zeros(pairs, dtype=np.int16), np.zeros(pairs, dtype=np.int16)
+        self.way, self.step = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
         self.merit = np.zeros(pairs)
         self.level = np.full(pairs, error_rate / pairs)
         self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
@@ -143,13 +150,13 @@ class UniverseGame(Campaign):
         for i, part in parts.items():
             halves[0, i] = partition.count(part)
         del parts
-        self.draws.keep_for_order(LOOKED_AT_FOR_ORDER)
+        self.draws.keep_for_order(SIZES.ordered)
         plan = self._plan(half - fitted, self.pilot - fitted)
         for i, (a, b) in self._without_failing(plan, self.draws.learn(plan)).items():
             halves[0, i] += a
             halves[1, i] += b - a
         self._fit_rules(halves)
-        self._logs = np.log(halves.sum(axis=0) + np.float32(SMOOTHING))
+        self._logs = np.log(halves.sum(axis=0) + np.float32(SIZES.smoothing))
         # Validity: a function of the pilot alone; the shares sum to 1.
         self.level = self.error_rate * shares_by_rank(self.merit)
 
@@ -158,32 +165,33 @@ class UniverseGame(Campaign):
         return self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
 
     def _fit_rules(self, halves: NDArray[np.float32]) -> None:
-        """The thresholds and the merit of every pair."""
-        logs = np.log(halves + np.float32(SMOOTHING))
-        size = halves.shape[2]
+        """The rule and the merit of every pair."""
+        logs = np.log(halves + np.float32(SIZES.smoothing))
+        size, n_steps = halves.shape[2], SIZES.n_steps
         trained = 2.0 * self.pilot
         quantile = float(scipy.special.ndtri(0.5 * self.error_rate / len(self.first)))
         for pairs, i, others in self._blocks(size):
-            up = np.zeros((2, len(others), STEPS))  # of x and x_prime: mass where the ratio is at least k steps
+            up = np.zeros((2, len(others), n_steps))  # of x and x_prime: mass where the ratio is at least k steps
             down = np.zeros_like(up)  # and where it is below -k steps
-            offset = (np.arange(len(others), dtype=np.int32) * (2 * STEPS))[:, None]
+            offset = (np.arange(len(others), dtype=np.int32) * (2 * n_steps))[:, None]
             for fit, judge in ((0, 1), (1, 0)):
                 steps = _steps(logs[fit, i], logs[fit, others])
                 flat = (steps + offset).ravel()
                 for side, weights in enumerate((np.broadcast_to(halves[judge, i], steps.shape), halves[judge, others])):
-                    mass = np.bincount(flat, weights.ravel(), minlength=2 * STEPS * len(others))
-                    mass = mass.reshape(len(others), 2 * STEPS)
-                    up[side] += mass[:, : STEPS - 1 : -1].cumsum(axis=1)[:, ::-1]
-                    down[side] += mass[:, :STEPS].cumsum(axis=1)[:, ::-1]
+                    mass = np.bincount(flat, weights.ravel(), minlength=2 * n_steps * len(others))
+                    mass = mass.reshape(len(others), 2 * n_steps)
+                    up[side] += mass[:, : n_steps - 1 : -1].cumsum(axis=1)[:, ::-1]
+                    down[side] += mass[:, :n_steps].cumsum(axis=1)[:, ::-1]
             correct = np.stack([up[0] + down[1], up[0], down[1]], axis=1) / trained  # (others, ways, steps)
             wrong = np.stack([up[1] + down[0], up[1], down[0]], axis=1) / trained
-            sides = np.array([2.0, 1.0, 1.0])[None, :, None]
-            seen = PilotRecords(correct, wrong, sides, trained, self.labelled, quantile)
-            best, self.merit[pairs] = self.lines.best(pairs, seen)
-            way, step = best // STEPS, best % STEPS
-            # The ratio is at least k steps from STEPS + k on and below -k steps up to STEPS - 1 - k.
-            self.high[pairs] = np.where(way == 2, 2 * STEPS, STEPS + step)
-            self.low[pairs] = np.where(way == 1, -1, STEPS - 1 - step)
+            seen = PilotRecords(correct, wrong, trained, self.labelled, quantile)
+            self.way[pairs], self.step[pairs], self.merit[pairs] = self.lines.best(pairs, seen)
+
+    def _guesses(self, pairs: IntArray, i: int, others: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+        """The cells on which pairs of one x guess x, and x_prime, shape (pairs, cells) each."""
+        steps, way, step = _steps(self._logs[i], self._logs[others]), self.way[pairs, None], self.step[pairs, None]
+        up, down = np.where(way == ONLY_X_PRIME, 2 * SIZES.n_steps, SIZES.n_steps + step), SIZES.n_steps - step
+        return steps >= up.astype(np.int16), steps < np.where(way == ONLY_X, 0, down).astype(np.int16)
 
     # --- the fresh draws ---------------------------------------------------------------------------------------------
 
@@ -214,9 +222,7 @@ class UniverseGame(Campaign):
         for i, (as_x, as_x_prime) in counts.items():
             labelled[0, i], labelled[1, i] = as_x, as_x_prime
         for pairs, i, others in self._blocks(size):
-            steps = _steps(self._logs[i], self._logs[others])
-            guess_x = steps >= self.high[pairs, None]
-            guess_x_prime = steps <= self.low[pairs, None]
+            guess_x, guess_x_prime = self._guesses(pairs, i, others)
             x, x_prime = labelled[0, i], labelled[1, others]
             self.correct[pairs] = (guess_x * x).sum(axis=1) + (guess_x_prime * x_prime).sum(axis=1)
             self.wrong[pairs] = (guess_x_prime * x).sum(axis=1) + (guess_x * x_prime).sum(axis=1)
@@ -239,25 +245,19 @@ class UniverseGame(Campaign):
     def record(self) -> Record:
         """The record of each pair."""
         guesses = (self.correct + self.wrong).astype(float)
-        return Record(self.correct.astype(float), guesses, self.sides, self.level, self.labelled)
-
-    @property
-    def sides(self) -> FloatArray:
-        """How many of the two guessing events of each pair's rule can be non-empty, shape (pairs,)."""
-        return (self.high < 2 * STEPS).astype(float) + (self.low >= 0)
+        return Record(self.correct.astype(float), guesses, self.way, self.level, self.labelled)
 
     @property
     def violated(self) -> NDArray[np.bool_]:
         """The verdict of each pair *is* its bound above the budget."""
         return self.lower > self.lines.budget
 
-    def rule(self, pair: int) -> Rule:
+    def rule(self, pair: int) -> CellScore:
         """The guessing rule of one pair."""
         assert self.partition is not None
-        steps = _steps(self._logs[self.first[pair]], self._logs[self.second[pair]][None])[0]
-        plus, minus = np.flatnonzero(steps >= self.high[pair]), np.flatnonzero(steps <= self.low[pair])
-        score = CellScore(self.partition, tuple(plus.tolist()), tuple(minus.tolist()))
-        return Rule(score, -0.5, 0.5, 1, Reading(self.partition.reading.columns))
+        one = np.array([pair])
+        guesses = self._guesses(one, int(self.first[pair]), self.second[one])
+        return CellScore(self.partition, *(tuple(np.flatnonzero(side[0]).tolist()) for side in guesses))
 
     def losses(
         self, event_mass: float, probability: float, guesses_quantile: float, labelled: int | None = None
@@ -275,7 +275,7 @@ class UniverseGame(Campaign):
         """Blocks of pairs with one x: their positions, x, and their x_primes."""
         order = np.argsort(self.first, kind="stable")
         starts = np.flatnonzero(np.diff(self.first[order], prepend=-1))
-        most = max(1, BLOCK_NUMBERS // size)
+        most = max(1, SIZES.block_numbers // size)
         blocks = []
         for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
             for begin in range(start, end, most):
@@ -312,6 +312,6 @@ def _nothing_seen(part: Outcomes) -> Failure | None:
 
 
 def _steps(log_x: NDArray[np.float32], log_x_prime: NDArray[np.float32]) -> NDArray[np.int16]:
-    """The step of each cell's log ratio, from 0 (far below 0) over `STEPS` (from 0 on) to 2 * STEPS - 1."""
-    scaled = (log_x - log_x_prime) * np.float32(STEPS_PER_NAT)
-    return np.asarray(np.clip(np.floor(scaled) + STEPS, 0, 2 * STEPS - 1), dtype=np.int16)
+    """The step of each cell's log ratio, from 0 (far below 0) over `n_steps` (from 0 on) to 2 * n_steps - 1."""
+    scaled = np.floor((log_x - log_x_prime) * np.float32(SIZES.steps_per_nat)) + SIZES.n_steps
+    return np.asarray(np.clip(scaled, 0, 2 * SIZES.n_steps - 1), dtype=np.int16)

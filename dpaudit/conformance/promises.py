@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import scipy
 
+from dpaudit.audits import low_bits as doubles
 from dpaudit.audits.utility import audit_utility
 from dpaudit.conformance.case import Case, fail, p_text, tokens
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
-from dpaudit.doubles import floating_point as doubles
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
 from dpaudit.numerals import at_least, compared
@@ -178,7 +178,7 @@ def _changes(case: Case, derived: PostProcessed, pairs: Sequence[Pair]) -> bool:
 
 
 def floating_point(case: Case) -> str | None:
-    """The check on low bits and support of `dpaudit.doubles.floating_point`, at the share of one check."""
+    """The stage on low bits and support of `dpaudit.audits.low_bits`, at the share of one check."""
     claim = case.asked_claim
     asked = [pair for pair in case.pairs if not claim.for_pair(pair.x, pair.x_prime).is_vacuous]
     if not asked:

@@ -22,6 +22,7 @@ import numpy as np
 
 from dpaudit.features import decoders, texts  # noqa: F401 (register)
 from dpaudit.features.shapes import rounded
+from dpaudit.features.density import LogRatio
 from dpaudit.features.visitor import BLOCK, COUNT, TEXT, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
@@ -77,6 +78,8 @@ class Reader:
         Paths that are visited.
     points : tuple of tuple of float
         Two points of as many numbers as an output: the inputs, where they have its shape.
+    density : LogRatio, optional
+        The mechanism's own log density ratio, of outputs that are arrays of numbers: one more column that is read.
     tokens : tuple of (float, str)
         The most frequent texts that numbers of columns stand for.
     """
@@ -88,6 +91,7 @@ class Reader:
     pieces: tuple[tuple[str, str], ...] = ()
     wanted: frozenset[str] = frozenset()
     points: tuple[tuple[float, ...], ...] = ()
+    density: LogRatio | None = dataclasses.field(default=None, compare=False)
     tokens: tuple[tuple[float, str], ...] = ()
 
     @classmethod
@@ -96,14 +100,14 @@ class Reader:
         samples: Sequence[Outcomes],
         points: tuple[tuple[float, ...], ...] = (),
         pieces: Iterable[tuple[str, str]] = (),
+        density: LogRatio | None = None,
     ) -> Reader:
         """The reader that suits these outputs."""
         forms = {(one.tokens is None, one.shape, one.numbers.shape[1]) for one in samples}
         if len(forms) == 1 and samples[0].tokens is None:
             width = samples[0].numbers.shape[1]
-            return cls(
-                width, (Block("", width),), points=points if len(points) == 2 and len(points[0]) == width else ()
-            )
+            points = points if len(points) == 2 and len(points[0]) == width else ()
+            return cls(width, (Block("", width),), points=points, density=density)
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // SIZES.learned_from)]]
         sink = Sink()
@@ -153,7 +157,8 @@ class Reader:
         """The matrix of outputs, shape (draws, columns)."""
         found = self.read(outcomes)
         if self.columns:
-            return found if self.columns == 1 else np.concatenate([found, summaries(found, self.points)], axis=1)
+            own = found[:, : self.columns]
+            return found if self.columns == 1 else np.concatenate([found, summaries(own, self.points)], axis=1)
         ends = np.cumsum([block.width for block in self.blocks[: SIZES.max_summaries]]).tolist()
         worked_out = [
             summaries(found[:, end - block.width : end])
@@ -165,7 +170,11 @@ class Reader:
         """The columns that are read, shape (draws, n_read)."""
         size = len(outcomes)
         if self.columns:
-            return outcomes.as_numbers(self.columns)
+            numbers = outcomes.as_numbers(self.columns)
+            if self.density is None:
+                return numbers
+            same = outcomes if outcomes.tokens is None and numbers is outcomes.numbers else Outcomes(numbers)
+            return np.concatenate([numbers, self.density(same)[:, None]], axis=1)
         sink = Sink(self._columns, self.wanted)
         read_outputs_into(sink, outputs_of(outcomes))
         blocks: list[FloatArray] = []
@@ -240,6 +249,7 @@ class Reader:
         names += [f"the output{path}" if not what else f"the {what} of the output{path}" for path, what in self.keys]
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += [f"how often {piece!r} is in the output{path}" for path, piece in self.pieces]
+        names += ["the mechanism's own log density ratio"] * (self.density is not None)
         for block in self.blocks[: SIZES.max_summaries]:
             if block.width > 1:
                 names += [f"the {name} of the numbers of the output{block.path}" for name in SUMMARIES]
@@ -250,7 +260,8 @@ class Reader:
     @property
     def n_read(self) -> int:
         """How many columns are read; those behind them are worked out."""
-        return sum(block.width for block in self.blocks) + len(self.keys) + len(self.members) + len(self.pieces)
+        singles = len(self.keys) + len(self.members) + len(self.pieces) + (self.density is not None)
+        return sum(block.width for block in self.blocks) + singles
 
     def texts(self, outcomes: Outcomes) -> dict[str, list[str | None]]:
         """The texts at each path of outputs, one an output (None for none)."""
@@ -278,12 +289,19 @@ class Reader:
             "pieces": [list(one) for one in self.pieces],
             "wanted": sorted(self.wanted),
             "points": [[number.hex() for number in point] for point in self.points],
+            "density": None
+            if self.density is None
+            else {"shape": list(self.density.shape), "is_integer": self.density.is_integer},
             "tokens": [list(one) for one in self.tokens],
         }
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Reader:
-        """What `to_dict` wrote."""
+    def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Reader:
+        """What `to_dict` wrote; ValueError where it asks for a density and none is given."""
+        if (asked := record.get("density")) is not None:
+            if density is None:
+                raise ValueError("reader must be given the mechanism's log density, which it reads; got none.")
+            density = dataclasses.replace(density, shape=tuple(asked["shape"]), is_integer=bool(asked["is_integer"]))
         return cls(
             int(record["columns"]),
             tuple(Block(str(path), int(width)) for path, width in record["blocks"]),
@@ -292,6 +310,7 @@ class Reader:
             tuple((str(path), str(piece)) for path, piece in record["pieces"]),
             frozenset(map(str, record["wanted"])),
             tuple(tuple(map(float.fromhex, point)) for point in record["points"]),
+            density if asked is not None else None,
             tuple((float(number), str(text)) for number, text in record.get("tokens", ())),
         )
 

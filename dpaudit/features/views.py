@@ -304,7 +304,23 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
         for k in np.argsort(-scores, kind="stable")[: max(4, SIZES.max_views // 4)].tolist():
             view = dataclasses.replace(views[k], cost=math.log(len(views)))
             found.append((-float(scores[k]), len(found), view))
-    return [view for _, _, view in sorted(found)[: SIZES.max_views]]
+    chosen: dict[bytes, View] = {}
+    for _, _, view in sorted(found):
+        # Views that order the draws alike have the same trees: they are one, with the prior of all of them.
+        key = _order(view(some)) + bytes(view.kind == "distance from the centre")
+        if key in chosen:
+            chosen[key] = dataclasses.replace(chosen[key], cost=-float(np.logaddexp(-chosen[key].cost, -view.cost)))
+        elif len(chosen) < SIZES.max_views:
+            chosen[key] = view
+    return list(chosen.values())
+
+
+def _order(values: FloatArray) -> bytes:
+    """The order of values, whichever way round it begins."""
+    _, ranks = np.unique(values, return_inverse=True)
+    known = ~np.isnan(values)
+    flipped = np.where(known, ranks[known].max(initial=0) - ranks, ranks)
+    return min(ranks.tobytes(), flipped.tobytes())
 
 
 def view_from_dict(record: dict[str, Any]) -> View:

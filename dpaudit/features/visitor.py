@@ -263,6 +263,9 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
     except OverflowError:
         numbers = np.array([number_of(value) for value in values])
     sink.put(path, "", rows, numbers)
+    undefined = np.isnan(numbers)
+    if undefined.any() and sink.asks(path, "NaN"):  # NaN is missing elsewhere
+        sink.put(path, "NaN", rows[undefined], np.ones(int(undefined.sum())))
     kinds = set(map(type, values))
     if kinds == {float}:
         return

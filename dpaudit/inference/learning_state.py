@@ -72,7 +72,9 @@ class LearningState:
         sides = (training.second, training.first)  # label 0, label 1
         total = sum(map(len, sides))
         if self._reader is None or total >= SIZES.reread * self._read_at:
-            self._reader, self._read_at = Reader.learn(sides, _points(training)), total
+            density = training.hints.log_ratio
+            self._reader = Reader.learn(sides, _points(training), density=density)
+            self._read_at = total
         matrices = [self._reader(side) for side in sides]
         labels = np.repeat([0, 1], [len(m) for m in matrices])
         matrix = np.concatenate(matrices)

@@ -299,14 +299,17 @@ def is_current(record: dict[str, Any]) -> bool:
     return record.get("version") == VERSION or (record.get("score") or {}).get("kind") == "cells"
 
 
-def rule_from_record(record: dict[str, Any]) -> tuple[Mixture, Predicted]:
-    """The mixture and what is predicted of its bins; ValueError where a record is damaged, or of an earlier version."""
+def rule_from_record(record: dict[str, Any], density: Any = None) -> tuple[Mixture, Predicted]:
+    """The mixture and what is predicted of its bins; ValueError where a record is damaged, or of an earlier version.
+
+    `density` is the mechanism's own log density ratio, where the reader of the mixture reads one.
+    """
     if not is_current(record):
         raise ValueError(EARLIER)
     q, mass = (np.array(record["predicted"][name], dtype=float) for name in ("q", "mass"))
     if q.shape != (N_BINS,) or mass.shape != (N_BINS,) or not np.all((q > 0.0) & (q < 1.0) & (mass >= 0.0)):
         raise ValueError(f"predicted must have a probability and a mass for each of {N_BINS} bins.")
-    return Mixture.from_dict(record["mixture"]), Predicted(q, mass)
+    return Mixture.from_dict(record["mixture"], density), Predicted(q, mass)
 
 
 def condensed(mixture: Mixture, points: int, joined: float) -> Mixture:

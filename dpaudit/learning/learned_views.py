@@ -272,7 +272,29 @@ class Neighbours:
         return cls(str(record["name"]), views, int(record["k"]), scale, (sides[0], sides[1]))
 
 
-KINDS: dict[str, Any] = {"logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
+@dataclasses.dataclass(frozen=True)
+class Known:
+    """A column that is a log odds itself: nothing is fitted."""
+
+    name: str
+    column: int
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> Known:
+        del matrix, labels
+        return self
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        return np.nan_to_num(np.clip(matrix[:, self.column], -30.0, 30.0))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": "known", "name": self.name, "column": self.column}
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Known:
+        return cls(str(record["name"]), int(record["column"]))
+
+
+KINDS: dict[str, Any] = {"known": Known, "logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
 
 
 def learned_from_dict(record: dict[str, Any]) -> LearnedView:
@@ -300,7 +322,7 @@ def learners(
         if len(few) <= 40:
             found += [Logistic("logistic regression with squares", few, "sizes")]
         found += [Additive("sum of log odds", few)]
-    for view in views[: 6 if n_read > 1 else 2]:
+    for view in views[: 4 if n_read > 1 else 2]:
         if size >= 48:
             found += [Neighbours(f"density ratio of {view.kind}", (view,), k) for k in ((2, 12) if size > 60 else (2,))]
     own = [k for k in few if len(np.unique(matrix[:, k])) > 0.5 * size] if len(few) <= 60 else []

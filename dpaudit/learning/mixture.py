@@ -18,9 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
-from dpaudit.learning.learned_views import LearnedView, Logistic, learned_from_dict, learners, out_of_fold
+from dpaudit.learning.learned_views import Known, LearnedView, Logistic, learned_from_dict, learners, out_of_fold
 from dpaudit.learning.rank_tree import (
     Forest,
     Grown,
@@ -227,8 +228,8 @@ class Mixture:
         }
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Mixture:
-        """What `to_dict` wrote; ValueError where it is none."""
+    def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Mixture:
+        """What `to_dict` wrote; ValueError where it is none, or reads the mechanism's density and none is given."""
         views = [
             learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
         ]
@@ -237,7 +238,7 @@ class Mixture:
         if weights.shape != NO_FORETELLING.shape or len(parts) != len(STRUCTURES) - 1:
             raise ValueError("mixture must have a weight for each structure and temperature.")
         refinements = tuple(Refinement.from_dict(one, views) for one in record["refinements"])
-        return cls(Reader.from_dict(record["reader"]), parts, refinements, weights)
+        return cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
 
 
 def fit_mixture(
@@ -266,16 +267,17 @@ def fit_mixture(
         ordered.append(Ordered.of(values, labels if swaps is None else labels ^ swaps))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        for learner in (*extra, *learners(matrix, reader.n_read, views)):
-            is_line = isinstance(learner, Logistic) and len(learner.columns) == 1
+        own_density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
+        for learner in (*own_density, *extra, *learners(matrix, reader.n_read, views)):
+            is_line = isinstance(learner, Known) or (isinstance(learner, Logistic) and len(learner.columns) == 1)
             fitted = learner.fit(matrix, labels)
             past = fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
             own = fitted.evidence if isinstance(fitted, Logistic) and is_line else log_likelihood(expit(past), labels)
             direct.append((len(told), own - SIZES.learned_cost))
             told.append(Told(fitted, SIZES.learned_cost, past))
             ordered.append(Ordered.of(past, labels))
-    if not told:
-        return mixture_of(reader, [[], []], foretold), []
+    if not told:  # nothing varies: a fair coin
+        return mixture_of(reader, ((), ()), foretold), []
     of_structures: list[list[Model]] = []
     forest = Forest(ordered)
     for grown in grow(forest):
@@ -294,7 +296,7 @@ def fit_mixture(
             of_draws = np.where(one.view.swaps(matrix), swapped, moved)  # type: ignore[union-attr]
         starts = np.concatenate([[0], np.cumsum(own.draws)[:-1]])
         parts.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
-    shifts = shift_trees(forest, np.concatenate(parts, axis=1)) if told else []
+    shifts = shift_trees(forest, np.concatenate(parts, axis=1))
     refinements = refinements_of([(one.view, one.cost, shift) for one, shift in zip(told, shifts, strict=True)])
     mixture = dataclasses.replace(mixture, refinements=refinements)
     shares: dict[int, float] = {}
@@ -318,7 +320,8 @@ def mixture_of(
         weights /= weights.sum()
         best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
         kept = [k for k in best if weights[k] > SIZES.min_weight]
-        structures.append(tuple(parts[k].part(float(weights[k])) for k in kept))
+        total = float(weights[kept].sum() + weights[-1])
+        structures.append(tuple(parts[k].part(float(weights[k]) / total) for k in kept))
     return Mixture(reader, tuple(structures), (), weights_of(foretold))
 
 
@@ -344,9 +347,9 @@ def refinements_of(candidates: Sequence[tuple[View | LearnedView, float, Shifts]
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
-    return tuple(
-        Refinement(float(weights[k]), candidates[k][0], candidates[k][2]) for k in best if weights[k] > 10.0 * SIZES.min_weight
-    )
+    kept = [k for k in best if weights[k] > 10.0 * SIZES.min_weight]
+    total = float(weights[kept].sum() + weights[-1])
+    return tuple(Refinement(float(weights[k]) / total, candidates[k][0], candidates[k][2]) for k in kept)
 
 
 def base_of(of_structures: FloatArray, shares: FloatArray) -> FloatArray:

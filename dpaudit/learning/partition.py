@@ -1,8 +1,9 @@
-"""One partition of the outputs into cells, shared by all pairs of a universe.
+"""One partition of the outputs into cells, shared by all pairs of a table.
 
-Fitted once, on pilot draws of all inputs together: values that occur often (atoms) get a cell each, everything else
-falls into the leaves of a k-d tree whose leaves hold about equally many pooled draws, so that it is finest where the
-outputs of many inputs lie. Numbers are split along the few columns that differ most between inputs.
+Fitted once, on pilot draws of all inputs together. Values that occur often (atoms) get a cell each. Everything else
+falls into the leaves of a tree that splits views of the output (`dpaudit.features.views`), half and half by the ranks
+of the pooled draws, so that it is finest where the outputs of many inputs lie. The views are those that differ most
+between inputs: numbers of the output, and views that are worked out of these where they tell much more.
 
 Validity: the cell of an output is a function of that output alone, fixed before the draws that are counted.
 """
@@ -12,53 +13,91 @@ from __future__ import annotations
 import dataclasses
 import functools
 import heapq
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
+from dpaudit.features.reader import Reader
+from dpaudit.features.views import View, proposals, view_from_dict, view_to_dict
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes, Reading
 
-LEAVES = 512  # cells at most: a pair's test has a count of each
-MOST_ATOMS = 1024  # values with a cell of their own, at most: a bound on memory
-LEAST_REPEATS = 5  # of a value among the pooled draws of the fit, before it is an atom
-ATOM_SHARE = 1e-4  # and its least share of them
-SMALLEST_LEAF = 16  # pooled draws: fewer tell little of a log ratio
-MOST_COLUMNS = 6  # that the tree may split
-FIT_ROWS = 200_000  # pooled draws that the tree is fitted on
-FIT_NUMBERS = 4_000_000  # numbers that it is fitted on, at most: a bound on time
-SIGNIFICANT = 5.0  # standard deviations by which a column must differ between inputs, if another one does
+
+@dataclasses.dataclass(frozen=True)
+class PartitionSizes:
+    """How many cells there are, and what they are fitted on."""
+
+    leaves: int = 512  # cells of the tree at most: a pair's test has a count of each
+    max_atoms: int = 1_024  # values with a cell of their own: a bound on memory
+    min_repeats: int = 5  # of a value among the pooled draws, before it is an atom
+    atom_share: float = 1e-4  # of the pooled draws, and at least so many
+    min_leaf: int = 16  # pooled draws of a leaf: fewer tell little of a log ratio
+    max_draws: int = 200_000  # pooled draws that the tree is fitted on
+    max_numbers: int = 4_000_000  # numbers in these draws: a bound on time
+    scanned: int = 4_000  # pooled draws that views are compared on
+    scanned_of_many: int = 1_000  # the same of a kind with more than `many` views
+    many: int = 500
+    max_views: int = 6  # that the tree splits
+    significant: float = 5.0  # standard deviations by which a view differs between inputs
+    much_more: float = 2.0  # times what any number of the output tells, of a view that is worked out
+
+
+SIZES = PartitionSizes()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Partition:
-    """Cells 0, ..., size - 1: the atoms, then one for outputs with a NaN, then the leaves of the tree.
+    """Cells 0, ..., size - 1: the atoms, then one for numbers with a NaN, then the leaves of the tree.
 
     Attributes
     ----------
-    reading : Reading
-        How outputs are read: as objects, or as so many numbers.
+    columns : int
+        Numbers of an output; 0 where outputs are read as objects.
+    reader : Reader, optional
+        What views look at; without it, the numbers of an output.
+    views : tuple of View
     atoms : tuple of str or of int
         Tokens of objects, or increasing 64-bit keys of rows of numbers.
     column, threshold, child : arrays, shape (nodes,)
-        Of the tree: a node that is no leaf sends an output to `child` if its column is at most the threshold or NaN,
-        else to `child + 1`. A leaf is its own child, and `leaf` numbers it from 0 (-1 for inner nodes).
+        Of the tree: a node that is no leaf sends an output to `child` if the view at position `column` is at most the
+        threshold or NaN, else to `child + 1`. A leaf is its own child.
     """
 
-    reading: Reading
+    columns: int
+    reader: Reader | None
+    views: tuple[View, ...]
     atoms: tuple[Any, ...]
     column: NDArray[np.int64]
     threshold: FloatArray
     child: NDArray[np.int64]
-    leaf: NDArray[np.int64]
-    depth: int
+
+    def __post_init__(self) -> None:
+        nodes = np.arange(len(self.child))
+        inner = self.child[self.child != nodes]
+        if not len(self.column) == len(self.threshold) == len(nodes) > 0 or np.any(inner <= nodes[self.child != nodes]):
+            raise ValueError("partition must be a tree whose children follow their parents.")
+        if len(inner) and inner.max() + 1 >= len(nodes):
+            raise ValueError("partition must be a tree with both children of every node.")
+
+    @functools.cached_property
+    def leaf(self) -> NDArray[np.int64]:
+        """The number of each leaf, from 0; -1 for inner nodes."""
+        is_leaf = self.child == np.arange(len(self.child))
+        return np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
 
     @property
     def size(self) -> int:
         """The number of cells."""
         return len(self.atoms) + 1 + int(self.leaf.max()) + 1
+
+    @property
+    def reading(self) -> Reading:
+        """How outputs are read: as objects, or as so many numbers."""
+        return Reading(self.columns)
 
     def zeros(self) -> NDArray[np.int64]:
         """The counts of no draws."""
@@ -66,81 +105,81 @@ class Partition:
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         """How many outcomes fall into each cell, shape (cells,)."""
-        return np.bincount(self.cells(self.reading(outcomes)), minlength=self.size) if len(outcomes) else self.zeros()
+        return np.bincount(self.cells(outcomes), minlength=self.size) if len(outcomes) else self.zeros()
 
     def cells(self, outcomes: Outcomes) -> NDArray[np.int64]:
-        """The cell of each outcome that was read as `reading` says, shape (draws,)."""
-        numbers = outcomes.numbers
-        node = np.zeros(len(numbers), dtype=np.int64)
-        rows = np.arange(len(numbers))
-        with np.errstate(invalid="ignore"):
-            for _ in range(self.depth):
-                node = self.child[node] + (numbers[rows, self.column[node]] > self._limit[node])
-        cells = self.leaf[node] + len(self.atoms) + 1
-        if self.reading.columns:
-            used = np.unique(self.column)
-            cells[np.isnan(numbers[:, used]).any(axis=1)] = len(self.atoms)
-        if self.atoms and self.reading.columns:
-            keys = row_keys(numbers)
-            at = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
-            cells = np.where(self._keys[at] == keys, at, cells)
-        elif self.atoms:
-            assert outcomes.tokens is not None
-            known = self._tokens
-            cells = np.array([known.get(token, cell) for token, cell in zip(outcomes.tokens, cells, strict=True)])
+        """The cell of each outcome, shape (draws,)."""
+        read = self.reading(outcomes)
+        cells = self._atom(read)
+        rest = np.flatnonzero(cells < 0)
+        if len(rest):
+            values = self.values(read if len(rest) == len(read) else _some(read, rest))
+            cells[rest] = len(self.atoms) + 1 + self._leaf_of(values)
+            if self.columns:
+                cells[rest[np.isnan(values).any(axis=1)]] = len(self.atoms)
         return cells
 
-    @functools.cached_property
-    def _limit(self) -> FloatArray:
-        return np.where(self.leaf >= 0, np.inf, self.threshold)  # nothing is above: a leaf keeps what it has
+    def values(self, read: Outcomes) -> FloatArray:
+        """The views of outcomes that were read as `reading` says, shape (draws, views)."""
+        matrix = read.numbers if self.reader is None else self.reader(read)
+        return np.stack([view(matrix) for view in self.views], axis=1)
+
+    def _leaf_of(self, values: FloatArray) -> NDArray[np.int64]:
+        node = np.zeros(len(values), dtype=np.int64)
+        rows, limit = np.arange(len(values)), np.where(self.leaf >= 0, np.inf, self.threshold)
+        with np.errstate(invalid="ignore"):
+            for _ in range(self._depth):
+                node = self.child[node] + (values[rows, self.column[node]] > limit[node])
+        return self.leaf[node]
 
     @functools.cached_property
-    def _keys(self) -> NDArray[np.uint64]:
-        return np.array(self.atoms, dtype=np.uint64)
+    def _depth(self) -> int:
+        depths = np.zeros(len(self.child), dtype=np.int64)
+        for node in np.flatnonzero(self.leaf < 0).tolist():
+            depths[self.child[node] : self.child[node] + 2] = depths[node] + 1
+        return int(depths.max())
+
+    def _atom(self, read: Outcomes) -> NDArray[np.int64]:
+        """The atom of each outcome; -1 for none."""
+        if not self.atoms:
+            return np.full(len(read), -1)
+        if self.columns:
+            keys, known = row_keys(read.numbers), np.array(self.atoms, dtype=np.uint64)
+            at = np.minimum(np.searchsorted(known, keys), len(known) - 1)
+            return np.where(known[at] == keys, at, -1)
+        assert read.tokens is not None
+        return np.array([self._tokens.get(token, -1) for token in read.tokens], dtype=np.int64)
 
     @functools.cached_property
     def _tokens(self) -> dict[str, int]:
         return {token: cell for cell, token in enumerate(self.atoms)}
 
     def to_dict(self) -> dict[str, Any]:
-        """The partition as data, for `partition_from_dict`."""
+        """The partition as JSON values."""
         return {
-            "columns": self.reading.columns,
+            "columns": self.columns,
             "atoms": [str(atom) for atom in self.atoms],
             "column": self.column.tolist(),
             "threshold": [value.hex() for value in self.threshold.tolist()],
             "child": self.child.tolist(),
+            "views": [view_to_dict(view) for view in self.views],
+            "reader": None if self.reader is None else self.reader.to_dict(),
         }
 
 
 def partition_from_dict(record: Mapping[str, Any]) -> Partition:
-    """The partition that `Partition.to_dict` wrote; ValueError if it is none."""
-    reading = Reading(int(record["columns"]))
-    column, child = (np.array(record[name], dtype=np.int64) for name in ("column", "child"))
+    """The partition of a record, which may be older than views; ValueError if it is none."""
+    columns, column = int(record["columns"]), np.array(record["column"], dtype=np.int64)
+    atoms = tuple(int(atom) if columns else str(atom) for atom in record["atoms"])
     threshold = np.array([float.fromhex(value) for value in record["threshold"]])
-    atoms = tuple(int(atom) for atom in record["atoms"]) if reading.columns else tuple(record["atoms"])
-    return _partition(reading, atoms, column, threshold, child)
-
-
-def _partition(
-    reading: Reading,
-    atoms: tuple[Any, ...],
-    column: NDArray[np.int64],
-    threshold: FloatArray,
-    child: NDArray[np.int64],
-) -> Partition:
-    nodes = np.arange(len(child))
-    is_leaf = child == nodes
-    inner = child[~is_leaf]
-    if not len(column) == len(threshold) == len(child) > 0 or np.any(inner <= nodes[~is_leaf]):
-        raise ValueError("partition must be a tree whose children follow their parents.")
-    if len(inner) and inner.max() + 1 >= len(child):
-        raise ValueError("partition must be a tree with both children of every node.")
-    depths = np.zeros(len(child), dtype=np.int64)
-    for node in nodes[~is_leaf].tolist():
-        depths[child[node] : child[node] + 2] = depths[node] + 1
-    leaf = np.where(is_leaf, np.cumsum(is_leaf) - 1, -1)
-    return Partition(reading, atoms, column, threshold, child, leaf, int(depths.max()))
+    child = np.array(record["child"], dtype=np.int64)
+    if "views" in record:
+        views = tuple(view_from_dict(view) for view in record["views"])
+    else:
+        used, column = np.unique(column, return_inverse=True)
+        views = tuple(View("value", (k,)) for k in used.tolist())
+    reader = Reader.from_dict(record["reader"]) if record.get("reader") else None
+    return Partition(columns, reader, views, atoms, column, threshold, child)
 
 
 def row_keys(numbers: FloatArray) -> NDArray[np.uint64]:
@@ -156,126 +195,146 @@ def row_keys(numbers: FloatArray) -> NDArray[np.uint64]:
     return keys
 
 
-def fit_partition(parts: Sequence[Outcomes], leaves: int = LEAVES) -> Partition:
+def _some(outcomes: Outcomes, rows: NDArray[np.intp]) -> Outcomes:
+    """Some of the outcomes."""
+    if outcomes.tokens is None:
+        return Outcomes(outcomes.numbers[rows], None, outcomes.shape, outcomes.is_integer)
+    raw = tuple(outcomes.raw[k] for k in rows.tolist())
+    return Outcomes(outcomes.numbers[rows], outcomes.tokens[rows], raw=raw)
+
+
+def fit_partition(parts: Sequence[Outcomes]) -> Partition:
     """The partition for the pilot draws of each input (one part an input)."""
     kinds = {(part.tokens is None, part.numbers.shape[1]) for part in parts}
-    numeric = len(kinds) == 1 and parts[0].tokens is None
-    reading = Reading(parts[0].numbers.shape[1] if numeric else 0)
-    columns = reading.columns or 1
-    rows = max(8, min(FIT_ROWS, FIT_NUMBERS // columns) // len(parts))
+    columns = parts[0].numbers.shape[1] if len(kinds) == 1 and parts[0].tokens is None else 0
+    rows = max(8, min(SIZES.max_draws, SIZES.max_numbers // max(columns, 1)) // len(parts))
     # An even choice of each input's draws; which ones does not depend on their values.
-    read = [reading(part.rows(slice(0, rows))) for part in parts]
-    numbers = np.concatenate([part.numbers for part in read])  # (pooled draws, columns)
-    atoms: tuple[Any, ...]
-    least = max(LEAST_REPEATS, ATOM_SHARE * len(numbers))
-    if numeric:
-        keys = row_keys(numbers)
-        values, counts = np.unique(keys, return_counts=True)
-        atoms = tuple(np.sort(_frequent(values, counts, least)).tolist())
-        rest = ~np.isin(keys, np.array(atoms, dtype=np.uint64))
-    else:
-        tokens = np.concatenate([np.asarray(part.tokens, dtype=object) for part in read]).astype(str)
-        values, counts = np.unique(tokens, return_counts=True)
-        atoms = tuple(str(token) for token in _frequent(values, counts, least))
-        rest = ~np.isin(tokens, np.array(atoms, dtype=str))
+    read = [Reading(columns)(part.rows(slice(0, rows))) for part in parts]
     owner = np.repeat(np.arange(len(read)), [len(part) for part in read])
-    chosen, noise = _columns(numbers[rest], owner[rest])
-    return _grow(reading, atoms, numbers[rest], chosen, noise, leaves)
+    keys: NDArray[Any]
+    if columns:
+        keys = row_keys(np.concatenate([part.numbers for part in read]))
+    else:
+        keys = np.concatenate([np.asarray(part.tokens, dtype=object) for part in read]).astype(str)
+    found, place, counts = np.unique(keys, return_inverse=True, return_counts=True)
+    often = np.argsort(-counts, kind="stable")[: SIZES.max_atoms]
+    often = often[counts[often] >= max(SIZES.min_repeats, SIZES.atom_share * len(keys))]
+    atoms = tuple(sorted(found[often].tolist()) if columns else map(str, found[often]))
+    rest = np.flatnonzero(~np.isin(place, often))
+    own = owner[rest]
+    pooled = [_some(part, rest[own == k] - int(np.argmax(owner == k))) for k, part in enumerate(read)]
+    reader, views = _views(pooled, own)
+    if columns and (reader is None or all(k < columns for view in views for k in view.columns)):
+        reader = None  # nothing that is worked out is looked at
+    bare = Partition(columns, reader, views, atoms, *(np.zeros(1, dtype=kind) for kind in (np.int64, float, np.int64)))
+    values = np.concatenate([bare.values(part) for part in pooled if len(part)] or [np.zeros((0, len(views)))])
+    return dataclasses.replace(bare, **_grown(values, own))
 
 
-def _frequent(values: NDArray[Any], counts: NDArray[np.int64], least: float) -> NDArray[Any]:
-    """The most frequent values, at most `MOST_ATOMS`, each seen at least so often."""
-    order = np.argsort(-counts, kind="stable")[:MOST_ATOMS]
-    return values[order[counts[order] >= least]]
+def _views(pooled: Sequence[Outcomes], owner: NDArray[np.intp]) -> tuple[Reader | None, tuple[View, ...]]:
+    """The views to split, those that differ most between inputs, and the reader of the numbers that they look at."""
+    first = (View("value", (0,)),)
+    if len(owner) < 2:
+        return None, first
+    each = max(2, SIZES.scanned // len(pooled))
+    some = [part.rows(slice(0, each)) for part in pooled if len(part)]
+    reader = Reader.learn(some)
+    own = np.repeat(np.arange(len(some)), [len(part) for part in some])
+    order = np.random.default_rng(np.random.SeedSequence(20_261_129)).permutation(len(own))
+    matrix, own = np.concatenate([reader(part) for part in some])[order], own[order]
+    told: list[tuple[float, int, View]] = []
+    for views in proposals(matrix, (own % 2).astype(np.intp), reader.n_read):
+        rows = slice(0, SIZES.scanned if len(views) <= SIZES.many else SIZES.scanned_of_many)
+        for view in views:
+            if view.kind != "distance from the centre":  # every view is judged by its distance from the middle too
+                told.append((_spread(view(matrix[rows]), own[rows])[0], len(told), view))
+    if not told:
+        return None, first
+    told.sort(key=lambda one: (-one[0], one[1]))
+    limit = SIZES.significant + math.sqrt(2.0 * math.log(len(told)))
+    are_read = [one for one in told if one[2].kind == "value" and one[2].columns[0] < reader.n_read]
+    most = max(SIZES.much_more * max((one[0] for one in are_read), default=0.0), limit)
+    kept = [one for one in told if one not in are_read and one[0] > most][: SIZES.max_views // 2]
+    kept += [one for one in are_read if one[0] > limit][: SIZES.max_views - len(kept)]
+    return reader, tuple(view for *_, view in kept or are_read[: SIZES.max_views] or told[:1])
 
 
-def _columns(numbers: FloatArray, owner: NDArray[np.int64]) -> tuple[NDArray[np.int64], FloatArray]:
-    """The columns to split, those that differ most between inputs, and the spread of each within one input.
+def _ranks(values: FloatArray) -> FloatArray:
+    """Ranks from -1 to 1, of equal values in the middle; NaN first."""
+    _, place, counts = np.unique(np.where(np.isnan(values), -np.inf, values), return_inverse=True, return_counts=True)
+    return np.asarray((2.0 * np.cumsum(counts) - counts)[place] / len(values) - 1.0)
 
-    By F statistics of the values and of their distances from the middle (for laws that differ in width), both
-    clipped to the central 98%.
+
+def _spread(values: FloatArray, owner: NDArray[np.intp]) -> tuple[float, float]:
+    """How clearly a view differs between inputs, in standard deviations, and its spread in ranks within an input.
+
+    By the F statistic of its ranks and of their distances from the middle (for laws that differ in width), and by the
+    input that differs most.
     """
-    everything = np.arange(numbers.shape[1])
-    if len(numbers) < 2:
-        return everything[:1], np.ones(1)
-    finite = np.where(np.isfinite(numbers), numbers, 0.0)
-    low, middle, high = np.quantile(finite, [0.01, 0.5, 0.99], axis=0)
-    clipped = np.clip(finite, low, high)
-    inputs = np.unique(owner, return_inverse=True)[1]
-    count = np.bincount(inputs).astype(float)  # (inputs,)
-    scores = np.zeros(numbers.shape[1])
-    spread = np.zeros(numbers.shape[1])
-    for column in everything.tolist():
-        for values in (clipped[:, column], np.abs(clipped[:, column] - middle[column])):
-            mean = np.bincount(inputs, values) / count
-            square = np.bincount(inputs, values**2) / count
-            within = float(np.average(np.maximum(square - mean**2, 0.0), weights=count))
-            between = float(np.average((mean - values.mean()) ** 2, weights=count))
-            # Between inputs the mean square is about 1 + count * between / within; a column of one value has neither.
-            score = between * len(values) / max(len(count), 1) / within if within > 0.0 else np.inf * (between > 0.0)
-            scores[column] = max(scores[column], 0.0 if np.isnan(score) else score)
-            if values is not clipped and spread[column] == 0.0:
-                spread[column] = np.sqrt(within)
-    order = np.argsort(-scores, kind="stable")[:MOST_COLUMNS]
-    limit = 1.0 + SIGNIFICANT * np.sqrt(2.0 / len(count))
-    chosen = order[scores[order] > limit] if scores[order[0]] > limit else order
-    return chosen, np.where(spread[chosen] > 0.0, spread[chosen], 1.0)
-
-
-def _grow(
-    reading: Reading,
-    atoms: tuple[Any, ...],
-    numbers: FloatArray,
-    chosen: NDArray[np.int64],
-    noise: FloatArray,
-    leaves: int,
-) -> Partition:
-    """Split the leaf with the most draws, along the column in which it is widest for its noise, until `leaves`."""
-    column, threshold, child = [int(chosen[0])], [0.0], [0]
-    open_leaves: list[tuple[int, int, NDArray[np.int64]]] = [(-len(numbers), 0, np.arange(len(numbers)))]
-    count = 1
-    while open_leaves and count < leaves:
-        size, node, rows = heapq.heappop(open_leaves)
-        if -size < 2 * SMALLEST_LEAF:
-            break
-        cut = _cut(numbers[np.ix_(rows, chosen)], noise)
-        if cut is None:
+    ranks = _ranks(values)
+    count = np.bincount(owner).astype(float)
+    clearest, own_spread = -math.inf, 0.0
+    for place, u in enumerate((ranks, np.abs(ranks))):
+        mean = np.bincount(owner, u) / np.maximum(count, 1.0)
+        within = float(np.mean(np.maximum((u - mean[owner]) ** 2, 0.0)))
+        if place == 0:
+            own_spread = math.sqrt(within)
+        total, groups = float(u.var()), max(len(count) - 1, 1)
+        if total <= 0.0:
             continue
-        position, value = cut
-        column[node], threshold[node], child[node] = int(chosen[position]), value, len(child)
-        above = numbers[rows, chosen[position]] > value
+        squares = count * (mean - u.mean()) ** 2 / max(within, 1e-3 * total)
+        odd = math.sqrt(float(squares.max())) - math.sqrt(2.0 * math.log(len(count) + 1.0))
+        clearest = max(clearest, (float(squares.sum()) / groups - 1.0) * math.sqrt(groups / 2.0), odd)
+    return clearest, own_spread
+
+
+def _grown(values: FloatArray, owner: NDArray[np.intp]) -> dict[str, Any]:
+    """Split the leaf with the most draws, along the view in which it is widest for its noise."""
+    ranks = np.stack([_ranks(column) for column in values.T], axis=1)
+    noise = np.maximum([_spread(column, owner)[1] if len(owner) else 1.0 for column in values.T], 1e-3)
+    column, threshold, child = [0], [0.0], [0]
+    leaves: list[tuple[int, int, NDArray[np.intp]]] = [(-len(values), 0, np.arange(len(values)))]
+    count = 1
+    while leaves and count < SIZES.leaves:
+        size, node, rows = heapq.heappop(leaves)
+        if -size < 2 * SIZES.min_leaf:
+            break
+        low, high = np.quantile(ranks[rows], [0.1, 0.9], axis=0)
+        for position in np.argsort(-(high - low) / noise, kind="stable").tolist():
+            own = values[rows, position]
+            ordered = np.sort(np.where(np.isnan(own), -np.inf, own))
+            if ordered[0] < ordered[-1]:
+                break
+        else:
+            continue
+        cut = ordered[(len(ordered) - 1) // 2]
+        if cut == ordered[-1]:  # nothing would be above: cut below the largest value instead
+            cut = ordered[np.searchsorted(ordered, cut) - 1]
+        column[node], threshold[node], child[node] = position, max(float(cut), -np.finfo(float).max), len(child)
+        with np.errstate(invalid="ignore"):
+            above = own > threshold[node]
         for part in (rows[~above], rows[above]):
-            heapq.heappush(open_leaves, (-len(part), len(child), part))
-            column.append(int(chosen[0]))
+            heapq.heappush(leaves, (-len(part), len(child), part))
+            column.append(0)
             threshold.append(0.0)
             child.append(len(child))
         count += 1
-    return _partition(reading, atoms, np.array(column), np.array(threshold), np.array(child))
-
-
-def _cut(values: FloatArray, noise: FloatArray) -> tuple[int, float] | None:
-    """The position of the widest column and the value to cut it at, near its median; None if nothing varies."""
-    held_values = [column[np.isfinite(column)] for column in values.T]
-    ends = [np.quantile(held, [0.1, 0.9]) if len(held) else np.zeros(2) for held in held_values]
-    width = np.array([high - low for low, high in ends]) / noise
-    for position in np.argsort(-width, kind="stable").tolist():
-        held = np.sort(held_values[position])
-        if len(held) == 0 or held[0] == held[-1]:
-            continue
-        middle = held[(len(held) - 1) // 2]
-        if middle == held[-1]:  # nothing would be above: cut below the largest value instead
-            middle = held[np.searchsorted(held, middle) - 1]
-        return position, float(middle)
-    return None
+    return {"column": np.array(column), "threshold": np.array(threshold), "child": np.array(child)}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CellScore:
-    """A score that is 1 on some cells of a partition, -1 on others, 0 on the rest."""
+    """A guessing rule on cells: x (score 1) on some, x_prime (-1) on others, neither (0) on the rest.
+
+    It is a frozen predictor of one structure too, as a mixture is (`dpaudit.learning.mixture`), so that it has bins.
+    """
 
     partition: Partition
     plus: tuple[int, ...]
     minus: tuple[int, ...]
+
+    structures = ((),)
+    weights = np.ones(1)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The score of each outcome, shape (draws,)."""
@@ -283,20 +342,30 @@ class CellScore:
         values[list(self.plus)], values[list(self.minus)] = 1.0, -1.0
         return values[self.partition.cells(outcomes)]
 
+    def of_structures(self, outcomes: Outcomes) -> FloatArray:
+        """Probabilities of label 1, shape (1, draws): any above, below and of 1/2."""
+        return np.asarray(scipy.special.expit(self(outcomes)))[None]
+
     def to_dict(self) -> dict[str, Any]:
-        """As data. The partition is not in it: a universe saves it once, for all of its rules."""
+        """The rule as JSON values. The partition is not in it: a table saves it once, for all of its rules."""
         return {"kind": "cells", "plus": list(self.plus), "minus": list(self.minus)}
 
-    def describe(self) -> str:
-        """In words."""
-        return (
-            f"the cell of the output, of {self.partition.size} fitted on the pilot of all inputs, which counts as 1 "
-            f"for {len(self.plus)} of them and as -1 for {len(self.minus)}"
-        )
+    def rule_dict(self) -> dict[str, Any]:
+        """The record of a guessing rule whose score is above 0.5 for x, and below -0.5 for x_prime."""
+        columns = self.partition.columns
+        ends = {"low": (-0.5).hex(), "high": (0.5).hex(), "sign": 1, "nan_guess": -1, "columns": columns}
+        return {"game": "guess", "score": self.to_dict(), **ends}
+
+    def describe(self, x: str = "x", x_prime: str = "x_prime") -> str:
+        """The rule in words."""
+        sides = ((x, self.plus), (x_prime, self.minus))
+        guesses = [f"guess {name} in {len(cells)} of them" for name, cells in sides if cells]
+        told = "; ".join(guesses) or "never guess"
+        return f"Look at the cell of the output, of {self.partition.size} fitted on the pilot of all inputs: {told}."
 
 
 def cell_score_from_dict(record: Mapping[str, Any]) -> CellScore:
-    """The score of a record whose "partition" was put back; ValueError if it has none or the cells overlap."""
+    """The rule of a record whose "partition" was put back; ValueError if it has none or the cells overlap."""
     if "partition" not in record:
         raise ValueError("a score on cells needs the partition of its universe.")
     partition = partition_from_dict(record["partition"])

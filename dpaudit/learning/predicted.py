@@ -17,7 +17,7 @@ from dpaudit.learning.histograms import histogram_edges
 from dpaudit.learning.predictors import Predictor, proposed
 from dpaudit.learning.reductions import NO_POINTS, Points, Reduction, reduction_from_dict
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.facts import points_of
+from dpaudit.features.input_facts import points_of
 from dpaudit.reading.log_ratios import shrunk_log_ratio
 from dpaudit.reading.outcomes import Outcomes
 

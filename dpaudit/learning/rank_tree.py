@@ -109,9 +109,10 @@ class Forest:
     def __init__(self, views: Sequence[Ordered]) -> None:
         self.views = views
         self.offsets = np.concatenate([[0], np.cumsum([len(view.values) for view in views])])
-        self.ends = np.concatenate([[0], np.cumsum(np.concatenate([view.draws for view in views]))])
-        self.ones = np.concatenate([[0], np.cumsum(np.concatenate([view.ones for view in views]))])
-        self.draws = np.array([int(view.draws.sum()) for view in views])
+        none = np.zeros(0, dtype=np.intp)
+        self.ends = np.concatenate([[0], np.cumsum(np.concatenate([none, *(view.draws for view in views)]))])
+        self.ones = np.concatenate([[0], np.cumsum(np.concatenate([none, *(view.ones for view in views)]))])
+        self.draws = np.array([int(view.draws.sum()) for view in views], dtype=np.intp)
         self.levels: list[Level] = []
         tree = np.arange(len(views))
         first, last = self.offsets[:-1], self.offsets[1:]

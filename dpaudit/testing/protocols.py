@@ -1,14 +1,14 @@
 """What a test of a claim is: the face that the label game plays, whatever the evidence is made of.
 
 One `Test` is one use of the error rate on one pair. The label game fits it on earlier draws, fixes its level, hands it
-the counts of fresh draws, and lets it look. What it must keep, and every implementation is held to in
-`tests/testing/test_one_face.py`:
+the counts of fresh draws, and lets it look. What it must keep, and `tests/testing/test_one_face.py` holds every row of
+`tests/implementations.py` to:
 
 * **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare` and `prepare_on_counts`, which
   the game calls before the draws that are counted on them, and never by these draws.
 * **Level.** `start` fixes the error rate once, before the first counted draw. P(`lower` ever above the truth) is at
   most `level`.
-* **One object.** `is_rejected` *is* `lower` above the budget.
+* **One object.** `is_rejected` *is* `lower` above the budget, once that was asked for: before, it may be too mild.
 """
 
 from __future__ import annotations

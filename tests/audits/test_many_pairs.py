@@ -139,10 +139,10 @@ def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
 
 def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
     sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
-    assert [selected(METRIC, pairs, "sequential", 5_000) for pairs in sizes] == [3, 16, 16, 32, 44, 48, 48]
-    assert [selected(METRIC, pairs, "fixed", 5_000) for pairs in sizes] == [3, 21, 100, 100, 100, 48, 48]
+    assert [selected(METRIC, pairs, "sequential", 5_000) for pairs in sizes] == [3, 16, 16, 32, 44, 20, 20]
+    assert [selected(METRIC, pairs, "fixed", 5_000) for pairs in sizes] == [3, 21, 100, 100, 100, 20, 20]
     free = dpaudit.ZeroConcentratedDP(0.5)  # whose games take longer
-    assert [selected(free, pairs, "fixed", 5_000) for pairs in sizes] == [3, 16, 16, 32, 44, 8, 8]
+    assert [selected(free, pairs, "fixed", 5_000) for pairs in sizes] == [3, 16, 16, 32, 44, 3, 3]
 
 
 def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():

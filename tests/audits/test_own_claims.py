@@ -15,20 +15,18 @@ from dpaudit.audits.claim_metadata import compared_claims
 from dpaudit.audits.universe_findings import losses_at_budgets
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_mass_of, loss_on_claim
-from dpaudit.learning.rules import Rule
-from dpaudit.learning.scores import Coordinate
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import Claim, epsilon_of_broken_line, pure_epsilon
 from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.reading.outcomes import Reading
+from dpaudit.reading.outcomes import read_outputs
 from dpaudit.reports.wording import bound_sentence, symbol
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.fixed_game import FixedGame
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.pair_game import PairGame
+from dpaudit.testing.protocols import Training
 
 
 @dataclasses.dataclass(frozen=True)
@@ -165,12 +163,13 @@ def test_claims_of_free_lines_and_of_divergences_pay_for_a_bound_on_epsilon_of_t
 def test_a_delta_of_lines_alone_counts_by_the_probability_of_a_guess():
     """An event of mass 0.1 in which x is always told keeps a delta of 0.2: the claim's attribute `delta` says 0."""
     for claim, rejected in ((Slack(0.2, at=1.0), False), (Slack(0.02, at=1.0), True)):
-        game = FixedGame(claim, 3_000)
-        game.set_rule(Rule(Coordinate(0, 1), -1.0, 1.0, 1, Reading(1)), 0.0)
-        game.start(0.05)
-        game.add(np.array([0, 150, 1_350]), np.array([150, 0, 1_350]))
-        game.update()
-        assert game.is_rejected is rejected and 0.01 < game.lower < 0.1
+        test = PairGame(claim, (0, 1), False, 3_000).main
+        test.prepare(Training(*(read_outputs(np.repeat([own, 0.0], [60, 540]), 600) for own in (1.0, -1.0))), 0.05)
+        test.start(0.05)
+        sides = [read_outputs(np.repeat([own, 0.0], [150, 1_350]), 1_500) for own in (1.0, -1.0)]
+        test.add(*(test.statistic.count(side) for side in sides))
+        test.update()
+        assert test.is_rejected is rejected and test.lower < 0.1
 
 
 # Claims about randomised response of loss 1, with its epsilon at the delta where it is reported. All but "slack at
@@ -366,7 +365,7 @@ def alarms(name, excess, audits=AUDITS):
     losses, deltas, claims = ON_BUDGET[name]
     pairs = as_pairs([(2 * k, 2 * k + 1) for k in K])
     inputs = inputs_of(pairs)
-    lines = lines_of(budgets_of(OfPair(tuple(claims)), pairs, inputs))
+    lines = PairLines(budgets_of(OfPair(tuple(claims)), pairs, inputs))
     mechanism = as_subject(functools.partial(response, losses * excess, deltas))
     found = []
     for seed in range(audits):

@@ -19,10 +19,8 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroCo
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
 from dpaudit.testing import pair_game
-from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.order import LATER
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.refined_edges import RefinedGame
 from dpaudit.testing.tasks import TaskResult
 
 
@@ -219,8 +217,7 @@ def test_a_fixed_game_of_several_stages_looks_once_at_its_end(monkeypatch):
         look(self)
 
     monkeypatch.setattr(PairGame, "look", noted)
-    monkeypatch.setattr(FixedGame, "stage_size", lambda self, before, planned: 300)
-    monkeypatch.setattr(RefinedGame, "stage_size", lambda self, before, planned: 300)
+    monkeypatch.setattr(PairGame, "stage_size", lambda self, planned, pilot: 300)
     game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=1_000)
     assert len(coins.quotas) > 1  # the control: there are stages, after which it might have looked
     assert seen == [game.pairs[0].labelled] and seen[0] == 2 * 1_000 - game.pilot

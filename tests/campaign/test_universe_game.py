@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import functools
 
 import numpy as np
@@ -10,13 +11,12 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.campaign.universe import UniverseGame
+from dpaudit.inference.pair_lines import PairLines, detectable_losses
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit.testing.order import COLUMNS
-from dpaudit.testing.table_lines import OwnLines
 
 ROOT_SEED = 20_261_121
 INPUTS = 12
@@ -25,14 +25,15 @@ LEVEL = 1e-9  # of each exact binomial test below on counts over audits
 
 @functools.cache
 def lines_of_all(promise, pairs):
-    return lines_of(PairBudgets.same(promise, pairs))
+    return PairLines(PairBudgets.same(promise, pairs))
 
 
 def play(mechanism, data, promise, samples=400, error_rate=0.05, seed=0):
     """The table of all pairs, of a claim or with a budget for each pair."""
     first, second = np.triu_indices(len(data), 1)
     if not isinstance(promise, dpaudit.Claim):
-        lines = OwnLines(np.broadcast_to(np.asarray(promise, dtype=float), first.shape), 0.0)
+        budgets = PairBudgets.same(dpaudit.PureDP(1.0), len(first))
+        lines = PairLines(dataclasses.replace(budgets, values=np.broadcast_to(np.asarray(promise, float), first.shape)))
     else:
         lines = lines_of_all(promise, len(first))
     game = UniverseGame(
@@ -157,7 +158,8 @@ def test_counts_of_the_record_are_those_of_the_rule_on_the_first_draws():
     for k, quota in ((i, ones), (j, zeros)):
         rng = stream(seed, 8, k, game.draws.round - 1, 0)
         drawn = laplace(data[k], max(ones, zeros), rng)[:quota]
-        counts.append(game.rule(pair).count(Outcomes(drawn[:, None])))
+        scores = game.rule(pair)(Outcomes(drawn[:, None]))
+        counts.append([np.count_nonzero(scores < 0.0), np.count_nonzero(scores > 0.0)])
     assert counts[0][1] + counts[1][0] == game.correct[pair]
     assert counts[0][0] + counts[1][1] == game.wrong[pair]
 
@@ -226,12 +228,8 @@ def test_what_all_calls_on_an_input_did_is_kept_once():
 
 def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_off_it():
     game = play(laplace, POINTS, DISTANCES, samples=3_000)
-    from dpaudit.testing import guess_records as records
-    from dpaudit.testing.fixed_game import MASS_SHARE
-
-    exact = records.detectable_losses(
-        game.lines.budget, 0.0, game.labelled, float(game.level.min()), MASS_SHARE, 0.1, 0.9, 0.005
-    )
+    budget = game.lines.budget
+    exact = detectable_losses(budget, np.zeros_like(budget), game.labelled, float(game.level.min()), 0.1, 0.9, 0.005)
     found = game.losses(0.1, 0.9, 0.005)
     assert np.all(found >= exact - 1e-12)
     assert np.all(found <= exact + 0.1)

@@ -5,6 +5,7 @@ Rules are chosen on the pilot alone, so nothing here has an error rate. Seeds ar
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,14 +13,23 @@ import pytest
 from scipy import special
 
 from dpaudit.campaign import universe
-from dpaudit.campaign.universe import SMOOTHING, STEPS, STEPS_PER_NAT, UniverseGame
+from dpaudit.campaign.universe import SIZES, UniverseGame
+from dpaudit.inference.pair_lines import BOTH, ONLY_X, ONLY_X_PRIME, PairLines
+from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
+from dpaudit.privacy.claims import ApproxDP
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.table_lines import PILOT_DEVIATIONS, OwnLines
 
-BOTH, ONLY_X, ONLY_X_PRIME = 0, 1, 2
+STEPS, SMOOTHING, STEPS_PER_NAT = SIZES.n_steps, SIZES.smoothing, SIZES.steps_per_nat
 BUDGET = 0.5
+
+
+def own_lines(budget, delta=0.0):
+    """The lines of pairs with a budget each, of one delta."""
+    budget = np.asarray(budget, dtype=float)
+    return PairLines(dataclasses.replace(PairBudgets.same(ApproxDP(1.0, delta), len(budget)), values=budget))
 
 
 def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
@@ -27,7 +37,7 @@ def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
     return UniverseGame(
         first,
         second,
-        OwnLines(np.full(len(first), BUDGET), delta),
+        own_lines(np.full(len(first), BUDGET), delta),
         inputs=len(data),
         samples=samples,
         error_rate=error_rate,
@@ -86,17 +96,13 @@ def judged(game, delta, halves, pair, way, step):
         return -math.inf, -math.inf
     odds, variance = math.log(allowed / wrong), correct / allowed**2 + 1.0 / wrong
     level = game.error_rate / len(game.first) / 2.0  # what a pair has at least
-    spread = variance * (special.ndtri(level) ** 2 / game.labelled + PILOT_DEVIATIONS**2 / draws)
+    spread = variance * (special.ndtri(level) ** 2 / game.labelled + LINE_SIZES.pilot_deviations**2 / draws)
     return odds - math.sqrt(spread), (odds - BUDGET) / math.sqrt(variance / draws)
 
 
 def chosen(game, pair):
     """The side and the threshold of a pair's rule, in steps."""
-    high, low = int(game.high[pair]), int(game.low[pair])
-    if high == 2 * STEPS:
-        return ONLY_X_PRIME, STEPS - 1 - low
-    assert low in (-1, 2 * STEPS - 1 - high)  # the same threshold on both sides
-    return ONLY_X if low == -1 else BOTH, high - STEPS
+    return int(game.way[pair]), int(game.step[pair])
 
 
 @pytest.mark.parametrize(
@@ -131,10 +137,9 @@ def test_cells_beyond_the_last_threshold_belong_to_their_own_pair():
         assert bound == pytest.approx(max(others), abs=1e-9)
         assert game.merit[pair] == pytest.approx(deviations, rel=1e-9)
     # A rule that never guesses x guesses it on no cell, however large its ratio.
-    game.high[:], game.low[:] = 2 * STEPS, STEPS - 1
+    game.way[:], game.step[:] = ONLY_X_PRIME, 0
     game.play()
     zeros = game.labelled - int(stream(4, 9).binomial(game.labelled, 0.5))
-    assert (game.sides == 1.0).all()
     # Only guesses of x_prime: right on 95% of its draws or more, wrong on at most 5% of those of x (7 deviations each).
     assert (game.correct <= zeros).all() and (game.correct >= 0.9 * zeros).all() and (game.wrong < 0.1 * zeros).all()
 
@@ -145,10 +150,11 @@ def test_blocks_of_pairs_change_nothing(monkeypatch, pairs_at_once):
     whole.start()
     whole.play()
     parted = made(response, list(range(6)), 0.03)
-    monkeypatch.setattr(universe, "BLOCK_NUMBERS", pairs_at_once * whole.partition.size)
+    sizes = dataclasses.replace(SIZES, block_numbers=pairs_at_once * whole.partition.size)
+    monkeypatch.setattr(universe, "SIZES", sizes)
     parted.start()
     parted.play()
-    for name in ("high", "low", "merit", "level", "correct", "wrong", "lower", "log_p"):
+    for name in ("way", "step", "merit", "level", "correct", "wrong", "lower", "log_p"):
         assert np.array_equal(getattr(whole, name), getattr(parted, name)), name
 
 

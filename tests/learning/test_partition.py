@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from dpaudit.learning.partition import (
-    LEAVES,
+    SIZES,
     CellScore,
     cell_score_from_dict,
     fit_partition,
@@ -31,7 +31,7 @@ def test_every_output_has_one_cell_and_cells_of_the_tree_hold_about_equally_many
     partition = fit_partition(parts)
     counts = sum(partition.count(part) for part in parts)
     assert counts.sum() == 20 * 500
-    assert partition.size == LEAVES + 1  # no atoms; one cell is for NaN
+    assert partition.size == SIZES.leaves + 1  # no atoms; one cell is for NaN
     leaves = counts[1:]
     # A cut at the median leaves halves that differ by one draw; 10,000 draws over 512 leaves: 16 to 32 each.
     assert leaves.min() >= 16
@@ -46,7 +46,7 @@ def test_the_cell_of_an_output_does_not_depend_on_the_rest_of_its_batch():
     assert [int(partition.cells(batch.rows(slice(k, k + 1)))[0]) for k in range(50)] == together[:50].tolist()
     # Nor on the form that the batch has: the same numbers beside a None are read one by one.
     mixed = from_objects([*batch.numbers[:5].tolist(), None])
-    assert partition.cells(partition.reading(mixed))[:5].tolist() == together[:5].tolist()
+    assert partition.cells(mixed)[:5].tolist() == together[:5].tolist()
 
 
 def test_a_value_that_leaks_has_a_cell_of_its_own_and_nan_too():
@@ -66,7 +66,7 @@ def test_integers_and_categories_become_atoms():
     integers = fit_partition([outcomes_of(rng.integers(0, 6, size=300)) for _ in range(4)])
     assert len(set(integers.cells(outcomes_of(np.arange(6))).tolist())) == 6
     words = fit_partition([outcomes_of(rng.choice(["a", "b", "c"], size=300).tolist()) for _ in range(4)])
-    cells = words.cells(words.reading(outcomes_of(["a", "b", "c", "never seen"])))
+    cells = words.cells(outcomes_of(["a", "b", "c", "never seen"]))
     assert len(set(cells.tolist())) == 4
 
 
@@ -75,7 +75,7 @@ def test_outputs_of_mixed_kinds_are_read_as_objects():
     values = [[None if u < 0.3 else float(u) for u in rng.random(400)] for _ in range(3)]
     partition = fit_partition([outcomes_of(batch) for batch in values])
     assert partition.reading.columns == 0
-    cells = partition.cells(partition.reading(outcomes_of([None, 0.4, 0.9])))
+    cells = partition.cells(outcomes_of([None, 0.4, 0.9]))
     assert len(set(cells.tolist())) == 3
 
 
@@ -87,10 +87,10 @@ def test_the_tree_splits_the_columns_that_differ_between_inputs():
         values[:, 217] += k
         parts.append(outcomes_of(values))
     partition = fit_partition(parts)
-    # F statistic of column 217 about 800 * 12 / 1: thousands. Another column enters above 1 + 5 sqrt(2 / 12) = 3.04,
-    # where the F(11, 9588) law has tail 4e-4 per column and statistic; only that 217 is used most is asserted.
+    # F statistic of column 217 about 300 * 12 / 1: thousands. Others enter beyond 5 + sqrt(2 log(thousands of views))
+    # deviations, about 9; only that 217 is used most is asserted.
     used, counts = np.unique(partition.column[partition.leaf < 0], return_counts=True)
-    assert used[counts.argmax()] == 217
+    assert partition.views[used[counts.argmax()]].columns == (217,)
 
 
 def test_the_saved_partition_has_the_same_cells_and_so_has_a_score_on_it():
@@ -118,3 +118,43 @@ def test_a_broken_record_is_refused():
 def test_outputs_without_any_variation_are_one_cell():
     partition = fit_partition([Outcomes(np.zeros((50, 1))) for _ in range(3)])
     assert partition.count(Outcomes(np.zeros((9, 1)))).max() == 9
+
+
+def test_a_number_inside_of_objects_has_cells():
+    """An object was one token: where nearly all differ, nothing was told."""
+    rng = np.random.default_rng(9)
+    parts = [outcomes_of([{"a": float(v), "b": [1, 2]} for v in rng.normal(size=400) + k]) for k in range(4)]
+    partition = fit_partition(parts)
+    cells = [partition.cells(part) for part in parts]
+    assert partition.size > 50
+    shares = [np.bincount(one, minlength=partition.size) / 400 for one in cells]
+    # Normal laws three deviations apart have a distance of 0.87; 400 draws in 50 cells and more add to it.
+    assert 0.5 * np.abs(shares[0] - shares[3]).sum() > 0.8
+
+
+def test_what_is_worked_out_is_split_where_it_tells_much_more_than_the_numbers():
+    rng = np.random.default_rng(10)
+    parts = []
+    for k in range(4):  # two numbers whose sum tells, and each of which tells nothing
+        first = rng.normal(size=1_000) * 50.0
+        parts.append(outcomes_of(np.stack([first, 3.0 * k + rng.normal(size=1_000) - first], axis=1)))
+    partition = fit_partition(parts)
+    assert partition.reader is not None
+    shares = [partition.count(part) / 1_000 for part in parts]
+    # Normal laws 9 deviations apart.
+    assert 0.5 * np.abs(shares[0] - shares[3]).sum() > 0.95
+
+
+def test_a_partition_that_was_saved_before_views_is_read():
+    numbers = np.random.default_rng(11).normal(size=(50, 3))
+    record = {
+        "columns": 3,
+        "atoms": [],
+        "column": [2, 0, 0, 0, 0],
+        "threshold": [(0.0).hex()] * 5,
+        "child": [1, 3, 2, 3, 4],
+    }
+    cells = partition_from_dict(record).cells(Outcomes(numbers))
+    # Cell 0 is for NaN; leaves are counted in the order of their nodes.
+    expected = np.where(numbers[:, 2] > 0.0, 1, np.where(numbers[:, 0] > 0.0, 3, 2))
+    assert np.array_equal(cells, expected)

@@ -13,13 +13,16 @@ import pytest
 from scipy import stats
 
 import dpaudit
+from dpaudit.audits import low_bits
 from dpaudit.campaign.universe import UniverseGame
-from dpaudit.doubles import floating_point
-from dpaudit.doubles.saved_low_bits import rule_from_dict
+from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.low_bit_rules import LowBitRule
+from dpaudit.inference.pair_lines import WAYS, PairLines
 from dpaudit.learning.cells import Cells
 from dpaudit.learning.fitted_partitions import fit_partitions
 from dpaudit.learning.scores import Coordinate
 from dpaudit.privacy.claims import ApproxDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.reading.outcomes import Outcomes, Reading, canonical, read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
@@ -27,7 +30,6 @@ from dpaudit.subjects.callables import as_subject
 from dpaudit.testing.fixed_game import MASS_SHARE
 from dpaudit.testing.renyi_game import Epoch, RenyiGame
 from dpaudit.testing.sequential_game import BUDGET_SHARE, SequentialGame
-from dpaudit.testing.table_lines import OwnLines
 
 
 def outcomes(values):
@@ -101,6 +103,10 @@ def by_hand(correct, wrong, labelled, delta, sides, level, mass_share):
     return max(0.0, math.log(max(odds, 1.0)))
 
 
+def own_lines(pairs, delta):
+    return PairLines(PairBudgets.same(ApproxDP(0.5, delta), pairs))
+
+
 def told(data, size, rng):
     """Says its input with probability 0.3, and 12-ary randomised response at epsilon = 1 otherwise."""
     kept = rng.random(size) < np.e / (np.e + 11)
@@ -118,22 +124,23 @@ def on_one_side(data, size, rng):
 def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
     first, second = np.triu_indices(6, 1)
     game = UniverseGame(
-        first, second, OwnLines(np.full(len(first), 0.5), delta), inputs=6, samples=2_000, error_rate=0.05,
+        first, second, own_lines(len(first), delta), inputs=6, samples=2_000, error_rate=0.05,
         draw=Drawer(as_subject(mechanism), list(range(6)), 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
     game.start()
     game.play()
-    sides = [1.0 + (len(rule.score.plus) > 0 and len(rule.score.minus) > 0) for rule in map(game.rule, range(15))]
+    sides = [1.0 + (len(rule.plus) > 0 and len(rule.minus) > 0) for rule in map(game.rule, range(15))]
+    stated_sides = WAYS.sum(axis=1)[game.way].astype(float)
     expected = [
         by_hand(int(c), int(w), game.labelled, delta, s, level, MASS_SHARE)
-        for c, w, s, level in zip(game.correct, game.wrong, game.sides, game.level, strict=True)
+        for c, w, s, level in zip(game.correct, game.wrong, stated_sides, game.level, strict=True)
     ]
     # Bounds are rounded down by 1e-9 for the special functions.
     assert game.lower == pytest.approx(expected, rel=1e-6, abs=1e-7)
     assert (game.lower > 0.1).sum() >= 5
-    assert all(told_sides <= stated for told_sides, stated in zip(sides, game.sides, strict=True))
+    assert all(told_sides <= stated for told_sides, stated in zip(sides, stated_sides, strict=True))
     if mechanism is on_one_side and delta > 0.0:  # where a second event would cost something
-        assert 1.0 in game.sides[game.lower > 0.1]
+        assert 1.0 in stated_sides[game.lower > 0.1]
 
 
 def no_grid(data, size, rng):
@@ -150,10 +157,11 @@ def test_the_bound_of_low_bits_is_that_of_its_record(delta):
     leaks = [one for one in checked.pairs if one.verdict == "leaks"]
     assert leaks
     for pair in leaks:
-        labelled, sides = pair.correct + pair.wrong + pair.abstained, rule_from_dict(pair.rule, 0.0, 1.0).sides
-        share = floating_point.MASS_SHARE
+        labelled = pair.correct + pair.wrong + pair.abstained
+        sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.sides)
+        share = EXACT_SIZES.mass_share
         expected = by_hand(pair.correct, pair.wrong, labelled, delta, sides, pair.error_share, share)
-        assert pair.epsilon_lower == pytest.approx(expected, rel=1e-7, abs=1e-8)
+        assert pair.epsilon_lower == pytest.approx(expected, rel=2e-7, abs=1e-8)  # rounded down to 1e-7
 
 
 def test_the_labels_of_a_witness_on_low_bits_are_fair():
@@ -164,14 +172,14 @@ def test_the_labels_of_a_witness_on_low_bits_are_fair():
             chances.append(chance)
             return trials // 2
 
-    from dpaudit.doubles.floating_point import Candidate, in_turn
+    from dpaudit.audits.low_bits import Candidate, in_turn
     from dpaudit.privacy.claims import Budget
     from dpaudit.privacy.pairs import Pair
 
     rng = np.random.default_rng(4)
     draw = in_turn(lambda phase, i, chunk, size: read_outputs(no_grid([0.0, 0.123][i], size, rng), size))
     candidate = Candidate(Pair(0.0, 0.123), (0, 1), Budget(0.1, 0.0), 0)
-    found = floating_point.examine([candidate], 2_000, draw, lambda place: Coin())
+    found = low_bits.examine([candidate], 2_000, draw, lambda place: Coin())
     assert chances == [0.5] and found.verdict == "leaks"
 
 
@@ -188,7 +196,7 @@ def test_a_universe_counts_on_no_draw_of_its_pilot():
 
     first, second = np.triu_indices(4, 1)
     game = UniverseGame(
-        first, second, OwnLines(np.full(6, 0.5), 0.0), inputs=4, samples=500, error_rate=0.05,
+        first, second, own_lines(6, 0.0), inputs=4, samples=500, error_rate=0.05,
         draw=Drawer(as_subject(noted), [0.0, 1.0, 2.0, 3.0], 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
     game.start()

@@ -19,7 +19,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("reading", "learning", "testing", "doubles", "campaign", "running", "audits")
+ROOMS = ("reading", "learning", "testing", "campaign", "running", "audits")
 NAMES = {"streams"}  # modules whose numbers are names, not choices
 LONGEST_VALUE = 60  # characters that a cell shows
 UNMEASURED = "unmeasured"

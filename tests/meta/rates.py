@@ -34,10 +34,11 @@ from numpy.typing import NDArray
 from scipy import optimize, special, stats
 
 import dpaudit
+from dpaudit.audits.low_bits import SIZES, Candidate, examine, in_turn
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import CHECKS
-from dpaudit.doubles.floating_point import ERROR_RATE, Candidate, examine, in_turn
 from dpaudit.exact.finite import renyi_divergence
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
@@ -45,7 +46,6 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.lines_of_pairs import lines_of
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
@@ -249,7 +249,7 @@ def _of_other_calls() -> Iterator[OnBudget]:
     yield OnBudget("3-ary randomised response, a list of checks", RandomisedResponse(1.0, 3), one, [], _own_budget,
                    _own_budget, 1_000, most=10, play=one_list)  # fmt: skip
     yield OnBudget("a response in the lowest bit", bit_of_double, one, [(0.0, 1.0)], _constant(1.0), _constant(1.0),
-                   1_000, most=500, play=one_look_at_low_bits, promised=ERROR_RATE)  # fmt: skip
+                   1_000, most=500, play=one_look_at_low_bits, promised=SIZES.error_rate)  # fmt: skip
 
 
 def _of_bounds() -> Iterator[OnBudget]:
@@ -334,7 +334,7 @@ def one_table(case: OnBudget, seed: int) -> tuple[bool, bool]:
     game = UniverseGame(
         first,
         second,
-        lines_of(PairBudgets.same(case.claim, len(first))),
+        PairLines(PairBudgets.same(case.claim, len(first))),
         inputs=len(case.pairs),
         samples=case.samples,
         error_rate=case.promised,

@@ -32,17 +32,17 @@ from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
 from dpaudit.audits.planning import least_share
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.universe import STEPS, UniverseGame
+from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import noise, processes, promises, registry, running
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
-from dpaudit.learning.rules import Rule
-from dpaudit.learning.scores import Coordinate
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.inference import pair_lines
+from dpaudit.privacy.claims import ApproxDP, PureDP
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
-from dpaudit.reading.outcomes import Reading, read_outputs
+from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Crew
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
@@ -54,20 +54,14 @@ from dpaudit.scores.order import order_p_value
 from dpaudit.search import shrinking
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.testing import fixed_game, independence, joint_test, order
-from dpaudit.testing.fixed_game import FixedGame
+from dpaudit.testing import independence, order
 from dpaudit.testing.hockey_stick import just_above
 from dpaudit.testing.order import ENDS, RATE
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.protocols import Training
-from dpaudit.testing.refined_edges import FINE, LAST_SEEN, SIZE, Edge, Edges, RefinedGame
-from dpaudit.testing.renyi_game import RenyiGame
-from dpaudit.testing.saved_state import pair_state, restored
-from dpaudit.testing.sequential_game import SequentialGame
-from dpaudit.testing.table_lines import OwnLines
 from dpaudit.testing.tasks import TaskResult
 
 LEVEL = 0.05
+MASS_SHARE = 0.05  # of a level, for P(a guess) where the line has a delta
 PAIR = Pair(0.0, 1.0, "pair")
 
 
@@ -98,13 +92,11 @@ def response(data, size, rng):
 
 def line_bound(correct, wrong, labelled, cost, level):
     """The bound on epsilon of a guessing record, by scipy.stats: Clopper-Pearson, with a share for P(a guess)."""
-    guesses, spent = correct + wrong, fixed_game.MASS_SHARE * level if cost else 0.0
+    guesses, spent = correct + wrong, MASS_SHARE * level if cost else 0.0
     accuracy = stats.beta.ppf(level - spent, correct, wrong + 1)
     extra = cost / stats.beta.ppf(spent, guesses, labelled - guesses + 1) if cost else 0.0
     return max(0.0, math.log(max((accuracy - extra) / (1.0 - accuracy), 1.0)))
 
-
-SIDES = [read_outputs(response(x, 300, np.random.default_rng(int(x))), 300) for x in (0.0, 1.0)]
 
 
 # --- an audit: pairs, bands, stages, tables and depths ---
@@ -150,29 +142,6 @@ def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
     with pytest.raises(Reached):
         dpaudit.audit(Shifted(), claim, [(1.0, 2.0), (0.0, 1.0)], samples=10, seed=1, floating_point=False)
     assert [one.value for one in asked[0]["claims"]] == [1.0 + 1e-10]
-
-
-CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), RenyiDP(2.0, 1.0), ZeroConcentratedDP(0.5)]
-
-
-@pytest.mark.parametrize("sequential", [True, False])
-@pytest.mark.parametrize("claim", CLAIMS, ids=str)
-def test_the_uses_of_a_pair_share_its_level(claim, sequential):
-    pair = PairGame(claim, (0, 1), sequential, 1_000)
-    pair.start(LEVEL)
-    levels = [game.level for _, game in pair.uses]
-    assert sum(levels) == pytest.approx(LEVEL, rel=1e-12)
-    assert pair.main.level == pytest.approx(LEVEL * (0.8 if len(levels) > 1 else 1.0), rel=1e-12)
-    assert (len(levels) > 1) == (claim.anchored or claim.family == "renyi")
-
-
-def test_a_pair_that_goes_on_has_the_levels_that_it_had():
-    pair = PairGame(GaussianDP(1.0), (0, 1), True, 400)
-    pair.fit(*SIDES, LEVEL)
-    pair.start(0.03)
-    again = restored(pair_state(pair, "1/0"), PairGame(GaussianDP(1.0), (0, 1), True, 400), None, 0.0, 1.0)
-    levels = [game.level for _, game in again.uses]
-    assert levels == [game.level for _, game in pair.uses] == pytest.approx([0.024, 0.006]) and again.level == 0.03
 
 
 def test_the_pairs_of_a_label_game_have_the_rate_by_rank():
@@ -291,9 +260,8 @@ def test_two_runs_are_held_against_each_other_on_both_sides():
 def test_a_pair_of_a_table_pays_for_each_event_that_it_guesses_on():
     ends = np.array([0, 0, 0]), np.array([1, 2, 3])
     options = {"inputs": 4, "samples": 100, "error_rate": LEVEL, "draw": None, "coin": None}
-    table = UniverseGame(*ends, OwnLines(np.ones(3), 0.01), **options)
-    table.high, table.low = np.array([STEPS, 2 * STEPS, STEPS]), np.array([STEPS - 1, STEPS - 1, -1])
-    assert table.record.sides.tolist() == [2.0, 1.0, 1.0]
+    table = UniverseGame(*ends, pair_lines.PairLines(PairBudgets.same(ApproxDP(1.0, 0.01), 3)), **options)
+    table.way = np.array([pair_lines.BOTH, pair_lines.ONLY_X_PRIME, pair_lines.ONLY_X])
     table.correct[:], table.wrong[:] = 30, 2
     lower, _ = table.lines.bounds(table.record)
     expected = [line_bound(30, 2, table.labelled, 0.01 * sides / 2.0, LEVEL / 3.0) for sides in (2, 1, 1)]
@@ -324,191 +292,6 @@ def test_the_tests_of_an_order_share_its_rate(monkeypatch):
         assert len(asked) == 4  # of two features, alone and in pairs, and one test more, of repeats
         assert (change is not None) == (factor < 1.0)
         assert change is None or change.p_value == pytest.approx(factor * RATE)
-
-
-# --- the tests of one pair ---
-
-SCORE, READING = Coordinate(0, 1), Reading(1)
-BOTH = Rule(SCORE, -1.0, 1.0, -1, READING)  # x below, x_prime above
-ONE = Rule(SCORE, -math.inf, 1.0, -1, READING)
-
-
-def guessed(rule, right, wrong, labelled, claim):
-    """A fixed game whose rule has guessed so often, as often on either side."""
-    game = FixedGame(claim, labelled)
-    game.set_rule(rule, 0.0)
-    return game, (np.array([wrong // 2, right // 2, labelled // 2 - (right + wrong) // 2]),
-                  np.array([right // 2, wrong // 2, labelled // 2 - (right + wrong) // 2]))  # fmt: skip
-
-
-@pytest.mark.parametrize(("rule", "sides"), [(BOTH, 2), (ONE, 1)])
-@pytest.mark.parametrize("delta", [0.0, 0.01])
-def test_a_guessing_record_has_the_bound_of_its_level_delta_and_events(rule, sides, delta):
-    game, counts = guessed(rule, 300, 40, 1_000, ApproxDP(1.0, delta))
-    game.start(LEVEL)
-    game.add(*counts)
-    game.update()
-    assert game.lower == pytest.approx(line_bound(300, 40, 1_000, delta * sides / 2.0, LEVEL), rel=1e-5)
-    spent = fixed_game.MASS_SHARE * LEVEL if delta else 0.0
-    extra = delta * sides / 2.0 / stats.beta.ppf(spent, 340, 661) if delta else 0.0
-    limit = (math.e + extra) / (1.0 + math.e)
-    assert game.p_value == pytest.approx(spent + stats.binom.sf(299, 340, limit), rel=1e-5, abs=0.0)
-
-
-def test_the_two_tests_of_rare_wrong_guesses_share_the_level(monkeypatch):
-    """1% for the binomial test, 99% for the joint one; each p-value is divided by its share."""
-    joint = []
-
-    def answer(asked):
-        joint.append(asked)
-        return answer.p_value
-
-    spied(monkeypatch, fixed_game, "joint_p_value", answer)
-    share, by_counts = fixed_game.BINOMIAL_SHARE, line_bound(300, 40, 1_000, 0.01, 0.01 * LEVEL)
-    for factor in (1.0 - 1e-9, 1.0 + 1e-9):
-        game, counts = guessed(BOTH, 300, 40, 1_000, ApproxDP(1.0, 0.01))
-        game._weight = 7.0
-        game.start(LEVEL)
-        game.add(*counts)
-        answer.p_value = factor * (1.0 - share) * LEVEL
-        game.update()
-        assert game.lower > 1e3 if factor < 1.0 else game.lower == pytest.approx(by_counts, rel=1e-5)
-        answer.p_value = 1e-6
-        assert game.p_value == pytest.approx(1e-6 / (1.0 - share), rel=1e-9)
-        answer.p_value = 1.0
-        binomial = 0.05 * share * LEVEL + stats.binom.sf(
-            299, 340, (math.e + 0.01 / stats.beta.ppf(0.05 * share * LEVEL, 340, 661)) / (1.0 + math.e)
-        )
-        assert game.p_value == pytest.approx(min(1.0, binomial / share), rel=1e-5)
-    assert {one["level"] for one in joint} == {(1.0 - share) * LEVEL}
-    assert {(one["correct"], one["wrong"], one["draws"], one["weight"]) for one in joint} == {(300, 40, 1_000, 7.0)}
-    assert {one["cost"] for one in joint} == {0.01}  # two events: the whole delta
-
-
-def test_the_joint_test_pays_for_its_limit_on_guesses(monkeypatch):
-    """2% of its level: what is left of a p-value where no law that the line allows comes near to the record."""
-    upper = joint_test.binomial_upper
-    limits = spied(monkeypatch, joint_test, "binomial_upper", lambda given: upper(**given))
-    assert joint_test.joint_p_value(1_500, 0, 2_000, 0.5, 0.001, 2.0, LEVEL) == pytest.approx(0.02 * LEVEL, rel=1e-9)
-    assert [(one["successes"], one["trials"], one["level"]) for one in limits] == [(1_500, 2_000, 0.02 * LEVEL)]
-
-
-def run_bound(correct, draws, cost, level):
-    """The largest epsilon at which so many correct guesses in a row have a p-value of at most the level, on a grid."""
-    z = np.geomspace(1e-5, 1.0, 100_001)
-    least = np.minimum.accumulate(draws * np.log1p(cost * z) - correct * np.log1p(z))  # over z up to e^-epsilon
-    return -math.log(z[np.flatnonzero(least <= math.log(level))[0]])
-
-
-ABOVE = Edge(1, 0, 1.0, 0.01, FINE * LAST_SEEN - 1)
-BELOW = Edge(-1, 1, 1.0, 0.01, FINE * LAST_SEEN - 1)
-
-
-@pytest.mark.parametrize("edges", [(ABOVE, BELOW), (ABOVE,)], ids=["two edges", "one edge"])
-def test_a_run_of_guesses_pays_for_each_edge_and_shares_the_level_with_the_rule(edges):
-    """1,000 of 4,000 draws beyond the edges, all right, in two stages; the rule guesses nothing."""
-    delta, beyond = 0.02, 500 // len(edges)
-    game = RefinedGame(ApproxDP(1.0, delta), 4_000)
-    game.set_rule(BOTH if len(edges) == 2 else ONE, 0.0)
-    game._edges = Edges(SCORE, READING, edges, 0.0, 0.0, 0.0)
-    game.start(LEVEL)
-    for _ in range(2):
-        counts = np.zeros((2, 3 + len(edges) * SIZE), dtype=np.int64)  # of x_prime, and of x
-        counts[:, 2] = 1_000
-        for k, edge in enumerate(edges):
-            counts[edge.guess, 3 + (k + 1) * SIZE - 1] = beyond
-        game.add(counts[1], counts[0])
-    game.update()
-    cost = delta * len(edges) / 2.0
-    expected = run_bound(1_000, 4_000, cost, 0.99 * LEVEL)
-    assert game.lower == pytest.approx(expected, abs=2e-3) and game.counts == (1_000, 0, 3_000)
-    assert run_bound(1_000, 4_000, 2.0 * cost, LEVEL) < expected - 0.03  # what the edges cost shows
-    z = np.linspace(0.0, math.exp(-1.0), 100_001)
-    by_run = math.exp((4_000 * np.log1p(cost * z) - 1_000 * np.log1p(z)).min())
-    assert game.p_value == pytest.approx(by_run / 0.99, rel=1e-3, abs=0.0)
-
-
-def test_the_rule_beside_a_run_has_what_the_run_leaves():
-    """A wrong guess outside ends the run at once: then the rule speaks, at 1% of the level."""
-    game = RefinedGame(ApproxDP(1.0, 0.001), 2_000)
-    game.set_rule(BOTH, 0.0)
-    game._edges = Edges(SCORE, READING, (ABOVE, BELOW), 0.0, 0.0, 0.0)
-    game.start(LEVEL)
-    counts = np.zeros((2, 3 + 2 * SIZE), dtype=np.int64)
-    counts[:, 3 + SIZE - 1] = counts[:, 3 + 2 * SIZE - 1] = 5  # of both labels: wrong ones beyond each edge
-    counts[0, :3], counts[1, :3] = (400, 20, 580), (20, 400, 580)
-    game.add(counts[1], counts[0])
-    game.update()
-    assert game.lower == pytest.approx(line_bound(800, 40, 2_000, 0.001, 0.01 * LEVEL), rel=1e-5)
-    game.start(LEVEL)
-    assert game.level + game._run_level == pytest.approx(LEVEL, rel=1e-12)
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.01), GaussianDP(1.0), PureDP(7.0)], ids=str)
-@pytest.mark.parametrize("decides", [True, False])
-def test_the_wealth_of_a_sequential_game_is_shared_over_what_its_bets_are_meant_for(claim, decides):
-    game = SequentialGame(claim, 1_000, decides)
-    assert game._shares.sum() == pytest.approx(1.0, rel=1e-12) and game._shares.min() > 0.0
-    assert game.log_wealth == pytest.approx(game.now + math.log(game._shares[0]), rel=1e-12)
-
-
-@pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 1.0)], ids=str)
-def test_one_draw_more_does_not_raise_the_expected_wealth_of_a_law_on_the_claim(claim):
-    """The mean over labels and outputs of one draw, exactly: of randomised response that has the claim's whole budget.
-
-    A charge, a share or a direction that is left out makes it larger than 1.
-    """
-    (_, game), *_ = PairGame(claim, (0, 1), True, 400).uses
-    game.prepare(Training(*SIDES), LEVEL)
-    game.start(LEVEL)
-    delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
-    kept = (1.0 - delta) * special.expit(_loss_of(claim)) + delta
-    expected, nothing = 0.0, game.statistic.zeros()
-    for label, data in ((1, 0.0), (0, 1.0)):
-        for output, chance in ((data, kept), (1.0 - data, 1.0 - kept)):
-            counts = game.statistic.count(read_outputs([output], 1))
-            again = PairGame(claim, (0, 1), True, 400).uses[0][1]
-            again.prepare(Training(*SIDES), LEVEL)
-            again.start(LEVEL)
-            again.add(*((counts, nothing) if label else (nothing, counts)))
-            again.update()
-            expected += 0.5 * chance * math.exp(_budget_wealth(again))
-    assert 0.97 < expected <= 1.0 + 1e-6
-
-
-@pytest.mark.parametrize("factor", [0.999, 1.001])
-def test_wealth_rejects_from_one_over_the_level_on(monkeypatch, factor):
-    """Half of that, or without the share of the budget's bets, is not enough."""
-    log_wealth = math.log(factor / LEVEL)
-    renyi = RenyiGame(RenyiDP(2.0, 1.0), True, 400)
-    monkeypatch.setattr(renyi, "_log_wealth", lambda value: log_wealth)
-    sequential = SequentialGame(PureDP(1.0), 400)
-    sequential.prepare(Training(*SIDES), LEVEL)
-    monkeypatch.setattr(sequential, "_of_epoch", lambda epoch: log_wealth - math.log(0.9))
-    for game in (renyi, sequential):
-        game.start(LEVEL)
-        game.update()
-        assert game.log_wealth == pytest.approx(log_wealth) and game.is_rejected == (factor > 1.0)
-
-
-def _budget_wealth(game):
-    """The log wealth of the bets for the budget, before their share."""
-    return game.now if isinstance(game, SequentialGame) else game.log_wealth
-
-
-def _loss_of(claim):
-    """The log-odds of randomised response that just keeps the claim."""
-    if isinstance(claim, GaussianDP):  # the accuracy of the best test between two normal laws is more than allowed
-        return float(special.logit(stats.norm.cdf(claim.value / 2.0)))
-    if isinstance(claim, RenyiDP):
-        from scipy import optimize
-
-        def excess(loss):
-            p = special.expit(loss)
-            return math.log(p**2 / (1.0 - p) + (1.0 - p) ** 2 / p) - claim.value
-
-        return float(optimize.brentq(excess, 0.0, 5.0))
-    return claim.value
 
 
 # --- scores ---
@@ -785,9 +568,9 @@ def test_a_replay_asks_its_one_pair_at_the_whole_rate(monkeypatch, broken):
 
 def test_a_replay_of_low_bits_is_at_the_rate_of_their_check(monkeypatch):
     asked = spied(monkeypatch, doubles_replaying, "count_again")
-    monkeypatch.setattr(doubles_replaying, "rule_from_dict", lambda *_: None)
+    monkeypatch.setattr(doubles_replaying.LowBitRule, "from_dict", lambda *_: None)
     monkeypatch.setattr(doubles_replaying, "subject_again", lambda *_: as_subject(response))
-    pair = SimpleNamespace(id="pair", verdict="leaks", rule={}, correct=5, wrong=0, abstained=5, x_id="0",
+    pair = SimpleNamespace(id="pair", verdict="leaks", rule={"version": 2}, correct=5, wrong=0, abstained=5, x_id="0",
                            x_prime_id="1", budget=PureDP(1.0).budget)  # fmt: skip
     low_bits = SimpleNamespace(error_rate=1e-3, pairs=(pair,))
     result = SimpleNamespace(findings=(), confidence=0.5, floating_point=low_bits)
@@ -923,9 +706,19 @@ def test_the_two_parts_of_the_test_of_processes_share_its_level(case, monkeypatc
 def test_a_saved_witness_is_replayed_at_its_part_of_the_calls_share(monkeypatch):
     asked = spied(monkeypatch, calls.witnesses, "replay_saved")
     monkeypatch.setattr(calls.witnesses, "saved", lambda *_: SimpleNamespace(asked_of=lambda *_: "a pair", result=None))
-    one = SimpleNamespace(settings=SimpleNamespace(cache="folder"), repeats=False, number=0, claim="eps=1",
-                          state=SimpleNamespace(known=None, runs=1), item=SimpleNamespace(nodeid="test"),
-                          spent=SimpleNamespace(share=0.01), options={"seed": 1}, subject=None, pairs=(), samples=9)
+    one = SimpleNamespace(
+        settings=SimpleNamespace(cache="folder"),
+        repeats=False,
+        number=0,
+        claim="eps=1",
+        state=SimpleNamespace(known=None, runs=1),
+        item=SimpleNamespace(nodeid="test"),
+        spent=SimpleNamespace(share=0.01),
+        options={"seed": 1},
+        subject=None,
+        pairs=(),
+        samples=9,
+    )
     one._saved = lambda: calls._Call._saved(one)  # fmt: skip
     with pytest.raises(Reached):
         calls._Call.replay(one)

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.inference.low_bit_rules import choose_columns
 from dpaudit.learning.kinds.residues import INTEGERS
 from dpaudit.reading.outcomes import is_one_value, read_outputs
-from dpaudit.reading.real_columns import paths_of
 from dpaudit.reading.whole_numbers import MIN_BITS, are_above_rounding, are_integers
 
 
@@ -93,6 +93,7 @@ def test_integers_of_any_size_keep_their_parity_and_have_no_low_bits(least, form
         return form(least + 2 * rng.integers(0, 400, size) + x)
 
     outcomes = read_outputs(tells(0, 50, np.random.default_rng(1)), 50)
-    assert paths_of(outcomes) == [] and (outcomes.tokens is None) == (form is np.array and least < 2**52)
+    assert choose_columns(outcomes, outcomes).places == ()
+    assert (outcomes.tokens is None) == (form is np.array and least < 2**52)
     result = dpaudit.audit(tells, "eps=1", [(0, 1)], samples=600, mode="fixed", seed=2)
     assert result.verdict == "violated" and result.floating_point.verdict == "not_applicable"

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
+
 import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.learning.cells import Cells
-from dpaudit.learning.scores import Coordinate
-from dpaudit.reading.outcomes import Reading
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.store import Store
 from dpaudit.testing.tasks import Request, Task, TaskResult
@@ -71,7 +70,23 @@ def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, m
 # --- checkpoints ---
 
 HEADER = {"claim": "eps=1"}
-CELLS = Cells(Coordinate(0, 1), np.array([0.5]), Reading(1))
+
+
+@dataclasses.dataclass(frozen=True)
+class Above:
+    """Counts outputs up to a threshold, those above it, and NaN."""
+
+    threshold: float
+
+    def zeros(self):
+        return np.zeros(3, dtype=np.int64)
+
+    def count(self, outcomes):
+        values = outcomes.numbers[:, 0]
+        return np.array([(values < self.threshold).sum(), (values >= self.threshold).sum(), np.isnan(values).sum()])
+
+
+CELLS = Above(0.5)
 
 
 def task(quota=10, size=10, keep=0, start=0, input_=0, chunk=0, is_last=False, cells=CELLS):
@@ -85,7 +100,7 @@ OTHERS = {
     "start": task(start=5),
     "keep": task(keep=2),
     "is_last": task(keep=0, is_last=True),
-    "statistic": task(cells=Cells(Coordinate(0, 1), np.array([0.7]), Reading(1))),
+    "statistic": task(cells=Above(0.7)),
 }
 
 

@@ -9,16 +9,27 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import SubjectError
-from dpaudit.learning.rules import Rule
-from dpaudit.learning.scores import Coordinate
-from dpaudit.reading.outcomes import Reading
 from dpaudit.running import draws, streams
 from dpaudit.running.draws import Crew, Drawer, DrawJob, carry_out
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import CallError, as_subject
 from dpaudit.testing.tasks import Request, Task
 
-POSITIVE = Rule(Coordinate(0, 1), 0.0, 0.0, 1, Reading(1))  # guesses x above 0, x_prime below
+
+@dataclasses.dataclass(frozen=True)
+class Signs:
+    """Counts outputs below 0, above it, and the other ones."""
+
+    def zeros(self):
+        return np.zeros(3, dtype=np.int64)
+
+    def count(self, outcomes):
+        values = outcomes.numbers[:, 0]
+        below, above = int(np.sum(values < 0.0)), int(np.sum(values > 0.0))
+        return np.array([below, above, len(values) - below - above])
+
+
+POSITIVE = Signs()
 
 
 def laplace(data, size, rng):

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 
 import dpaudit
+from dpaudit.inference.low_bit_rules import choose_columns
 from dpaudit.reading import kept_outputs
 from dpaudit.reading.outcomes import canonical, read_outputs
-from dpaudit.reading.real_columns import paths_of, read_path
 from dpaudit.running.plain_data import from_data, to_data
 from dpaudit.subjects import foreign
 from dpaudit.subjects.foreign import own, own_batch
@@ -96,8 +96,8 @@ def test_the_rows_of_a_table_are_the_outputs_of_a_batch():
 
 def test_numbers_inside_tables_are_looked_at_by_the_floating_point_check():
     outcomes = read_outputs([pd.DataFrame({"mean": [0.25]}), pd.DataFrame({"mean": [0.5]})], 2)
-    assert paths_of(outcomes) == [("mean", 0)]
-    assert read_path(outcomes, ("mean", 0)).tolist() == [0.25, 0.5]
+    columns = choose_columns(outcomes, outcomes)
+    assert columns(outcomes).tolist() == [[0.25], [0.5]] and columns.words(0) == "with an entry ['mean'][0] "
 
 
 @pytest.mark.parametrize("value", [DAY, MOMENT, {"at": MOMENT}, [pd.Series({"a": 1.0})], Tensor([1.0, 2.0])])

@@ -10,14 +10,23 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.errors import UsageError
+from dpaudit.inference.pair_lines import (
+    BOTH,
+    ONLY_X,
+    SIZES,
+    FamilyLines,
+    OwnLines,
+    PairLines,
+    Record,
+    lines_at,
+    value_grid,
+)
+from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy import pair_budgets
 from dpaudit.privacy.claims import Claim, gaussian_profile
 from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.testing.hockey_stick import ANCHORS
-from dpaudit.testing.lines_of_pairs import CurveLines, MixedLines, lines_of
-from dpaudit.testing.table_lines import OWN_POINTS, FreeLines, OwnLines, Record, lines_at, value_grid
 
 LEVEL, DRAWS = 0.05, 40
 STEPS = (1.0, 2.0, 3.0)  # the pair (0, k) is k steps apart
@@ -108,10 +117,10 @@ def test_of_all_records_at_most_a_share_of_the_level_has_a_bound_above_the_truth
     kept = correct + wrong <= DRAWS
     correct, wrong = correct[kept], wrong[kept]
     count, promised = len(correct), budgets(OWN[name])
-    lines = lines_of(promised.of(np.repeat(np.arange(len(STEPS)), count)))
+    lines = PairLines(promised.of(np.repeat(np.arange(len(STEPS)), count)))
     levels = np.full(count * len(STEPS), LEVEL)
     of_all = (np.tile(part, len(STEPS)).astype(float) for part in (correct, correct + wrong))
-    record = Record(*of_all, np.ones_like(levels), levels, DRAWS)
+    record = Record(*of_all, np.full(len(levels), ONLY_X), levels, DRAWS)
     lower, epsilon_lower = (side.reshape(len(STEPS), count) for side in lines.bounds(record))
     over = lower > promised.values[:, None]
     assert np.array_equal(over.ravel(), lines.log_p(record) <= np.log(LEVEL))
@@ -137,12 +146,12 @@ def test_a_pair_among_others_is_judged_as_it_is_alone(name):
     rows = np.arange(60) % len(STEPS)
     guesses = rng.integers(20, 400, 60).astype(float)
     correct = rng.binomial(guesses.astype(int), 0.8).astype(float)
-    record = Record(correct, guesses, np.full(60, 2.0), np.full(60, 0.01), 400)
-    together = lines_of(promised.of(rows))
+    record = Record(correct, guesses, np.full(60, BOTH), np.full(60, 0.01), 400)
+    together = PairLines(promised.of(rows))
     lower, _ = together.bounds(record)
     for place, k in enumerate(STEPS):
         own = np.flatnonzero(rows == place)
-        alone = lines_of(PairBudgets.same(OWN[name](k), len(own)))
+        alone = PairLines(PairBudgets.same(OWN[name](k), len(own)))
         if name not in ("pure", "group", "renyi and pure"):  # where all deltas are 0, no limit of the guesses is needed
             assert together.log_p(record)[own] == pytest.approx(alone.log_p(record.of(own)), rel=1e-9)
         assert lower[own] == pytest.approx(alone.bounds(record.of(own))[0], rel=0.05, abs=2e-3)
@@ -150,32 +159,34 @@ def test_a_pair_among_others_is_judged_as_it_is_alone(name):
 
 
 def test_every_kind_of_claim_has_the_lines_that_suit_it():
-    assert [type(lines_of(budgets(OWN[name]))) for name in sorted(OWN)] == [
-        CurveLines, FreeLines, OwnLines, MixedLines, OwnLines, MixedLines,
-    ]  # fmt: skip
+    curve, free = (FamilyLines, False), (FamilyLines, True)
+    assert {name: [(type(own), own.is_free) for _, own in PairLines(budgets(OWN[name]))._groups] for name in OWN} == {
+        "pure": [(OwnLines, False)], "group": [(OwnLines, False)], "curve": [curve], "gaussian": [free],
+        "renyi and pure": [(OwnLines, False), free], "profiles": [free] * 3,
+    }  # fmt: skip
     assert len(budgets(OWN["gaussian"]).families) == 1 and len(budgets(OWN["profiles"]).families) == 3
     assert budgets(OWN["group"]).report_delta == 0.06
 
 
 @pytest.mark.parametrize("of_pair", [dpaudit.GaussianDP, Steps], ids=["free", "curve"])
 def test_of_more_budgets_than_points_each_pair_takes_the_next_larger_point(of_pair):
-    steps = np.linspace(0.5, 3.0, 2 * OWN_POINTS + 1)
+    steps = np.linspace(0.5, 3.0, 2 * SIZES.max_own + 1)
     promised = budgets(of_pair, steps.tolist())
-    lines, grid = lines_of(promised), value_grid(promised.values)
+    lines, grid = PairLines(promised), value_grid(promised.values)
     n = np.full(len(steps), 400.0)
-    record = Record(np.floor(n * 0.75), n, np.full_like(n, 2.0), np.full_like(n, 0.01), 400)
+    record = Record(np.floor(n * 0.75), n, np.full(len(n), BOTH), np.full_like(n, 0.01), 400)
     lower, _ = lines.bounds(record)
     over = lower > promised.values
     assert np.array_equal(over, lines.log_p(record) <= np.log(0.01)) and over.any() and not over.all()
     assert np.ptp(lower) == 0.0 and lower[0] in grid  # one record, one family, one bound
-    exact = lines_of(promised.of(np.arange(0, len(steps), 100)))
+    exact = PairLines(promised.of(np.arange(0, len(steps), 100)))
     of_some = exact.bounds(record.of(np.arange(0, len(steps), 100)))[0]
     assert lower[0] == pytest.approx(of_some, rel=0.025) and (lower[0] <= of_some * 1.025).all()
 
 
 def test_losses_found_grow_with_the_budget_of_the_pair():
     for name in ("gaussian", "curve", "group", "renyi and pure"):
-        found = lines_of(budgets(OWN[name])).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
+        found = PairLines(budgets(OWN[name])).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
         assert (np.diff(found) > 0.0).all() and np.isfinite(found).all()
 
 
@@ -242,12 +253,12 @@ class NoOrders(dpaudit.ZeroConcentratedDP):
 )  # fmt: skip
 def test_lines_that_are_none_are_refused(claim, words):
     with pytest.raises(UsageError, match=words):
-        lines_of(PairBudgets.same(claim, 3))
+        PairLines(PairBudgets.same(claim, 3))
 
 
 def test_lines_that_fall_by_rounding_are_lines():
     claim = dpaudit.GaussianDP(1.0)
-    for anchor in ANCHORS:
+    for anchor in PAYOFF_SIZES.anchors:
         lines_at(claim, value_grid(np.array([0.0, 1e-3, 1.0, 40.0])), anchor)
 
 

@@ -1,9 +1,7 @@
-"""The contract of a reading, held by every view of outputs, and broken by twins.
+"""The contract of the views that rules and bets read columns by, on top of that of `test_one_reading.py`.
 
-A reading shows outputs as named columns. Validity asks one thing of it: what it shows of an output is a function of
-that output alone, to the last bit, and not of its batch, its place in it, or the form in which the batch is held. Then
-reading is post-processing of single outputs, and cannot make a sound mechanism look unsound. A saved witness asks
-another: a reading reads back from its data as the same function.
+What a view shows of an output is a function of that output alone, to the last bit, and a saved witness reads back as
+the same function.
 """
 
 from __future__ import annotations
@@ -21,7 +19,6 @@ from dpaudit.reading.nested import Layout, learn_layout
 from dpaudit.reading.outcomes import Outcomes, Reading, from_objects, join, read_outputs
 from dpaudit.reading.real_columns import paths_of, read_path
 from dpaudit.reading.tallies import Tally
-from dpaudit.reading.unread import Limits, unread
 from dpaudit.reading.vectors import SUMMARIES, Scales, Steps, Summary
 
 DRAWS = 60
@@ -174,7 +171,7 @@ def _unchecked(view):
 
 @pytest.mark.parametrize("holds", READS, ids=lambda check: check.__name__)
 @pytest.mark.parametrize("kind", [*VIEWS, *OTHERS])
-def test_the_contract_of_readings(kind, holds):
+def test_the_contract_of_views(kind, holds):
     make, outputs = {**VIEWS, **OTHERS}[kind]
     holds(_unchecked(make()), outputs(1))
 
@@ -201,26 +198,6 @@ def test_the_form_of_a_batch_does_not_show(kind):
     view = Reading(0) if kind == "as objects" else learn_layout(mixed, mixed)[0]
     assert shown(view, alone) == shown(view, mixed)[:-1]
     assert shown(Reading(1), alone) == shown(Reading(1), mixed)[:-1]
-
-
-# --- what was not read is told ---
-
-LIMITS = Limits(levels=3, letters=64, text=2_000, bytes=200, positions=256, keys=64)
-BEYOND = {
-    "levels": {"a": [[[[1.0]]]]},
-    "letters": "x" * 65,
-    "text": "x" * 2_001,
-    "bytes": b"x" * 201,
-    "positions": [0] * 257,
-    "keys": {str(k): k for k in range(65)},
-}
-
-
-@pytest.mark.parametrize("limit", BEYOND)
-def test_what_is_beyond_a_limit_is_told_and_what_is_within_is_not(limit):
-    said = {one.what for one in unread([BEYOND[limit]], LIMITS)}
-    wider = dataclasses.replace(LIMITS, **{limit: 10_000}, **({"letters": 10_000} if limit == "text" else {}))
-    assert said and not unread([BEYOND[limit]], wider)
 
 
 # --- twins ---

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import copy
+import dataclasses
 import functools
 
 import numpy as np
@@ -11,14 +11,17 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.exact.response import loss_on_claim
-from dpaudit.privacy.claims import gaussian_profile
+from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.pair_lines import BOTH, ONLY_X, ONLY_X_PRIME, PairLines, Record
+from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
+from dpaudit.privacy.claims import DirectedProfile, gaussian_profile, no_promise
+from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
 from dpaudit.testing.binomial import binomial_lower
-from dpaudit.testing.fixed_game import MASS_SHARE
-from dpaudit.testing.hockey_stick import ANCHORS, just_above
-from dpaudit.testing.table_lines import FreeLines, Record
+from dpaudit.testing.hockey_stick import just_above
 
 MU = 1.0
+ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, EXACT_SIZES.mass_share
 GAUSSIAN = dpaudit.FDP(lambda rate: stats.norm.cdf(stats.norm.isf(rate) - MU), name="f of mu = 1")
 FREE = {
     "gaussian": dpaudit.GaussianDP(MU),
@@ -29,23 +32,26 @@ FREE = {
 }
 
 
+def with_budgets(claim, budget):
+    """The lines of pairs of one claim with a budget each."""
+    budget = np.asarray(budget, dtype=float)
+    return PairLines(dataclasses.replace(PairBudgets.same(claim, len(budget)), values=budget))
+
+
 @functools.cache
 def made(claim):
-    lines = FreeLines(claim, np.array([claim.value]))
-    assert len(lines._deltas) == len(ANCHORS)  # of which copies have the same
-    return lines
+    return with_budgets(claim, [claim.value])
 
 
 def table_of(claim, pairs):
     """The lines of so many pairs; those of a claim are computed once."""
-    table = copy.copy(made(claim))
-    table.budget = np.full(pairs, claim.value)
-    return table
+    return made(claim) if pairs == 1 else with_budgets(claim, np.full(pairs, claim.value))
 
 
 def records(correct, guesses, draws, sides=2.0, level=0.01):
-    arrays = (np.asarray(part, dtype=float) for part in np.broadcast_arrays(correct, guesses, sides, level))
-    return Record(*arrays, draws)
+    way = np.where(np.asarray(sides) == 2.0, BOTH, ONLY_X)
+    correct, guesses, way, level = np.broadcast_arrays(correct, guesses, way, level)
+    return Record(correct.astype(float), guesses.astype(float), way, level.astype(float), draws)
 
 
 # Every record of 60 draws of a rule that always guesses, and of one that guesses in half of them.
@@ -175,9 +181,40 @@ def rejects(claim, guesses, draws, level):
 
 
 def test_a_budget_of_nothing_and_a_profile_that_never_ends():
-    nothing = FreeLines(dpaudit.GaussianDP(1.0), np.zeros(2))
+    nothing = with_budgets(dpaudit.GaussianDP(1.0), np.zeros(2))
     lower, _ = nothing.bounds(records([60, 30], 60, 60))
     assert lower[0] > just_above(0.0) and lower[1] == 0.0
-    constant = FreeLines(dpaudit.ProfileClaim(lambda epsilon: 0.1), np.ones(2))  # its line at 0 has no scale
+    constant = with_budgets(dpaudit.ProfileClaim(lambda epsilon: 0.1), np.ones(2))  # its line at 0 has no scale
     lower, epsilon_lower = constant.bounds(records([60, 33], 60, 60))
     assert lower.tolist() == [1000.0, 0.0] and epsilon_lower[0] > 2.0
+
+
+# Exact laws again. The promise is of (P, Q) alone: P(S) <= e^epsilon Q(S) + delta(epsilon), that of mu = 1.
+@pytest.mark.parametrize("reverse", [False, True])
+def test_each_order_of_a_pair_is_tested_against_its_own_lines(reverse):
+    profile = dpaudit.GaussianDP(MU).profile
+    functions = (no_promise, profile) if reverse else (profile, no_promise)
+    claim = dpaudit.ProfileClaim(DirectedProfile(*functions))
+    level, draws = 0.05, 40
+    p, q = stats.norm.cdf(MU - 0.5), stats.norm.cdf(-0.5)  # of an event under the two laws: just what mu = 1 allows
+    correct, wrong = (side.ravel() for side in np.meshgrid(np.arange(draws + 1), np.arange(draws + 1)))
+    kept = correct + wrong <= draws
+    correct, wrong = correct[kept], wrong[kept]
+
+    def above(way, p, q):
+        """Of a rule that guesses in one way on an event of these probabilities."""
+        of_each = stats.multinomial.pmf(
+            np.stack([correct, wrong, draws - correct - wrong], axis=1), draws, [p / 2, q / 2, 1 - (p + q) / 2]
+        )
+        record = Record(*(side.astype(float) for side in (correct, correct + wrong)), np.full(len(correct), way),
+                        np.full(len(correct), level), draws)  # fmt: skip
+        table = with_budgets(claim, np.full(len(correct), 1.0))
+        over = table.bounds(record)[0] > 1.0
+        assert np.array_equal(over, table.log_p(record) <= np.log(level))
+        return float(of_each[over].sum())
+
+    promised, other = (ONLY_X_PRIME, ONLY_X) if reverse else (ONLY_X, ONLY_X_PRIME)
+    assert above(promised, p, q) <= level
+    assert above(promised, 0.95, 0.01) > 0.7  # the control: it does say something of its own order,
+    assert above(other, 0.95, 0.01) < 1e-5  # and nothing of the other, which is promised nothing
+    assert above(BOTH, 0.95, 0.01) < 1e-5  # a rule on both events pays for the order that may lose anything

@@ -10,28 +10,23 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dpaudit.doubles import features
-from dpaudit.doubles.attainability import BLOCK, GRID, LANES, Attainable, attainable
-from dpaudit.doubles.features import (
-    ABOVE_ALL,
-    BELOW_ALL,
-    NOT_A_NUMBER,
-    NOT_FINITE,
-    SPECIAL,
+from dpaudit.features.input_facts import Location
+from dpaudit.features.low_bits import (
+    INFINITE,
+    KINDS,
+    SIZES,
+    WORDS,
     ZERO,
-    DecimalPlaces,
-    ExponentAndLowestBit,
-    LastBits,
-    LowestBit,
-    Remainder,
+    Attainable,
+    OwnBits,
     SeenBefore,
+    attainable,
     bits_of,
-    distinct,
-    features_for,
+    low_bit_views,
     lowest_set_bit,
 )
-from dpaudit.doubles.locations import Location
 
+GRID, LANES = SIZES.grid, SIZES.lanes
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -47,12 +42,13 @@ def test_a_double_is_a_multiple_of_its_lowest_set_bit_and_of_no_larger_power_of_
 
 def test_zero_infinities_and_nan_have_codes_of_their_own():
     values = np.array([0.0, -0.0, math.inf, -math.inf, math.nan, 5e-324, 1.0])
-    position, _ = lowest_set_bit(values)
-    assert position.tolist() == [ZERO, ZERO, NOT_FINITE, NOT_FINITE, NOT_A_NUMBER, -1074, 0]
-    for feature in (LowestBit(), ExponentAndLowestBit(), LastBits(), DecimalPlaces(), Remainder(0.01, "10^-2")):
-        codes = feature.codes(values)
-        assert codes.shape == values.shape
-        assert all(code >= SPECIAL for code in codes[2:5])
+    expected = [ZERO, ZERO, INFINITE, INFINITE, math.nan, -1074.0, 0.0]
+    np.testing.assert_array_equal(OwnBits("lowest bit")(values), expected)
+    for kind in KINDS:
+        codes = OwnBits(kind, 0.01)(values)
+        np.testing.assert_array_equal(codes[2:5], [INFINITE, INFINITE, math.nan])
+        assert np.all(codes[5:] < ZERO)
+    assert set(KINDS) == set(WORDS)
 
 
 @settings(max_examples=100, deadline=None)
@@ -61,69 +57,60 @@ def test_a_code_does_not_depend_on_the_batch(values, place):
     # NaN and infinities included: what a rule sees of an output must never depend on its batch.
     batch = np.array(values)
     own = batch[place % len(values)][None]
-    kinds = [*features_for(batch, batch[::-1], "x", "y"), *attainable(Location(0.0, 1.0), 0.7)]
-    for feature in kinds:
-        assert feature.codes(batch)[place % len(values)] == feature.codes(own)[0]
+    for view in [*low_bit_views(batch, batch[::-1], Location(0.0, 1.0), 0.7), SeenBefore.learn(batch, batch)]:
+        np.testing.assert_array_equal(view(batch)[place % len(values)], view(own)[0])
 
 
 def test_decimal_places_are_those_of_the_shortest_decimal():
     values = np.array([3.0, 0.5, 0.25, 0.1 + 0.2, 0.3, -12.345, 1 / 3, 1e-9, 1e-12, 1e300])
-    assert DecimalPlaces().codes(values).tolist() == [0, 1, 2, 10, 1, 3, 10, 9, 10, 0]
-
-
-def test_decimal_places_are_those_of_trying_every_number_of_them():
-    rng = np.random.default_rng(20_261_125)
-    digits, size = rng.integers(0, 13, 4_000), 10.0 ** rng.integers(-3, 16, 4_000)
-    decimal = np.rint(rng.normal(size=4_000) * size * 10.0**digits) / 10.0**digits
-    values = np.concatenate([decimal, np.nextafter(decimal, math.inf), rng.normal(size=1_000) * 1e6, [1e300, -0.0]])
-    tried = np.full(len(values), features.MOST_DECIMALS + 1)
-    with np.errstate(over="ignore", invalid="ignore"):
-        for places in range(features.MOST_DECIMALS, -1, -1):
-            tried[np.rint(values * 10.0**places) / 10.0**places == values] = places
-    assert set(tried.tolist()) == set(range(features.MOST_DECIMALS + 2))
-    assert np.array_equal(DecimalPlaces().codes(values), tried)
-
-
-def test_the_distinct_ones_of_ranked_numbers():
-    for ranked in ([3, 3, 4, 7, 7, 7], [5], []):
-        assert distinct(np.array(ranked, dtype=np.int64)).tolist() == sorted(set(ranked))
+    assert OwnBits("decimal places")(values).tolist() == [0, 1, 2, 10, 1, 3, 10, 9, 10, 0]
 
 
 def test_a_remainder_is_told_apart_by_parts_of_the_step_centred_at_zero():
-    remainder = Remainder(0.01, "10^-2")
+    remainder = OwnBits("remainder", 0.01)
     # 1/3 = 33 steps and a third; a multiple of the step is in the first part however it rounds
-    assert remainder.codes(np.array([1 / 3]))[0] == round(64 / 3)
-    assert set(remainder.codes(np.arange(-300, 300) * 0.01).tolist()) == {0}
+    assert remainder(np.array([1 / 3]))[0] == round(64 / 3)
+    assert set(remainder(np.arange(-300, 300) * 0.01).tolist()) == {0}
 
 
 def test_seen_before_compares_bits():
-    seen = SeenBefore(np.sort(bits_of(np.array([0.0, 0.5]))), np.sort(bits_of(np.array([0.5, 0.3]))), "x", "y")
-    assert seen.codes(np.array([0.0, -0.0, 0.5, 0.3, 0.1 + 0.2])).tolist() == [1, 0, 3, 2, 0]
+    seen = SeenBefore.learn(np.array([0.0, 0.5]), np.array([0.5, 0.3]))
+    assert seen(np.array([0.0, -0.0, 0.5, 0.3, 0.1 + 0.2])).tolist() == [1, 0, 3, 2, 0]
+    assert SeenBefore.learn(np.zeros(0), np.zeros(0))(np.array([0.0])).tolist() == [0]
 
 
 @pytest.mark.parametrize(
-    ("feature", "ranges", "words"),
+    ("view", "first", "last", "words"),
     [
-        (LowestBit(), [(BELOW_ALL, -54)], "that are no multiple of 2^-53"),
-        (LowestBit(), [(-50, ABOVE_ALL)], "that are multiples of 2^-50"),
-        (LowestBit(), [(-52, -51), (ZERO, ZERO)], "that are multiples of 2^-52 but not of 2^-50 or that are 0"),
-        (DecimalPlaces(), [(BELOW_ALL, 2)], "with at most 2 decimal places"),
-        (DecimalPlaces(), [(3, ABOVE_ALL)], "with more than 2 decimal places"),
-        (DecimalPlaces(), [(2, 2)], "with 2 decimal places"),
-        (LastBits(), [(5, 5)], "whose last 8 bits are 00000101"),
-        (Remainder(0.01, "10^-2"), [(16, 16)], "whose remainder modulo 10^-2 is about 0.25 of it"),
-        (SeenBefore(bits_of(np.zeros(0)), bits_of(np.zeros(0)), "a", "b"), [(2, 2)],
-         "with a value that earlier draws showed on b only"),
+        (OwnBits("lowest bit"), -math.inf, -54, "that are no multiple of 2^-53"),
+        (OwnBits("lowest bit"), -50, math.inf, "that are multiples of 2^-50"),
+        (OwnBits("lowest bit"), -50, ZERO + 5, "that are multiples of 2^-50"),
+        (OwnBits("lowest bit"), -52, -51, "that are multiples of 2^-52 but not of 2^-50"),
+        (OwnBits("lowest bit"), ZERO, ZERO + 5, "that are 0"),
+        (OwnBits("last bits"), ZERO + 6, math.inf, "that are infinite"),
+        (OwnBits("decimal places"), -math.inf, 2, "with at most 2 decimal places"),
+        (OwnBits("decimal places"), -math.inf, 0, "that are integers"),
+        (OwnBits("decimal places"), 3, math.inf, "with more than 2 decimal places"),
+        (OwnBits("decimal places"), 2, 2, "with 2 decimal places"),
+        (OwnBits("decimal places"), 2, 4, "with 2 to 4 decimal places"),
+        (OwnBits("last bits"), 5, 5, "whose last 8 bits are 00000101"),
+        (OwnBits("last bits"), 250, math.inf, "whose last 8 bits are 11111010 to 11111111"),
+        (OwnBits("remainder", 0.01), 16, 16, "whose remainder modulo 10^-2 is about 0.25 of it"),
+        (OwnBits("remainder", 2.0**-12), -math.inf, 16, "whose remainder modulo 2^-12 is about 0 to 0.25 of it"),
+        (OwnBits("bits used"), 64 * 3 + 40, 64 * 3 + 40, "of size 2^3 and 13 bits in use"),
+        (SeenBefore.learn(np.zeros(0), np.zeros(0)), 2, 2, "with a value that earlier draws showed on x′ only"),
     ],
-    ids=lambda value: type(value).__name__,
-)  # fmt: skip
-def test_a_set_of_codes_is_said_in_words(feature, ranges, words):
-    assert feature.words(ranges) == words
+    ids=str,
+)
+def test_a_range_of_codes_is_said_in_words(view, first, last, words):
+    assert view.words(first, last) == words
 
 
-def test_a_long_list_of_codes_is_cut():
-    words = LastBits().words([(k, k) for k in range(10)])
-    assert words.endswith("(and 7 more kinds)") and words.count("last 8 bits") == features.KINDS_SHOWN
+def test_the_bits_in_use_of_a_double_are_those_from_its_first_to_its_last():
+    # 12 = 1100 in binary: of size 2^3, two bits; 12 + 2^-9 has 13, from 2^3 to 2^-9.
+    for value, bits in ((12.0, 2), (12.0 + 2.0**-9, 13)):
+        (code,) = OwnBits("bits used")(np.array([value])).tolist()
+        assert OwnBits("bits used").words(code, code) == f"of size 2^3 and {bits} bits in use"
 
 
 @pytest.mark.parametrize(("location", "scale"), [(0.0, 1.0), (10.0, 10.0), (-3.7, 0.3), (0.1, 1 / 3)])
@@ -132,15 +119,20 @@ def test_every_draw_of_a_sampler_by_inversion_is_attainable(location, scale):
     # library in the last bit, for about 0.3% of the draws here.
     rng = np.random.default_rng(20_261_121)
     values = location + rng.laplace(scale=scale, size=4_000)
-    own = Attainable(location, location + 1.0, scale, "numpy").codes(values)
+    own = around(location, location + 1.0, scale, "numpy")(values).astype(int)
     assert np.mean(own & 1 == 1) > 0.97
     u = rng.random(4_000) - 0.5
     values = location - scale * np.sign(u) * np.log(1.0 - 2.0 * np.abs(u))
-    own = Attainable(location, location + 1.0, scale, "logarithm").codes(values)
+    own = around(location, location + 1.0, scale, "logarithm")(values).astype(int)
     assert np.mean(own & 1 == 1) > 0.97
     # the control: of doubles drawn by other means most are not attainable near 0
     other = np.random.default_rng(1).normal(size=4_000)
-    assert np.mean(Attainable(0.0, 1.0, 1.0, "numpy").codes(other) == 3) < 0.5
+    assert np.mean(around(0.0, 1.0, 1.0, "numpy")(other) == 3) < 0.5
+
+
+def around(location, other, scale, sampler):
+    """The view of these locations, of noise of this scale."""
+    return Attainable(Location(location, other), 1.0 / scale, sampler, "one")
 
 
 def given_by_some_neighbour(values, location, scale, sampler):
@@ -168,9 +160,10 @@ def test_what_is_attainable_is_found_as_by_trying_every_neighbour(location, scal
     drawn += [rng.normal(size=1_000), special]
     values = np.concatenate(drawn)
     values = np.concatenate([values, np.nextafter(values, math.inf), np.nextafter(values, -math.inf)])
+    values = values[~np.isnan(values)]
     values = np.concatenate([values, np.zeros(-len(values) % LANES)])
     for sampler in ("numpy", "logarithm"):
-        codes = Attainable(location, other, scale, sampler).codes(values)
+        codes = around(location, other, scale, sampler)(values).astype(int)
         for bit, place in ((1, location), (2, other)):
             assert np.array_equal(given_by_some_neighbour(values, place, scale, sampler), codes & bit > 0)
             assert 0 < np.sum(codes & bit > 0) < len(codes)
@@ -187,14 +180,13 @@ def of_every_kind(rng, count):
 
 
 @pytest.mark.parametrize("sampler", ["numpy", "logarithm"])
-def test_what_is_attainable_does_not_depend_on_where_blocks_end(sampler):
-    values = of_every_kind(np.random.default_rng(20_261_124), BLOCK)[: 2 * BLOCK + 3]
-    feature = Attainable(0.0, 1.0, 1.0, sampler)
-    whole = feature.codes(values)
-    for start in (1, LANES - 1, BLOCK - 1, BLOCK, BLOCK + 1, 2 * BLOCK + 2):
-        assert np.array_equal(feature.codes(values[start:]), whole[start:])
-    for block in (whole[:BLOCK], whole[BLOCK : 2 * BLOCK]):  # of each kind some, so that a code in a wrong place shows
-        assert set(block.tolist()) == {0, 1, 2, 3}
+def test_what_is_attainable_does_not_depend_on_where_vectors_end(sampler):
+    values = of_every_kind(np.random.default_rng(20_261_124), 2_003)
+    view = around(0.0, 1.0, 1.0, sampler)
+    whole = view(values)
+    for start in (1, LANES - 1, LANES, LANES + 1, len(values) - 1):
+        assert np.array_equal(view(values[start:]), whole[start:])
+    assert set(whole.tolist()) == {0, 1, 2, 3}  # of each kind some, so that a code in a wrong place shows
 
 
 def in_the_last_bit(function, one_in):
@@ -219,14 +211,14 @@ def test_logarithms_that_differ_in_the_last_bit_cost_the_values_they_differ_for(
     arguments = np.random.default_rng(1).random(64_000)
     differing = np.mean(np.log(arguments) != [math.log(value) for value in arguments.tolist()])
     values = location + np.random.default_rng(20_261_126).laplace(size=4_000)
-    lost = np.mean(Attainable(location, location + 1.0, 1.0, "numpy").codes(values) & 1 == 0)
+    lost = np.mean(around(location, location + 1.0, 1.0, "numpy")(values).astype(int) & 1 == 0)
     assert lost <= differing + 7.0 * math.sqrt(differing / 4_000)
 
 
 def test_what_was_seen_before_is_asked_only_where_a_double_comes_again():
-    first, second, later = np.array([0.1, 0.2]), np.array([0.3, 0.4]), np.array([0.5, 0.2])
-    for draws, is_asked in (((later,), True), ((later[:1],), False), ((), False)):
-        kinds = [type(feature) for feature in features_for(first, second, "x", "y", *draws)]
+    first, second = np.array([0.1, 0.2]), np.array([0.3, 0.4])
+    for of_x_prime, is_asked in ((second, False), (np.array([0.3, 0.2]), True)):
+        kinds = [type(view) for view in low_bit_views(first, of_x_prime, None, 1.0)]
         assert (SeenBefore in kinds) == is_asked
 
 

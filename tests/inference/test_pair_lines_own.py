@@ -5,6 +5,7 @@ Everything is computed, so nothing is drawn and no rate is spent.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -12,17 +13,29 @@ import pytest
 from scipy import special, stats
 
 import dpaudit
-from dpaudit.testing import guess_records
-from dpaudit.testing.fixed_game import MASS_SHARE
-from dpaudit.testing.hockey_stick import ANCHORS
-from dpaudit.testing.table_lines import FreeLines, OwnLines, Record
+from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.pair_lines import BOTH, ONLY_X, PairLines, Record, detectable_losses
+from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
+from dpaudit.privacy.pair_budgets import PairBudgets
 
 LEVEL, DRAWS = 0.01, 60
+ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, EXACT_SIZES.mass_share
+
+
+def with_budgets(claim, budget):
+    """The lines of pairs of one claim with a budget each."""
+    budget = np.asarray(budget, dtype=float)
+    return PairLines(dataclasses.replace(PairBudgets.same(claim, len(budget)), values=budget))
+
+
+def own_lines(budget, delta):
+    return with_budgets(dpaudit.ApproxDP(1.0, delta), budget)
 
 
 def record_of(correct, guesses, draws, sides=2.0, level=LEVEL):
-    arrays = (np.asarray(part, dtype=float) for part in np.broadcast_arrays(correct, guesses, sides, level))
-    return Record(*arrays, draws)
+    way = np.where(np.asarray(sides) == 2.0, BOTH, ONLY_X)
+    correct, guesses, way, level = np.broadcast_arrays(correct, guesses, way, level)
+    return Record(correct.astype(float), guesses.astype(float), way, level.astype(float), draws)
 
 
 def p_value(correct, guesses, draws, sides, level, epsilon, delta):
@@ -44,7 +57,7 @@ def test_each_pair_has_the_p_value_of_its_own_line(delta, sides):
     )
     kept = correct <= guesses
     correct, guesses, budget = correct[kept], guesses[kept], budget[kept]
-    lines = OwnLines(budget, delta)
+    lines = own_lines(budget, delta)
     record = record_of(correct, guesses, DRAWS, sides)
     found = np.exp(lines.log_p(record))
     for k, epsilon in enumerate(budget):
@@ -79,7 +92,7 @@ def test_of_all_records_of_a_mechanism_on_its_line_at_most_a_share_of_the_level_
         np.stack([correct, wrong, draws - correct - wrong], axis=1), draws, [*chances, 1.0 - sum(chances)]
     )
     record = record_of(correct, correct + wrong, draws, sides, level)
-    lines = OwnLines(np.full(len(correct), epsilon), delta)
+    lines = own_lines(np.full(len(correct), epsilon), delta)
     lower, _ = lines.bounds(record)
     assert of_each[lower > epsilon].sum() <= level
     assert of_each[lines.log_p(record) <= math.log(level)].sum() <= level
@@ -87,7 +100,7 @@ def test_of_all_records_of_a_mechanism_on_its_line_at_most_a_share_of_the_level_
 
 
 def test_the_line_that_a_record_speaks_against_is_the_pairs_own():
-    lines = OwnLines(np.array([0.5, 0.7]), 0.02)
+    lines = own_lines(np.array([0.5, 0.7]), 0.02)
     assert [lines.line(record_of([50, 20], 60, DRAWS), pair) for pair in (0, 1)] == [
         (0.0, 0.5, 0.02),
         (0.0, 0.7, 0.02),
@@ -98,27 +111,27 @@ def test_the_line_that_a_record_speaks_against_is_the_pairs_own():
 def test_each_pair_has_the_loss_that_is_found_at_its_budget_and_never_a_smaller_one(delta):
     """Against the same search at each budget itself: what a pair has is that of a budget at most 1.3% larger."""
     budget = np.array([0.0, 1e-4, 0.003, 0.11, 0.5, 0.5, 3.0, 1.7])
-    at = (delta, 4_000, 1e-3, MASS_SHARE, 0.2, 0.9, 0.005)
-    found = OwnLines(budget, delta).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
+    at = (np.full(len(budget), delta), 4_000, 1e-3, 0.2, 0.9, 0.005)
+    found = own_lines(budget, delta).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
     # 600 values from 0.001 to 3 stand in a ratio of 3000^(1/599) = 1.0135.
-    larger = guess_records.detectable_losses(np.maximum(1.0136 * budget, 1e-3 * (budget > 0.0)), *at)
-    assert (found >= guess_records.detectable_losses(budget, *at)).all() and (found <= larger).all()
+    larger = detectable_losses(np.maximum(1.0136 * budget, 1e-3 * (budget > 0.0)), *at)
+    assert (found >= detectable_losses(budget, *at)).all() and (found <= larger).all()
     assert found[4] == found[5] and np.isfinite(found).all()
-    alone = OwnLines(np.zeros(1), delta).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
+    alone = own_lines(np.zeros(1), delta).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
     assert alone.tolist() == [found[0]]
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.002])
 def test_randomised_response_of_that_loss_is_rejected_as_often_as_was_asked(delta):
     draws, level, budget = 1_000, 1e-3, np.array([0.1, 1.0])
-    losses = OwnLines(budget, delta).losses(draws, level, 0.2, 0.9, 0.005)
+    losses = own_lines(budget, delta).losses(draws, level, 0.2, 0.9, 0.005)
     # 140 to 259 guesses, but for a probability below 1e-4, and every number of correct ones.
     guesses, correct = (side.ravel() for side in np.meshgrid(np.arange(140, 260), np.arange(260), indexing="ij"))
     guesses, correct = guesses[correct <= guesses], correct[correct <= guesses]
     record = record_of(correct, guesses, draws, 2.0, level)
     for epsilon, loss in zip(budget, losses, strict=True):
         of_each = stats.binom.pmf(guesses, draws, 0.2) * stats.binom.pmf(correct, guesses, special.expit(loss))
-        rejected = OwnLines(np.full(len(guesses), epsilon), delta).log_p(record) <= math.log(level)
+        rejected = own_lines(np.full(len(guesses), epsilon), delta).log_p(record) <= math.log(level)
         # At least what was asked, and little more: counts are whole numbers.
         assert 0.9 <= of_each[rejected].sum() <= 0.97
 
@@ -126,7 +139,7 @@ def test_randomised_response_of_that_loss_is_rejected_as_often_as_was_asked(delt
 def test_free_lines_name_the_anchor_at_which_the_bound_is_largest():
     claim = dpaudit.GaussianDP(1.0)
     correct, guesses = np.array([59, 40, 30, 29]), np.array([60, 40, 60, 31])
-    table = FreeLines(claim, np.full(4, claim.value))
+    table = with_budgets(claim, np.full(4, claim.value))
     record = record_of(correct, guesses, DRAWS)
     lower, _ = table.bounds(record)
     for pair in range(4):

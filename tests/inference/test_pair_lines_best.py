@@ -7,6 +7,7 @@ delta method with numerical slopes.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
@@ -14,12 +15,27 @@ import pytest
 from scipy import optimize
 
 import dpaudit
-from dpaudit.testing.hockey_stick import ANCHORS
-from dpaudit.testing.table_lines import FreeLines, OwnLines, PilotRecords
+from dpaudit.inference.pair_lines import PairLines, PilotRecords
+from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
+from dpaudit.privacy.pair_budgets import PairBudgets
 
 PAIRS, WAYS, STEPS = 5, 3, 6
 SIDES = np.array([2.0, 1.0, 1.0])[None, :, None]
 TRAINED, LABELLED, QUANTILE = 1_400.0, 3_000.0, -3.5
+
+
+def with_budgets(claim, budget):
+    """The lines of pairs of one claim with a budget each."""
+    budget = np.asarray(budget, dtype=float)
+    return PairLines(dataclasses.replace(PairBudgets.same(claim, len(budget)), values=budget))
+
+
+def chosen_by(lines, pairs, seen):
+    """The place (over ways and steps) of the rule of each pair, and its merit."""
+    way, step, merit = lines.best(pairs, seen)
+    return way * STEPS + step, merit
+
+
 RNG = np.random.default_rng(20_261_126)
 
 
@@ -27,7 +43,7 @@ def pilots(most_right, most_wrong):
     """Of each pair and rule how many of the draws were guessed right and wrong: whole numbers, some of them 0."""
     right = np.floor(RNG.random((PAIRS, WAYS, STEPS)) ** 2 * most_right * TRAINED * SIDES / 2.0)
     wrong = np.floor(RNG.random((PAIRS, WAYS, STEPS)) ** 3 * most_wrong * TRAINED * SIDES / 2.0)
-    return PilotRecords(right / TRAINED, wrong / TRAINED, SIDES, TRAINED, LABELLED, QUANTILE)
+    return PilotRecords(right / TRAINED, wrong / TRAINED, TRAINED, LABELLED, QUANTILE)
 
 
 def places(seen):
@@ -57,7 +73,7 @@ def test_a_line_of_its_own_takes_the_rule_with_the_highest_lowered_odds(delta):
     seen.correct[0] = np.minimum(seen.correct[0], delta / 2.0)  # one pair of which delta allows everything
     budget = np.array([0.0, 0.3, 1.0, 2.0, 0.5, 9.0])
     asked = np.array([1, 0, 4, 3, 2])
-    place, merit = OwnLines(budget, delta).best(asked, seen)
+    place, merit = chosen_by(with_budgets(dpaudit.ApproxDP(1.0, delta), budget), asked, seen)
     for pair, rules in places(seen):
         found = {}
         for where, right, wrong, sides in rules:
@@ -88,7 +104,7 @@ def all_expected(claim, seen, rules):
     """Of each rule and anchor: the bound that is expected, its lowered excess, and its deviations over the budget."""
     values = np.geomspace(1e-4, 1e4, 16_001)  # in a ratio of 1.0012
     value = np.array([claim.value])
-    for anchor in ANCHORS:
+    for anchor in PAYOFF_SIZES.anchors:
         deltas = claim.lines(values, anchor)[1]
         at_budget = float(claim.lines(value, anchor)[1][0])
         for where, right, wrong, sides in rules:
@@ -107,7 +123,7 @@ def all_expected(claim, seen, rules):
 @pytest.mark.parametrize("claim", [dpaudit.GaussianDP(1.0), dpaudit.GaussianDP(0.0), dpaudit.GaussianDP(4.0)], ids=str)
 def test_free_lines_take_the_rule_with_the_highest_expected_bound_over_all_anchors(claim):
     seen = pilots(0.5, 0.2)
-    place, merit = FreeLines(claim, np.full(9, claim.value)).best(np.arange(PAIRS), seen)
+    place, merit = chosen_by(with_budgets(claim, np.full(9, claim.value)), np.arange(PAIRS), seen)
     for pair, rules in places(seen):
         found = list(all_expected(claim, seen, rules))
         most = max(bound for _, bound, _, _ in found)
@@ -121,8 +137,8 @@ def test_free_lines_take_the_rule_with_the_highest_expected_bound_over_all_ancho
 def test_where_no_bound_is_expected_free_lines_take_what_shows_most_of_an_excess():
     claim = dpaudit.GaussianDP(1.0)
     same = np.floor(RNG.random((PAIRS, WAYS, STEPS)) * 0.4 * TRAINED) / TRAINED
-    seen = PilotRecords(same, same + 0.01, SIDES, TRAINED, LABELLED, QUANTILE)
-    place, merit = FreeLines(claim, np.full(PAIRS, claim.value)).best(np.arange(PAIRS), seen)
+    seen = PilotRecords(same, same + 0.01, TRAINED, LABELLED, QUANTILE)
+    place, merit = chosen_by(with_budgets(claim, np.full(PAIRS, claim.value)), np.arange(PAIRS), seen)
     for pair, rules in places(seen):
         found = list(all_expected(claim, seen, rules))
         assert max(bound for _, bound, _, _ in found) == 0.0
@@ -134,7 +150,7 @@ def test_a_rule_that_is_never_wrong_is_taken_for_free_lines_too():
     """40 right guesses of 1,400 and none wrong: of a rule with one event, against rules that show nothing."""
     right = np.zeros((1, WAYS, STEPS))
     right[0, 2, 4] = 40 / TRAINED
-    seen = PilotRecords(right, np.zeros_like(right), SIDES, TRAINED, LABELLED, QUANTILE)
-    for lines in (FreeLines(dpaudit.GaussianDP(0.3), np.full(1, 0.3)), OwnLines(np.array([0.3]), 1e-6)):
-        place, merit = lines.best(np.zeros(1, dtype=int), seen)
+    seen = PilotRecords(right, np.zeros_like(right), TRAINED, LABELLED, QUANTILE)
+    for lines in (with_budgets(dpaudit.GaussianDP(0.3), [0.3]), with_budgets(dpaudit.ApproxDP(1.0, 1e-6), [0.3])):
+        place, merit = chosen_by(lines, np.zeros(1, dtype=int), seen)
         assert place[0] == 2 * STEPS + 4 and merit[0] > 2.0

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.doubles import floating_point as check
-from dpaudit.doubles.features import SPECIAL, LastBits
-from dpaudit.doubles.floating_point import Candidate, detectable_share, draws_of, examine, lower_bound, stages_of
-from dpaudit.doubles.low_bits import MOST_COLUMNS, LowBitRule, Table, choose_columns
-from dpaudit.doubles.saved_low_bits import rule_from_dict
+from dpaudit.audits import low_bits as check
+from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, draws_of, examine, stages_of
+from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.exact import GuessRule
+from dpaudit.inference.low_bit_rules import NO_GUESS, LowBitRule
+from dpaudit.inference.tables import N_BINS
 from dpaudit.privacy.claims import Budget, GaussianDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
@@ -22,7 +24,7 @@ from dpaudit.subjects.call_outcomes import Failed
 LEVEL = 1e-9
 
 
-def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=check.ERROR_RATE, in_stages=False):
+def run(mechanism, pair, budget, draws=10_000, seed=0, error_rate=SIZES.error_rate, in_stages=False):
     """The check on one pair, on streams of the test."""
 
     def draw(phase, i, chunk, size):
@@ -126,7 +128,7 @@ def test_what_the_low_bits_give_away_is_found(mechanism, pair, budget, bound):
         (found,) = finding.pairs
         assert finding.verdict == found.verdict == "leaks"
         assert found.epsilon_lower > max(bound, budget.epsilon)
-        assert found.p_value < found.error_share == finding.error_rate == check.ERROR_RATE
+        assert found.p_value < found.error_share == finding.error_rate == SIZES.error_rate
         assert finding.samples <= 20_600  # about 10,000 of each input: labels are coins
 
 
@@ -158,7 +160,7 @@ def test_the_stages_of_a_pair_share_its_level(draws):
     ends = [end for end, _ in stages]
     assert math.fsum(share for _, share in stages) == pytest.approx(1.0) and min(share for _, share in stages) > 0.0
     assert ends[-1] == draws and ends == sorted(set(ends))
-    assert ends[0] >= min(draws, check.LEAST_SAMPLES)
+    assert ends[0] >= min(draws, SIZES.min_samples)
 
 
 def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
@@ -178,7 +180,7 @@ def test_naive_laplace_noise_around_a_fact_of_a_dataset_is_found():
 
 def test_a_rule_says_what_it_looks_at_with_counts_that_add_up():
     found = run(rounded_noise(2), (0.0, 1.0 / 3.0), Budget(1.0, 0.0)).pairs[0]
-    assert found.description.startswith("Outputs with at most 9 decimal places: ")
+    assert found.description.startswith("Outputs with at most 6 decimal places: ")
     assert "on x = 0.0, 0 of" in found.description
     assert (found.wrong, found.abstained) == (0, 0) and found.correct == 13_744
 
@@ -205,16 +207,6 @@ def test_one_leaking_coordinate_of_many_is_found():
 
     found = run(wide, (0.0, 1.0), Budget(1.0, 0.0), draws=4_000).pairs[0]
     assert found.verdict == "leaks" and "[137]" in found.description
-
-
-def test_the_columns_that_differ_are_chosen_where_there_are_many():
-    rng = np.random.default_rng(1)
-    first = {(k,): rng.normal(size=100) for k in range(40)}
-    second = {(k,): rng.normal(size=100) + (5.0 if k == 33 else 0.0) for k in range(40)}
-    chosen = choose_columns(first, second)
-    assert (33,) in chosen and len(chosen) == MOST_COLUMNS and chosen == sorted(chosen)
-    integers = {(0,): np.arange(100.0), (1,): np.full(100, 0.5), (2,): np.full(100, math.nan)}
-    assert choose_columns(integers, integers) == []
 
 
 # --- what keeps its claim on the doubles ---
@@ -263,7 +255,7 @@ RATES = [
 @pytest.mark.parametrize("rate", [0.05])
 def test_the_error_rate_of_all_stages_is_what_is_promised(rate, monkeypatch):
     """Three stages of 100 to 1,600 draws: 400 checks fail from 52 on, and miss a true rate of 20% with 1e-4."""
-    monkeypatch.setattr(check, "LEAST_SAMPLES", 200)
+    monkeypatch.setattr(check, "SIZES", dataclasses.replace(SIZES, min_samples=200))
     mechanism, budget = two_values(1.0), Budget(1.0, 0.0)
     assert len(stages_of(3_200)) == 3
     leaks = sum(run(mechanism, (0.0, 1.0), budget, 3_200, seed, rate, True).verdict == "leaks" for seed in range(400))
@@ -288,26 +280,38 @@ def test_the_measurement_of_the_rate_fails_a_check_that_alarms_too_often():
     assert leaky == ["leaks"] * 5  # right on 95% of 1,100 draws where 73% are allowed: miss rate below 1e-50
 
 
-@pytest.mark.parametrize(("cost", "level"), [(0.0, 0.05), (0.02, 0.05)])
-def test_the_bound_covers_the_truth_by_an_exact_sum(cost, level):
+@pytest.mark.parametrize(("delta", "level"), [(0.0, 0.05), (0.02, 0.05)])
+def test_the_bound_covers_the_truth_by_an_exact_sum(delta, level):
     # All records of 60 draws, with the largest accuracy that the line allows: sum of the probabilities of the records
-    # whose bound exceeds the truth. A guess has probability 0.5.
+    # whose bound exceeds the truth. A guess has probability 0.5; both inputs are guessed.
     draws, guess, epsilon = 60, 0.5, 1.0
-    accuracy = (math.exp(epsilon) + cost / guess) / (1.0 + math.exp(epsilon))
-    missed = 0.0
-    for guesses in range(draws + 1):
-        correct = np.arange(guesses + 1)
-        above = lower_bound(correct, guesses - correct, draws, cost, level) > epsilon
-        probabilities = stats.binom.pmf(correct, guesses, accuracy) * stats.binom.pmf(guesses, draws, guess)
-        missed += float(probabilities[above].sum())
+    accuracy = (math.exp(epsilon) + delta / guess) / (1.0 + math.exp(epsilon))
+    missed = sum(
+        float(stats.binom.pmf(right, guesses, accuracy) * stats.binom.pmf(guesses, draws, guess))
+        for guesses in range(draws + 1)
+        for right in range(guesses // 2, guesses + 1)
+        if bound(right, guesses - right, draws, Budget(epsilon, delta), level) > epsilon
+    )
     assert 0.0 < missed <= level
-    assert lower_bound(np.array([0.0]), np.array([0.0]), draws, cost, level).tolist() == [0.0]
+    assert bound(0, 0, draws, Budget(epsilon, delta), level) == 0.0
+
+
+def bound(right, wrong, labelled, budget, level):
+    """The bound of a record of a rule that guesses both inputs, by the test of a stage."""
+    rule = dataclasses.replace(LowBitRule(None, ()), guesses=GuessRule(60, 10, 0, 0.0))
+    test = LowBitTest(Candidate(Pair(0.0, 1.0), (0, 1), budget, 0), labelled, rule)
+    test.start(level)
+    counts = np.zeros((2, N_BINS + 1), dtype=np.int64)
+    counts[0, 70], counts[1, 70], counts[0, 41] = right, wrong, labelled - right - wrong
+    test.add(*counts)
+    test.update()
+    return test.lower
 
 
 def p_of(found, delta, level):
     """The p-value of a record at a level, by scipy.stats: what is spent on P(a guess), and a binomial tail."""
     guesses, labelled = found.correct + found.wrong, found.correct + found.wrong + found.abstained
-    cost, spent = delta, level * check.MASS_SHARE if delta else 0.0  # rules of `two_values` guess both inputs
+    cost, spent = delta, level * EXACT_SIZES.mass_share if delta else 0.0  # rules of `two_values` guess both inputs
     mass = stats.beta.ppf(spent, guesses, labelled - guesses + 1) if delta else 1.0
     limit = min(1.0, (math.exp(found.budget.epsilon) + cost / mass) / (1.0 + math.exp(found.budget.epsilon)))
     return spent + stats.binom.sf(found.correct - 1, guesses, limit)
@@ -315,7 +319,7 @@ def p_of(found, delta, level):
 
 @pytest.mark.parametrize("delta", [0.0, 0.05])
 def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
-    budget, probed = Budget(1.0, delta), check.PROBE
+    budget, probed = Budget(1.0, delta), SIZES.probe
     for in_stages, draws, before, share in [(False, 4_000, 0, 1.0), (True, 4_000, 1_000, 0.5)]:
         for seed in range(3):
             finding = run(two_values(1.15, delta), (0.0, 1.0), budget, draws, seed, in_stages=in_stages)
@@ -324,22 +328,28 @@ def test_records_add_up_and_have_the_p_value_of_the_binomial_law(delta):
             training = int(0.3 * draws) - int(0.3 * before)
             labelled = 2 * (draws - before - training - (0 if before else probed))
             assert found.correct + found.wrong + found.abstained == labelled
-            expected = min(1.0, p_of(found, delta, check.ERROR_RATE * share) / share)
+            expected = min(1.0, p_of(found, delta, SIZES.error_rate * share) / share)
             assert found.p_value == pytest.approx(expected, rel=1e-9)
 
 
 def test_a_record_is_of_both_inputs_and_the_rest_is_abstained():
-    test = check.LowBitTest(Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0))
+    counts = np.zeros((2, N_BINS + 1), dtype=np.int64)  # of x, of x_prime
+    counts[:, 70], counts[:, 5], counts[:, 41], counts[:, N_BINS] = (50, 15), (20, 55), (17, 41), (13, 9)
+    candidate = Candidate(Pair(0.0, 1.0), (0, 1), Budget(1.0, 0.0), 0)
+    rule = dataclasses.replace(LowBitRule(None, ()), guesses=GuessRule(60, 10, 0, 0.0))
+    test = LowBitTest(candidate, 220, rule)
     test.start(0.01)
-    # Of each input: guesses of x, guesses of x_prime, and draws.
-    test.add(np.array([50, 20, 100]), np.array([15, 55, 120]))
-    test.update()
-    assert (test.found.correct, test.found.wrong, test.found.abstained) == (50 + 55, 20 + 15, 30 + 50)
+    test.add(*counts)
+    # What holds no number is abstained from, whatever the rule guesses.
+    assert test.counts == (50 + 55, 20 + 15, 17 + 41 + 13 + 9)
+    everything = LowBitTest(candidate, 220, dataclasses.replace(rule, guesses=GuessRule(0, 0, 0, 0.0)))
+    everything.add(*counts)
+    assert everything.counts[2] == 13 + 9 and not any(NO_GUESS.sides)
 
 
 def test_a_rule_is_counted_again_at_the_whole_level():
     found = run(two_values(3.0), (0.0, 1.0), Budget(1.0, 0.0)).pairs[0]
-    rule = rule_from_dict(found.rule, 0.0, 1.0)
+    rule = LowBitRule.from_dict(found.rule, 0.0, 1.0)
 
     def draw(phase, i, chunk, size):
         return read_outputs(two_values(3.0)(float(i), size, np.random.default_rng([5, phase, i, chunk])), size)
@@ -357,8 +367,12 @@ def test_the_detectable_share_is_found_nine_times_of_ten():
     labelled, level = 5_000, 1e-3
     for epsilon, delta in [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-3)]:
         share = detectable_share(labelled, epsilon, delta, level)
-        counts = np.arange(0, 1_500)
-        found = lower_bound(counts, np.zeros(len(counts)), labelled, delta / 2.0, level) > epsilon
+        # One side is guessed, and no guess is wrong: the fewest right ones that break the line.
+        spent = EXACT_SIZES.mass_share * level if delta else 0.0
+        counts = np.arange(1, 1_500)
+        accuracy = stats.beta.ppf(level - spent, counts, 1)
+        mass = stats.beta.ppf(spent, counts, labelled - counts + 1) if delta else np.ones(len(counts))
+        found = accuracy > (math.exp(epsilon) + delta / 2.0 / mass) / (1.0 + math.exp(epsilon))
         probability = float(stats.binom.pmf(counts, labelled, share / 2.0)[found].sum())
         assert 0.9 <= probability < 0.99
     assert detectable_share(10, 5.0, 0.0, level) == math.inf
@@ -377,9 +391,9 @@ def test_outputs_without_real_numbers_are_not_examined():
     ):
         finding = run(mechanism, (0.0, 1.0), Budget(1.0, 0.0))
         assert finding.verdict == "not_applicable" and "real-valued" in finding.message
-        assert finding.pairs == () and finding.samples == 2 * check.PROBE and finding.omitted == 1
+        assert finding.pairs == () and finding.samples == 2 * SIZES.probe and finding.omitted == 1
     # Probes are a quarter of the draws at most.
-    for draws, probed in ((1_000, check.PROBE), (200, 50)):
+    for draws, probed in ((1_000, SIZES.probe), (200, 50)):
         assert run(lambda data, size, rng: ["a"] * size, (0.0, 1.0), Budget(1.0, 0.0), draws).samples == 2 * probed
 
 
@@ -446,14 +460,6 @@ def test_two_constants_are_no_low_bits():
     assert run(lambda data, size, rng: np.full(size, 0.1 + data), (0.0, 1.0), Budget(1.0, 0.0)).pairs == ()
 
 
-def test_a_rule_abstains_on_what_is_no_number():
-    # The last feature gives NaN the code of an infinity, which the table knows.
-    table = Table(LastBits(), np.array([0, SPECIAL + 1]), np.array([1.0, 6.0]))
-    columns = {(): np.array([math.nan, math.inf, 0.0, math.nan])}
-    assert LowBitRule((((), table),), 0.5, -math.inf).count(columns, 4) == (2, 0)
-    assert LowBitRule((((), table),), math.inf, 0.0).count(columns, 4) == (0, 0)
-
-
 def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     def draw(phase, i, chunk, size):
         return read_outputs(i / 16.0 + np.random.default_rng([phase, i, chunk]).laplace(size=size), size)
@@ -461,14 +467,14 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     budgets = [3.0, 1.0, 2.0, 1.0, 5.0, 5.0, 5.0, 5.0, 4.0, 0.5]
     candidates = [Candidate(Pair(k, k + 1), (k, k + 1), PureDP(b).budget, k) for k, b in enumerate(budgets)]
     drawn = examine(candidates, 1_000, check.in_turn(draw), lambda place: np.random.default_rng([9, place]))
-    assert sorted(pair.budget.epsilon for pair in drawn.pairs) == sorted(budgets)[: check.MOST_PAIRS]
+    assert sorted(pair.budget.epsilon for pair in drawn.pairs) == sorted(budgets)[: SIZES.max_pairs]
     assert drawn.omitted == 2
-    assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(check.ERROR_RATE)
+    assert math.fsum(pair.error_share for pair in drawn.pairs) == pytest.approx(SIZES.error_rate)
     assert [pair.p_value for pair in drawn.pairs] == sorted(pair.p_value for pair in drawn.pairs)
 
 
 def test_wide_outputs_of_many_inputs_are_drawn_as_often_as_memory_allows(monkeypatch):
-    monkeypatch.setattr(check, "MOST_NUMBERS", 40_000)
+    monkeypatch.setattr(check, "SIZES", dataclasses.replace(SIZES, max_numbers=40_000))
 
     def draw(phase, i, chunk, size):
         return read_outputs(i + np.random.default_rng([phase, i, chunk]).laplace(size=(size, 8)), size)

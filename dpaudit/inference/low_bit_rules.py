@@ -1,0 +1,293 @@
+"""Low-bit rules: frozen guesses by the low-order bits of an output's numbers, learned, said in words and saved as data.
+
+A rank tree on the codes of a view (`dpaudit.features.low_bits`) gives the log odds of x; over several columns they are
+added up. One part of the training draws grows the trees, the other one chooses the view and the guessing rule, so that
+a tree that learnt its own draws by heart is not taken for a good one.
+
+What is no number under a column (an exception, an entry that is missing, a text, NaN) has no bits, so it is no evidence
+here: the audit's own tests read it as the outcome that it is. A rule abstains on an output that holds no number in its
+columns, and a column is left out where one input has numbers there more often than the other.
+
+Saved rules hold the doubles that earlier draws showed, and the names of facts of inputs, never their values.
+
+Validity: a rule is a function of one output, frozen before the draws that it is counted on. Columns are chosen on
+probes, before training and counting.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+import scipy
+from numpy.typing import NDArray
+
+from dpaudit.features.input_facts import location_of
+from dpaudit.features.low_bits import SIZES as VIEW_SIZES
+from dpaudit.features.low_bits import LowBitView, SeenBefore, low_bit_view_from_dict, low_bit_views, lowest_set_bit
+from dpaudit.features.reader import Reader
+from dpaudit.features.views import scan
+from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.exact import GuessRule, choose_rule
+from dpaudit.inference.payoffs import Inequalities
+from dpaudit.inference.tables import EDGES, N_BINS
+from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
+from dpaudit.privacy.claims import ApproxDP, Budget, FloatArray
+from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.whole_numbers import are_integers
+from dpaudit.subjects.call_outcomes import Opaque
+from dpaudit.subjects.plain import seen
+
+
+@dataclasses.dataclass(frozen=True)
+class LowBitRuleSizes:
+    """How rules on low bits are found."""
+
+    max_columns: int = 16  # of an output that a rule looks at
+    presence: float = 3.0  # standard deviations by which the inputs' shares of numbers in a column may differ
+    max_tried: int = 4  # predictors, the clearest ones, whose guessing rules are compared: 3 ms each
+    margin: float = 0.2  # nats by which a later view must be better: earlier ones are easier to understand
+
+
+SIZES = LowBitRuleSizes()
+NO_GUESS = GuessRule(N_BINS, 0, 0, 0.0)
+VERSION = 2  # of saved rules; those of version 1 had tables of log ratios, and thresholds
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """Columns of numbers in outputs: a reader, and which of its columns are meant."""
+
+    reader: Reader
+    places: tuple[int, ...]
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        """The numbers of outputs, shape (draws, columns)."""
+        matrix = self.reader.read(outcomes)
+        return matrix if matrix.shape[1] == len(self.places) else np.asarray(matrix[:, list(self.places)])
+
+    def of_input(self, value: Any) -> FloatArray:
+        """The numbers that an input holds where outputs hold these; NaN where it has another form."""
+        alone = Outcomes(np.zeros((1, 4)), np.array([""], dtype=object), raw=(seen(value),))
+        return np.asarray(self(alone)[0])
+
+    def words(self, column: int) -> str:
+        """What precedes the words of a view: empty for an output that is a number itself."""
+        at = self.places[column]
+        for block in self.reader.blocks:
+            if at < block.width:
+                return f"with an entry {block.path}[{at}] " if block.width > 1 or not self.reader.columns else ""
+            at -= block.width
+        path, what = self.reader.keys[at]
+        return f"with an entry {path}{f' ({what})' if what else ''} " if path or what else ""
+
+
+def choose_columns(first: Outcomes, second: Outcomes) -> Columns:
+    """At most `SIZES.max_columns` columns of reals: of more, those that tell draws of the two inputs best.
+
+    A column is one of reals if it varies on both inputs (two constants are no noise that was rounded), is not always an
+    integer, and is a number about as often on either (`SIZES.presence`).
+    """
+    reader = Reader.learn([first, second])
+    if not any(_holds_reals(one.raw) if one.raw else not one.is_integer for one in (first, second)):
+        return Columns(reader, ())
+    everything = Columns(reader, tuple(range(sum(block.width for block in reader.blocks) + len(reader.keys))))
+    sides = [everything(one) for one in (first, second)]
+    chosen = [k for k in everything.places if _is_real_valued(sides[0][:, k], sides[1][:, k])]
+    if len(chosen) > SIZES.max_columns:
+        matrix, labels = np.concatenate(sides)[:, chosen], np.repeat([0, 1], list(map(len, sides)))
+        bits = lowest_set_bit(matrix)[0]
+        clear = np.argsort(-np.maximum(scan(matrix, labels), scan(bits, labels)), kind="stable")
+        chosen = sorted(chosen[k] for k in clear[: SIZES.max_columns])
+    return Columns(*reader.only(chosen))
+
+
+def _holds_reals(value: Any) -> bool:
+    """Whether a float is among what a value holds: integers have no low bits, however large."""
+    parts = value.state if isinstance(value, Opaque) else value
+    if isinstance(parts, Mapping):
+        parts = list(parts.values())
+    if isinstance(parts, list | tuple | set | frozenset):
+        return any(map(_holds_reals, parts))
+    return (
+        parts.dtype.kind in "fc" if isinstance(parts, np.ndarray) else isinstance(parts, float | complex | np.floating)
+    )
+
+
+def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
+    sides = [side[np.isfinite(side)] for side in (first, second)]
+    if not all(len(side) and np.any(side != side[0]) for side in sides) or all(map(are_integers, sides)):
+        return False
+    missing, sizes = [int(np.isnan(side).sum()) for side in (first, second)], [len(first), len(second)]
+    pooled = sum(missing) / sum(sizes)
+    deviation = math.sqrt(pooled * (1.0 - pooled) * (1.0 / sizes[0] + 1.0 / sizes[1]))
+    return abs(missing[0] / sizes[0] - missing[1] / sizes[1]) <= SIZES.presence * deviation
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Table:
+    """The log odds of x that a view's codes give on one column."""
+
+    column: int
+    view: LowBitView
+    steps: Steps
+
+    @functools.cached_property
+    def odds(self) -> FloatArray:
+        """The log odds of each step, shape (steps,)."""
+        return np.asarray(scipy.special.logit(np.clip(self.steps.probabilities, 1e-7, 1.0 - 1e-7)))
+
+    def __call__(self, matrix: FloatArray) -> FloatArray:
+        """The log odds of each row, shape (draws,); 0 for what is no number."""
+        codes = self.view(matrix[:, self.column])
+        at = np.minimum(np.searchsorted(self.steps.edges, codes), len(self.odds) - 1)
+        return np.where(np.isnan(codes), 0.0, self.odds[at])
+
+    def words(self, is_chosen: NDArray[np.bool_]) -> str:
+        """The doubles on the chosen steps, in words that complete "outputs …"."""
+        ends = np.concatenate([[-math.inf], np.floor(self.steps.edges), [math.inf]])
+        begins, stops = np.flatnonzero(np.diff(np.pad(is_chosen, 1).astype(int))).reshape(-1, 2).T
+        said = [self.view.words(ends[a] + 1.0, ends[b]) for a, b in zip(begins, stops, strict=True)]
+        more = len(said) - VIEW_SIZES.shown
+        return " or ".join(said[: VIEW_SIZES.shown]) + (f" (and {more} more kinds)" if more > 0 else "")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class LowBitRule:
+    """A frozen predictor, the sum of tables, with the guessing rule on its bins; counts bins of outputs."""
+
+    columns: Columns
+    tables: tuple[Table, ...]
+    guesses: GuessRule = NO_GUESS
+
+    def zeros(self) -> NDArray[np.int64]:
+        return np.zeros(N_BINS + 1, dtype=np.int64)
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """Counts by bin, and behind them of outputs without a number, shape (bins + 1,)."""
+        return self.count_rows(self.columns(outcomes)) if len(outcomes) else self.zeros()
+
+    def count_rows(self, matrix: FloatArray) -> NDArray[np.int64]:
+        """The same of rows that were read."""
+        is_none = np.all([np.isnan(matrix[:, table.column]) for table in self.tables], axis=0)
+        return np.bincount(np.where(is_none, N_BINS, np.digitize(self.odds(matrix), EDGES)), minlength=N_BINS + 1)
+
+    def odds(self, matrix: FloatArray) -> FloatArray:
+        """Log odds of x of rows that were read, added up in one order whatever the size of the batch."""
+        return functools.reduce(np.add, [table(matrix) for table in self.tables])
+
+    def events(self) -> tuple[str, str]:
+        """The two guessing events in words that complete "outputs …"; empty for a guess that is never made."""
+        if len(self.tables) > 1:
+            kinds = f"whose low bits in {len(self.tables)} coordinates together speak for"
+            first, second = self.guesses.sides
+            return f"{kinds} x" if first else "", f"{kinds} x′" if second else ""
+        (table,) = self.tables
+        bins, entry = np.digitize(table.odds, EDGES), self.columns.words(table.column)
+        said = [table.words(chosen) for chosen in (bins >= self.guesses.first_up, bins < self.guesses.end_down)]
+        return entry + said[0] if said[0] else "", entry + said[1] if said[1] else ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The rule as strict JSON values, with facts of inputs by their names."""
+        tables = [{"column": t.column, "view": t.view.to_dict(), "steps": t.steps.to_dict()} for t in self.tables]
+        return {
+            "version": VERSION,
+            "reader": self.columns.reader.to_dict(),
+            "columns": list(self.columns.places),
+            "tables": tables,
+            "guesses": [self.guesses.first_up, self.guesses.end_down],
+        }
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any], x: Any, x_prime: Any) -> LowBitRule:
+        """What `to_dict` wrote, for these inputs.
+
+        Raises
+        ------
+        IndexError, KeyError, TypeError, ValueError
+            If it is none.
+        """
+        columns = Columns(Reader.from_dict(record["reader"]), tuple(map(int, record["columns"])))
+        entries = np.stack([columns.of_input(value) for value in (x, x_prime)])
+        tables = []
+        for one in record["tables"]:
+            column = range(len(columns.places))[one["column"]]
+            view = low_bit_view_from_dict(one["view"], entries[:, column], x, x_prime)
+            tables.append(Table(column, view, Steps.from_dict(one["steps"])))
+        up, down = map(int, record["guesses"])
+        if not tables or not 0 <= down <= up <= N_BINS:
+            raise ValueError(f"rule must have tables, and guess in bins of 0 to {N_BINS}, got {record['guesses']}.")
+        return cls(columns, tuple(tables), GuessRule(up, down, 0, 0.0))
+
+
+def learn_rule(
+    columns: Columns, sides: tuple[FloatArray, FloatArray], pair: Pair, budget: Budget, level: float, draws: int
+) -> LowBitRule | None:
+    """The rule of the best expected bound, from training draws; None where nothing is worth a guess.
+
+    Parameters
+    ----------
+    sides : (ndarray, ndarray), shape (draws, columns) each
+        The numbers of training draws of x and of x_prime.
+    level, draws : float, int
+        Of the test to come.
+    """
+    matrix, labels = np.concatenate(sides), np.repeat([1, 0], list(map(len, sides)))
+    is_held = np.concatenate([np.arange(len(side)) for side in sides]) % 3 >= round(3.0 * EXACT_SIZES.fitted_share)
+    held, of_held = matrix[is_held], labels[is_held]
+
+    def foretold(rule: LowBitRule) -> float:
+        """Nats by which held labels are foretold better than by the nearest law that keeps the budget's epsilon."""
+        right = np.where(of_held == 1, 1.0, -1.0) * rule.odds(held)
+        kept = np.clip(right, -budget.epsilon, budget.epsilon)
+        return float((scipy.special.log_expit(right) - scipy.special.log_expit(kept)).sum())
+
+    entries = np.stack([columns.of_input(value) for value in (pair.x, pair.x_prime)])
+    places: list[tuple[int, LowBitView]] = []
+    ordered: list[Ordered] = []
+    for k in range(len(columns.places)):
+        is_own = ~is_held & ~np.isnan(matrix[:, k])
+        values, own = matrix[is_own, k], labels[is_own]
+        if len(set(own.tolist())) < 2:
+            continue
+        of_x, of_x_prime = values[own == 1], values[own == 0]
+        location = location_of(pair.x, pair.x_prime, entries[:, k], of_x, of_x_prime)
+        for view in low_bit_views(of_x, of_x_prime, location, budget.epsilon):
+            places.append((k, view))
+            ordered.append(Ordered.of(_codes(view, values, own), own))
+    if not places:
+        return None
+    trees = pruned_trees(Forest(ordered))
+    tables = [Table(k, view, trees.steps(tree)) for tree, (k, view) in enumerate(places)]
+    tried = [(foretold(rule), rule) for rule in (LowBitRule(columns, (table,)) for table in tables)]
+    clearest = {
+        k: max((one for one in tried if one[1].tables[0].column == k), key=lambda one: one[0]) for k, _ in places
+    }
+    if len(clearest) > 1:
+        together = LowBitRule(columns, tuple(rule.tables[0] for _, rule in clearest.values()))
+        tried.append((foretold(together), together))
+    claim, best = Inequalities(ApproxDP(budget.epsilon, budget.delta)), None
+    ranked = sorted(range(len(tried)), key=lambda k: -tried[k][0])
+    for rule in (tried[k][1] for k in sorted(ranked[: SIZES.max_tried])):
+        counts = np.stack([rule.count_rows(held[of_held == label]) for label in (0, 1)])
+        with_number = counts[:, :N_BINS]
+        size = int(draws * with_number.sum() / max(counts.sum(), 1))
+        guesses = choose_rule(with_number, claim, level, max(size, 1))
+        if any(guesses.sides) and (best is None or guesses.expected > best.guesses.expected + SIZES.margin):
+            best = dataclasses.replace(rule, guesses=guesses)
+    return best
+
+
+def _codes(view: LowBitView, values: FloatArray, labels: Labels) -> FloatArray:
+    """The codes that a tree learns from: what one half of the draws shows is asked of the other one."""
+    if not isinstance(view, SeenBefore):
+        return view(values)
+    codes, half = np.empty(len(values)), np.arange(len(values)) % 2 == 0
+    for own in (half, ~half):
+        codes[~own] = SeenBefore.learn(values[own & (labels == 1)], values[own & (labels == 0)])(values[~own])
+    return codes
