@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.features import decoders, texts  # noqa: F401 (register)
-from dpaudit.features.shapes import rounded
 from dpaudit.features.density import LogRatio
+from dpaudit.features.shapes import rounded
 from dpaudit.features.visitor import BLOCK, COUNT, TEXT, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
@@ -122,14 +122,14 @@ class Reader:
                 blocks.append(block)
                 left -= block.width
         often: Counter[Key] = Counter()
-        texts: Counter[float] = Counter()
+        tokens_often: Counter[float] = Counter()
         for key, parts in sink.numbers.items():
             count = sum(len(rows) for rows, _ in parts)
             values = np.concatenate([numbers for _, numbers in parts])
             is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
             if count >= SIZES.min_count and (count < len(outputs) or not is_constant):
                 often[key] = count
-                texts.update(value for value in values.tolist() if value in sink.tokens)
+                tokens_often.update(value for value in values.tolist() if value in sink.tokens)
         members: list[tuple[str, str, str]] = []
         for (path, what), several in sink.members.items():
             counts: Counter[str] = Counter()
@@ -149,9 +149,9 @@ class Reader:
             while path not in wanted:
                 wanted.add(path)
                 path = sink.parents.get(path, "")
-        kept = [number for number, count in texts.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
+        kept = [number for number, count in tokens_often.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
         tokens = tuple((number, sink.tokens[number][: SIZES.max_letters]) for number in kept)
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted), (), tokens)
+        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted), tokens=tokens)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
