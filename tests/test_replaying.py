@@ -182,16 +182,33 @@ def test_a_witness_that_cannot_be_read_is_refused(broken):
         dpaudit.replay(result, released, PureDP(1.0))
 
 
+EARLIER = [
+    {"game": "guess", "anchor": 0.0, "score": {"kind": "coordinate", "column": 0}, "sign": 1, "low": "-inf"},
+    {"game": "renyi", "cells": {}, "g": [], "orders": [2.0, 2.0]},
+]
+
+
+@pytest.mark.parametrize("rule", EARLIER, ids=["guesses", "bets"])
+def test_a_witness_of_an_earlier_version_is_refused_with_a_way_forward(rule):
+    result = audited(released)
+    witness = dataclasses.replace(result.findings[0].witness, rule=rule)
+    result = dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], witness=witness),))
+    with pytest.raises(UsageError, match="made by an earlier version of dpaudit; run the audit again"):
+        dpaudit.replay(result, released, PureDP(1.0))
+
+
 @pytest.mark.parametrize(
     "change",
     [
-        {"low": (2.0).hex(), "high": (-2.0).hex()},  # an output in between would be guessed twice
-        {"nan_guess": 7},
+        {"rule": {"first_up": 10, "end_down": 50, "anchor": 0, "expected": 1.0}},  # some bins would be guessed twice
+        {"rule": {"first_up": 10, "end_down": 5, "anchor": 99, "expected": 1.0}},
+        {"predicted": {"q": [0.5, 2.0], "mass": [0.5, 0.5]}},
+        {"mixture": {}},
     ],
-    ids=str,
+    ids=["twice", "anchor", "predicted", "mixture"],
 )
 def test_a_witness_that_is_no_rule_is_refused_whoever_wrote_it(change):
-    result = audited(laplace, PureDP(0.1))
+    result = audited(laplace, PureDP(0.1), mode="fixed")
     rule = {**result.findings[0].witness.rule, **change}
     witness = dataclasses.replace(result.findings[0].witness, rule=rule)
     result = dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], witness=witness),))

@@ -1,7 +1,9 @@
 """Replay: a saved witness, unchanged, on fresh draws of the pair it was found on.
 
-The rule was fixed before these draws, whoever wrote it, so the exact binomial test of `dpaudit.testing.binomial`
-(or, for Renyi families, one bet) holds at the full level for the one pair: no search, no division of the error rate.
+The rule is a frozen predictor with what it predicted of its bins (`dpaudit.inference.witness`). It was fixed before
+these draws, whoever wrote it, so the exact test of guesses by its bins (for Renyi families, one round of bets on them)
+holds at the full level for the one pair: no search, no division of the error rate. Witnesses of earlier versions are
+refused: a new audit finds its own.
 
 A witness of a pool (`dpaudit.testing.pools`) is asked of its one pair alone, on outputs read less the location of x as
 in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
@@ -16,14 +18,15 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
-import numpy as np
-
 from dpaudit.audits.findings import change_sentence
 from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
-from dpaudit.learning.cells import cells_from_dict
-from dpaudit.learning.rules import rule_from_dict
+from dpaudit.inference.betting import Betting
+from dpaudit.inference.exact import ExactTest, GuessRule
+from dpaudit.inference.witness import is_current, rule_from_record
+from dpaudit.learning.hints import Hints
+from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.privacy.renyi_lines import as_lines
@@ -36,11 +39,8 @@ from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.failures import common_failure
-from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.order import in_small_batches
-from dpaudit.testing.pools import Member, hinted_inputs
-from dpaudit.testing.renyi_epochs import Epoch
-from dpaudit.testing.renyi_game import RenyiGame
+from dpaudit.testing.pools import Member, hints_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,13 +121,14 @@ def replay(
     member = _read_as(subject, inputs) if finding.pool is not None else Member((0, 1))
     pair_claim = subject.neighbouring(claim).for_pair(inputs.x, inputs.x_prime)
     rule = finding.witness.rule
-    if result.universe is not None and rule.get("score", {}).get("kind") == "cells":  # saved once for all its rules
+    level = 1.0 - result.confidence
+    if result.universe is not None and "score" in rule:  # saved once for all its rules
         rule = {**rule, "score": {**rule["score"], "partition": result.universe.partition}}
     density = subject.log_density if subject.has_log_density else None
-    seen, log_density = hinted_inputs(member, (inputs.x, inputs.x_prime), density)
-    game = _game(pair_claim, rule, draws, log_density, list(seen))
+    hints = hints_of(member, (inputs.x, inputs.x_prime), density)
+    game = _game(pair_claim, rule, draws, level, hints)
     drawer, coin = Drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
-    campaign = WitnessGame(game, 1.0 - result.confidence, draws, drawer, coin, member.move)
+    campaign = WitnessGame(game, level, draws, drawer, coin, member.move)
     campaign.start()
     campaign.round()
     firsts = [first for i in (0, 1) if (first := campaign.draws.first(i)) is not None]
@@ -219,20 +220,18 @@ def _read_as(subject: Subject, inputs: Pair) -> Member:
     return Member((0, 1), x, x_prime - x)
 
 
-def _game(claim: Claim, rule: dict[str, Any], draws: int, log_density: Any, data: list[Any]) -> FixedGame | RenyiGame:
+def _game(claim: Claim, record: dict[str, Any], draws: int, level: float, hints: Hints) -> Betting | ExactTest:
+    """The test of a saved rule; `UsageError` where it cannot be read."""
     try:
-        if rule.get("game") == "renyi":
-            renyi = RenyiGame(claim, False, draws)
-            cells = cells_from_dict(rule, log_density, *data)
-            g = np.array([[float.fromhex(value) for value in row] for row in rule["g"]])
-            first, second = rule["orders"]
-            limit = max(claim.orders)
-            if g.shape != (2, cells.size) or not np.all((g > 0.0) & np.isfinite(g)) or max(first, second) > limit:
-                raise ValueError("g must be positive and finite for each cell, at orders of the claim.")
-            renyi.epochs.append(Epoch(cells, g, (first, second), np.zeros((2, cells.size), dtype=np.int64)))
-            return renyi
-        guess = FixedGame(as_lines(claim), draws)  # a table's rule of a Renyi promise is for the lines that it implies
-        guess.set_rule(rule_from_dict(rule, log_density, *data), float(rule["anchor"]))
-        return guess
-    except (KeyError, TypeError, ValueError) as error:
-        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
+        if is_current(record) and "score" in record:
+            # A table's rule of a Renyi promise is for the lines that it implies.
+            cells = cell_score_from_dict(record["score"])
+            return ExactTest.on_cells(as_lines(claim), draws, cells, float(record["anchor"]))
+        mixture, predicted = rule_from_record(record, hints.log_ratio)
+        if claim.family == "renyi":
+            return Betting.frozen(claim, draws, mixture, predicted)
+        rule = GuessRule.from_dict(record["rule"]) if "rule" in record else None
+        return ExactTest.frozen(claim, draws, level, mixture, predicted, rule)
+    except (AttributeError, KeyError, IndexError, TypeError, ValueError) as error:
+        given = str(error) if isinstance(error, ValueError) else repr(error)
+        raise UsageError(f"witness must be one that this version can read, got {given}.") from error

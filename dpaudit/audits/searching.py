@@ -34,7 +34,10 @@ import numpy as np
 from dpaudit.audits.grey_box import GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, single_line, whole_number
+from dpaudit.features.reader import Reader
+from dpaudit.inference.tables import N_BINS, Predicted, bins_of
+from dpaudit.learning.mixture import fit_views
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, MetricDP, number, single_line, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
@@ -45,7 +48,6 @@ from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.testing.failures import common_failure
-from dpaudit.testing.fixed_game import FixedGame
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
@@ -53,8 +55,7 @@ MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
 CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
-PLANNED = 20_000  # labelled draws of the audit for which rules are chosen
-LEVEL = 0.01  # about that of the audit that comes next, for which rules are ranked
+MAX_VIEWS = 6  # of the outputs, that a rule is made of
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on more
@@ -475,28 +476,59 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     """How far the estimated loss of a pair is above its line, in standard deviations; and that loss, in nats.
 
     Rules are fitted on one half of the draws and counted on the other one, both ways round, so that one that was lucky
-    on its training draws gains nothing. An estimate for ranking only, so rules are chosen without the long comparison.
+    on its training draws gains nothing. An estimate for ranking only: rules are of a few plain views.
     """
-    cut, size = min(len(first), len(second)) // 2, min(len(first), len(second))
-    halves = [(side.rows(slice(0, cut)), side.rows(slice(cut, size))) for side in (first, second)]
-    tallies = np.zeros((3, 3))  # right, wrong and paid for: of the whole rule, of its guesses of 1, of those of 0
-    for fitted, counted in ((0, 1), (1, 0)):
-        game = FixedGame(line, PLANNED)
-        game.fit(halves[0][fitted], halves[1][fitted], LEVEL, aim="ranking")
-        one, zero = (game.rule.count(side[counted]) for side in halves)  # guesses of 0, of 1, abstentions
-        price = 0.5 * line.delta * float(one.sum() + zero.sum())
-        tallies += [
-            [one[1] + zero[0], one[0] + zero[1], price * game.rule.sides],
-            [one[1], zero[1], price],
-            [zero[0], one[0], price],
-        ]
-    # With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
-    found = []
-    for right, wrong, paid in tallies.tolist() if line.delta > 0.0 else tallies[:1].tolist():
-        earned = max(right - paid, 0.0) + PRIOR
-        loss = math.log(earned / (wrong + PRIOR))
-        found.append(((loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss))
-    return max(found)
+    size = min(len(first), len(second))
+    sides = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
+    reader = Reader.learn(sides)
+    matrices = [reader(side) for side in sides]
+    total = np.zeros(4)  # right and wrong guesses of 1, right and wrong guesses of 0
+    guessed = 0.0
+    for fitted in (slice(0, size // 2), slice(size // 2, size)):
+        both = np.concatenate([matrix[fitted] for matrix in matrices])
+        labels = np.repeat([0, 1], [len(matrix[fitted]) for matrix in matrices])
+        order = np.random.default_rng(np.random.SeedSequence(20_261_130)).permutation(len(labels))
+        both, labels = both[order], labels[order]
+        mixture = fit_views(reader, both, labels, MAX_VIEWS)
+        told = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
+        kept = np.ones(size, dtype=bool)
+        kept[fitted] = False
+        bins = [bins_of(mixture.mixed(mixture.of_matrix(matrix[kept]))) for matrix in matrices]
+        counts = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
+        up, down = _best_ends(told, line, float(counts.sum()))
+        total += [counts[1, up:].sum(), counts[0, up:].sum(), counts[0, :down].sum(), counts[1, :down].sum()]
+        guessed += 0.5 * line.delta * float(counts.sum()) * ((up < N_BINS) + (down > 0))
+    score, loss = _excess(total[0] + total[2] - guessed, total[1] + total[3], line.epsilon)
+    return float(score), float(loss)
+
+
+def _excess(right: FloatArray, wrong: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """Standard deviations of a record's loss above epsilon, and the loss; `right` is less what a delta pays for."""
+    earned = np.maximum(right, 0.0) + PRIOR
+    loss = np.log(earned / (wrong + PRIOR))
+    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss
+
+
+def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
+    """The first bin that guesses 1 and the end of those that guess 0 with the best predicted excess.
+
+    With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
+    """
+    ones, zeros = (draws * np.cumsum(told.mass * q)[:-1] for q in (told.q, 1.0 - told.q))
+    right_up, wrong_up = draws * float(told.mass @ told.q) - ones, draws * float(told.mass @ (1.0 - told.q)) - zeros
+    paid = 0.5 * line.delta * draws
+    best_up = int(np.argmax(_excess(right_up - paid, wrong_up, line.epsilon)[0]))
+    best_down = int(np.argmax(_excess(zeros - paid, ones, line.epsilon)[0]))
+    up, down = best_up + 1, best_down + 1
+    ends = [(up, down), (up, 0), (N_BINS, down)] if down <= up else [(up, 0), (N_BINS, down)]
+
+    def score(ends: tuple[int, int]) -> float:
+        up, down = ends
+        right = right_up[up - 1 : up].sum() + zeros[max(down - 1, 0) : down].sum()
+        wrong = wrong_up[up - 1 : up].sum() + ones[max(down - 1, 0) : down].sum()
+        return float(_excess(right - paid * ((up < N_BINS) + (down > 0)), wrong, line.epsilon)[0])
+
+    return max(ends, key=score)
 
 
 def line_of(claim: Claim) -> ApproxDP:

@@ -21,8 +21,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.features import decoders, texts  # noqa: F401 (register)
-from dpaudit.features.shapes import rounded
 from dpaudit.features.density import LogRatio
+from dpaudit.features.shapes import rounded
 from dpaudit.features.visitor import BLOCK, COUNT, TEXT, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
@@ -38,6 +38,8 @@ class ReaderSizes:
     max_places: int = 3_000  # columns of all blocks together, the first ones in the order of the visit: a small image
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
     learned_from: int = 1_500  # outputs of a side that columns are chosen on
+    max_tokens: int = 40  # texts that are kept, for words about them
+    max_letters: int = 40  # of each
 
 
 SIZES = ReaderSizes()
@@ -78,6 +80,8 @@ class Reader:
         Two points of as many numbers as an output: the inputs, where they have its shape.
     density : LogRatio, optional
         The mechanism's own log density ratio, of outputs that are arrays of numbers: one more column that is read.
+    tokens : tuple of (float, str)
+        The most frequent texts that numbers of columns stand for.
     """
 
     columns: int
@@ -88,6 +92,7 @@ class Reader:
     wanted: frozenset[str] = frozenset()
     points: tuple[tuple[float, ...], ...] = ()
     density: LogRatio | None = dataclasses.field(default=None, compare=False)
+    tokens: tuple[tuple[float, str], ...] = ()
 
     @classmethod
     def learn(
@@ -117,12 +122,14 @@ class Reader:
                 blocks.append(block)
                 left -= block.width
         often: Counter[Key] = Counter()
+        tokens_often: Counter[float] = Counter()
         for key, parts in sink.numbers.items():
             count = sum(len(rows) for rows, _ in parts)
             values = np.concatenate([numbers for _, numbers in parts])
             is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
             if count >= SIZES.min_count and (count < len(outputs) or not is_constant):
                 often[key] = count
+                tokens_often.update(value for value in values.tolist() if value in sink.tokens)
         members: list[tuple[str, str, str]] = []
         for (path, what), several in sink.members.items():
             counts: Counter[str] = Counter()
@@ -142,7 +149,9 @@ class Reader:
             while path not in wanted:
                 wanted.add(path)
                 path = sink.parents.get(path, "")
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted))
+        kept = [number for number, count in tokens_often.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
+        tokens = tuple((number, sink.tokens[number][: SIZES.max_letters]) for number in kept)
+        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted), tokens=tokens)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
@@ -283,6 +292,7 @@ class Reader:
             "density": None
             if self.density is None
             else {"shape": list(self.density.shape), "is_integer": self.density.is_integer},
+            "tokens": [list(one) for one in self.tokens],
         }
 
     @classmethod
@@ -301,6 +311,7 @@ class Reader:
             frozenset(map(str, record["wanted"])),
             tuple(tuple(map(float.fromhex, point)) for point in record["points"]),
             density if asked is not None else None,
+            tuple((float(number), str(text)) for number, text in record.get("tokens", ())),
         )
 
 

@@ -28,7 +28,6 @@ from dpaudit.features.visitor import (
     code,
     put_kind,
     put_members,
-    token,
     visit,
     visit_beside,
 )  # fmt: skip
@@ -53,11 +52,11 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
     texts = [value for _, value in known]
     sink.put(path, "length", rows, np.array(list(map(len, texts)), dtype=float)[which])
     if sink.asks(path, "category"):
-        sink.put(path, "category", rows, np.array(list(map(token, texts)))[which])
+        sink.put(path, "category", rows, np.array(list(map(sink.token, texts)))[which])
     if sink.asks(path, "form"):  # a text without its numbers, where it has any
         forms = [NUMBER.sub("#", one[: LIMITS.max_text]) for one in texts]
         has = np.array([form != one and not isinstance(one, Cell) for form, one in zip(forms, texts, strict=True)])
-        sink.put(path, "form", rows[has[which]], np.array(list(map(token, forms)))[which[has[which]]])
+        sink.put(path, "form", rows[has[which]], np.array(list(map(sink.token, forms)))[which[has[which]]])
     inside = f"{path}, number"
     if sink.opens(inside, path):
         found = [list(map(float, NUMBER.findall(one[: LIMITS.max_text]))) or None for one in texts]

@@ -89,7 +89,6 @@ def token(value: Any) -> float:
     return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
 
 
-_token_of_name = functools.cache(token)
 
 
 def code(value: Any) -> float:
@@ -129,6 +128,14 @@ class Sink:
         self.members: dict[Key, list[tuple[Rows, Sequence[Iterable[str]]]]] = {}
         self.texts: dict[str, list[tuple[Rows, Sequence[str]]]] = {}
         self.parents: dict[str, str] = {"": ""}
+        self.tokens: dict[float, str] = {}
+
+    def token(self, value: Any) -> float:
+        """`token` of a value; its text is kept where everything is read."""
+        number = token(value)
+        if self.paths is None:
+            self.tokens.setdefault(number, str(value))
+        return number
 
     def opens(self, path: str, parent: str) -> bool:
         """Whether a part is visited; notes where it is."""
@@ -204,7 +211,7 @@ def _form(kind: type) -> str:
 
 def put_kind(sink: Sink, rows: Rows, path: str, name: str) -> None:
     if sink.asks(path, "kind"):
-        sink.put(path, "kind", rows, np.full(len(rows), token(name)))
+        sink.put(path, "kind", rows, np.full(len(rows), sink.token(name)))
 
 
 def _nones(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
@@ -224,10 +231,10 @@ def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int
         is_set = issubclass(kind, set | frozenset)
         put_kind(sink, own, path, "set" if is_set else kind.__name__)
         if is_set and depth:
-            sink.put(path, CLASS, own, np.full(len(own), token(kind.__name__)))
+            sink.put(path, CLASS, own, np.full(len(own), sink.token(kind.__name__)))
         if issubclass(kind, Opaque | Failed):
             names = [value.token if isinstance(value, Failed) else value.kind for value in some]
-            sink.put(path, CLASS, own, [token(one) for one in names])
+            sink.put(path, CLASS, own, [sink.token(one) for one in names])
         parts = [parts_of(value) for value in some]
         if is_set:
             put_members(sink, path, MEMBERSHIP, own, [part.pop("members") for part in parts])
@@ -266,7 +273,7 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
     if depth and sink.asks(path, CLASS):
         names = list(map(class_name, values))
         other = [k for k, name in enumerate(names) if name != "float"]
-        sink.put(path, CLASS, rows[other], [_token_of_name(names[k]) for k in other])
+        sink.put(path, CLASS, rows[other], [sink.token(names[k]) for k in other])
     if np.any(np.abs(numbers) >= LIMITS.whole) and sink.asks(path, "remainder"):
         long = [k for k, value in enumerate(values) if _is_long(value)]
         sink.put(path, "remainder", rows[long], [float(int(values[k]) % LIMITS.modulus) for k in long])
@@ -369,10 +376,10 @@ def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, d
             put_kind(sink, own, path, "sequence")
             sink.put(path, "length", own, np.full(len(own), float(shape[0])))
             if len(shape) > 1:
-                sink.put(path, "shape", own, np.full(len(own), token(shape)))
+                sink.put(path, "shape", own, np.full(len(own), sink.token(shape)))
             sink.put_block(path, own, np.stack([one.ravel() for one in some]).astype(float))
         if dtype:
-            sink.put(path, "dtype", own, np.full(len(own), token(dtype)))
+            sink.put(path, "dtype", own, np.full(len(own), sink.token(dtype)))
 
 
 def _is_long_array(value: NDArray[Any]) -> bool:
@@ -385,7 +392,7 @@ def _sequences(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: st
     visit_beside(sink, values, rows, path, depth)
     if sink.asks(path, CLASS):
         named = [(k, name) for k, value in enumerate(values) if (name := _class_of(value))]
-        sink.put(path, CLASS, rows[[k for k, _ in named]], [token(name) for _, name in named])
+        sink.put(path, CLASS, rows[[k for k, _ in named]], [sink.token(name) for _, name in named])
     others = _put_blocks(sink, values, rows, path)
     if others:
         _items(sink, [values[k] for k in others], rows[others], path, depth)
@@ -515,13 +522,13 @@ def _rectangles(
             blocks.append(rectangle[0])
     for shape, (places, blocks) in found.items():
         own, block = rows[places], np.stack(blocks)
-        sink.put(path, "shape", own, np.full(len(own), token(shape)))
+        sink.put(path, "shape", own, np.full(len(own), sink.token(shape)))
         sink.put_block(path, own, block.reshape(len(own), -1))
         if len(shape) == 2:
             shapes.read_points(sink, block, own, path)
             shapes.read_edges(sink, [values[k] for k in places], own, path)
     inner = [(k, name) for k, name in names if name]
-    sink.put(path, "classes inside", rows[[k for k, _ in inner]], [token(name) for _, name in inner])
+    sink.put(path, "classes inside", rows[[k for k, _ in inner]], [sink.token(name) for _, name in inner])
     return ([values[k] for k in rest], rows[rest]) if found else (values, rows)
 
 

@@ -24,8 +24,11 @@ from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.learning_state import LearningState
-from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth
+from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
+from dpaudit.inference.payoffs import Bets, Inequalities, RenyiBets, best_bets, growth
 from dpaudit.inference.tables import N_BINS, BinCounter, EmptyCounter, Predicted, Round
+from dpaudit.inference.witness import describe, rule_record
+from dpaudit.learning.mixture import Mixture
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.testing.hockey_stick import just_above
 from dpaudit.testing.protocols import Test, Training
@@ -67,7 +70,7 @@ class Betting(Test):
 
     def __init__(self, claim: Claim, draws: int, table_of: Betting | None = None, *, looks_once: bool = False) -> None:
         super().__init__(claim, draws)
-        self.state = LearningState() if table_of is None else table_of.state
+        self.state: LearningState = LearningState() if table_of is None else table_of.state
         self._own_table = table_of is None
         self.looks_once = looks_once
         self._inequalities = Inequalities(claim)
@@ -75,6 +78,13 @@ class Betting(Test):
         self._bets: dict[tuple[int, float], Bets] = {}
         self._counted = -1  # draws at the last computation of the bound
         self._offsets: dict[float, float] = {}  # log wealth that another engine's bets won beyond what these would have
+
+    @classmethod
+    def frozen(cls, claim: Claim, draws: int, mixture: Mixture, predicted: Predicted) -> Betting:
+        """The test of one round of bets on a predictor that is known already."""
+        test = cls(claim, draws, looks_once=True)
+        test.state = LearningState.frozen(mixture, predicted)
+        return test
 
     @property
     def rounds(self) -> list[Round]:
@@ -252,25 +262,34 @@ class Betting(Test):
 
     # --- the witness ---
 
+    def _budget_bets(self, place: int) -> Bets:
+        """The bets of a round against the budget."""
+        value = just_above(self.claim.value)
+        key = place, value
+        if key not in self._bets:
+            self._bets[key] = best_bets(self._inequalities, value, self.rounds[place].predicted)
+        return self._bets[key]
+
     @property
     def line(self) -> dict[str, float]:
-        if self.claim.family == "renyi":
-            order = self.claim.orders[len(self.claim.orders) // 2]
-            epsilon = float(self.claim.renyi_epsilons(np.array([self.claim.value]), order)[0])
-            return {"order": float(order), "epsilon": epsilon}
-        epsilon, delta = self.claim.lines(np.array([self.claim.value]), 0.0)
+        bets, budget = self._budget_bets(len(self.rounds) - 1), np.array([self.claim.value])
+        most = bets.strongest
+        if isinstance(bets, RenyiBets):
+            order = self.claim.orders[most]
+            return {"order": float(order), "epsilon": float(self.claim.renyi_epsilons(budget, order)[0])}
+        epsilon, delta = self.claim.lines(budget, PAYOFF_SIZES.anchors[most] if self.claim.anchored else 0.0)
         return {"epsilon": float(epsilon[0]), "delta": float(delta[0])}
 
     @property
     def counts(self) -> tuple[int, int, int]:
         """Correct and wrong guesses and abstentions of the bets against the budget, in all rounds."""
         correct = wrong = idle = 0
-        value = just_above(self.claim.value)
         for place, one in enumerate(self.rounds):
             if not one.counts.any():
                 continue
-            bets = self._bets.get((place, value)) or best_bets(self._inequalities, value, one.predicted)
-            first, second = bets.factors(value)
+            first, second = self._budget_bets(place).factors(just_above(self.claim.value))
+            if self.claim.family == "renyi":  # its payoffs are not of one sign in a bin
+                first, second = one.predicted.q, 1.0 - one.predicted.q
             up, down = first > second + 1e-12, second > first + 1e-12
             correct += int(one.counts[1, up].sum() + one.counts[0, down].sum())
             wrong += int(one.counts[0, up].sum() + one.counts[1, down].sum())
@@ -278,10 +297,13 @@ class Betting(Test):
         return correct, wrong, idle
 
     def describe(self, x: str, x_prime: str) -> str:
-        return self.state.describe(x, x_prime)
+        line = self.line
+        odds = 0.0 if "order" in line else line["epsilon"]
+        high, low = (float(scipy.special.expit(sign * odds)) for sign in (1.0, -1.0))
+        return describe(self.state.counter.mixture, self.state.shown, high, low, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
-        return {"game": "table", "mixture": self.state.counter.mixture.to_dict()}
+        return rule_record(self.state.counter.mixture, self.rounds[-1].predicted)
 
 
     # --- evidence that goes on in a later session ---

@@ -22,10 +22,14 @@ from numpy.typing import NDArray
 
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.learning_state import LearningState
-from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.tables import N_BINS, BinCounter
+from dpaudit.inference.payoffs import Inequalities
+from dpaudit.inference.tables import N_BINS, BinCounter, Predicted
+from dpaudit.inference.witness import describe, rule_record, thresholds
+from dpaudit.learning.mixture import Mixture
+from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing import binomial
 from dpaudit.testing.hockey_stick import just_above, largest_rejected
 from dpaudit.testing.protocols import Test, Training
@@ -40,6 +44,7 @@ class ExactSizes:
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
+    predicted_draws: float = 4_000.0  # that a prediction counts for at most, where it chooses the rule
     value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
     value_range: float = 200.0  # they reach from the budget over it to the budget times it
 
@@ -56,16 +61,50 @@ class GuessRule:
     anchor: int
     expected: float  # the bound on the parameter that it is expected to give
 
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> GuessRule:
+        """The rule whose fields were saved; ValueError where it guesses a bin twice, or at no anchor."""
+        first_up, end_down, anchor = (int(record[name]) for name in ("first_up", "end_down", "anchor"))
+        rule = cls(first_up, end_down, anchor, float(record["expected"]))
+        if not 0 <= rule.end_down <= rule.first_up <= N_BINS or not 0 <= rule.anchor < len(PAYOFF_SIZES.anchors):
+            raise ValueError(f"rule must guess each bin at most once, at a known anchor, got {rule}.")
+        return rule
+
     @property
     def sides(self) -> tuple[bool, bool]:
         """Whether there are bins in which label 1 is guessed, and label 0."""
         return self.first_up < N_BINS, self.end_down > 0
+
+    def apart(self, mass: FloatArray) -> GuessRule:
+        """The rule with its ends in the middle of the bins that nothing fell into, as by their predicted mass.
+
+        A saved predictor is smaller than the one that was counted, and may move an atom to the next bin.
+        """
+        reached = np.flatnonzero(mass > 2.0 * mass.min())
+        below, above = reached[reached < self.first_up], reached[reached >= self.end_down]
+        up = (int(below.max(initial=-1)) + self.first_up + 1) // 2 if self.sides[0] else self.first_up
+        down = (self.end_down + int(above.min(initial=N_BINS))) // 2 if self.sides[1] else 0
+        return dataclasses.replace(self, first_up=max(up, down), end_down=down)
 
     def record(self, counts: NDArray[np.int64]) -> tuple[int, int, int]:
         """Right and wrong guesses and abstentions in counts of label 0 and 1, shape (2, bins)."""
         right = int(counts[1, self.first_up :].sum() + counts[0, : self.end_down].sum())
         wrong = int(counts[0, self.first_up :].sum() + counts[1, : self.end_down].sum())
         return right, wrong, int(counts.sum()) - right - wrong
+
+
+@dataclasses.dataclass(frozen=True)
+class GuessCounter:
+    """Counts outputs in the first three bins: those that a score guesses label 0 for, none, and label 1."""
+
+    score: CellScore
+
+    def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
+        """Counts, shape (bins,)."""
+        return np.bincount(self.score(outcomes).astype(np.intp) + 1, minlength=N_BINS).astype(np.int64)
+
+    def zeros(self) -> NDArray[np.int64]:
+        return np.zeros(N_BINS, dtype=np.int64)
 
 
 class ExactTest(Test):
@@ -85,12 +124,43 @@ class ExactTest(Test):
 
     def __init__(self, claim: Claim, draws: int, table_of: ExactTest | None = None) -> None:
         super().__init__(claim, draws)
-        self.state = LearningState() if table_of is None else table_of.state
+        self.state: LearningState = LearningState() if table_of is None else table_of.state
         self._own_table = table_of is None
         self._inequalities = Inequalities(claim)
         self._level_of_fit = 0.05
         self._counts = np.zeros((2, N_BINS), dtype=np.int64)
         self.rule = GuessRule(N_BINS, 0, 0, 0.0)
+        self._counter: Statistic | None = None  # in the place of the bins of a predictor
+
+    @classmethod
+    def frozen(
+        cls,
+        claim: Claim,
+        draws: int,
+        level: float,
+        mixture: Mixture,
+        predicted: Predicted,
+        rule: GuessRule | None = None,
+    ) -> ExactTest:
+        """The test of a rule that is known already, or of the best one by what is predicted of the mixture's bins."""
+        test = cls(claim, draws)
+        test.state = LearningState.frozen(mixture, predicted)
+        if rule is None:
+            # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
+            mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
+            known = min(SIZES.predicted_draws, 1.0 / mass[mass > 0.0].min(initial=1.0))
+            told = np.rint(known * mass * np.stack([1.0 - predicted.q, predicted.q])).astype(np.int64)
+            rule = choose_rule(told, test._inequalities, level, draws).apart(predicted.mass)
+        test.rule = rule if claim.anchored else dataclasses.replace(rule, anchor=0)
+        return test
+
+    @classmethod
+    def on_cells(cls, claim: Claim, draws: int, cells: CellScore, anchor: float) -> ExactTest:
+        """The test of a rule of a table of pairs, at the line of an anchor."""
+        test = cls(claim, draws)
+        at = int(np.argmin(np.abs(np.array(PAYOFF_SIZES.anchors) - anchor))) if claim.anchored else 0
+        test.rule, test._counter = GuessRule(2, 1, at, 0.0), GuessCounter(cells)
+        return test
 
     # --- before the draws that are counted ---
 
@@ -124,7 +194,7 @@ class ExactTest(Test):
 
     @property
     def statistic(self) -> Statistic:
-        return BinCounter(self.state.counter.mixture)
+        return self._counter or BinCounter(self.state.counter.mixture)
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         self._counts += np.stack([counts_x_prime[:N_BINS], counts_x[:N_BINS]])
@@ -206,10 +276,13 @@ class ExactTest(Test):
         return self.rule.record(self._counts)
 
     def describe(self, x: str, x_prime: str) -> str:
-        return self.state.describe(x, x_prime)
+        at = thresholds(self.rule.first_up, self.rule.end_down)
+        return describe(self.state.counter.mixture, self.state.shown, *at, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
-        return {"game": "guess", "mixture": self.state.counter.mixture.to_dict(), "rule": dataclasses.asdict(self.rule)}
+        predicted = self.state.rounds[-1].predicted
+        rule = dataclasses.asdict(self.rule.apart(predicted.mass))
+        return rule_record(self.state.counter.mixture, predicted, rule=rule)
 
 
 _PROBED = tuple(10.0**k for k in range(-9, 4))

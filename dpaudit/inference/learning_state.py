@@ -18,6 +18,7 @@ from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
+from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
 from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, refinements_of, weights_of
@@ -38,6 +39,7 @@ class StateSizes:
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
     switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
+    shown: int = 1_000  # draws that the words of a witness are made of: shares to 2%
 
 
 SIZES = StateSizes()
@@ -49,6 +51,7 @@ class LearningState:
     def __init__(self) -> None:
         self.rounds: list[Round] = []
         self.counter: BinCounter | CellCounter
+        self.shown = Shown()
         self.foretold = NO_FORETELLING.copy()
         self.draws = 0
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
@@ -57,6 +60,15 @@ class LearningState:
         self._views: list[tuple[CountedView, Counts]] = []
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
+
+    @classmethod
+    def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
+        """What was learned before, with a round of its own."""
+        state = cls()
+        state.counter = BinCounter(mixture)
+        state.rounds.append(Round.of(predicted))
+        state._of_structures = np.full((len(state.foretold), N_BINS), 0.5)
+        return state
 
     def learn(self, training: Training, share: float = 1.0) -> None:
         """Fit on a share of released draws, and open a round. Of the rest the counts by bin are `held`."""
@@ -81,7 +93,9 @@ class LearningState:
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
-        self.rounds.append(Round.of(Predicted.of(mixture.mixed(of_structures))))
+        q = mixture.mixed(of_structures)
+        self.rounds.append(Round.of(Predicted.of(q)))
+        self.shown = Shown.of(mixture, matrix[some[: SIZES.shown]], q[: SIZES.shown])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
             bins = bins_of(mixture.mixed(mixture.of_matrix(matrix[rest])))
@@ -174,16 +188,6 @@ class LearningState:
         self._of_structures = np.tile(self.rounds[-1].predicted.q, (len(NO_FORETELLING), 1))
         self.draws = sum(int(one.counts.sum()) for one in self.rounds)
         self._reader, self._read_at = mixture.reader, int(record["read_at"])
-
-    def describe(self, x: str, x_prime: str) -> str:
-        """The strongest model in words."""
-        mixture = self.counter.mixture
-        part = mixture.strongest()
-        if part is None:
-            return f"Nothing in the outputs tells {x} from {x_prime}."
-        names = mixture.reader.names
-        what = part.view.describe(names) if isinstance(part.view, View) else part.view.name
-        return f"Guess {x} or {x_prime} by {what}."
 
 
 def _counted(told: Told, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:

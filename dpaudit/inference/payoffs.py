@@ -62,6 +62,10 @@ class Bets(Protocol):
     def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
         """Factors of a draw of label 1 and of label 0 in each bin, shape (bins,) each."""
 
+    @property
+    def strongest(self) -> int:
+        """The position of the anchor or the order with the largest weight."""
+
 
 class Inequalities:
     """The inequalities of a claim at parameter values, in both orders of the pair; each value is worked out once.
@@ -118,6 +122,10 @@ class LineBets:
         kept = max(1.0 - float(self.weights.sum()), 0.0)
         return kept + self.weights @ first, kept + self.weights @ second
 
+    @property
+    def strongest(self) -> int:
+        return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
+
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
         """The factors of every line, shape (lines, bins)."""
         epsilons, deltas = self.claim.lines(value)
@@ -144,6 +152,10 @@ class RenyiBets:
         first, second = self.each(value)
         kept = max(1.0 - float(self.weights.sum()), 0.0)
         return kept + self.weights @ first, kept + self.weights @ second
+
+    @property
+    def strongest(self) -> int:
+        return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
         """The factors of every bet, shape (bets, bins)."""

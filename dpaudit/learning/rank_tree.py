@@ -180,7 +180,8 @@ class Steps:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Steps:
         """What `to_dict` wrote; ValueError where it is no step function of probabilities."""
-        edges, p = (np.array([float.fromhex(one) for one in record[key]]) for key in ("edges", "p"))
+        # A saved result reads the text of an infinity back as a number.
+        edges, p = (np.array([float.fromhex(str(one)) for one in record[key]]) for key in ("edges", "p"))
         if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or np.any(np.diff(edges) < 0.0):
             raise ValueError("steps must have rising edges and one more probability than edges.")
         return cls(edges, p)
@@ -263,7 +264,7 @@ class Shifts:
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Shifts:
         """What `to_dict` wrote; ValueError where it is none."""
-        edges = np.array([float.fromhex(one) for one in record["edges"]])
+        edges = np.array([float.fromhex(str(one)) for one in record["edges"]])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
         if weights.shape != (len(edges) + 1, len(SIZES.shifts)) or not np.all((weights >= 0.0) & (weights <= 1.0 + 1e-9)):
             raise ValueError("shifts must have weights of every shift in each cell.")

@@ -75,6 +75,9 @@ def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:
     from dpaudit.reports import wording
 
     then = saved.power
+    if not saved.is_current:
+        what = "kept; --cache-clear forgets it" if fate == "kept" else "dropped"
+        return f"a witness of {saved.date} is of an earlier version and was not replayed; the audit ran instead; {what}"
     if fate == "dropped: code":
         return f"a witness of {saved.date} is dropped: the code of {wording.clean(name, 80)} has changed since"
     if fate == "dropped: power":

@@ -6,7 +6,7 @@ left out. (A rule may still quote an output. A digest hides nothing from who can
 run the rule meets fresh draws first: it was fixed before these, so one exact test at 10% of the call's share of the
 error rate (`dpaudit.pytest_plugin.budget`), whatever it looks like and whoever wrote it. Where that confirms the
 violation, the audit is spared; else it runs as always. Nothing in a file is run: a rule is data, and what cannot be
-read is passed over.
+read is passed over. A rule of an earlier version cannot be replayed either; that is said, and the audit runs.
 
 Silence is no repair: `fate` has the rule by which a witness that was not confirmed is kept or dropped.
 """
@@ -113,6 +113,14 @@ class Saved:
         if self.result.claim != str(claim):
             return None
         return next((pair for pair in pairs if _digest(pair.id) == self.pair), None)
+
+    @property
+    def is_current(self) -> bool:
+        """Whether its rule is of a form that this version replays."""
+        from dpaudit.inference.witness import is_current
+
+        witness = self.result.findings[0].witness if self.result.findings else None
+        return witness is not None and is_current(witness.rule)
 
     def is_of(self, fingerprint: str) -> bool:
         """Whether it was found in the same code, as far as that is seen (`dpaudit.subjects.callables.fingerprint`)."""

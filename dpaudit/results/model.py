@@ -157,8 +157,8 @@ class WitnessRecord:
     """The betting rule a finding rests on, in words and in a form that `dpaudit replay` can run again.
 
     `description` is a sentence about the output; `rule` is the serialised rule; the three counts are the labelled draws
-    that it was tested on (never those it was fitted on; of a witness that was learned from the outputs that were kept,
-    the third of these that it had not seen). `line` is the (epsilon, delta) of the inequality it bets
+    that it was tested on (never those it was fitted on; of a rule that is learned again as draws come in, each draw is
+    guessed by the rule as it stood before). `line` is the (epsilon, delta) of the inequality it bets
     against at the budget, or the (order, epsilon) of a Renyi inequality.
     """
 
