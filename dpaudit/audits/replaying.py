@@ -22,10 +22,10 @@ from dpaudit.audits.findings import change_sentence
 from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
+from dpaudit.features.hints import Hints
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest, GuessRule
 from dpaudit.inference.witness import is_current, rule_from_record
-from dpaudit.learning.hints import Hints
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form

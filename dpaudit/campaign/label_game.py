@@ -29,12 +29,11 @@ import numpy as np
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
 from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.campaign.schedules import SMALLEST_ROUND, Mode, schedule_of
-from dpaudit.learning.hints import NO_HINTS
-from dpaudit.learning.scores import LogDensity
+from dpaudit.features.density import LogDensity
+from dpaudit.features.hints import NO_HINTS
 from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.testing.failures import common_failure
-from dpaudit.testing.fixed_game import FEWEST_COMPARED
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import Pool, Read, hints_of
 from dpaudit.testing.protocols import Aim
@@ -45,7 +44,6 @@ from dpaudit.testing.tasks import Draw, Request
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
 LONGER_PILOT = 0.35  # of all labelled draws: before a fixed test, where a shorter pilot shows hope but no more
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
-MOST_LEARNED = 8  # violated pairs whose witnesses are learned from all that is kept
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
 LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
 # Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
@@ -112,7 +110,6 @@ class LabelGame(Campaign):
                 not self.schedule.looks_once,
                 max(pool.labelled((horizon or self.schedule.limit) - self.schedule.pilot), 1),
                 hints_of(pool.members[0], data, log_density) if len(data) else NO_HINTS,
-                len(claims) == 1,
             )
             for claim, pool in zip(claims, pools, strict=True)
         ]
@@ -145,7 +142,6 @@ class LabelGame(Campaign):
                 if self.mode == "adaptive":  # the power is that of the draws that the pair has had
                     for _, game in pair.uses:
                         game.draws = pair.labelled
-            self._learn_witnesses()
         if on_progress is not None:
             on_progress(self.progress())
 
@@ -157,15 +153,6 @@ class LabelGame(Campaign):
     def first_outcomes(self, pair: PairGame) -> list[Outcomes]:
         """The first outcomes on each input of a pair that this run has drawn and kept, in the order of the calls."""
         return [first for i in pair.inputs if (first := self.draws.first(i)) is not None]
-
-    def _learn_witnesses(self) -> None:
-        """Look for better witnesses of the violated pairs, the clearest first, where outputs are kept to learn from."""
-        violated = [pair for pair in self.pairs if pair.is_violated] if not self.schedule.looks_once else []
-        for pair in sorted(violated, key=lambda pair: -pair.wealth)[:MOST_LEARNED]:
-            if all(self.draws.kept.get(i) for i in pair.inputs):
-                first, second = self.shown(pair)
-                if len(first) >= FEWEST_COMPARED:
-                    pair.main.learn_witness(first, second, pair.hints)
 
     def start(self) -> None:
         """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""

@@ -64,15 +64,12 @@ class Betting(Test):
         Labelled draws that may be counted.
     table_of : Betting, optional
         Another test of the same draws, whose table this one reads: it counts nothing itself.
-    looks_once : bool
-        Whether it is looked at once, at the end.
     """
 
-    def __init__(self, claim: Claim, draws: int, table_of: Betting | None = None, *, looks_once: bool = False) -> None:
+    def __init__(self, claim: Claim, draws: int, table_of: Betting | None = None) -> None:
         super().__init__(claim, draws)
         self.state: LearningState = LearningState() if table_of is None else table_of.state
         self._own_table = table_of is None
-        self.looks_once = looks_once
         self._inequalities = Inequalities(claim)
         self._made: dict[tuple[int, float], tuple[FloatArray, FloatArray]] = {}  # log factors, by round and grid value
         self._bets: dict[tuple[int, float], Bets] = {}

@@ -20,11 +20,19 @@ from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
+from dpaudit.learning.mixture import (
+    NO_FORETELLING,
+    Mixture,
+    Model,
+    Told,
+    fit_mixture,
+    mixture_of,
+    refinements_of,
+    weights_of,
+)
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
-from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, refinements_of, weights_of
 from dpaudit.learning.rank_tree import Labels
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing.protocols import Training
 
 

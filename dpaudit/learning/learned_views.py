@@ -14,7 +14,6 @@ from typing import Any, Protocol
 
 import numpy as np
 import scipy
-from numpy.typing import NDArray
 
 from dpaudit.features.views import View, view_from_dict, view_to_dict
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import os
 
 import numpy as np
 
-from dpaudit.learning.hints import NO_HINTS, Hints
-from dpaudit.privacy.claims import ApproxDP, Claim, epsilon_of_broken_line
+from dpaudit.features.hints import NO_HINTS, Hints
+from dpaudit.inference.betting import Betting
+from dpaudit.inference.exact import ExactTest
+from dpaudit.privacy.claims import LARGEST_EPSILON, ApproxDP, Claim, epsilon_of_broken_line
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import Keys, Look
 from dpaudit.testing.failures import Failure
-from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.order import Change
 from dpaudit.testing.pools import Pool
 from dpaudit.testing.protocols import Aim, Test, Training
-from dpaudit.testing.refined_edges import RefinedGame
-from dpaudit.testing.renyi_game import RenyiGame
-from dpaudit.testing.sequential_game import SequentialGame
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 REPEATS = (
@@ -31,31 +28,23 @@ FAR_DRAWS = 1_000  # labelled draws before which no pair is
 # Bets are fitted again on counts, where no more draws are kept, at this many times the labelled draws of the last fit.
 COUNTS_GROWTH = 1.2
 
-def tests_of(claim: Claim, sequential: bool, draws: int, alone: bool) -> list[tuple[float, Test]]:
+def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Test]]:
     """The tests of a pair with their shares of its level: of the claim's parameter first, which is the verdict's.
 
-    A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of one
-    pair `alone`, of a claim with one line, may take stages of its own.
+    A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of Renyi
+    inequalities bets, and looks once.
     """
-    if os.environ.get("DPAUDIT_ENGINE", "tables") == "tables":
-        from dpaudit.inference.betting import Betting
-        from dpaudit.inference.exact import ExactTest
-
-        at = ApproxDP(min(claim.budget.epsilon, 700.0), claim.budget.delta)
-        if not sequential and claim.family != "renyi":
-            exact = ExactTest(claim, draws)
-            return [(SHARE_OF_PARAMETER, exact), (1.0 - SHARE_OF_PARAMETER, ExactTest(at, draws, exact))] if claim.anchored else [(1.0, exact)]
-        own = Betting(claim, draws, looks_once=not sequential)
-        if not (claim.anchored or claim.family == "renyi"):
-            return [(1.0, own)]
-        return [(SHARE_OF_PARAMETER, own), (1.0 - SHARE_OF_PARAMETER, Betting(at, draws, own))]
-    guesses = SequentialGame if sequential else RefinedGame if alone and not claim.anchored else FixedGame
-    main: Test = RenyiGame(claim, sequential, draws) if claim.family == "renyi" else guesses(claim, draws)
-    if not (claim.anchored or claim.family == "renyi"):
-        return [(1.0, main)]
-    epsilon = ApproxDP(min(claim.budget.epsilon, 700.0), claim.budget.delta)
-    second = SequentialGame(epsilon, draws, decides=False) if sequential else FixedGame(epsilon, draws)
-    return [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
+    at = ApproxDP(min(claim.budget.epsilon, LARGEST_EPSILON), claim.budget.delta)
+    has_own_epsilon = not (claim.anchored or claim.family == "renyi")
+    main: Test
+    second: Test
+    if sequential or claim.family == "renyi":
+        main = betting = Betting(claim, draws)
+        second = Betting(at, draws, betting)
+    else:
+        main = exact = ExactTest(claim, draws)
+        second = ExactTest(at, draws, exact)
+    return [(1.0, main)] if has_own_epsilon else [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
 
 
 class PairGame:
@@ -71,8 +60,6 @@ class PairGame:
         As for `HockeyStickGame`; `sequential` bets round by round.
     hints : Hints
         What is known of this pair beforehand.
-    alone : bool
-        Whether this is the audit's only game: then a fixed test of a claim with one line may take stages of its own.
     """
 
     def __init__(
@@ -82,11 +69,10 @@ class PairGame:
         sequential: bool,
         draws: int,
         hints: Hints = NO_HINTS,
-        alone: bool = False,
     ) -> None:
         self.claim, self.hints, self.is_fixed = claim, hints, not sequential
         self.pool = inputs if isinstance(inputs, Pool) else Pool.single(inputs)
-        self.uses = tests_of(claim, sequential, draws, alone and len(self.pool.members) == 1)
+        self.uses = tests_of(claim, sequential, draws)
         self.main = self.uses[0][1]
         self.labelled = 0  # draws counted
         self.labelled_before = 0  # of them, those of earlier runs that this one goes on from

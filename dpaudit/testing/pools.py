@@ -42,8 +42,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.learning.hints import Hints
-from dpaudit.learning.scores import LogDensity, LogRatio
+from dpaudit.features.density import LogDensity, LogRatio
+from dpaudit.features.hints import Hints
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import Subject

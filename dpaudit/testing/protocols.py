@@ -14,25 +14,18 @@ the counts of fresh draws, and lets it look. What it must keep, and `tests/testi
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.learning.fitted_partitions import Partition, fit_partitions
-from dpaudit.learning.hints import NO_HINTS, Hints
-from dpaudit.learning.pilots import Pilot, pilot_of
+from dpaudit.features.density import LogRatio
+from dpaudit.features.hints import NO_HINTS, Hints
 from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing.tasks import Statistic
-
-if TYPE_CHECKING:
-    from dpaudit.learning.scores import LogDensity
-    from dpaudit.learning.trials import Trial
 
 Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
 
@@ -62,16 +55,6 @@ class Training:
     is_last: bool = False
     may_try: bool = False
 
-    @functools.cached_property
-    def partitions(self) -> list[Partition]:
-        """The partitions that suit these draws, fitted once for all tests of the pair that bet on cells."""
-        return fit_partitions(self.first, self.second, self.hints)
-
-    @functools.cached_property
-    def pilot(self) -> Pilot:
-        """The pilot of these draws: what is learned of it is learned once for all tests of the pair."""
-        return pilot_of(self.first, self.second, self.hints)
-
 
 class CannotGoOn(TypeError):
     """A test whose evidence cannot be saved and gone on with."""
@@ -90,7 +73,7 @@ class Test(ABC):
 
     __test__ = False  # pytest would take it for a test of its own
     can_be_sure: ClassVar[bool] = False  # whether draws can show that more training is worth nothing
-    trial: Trial | None = None  # what more draws before the test may be counted in
+    trial: Statistic | None = None  # what more draws before the test may be counted in
     is_sure = False  # whether its rule was often right, and never wrong, on its training draws
     is_hopeful = False  # whether a rule may refute the budget, and the training draws are too few to tell
 
@@ -173,9 +156,6 @@ class Test(ABC):
         """The smallest loss found with this probability, and that at the budget: see `HockeyStickGame.power`."""
 
     # --- the witness ---
-
-    def learn_witness(self, first: Outcomes, second: Outcomes, hints: Hints) -> None:  # noqa: B027 (what most do)
-        """Look for a better witness of a rejected budget among these outputs; most tests have the one they tested."""
 
     @property
     @abstractmethod
