@@ -89,8 +89,6 @@ def token(value: Any) -> float:
     return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
 
 
-
-
 def code(value: Any) -> float:
     """A number of an item of a mixed sequence: its own, or one in the order of texts; equal items have equal ones.
 

@@ -40,7 +40,20 @@ class BettingSizes:
     """The grid of parameter values, and how the power is simulated."""
 
     below: tuple[float, ...] = (
-        0.01, 0.02, 0.04, 0.07, 0.12, 0.18, 0.25, 0.33, 0.42, 0.52, 0.62, 0.72, 0.82, 0.91,
+        0.01,
+        0.02,
+        0.04,
+        0.07,
+        0.12,
+        0.18,
+        0.25,
+        0.33,
+        0.42,
+        0.52,
+        0.62,
+        0.72,
+        0.82,
+        0.91,
     )  # of the budget: steps of a tenth of it, and of a third of themselves further below
     ratio: float = 1.1  # of values above the budget
     least: float = 1e-3  # the first value above a budget of 0
@@ -79,7 +92,7 @@ class Betting(Test):
     @classmethod
     def frozen(cls, claim: Claim, draws: int, mixture: Mixture, predicted: Predicted) -> Betting:
         """The test of one round of bets on a predictor that is known already."""
-        test = cls(claim, draws, looks_once=True)
+        test = cls(claim, draws)
         test.state = LearningState.frozen(mixture, predicted)
         return test
 
@@ -218,7 +231,10 @@ class Betting(Test):
         q, mass = np.full(N_BINS, 0.5), np.full(N_BINS, 0.0)
         q[0], q[-1] = scipy.special.expit(-loss), scipy.special.expit(loss)
         mass[[0, N_BINS // 2, N_BINS - 1]] = 0.5 * (up + down), 1.0 - event_mass, 0.5 * (up + down)
-        first, second = _logs(best_bets(self._inequalities, just_above(self.claim.value), Predicted(q, mass)), just_above(self.claim.value))
+        first, second = _logs(
+            best_bets(self._inequalities, just_above(self.claim.value), Predicted(q, mass)),
+            just_above(self.claim.value),
+        )
         own = [0, N_BINS // 2, N_BINS - 1]
         rng = np.random.default_rng(np.random.SeedSequence(20_261_127))
         shares = np.concatenate([mass[own] * q[own], mass[own] * (1.0 - q[own])])
@@ -235,7 +251,10 @@ class Betting(Test):
             if self.claim.family == "renyi":
                 for order in self.claim.orders:
                     epsilon = float(self.claim.renyi_epsilons(np.array([self.claim.value]), order)[0])
-                    powers = [math.log(max(up, 1e-300)) + (order - 1.0) * loss, math.log(max(down, 1e-300)) - (order - 1.0) * loss]
+                    powers = [
+                        math.log(max(up, 1e-300)) + (order - 1.0) * loss,
+                        math.log(max(down, 1e-300)) - (order - 1.0) * loss,
+                    ]
                     outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
                     if float(np.logaddexp.reduce([*powers, outside])) / (order - 1.0) > epsilon:
                         return True
@@ -301,7 +320,6 @@ class Betting(Test):
 
     def rule_record(self) -> dict[str, Any]:
         return rule_record(self.state.counter.mixture, self.rounds[-1].predicted)
-
 
     # --- evidence that goes on in a later session ---
 

@@ -149,7 +149,9 @@ class LearningState:
         shares = []
         for view, _ in self._views:
             of_trees = [sum(part.weight for part in parts if part.view is view.view) for parts in mixture.structures]
-            shares.append(float(mixture.shares[: len(of_trees)] @ of_trees) / max(float(mixture.shares[:-1].sum()), 1e-9))
+            shares.append(
+                float(mixture.shares[: len(of_trees)] @ of_trees) / max(float(mixture.shares[:-1].sum()), 1e-9)
+            )
         best = int(np.argmax(shares))
         return best, shares[best]
 
@@ -163,7 +165,9 @@ class LearningState:
             scores = MIXTURE_SIZES.temperatures * logit(np.clip(p, 1e-6, 1.0 - 1e-6))[:, None]
             self.foretold[k] += own[1] @ np.log(2.0 * expit(scores)) + own[0] @ np.log(2.0 * expit(-scores))
         weights = weights_of(self.foretold)
-        self.foretold = np.log((1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights))
+        self.foretold = np.log(
+            (1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights)
+        )
 
     def saved(self, origin: str) -> dict[str, Any]:
         """All rounds and the last predictor, as JSON values; `origin` names the streams of what is counted now."""

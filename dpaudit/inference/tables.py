@@ -160,7 +160,6 @@ class Round:
         """A round that has counted nothing."""
         return cls(predicted, np.zeros((2, len(predicted.q)), dtype=np.int64))
 
-
     def to_dict(self, origin: str) -> dict[str, Any]:
         """The round as JSON values, exact; `origin` names the streams of what is counted now.
 

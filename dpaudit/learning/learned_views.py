@@ -81,7 +81,9 @@ class Logistic:
         low, centre, high = np.nanquantile(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail], axis=0)
         clipped = np.clip(np.where(np.isnan(finite), centre, finite), low, high)
         spread = clipped.std(axis=0)
-        scaled = dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
+        scaled = dataclasses.replace(
+            self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0)
+        )
         features = scaled._features(matrix)
         best, evidence = None, -math.inf
         start = np.zeros(features.shape[1])
@@ -184,7 +186,13 @@ class Additive:
     def to_dict(self) -> dict[str, Any]:
         trees = [tree.to_dict() for tree in self.trees]
         centres = [float(centre).hex() for centre in self.centres]
-        return {"kind": "additive", "name": self.name, "columns": list(self.columns), "centres": centres, "trees": trees}
+        return {
+            "kind": "additive",
+            "name": self.name,
+            "columns": list(self.columns),
+            "centres": centres,
+            "trees": trees,
+        }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Additive:
@@ -266,7 +274,8 @@ class Neighbours:
         views = tuple(view_from_dict(view) for view in record["views"])
         scale = np.array([float.fromhex(v) for v in record["scale"]])
         sides = [
-            np.array([[float.fromhex(v) for v in row] for row in side]).reshape(-1, len(views)) for side in record["sides"]
+            np.array([[float.fromhex(v) for v in row] for row in side]).reshape(-1, len(views))
+            for side in record["sides"]
         ]
         return cls(str(record["name"]), views, int(record["k"]), scale, (sides[0], sides[1]))
 
@@ -304,18 +313,21 @@ def learned_from_dict(record: dict[str, Any]) -> LearnedView:
     return found
 
 
-def learners(
-    matrix: FloatArray, n_read: int, views: Sequence[View], max_columns: int = 200
-) -> list[LearnedView]:
+def learners(matrix: FloatArray, n_read: int, views: Sequence[View], max_columns: int = 200) -> list[LearnedView]:
     """The learned views that are worth a fit on these draws."""
     size = len(matrix)
     read = [k for k in range(n_read) if np.ptp(np.nan_to_num(matrix[:, k], posinf=1e300, neginf=-1e300)) > 0.0]
     found: list[LearnedView] = []
     if not read:
         return found
-    few = tuple(read if len(read) <= max_columns else sorted({k for v in views for k in v.columns if k < n_read})[:max_columns])
+    few = tuple(
+        read if len(read) <= max_columns else sorted({k for v in views for k in v.columns if k < n_read})[:max_columns]
+    )
     if size >= 24 and few:
-        found += [Logistic("logistic regression", few), Logistic("logistic regression of soft signs", few, "soft signs")]
+        found += [
+            Logistic("logistic regression", few),
+            Logistic("logistic regression of soft signs", few, "soft signs"),
+        ]
     if len(few) > 1 and size >= 60:
         found += [Logistic("logistic regression of signs", few, "signs")]
         if len(few) <= 40:

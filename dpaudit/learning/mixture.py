@@ -309,9 +309,7 @@ def fit_mixture(
     return mixture, [each for each in best if id(each.view) in shares]
 
 
-def mixture_of(
-    reader: Reader, of_structures: Sequence[Sequence[Model]], foretold: FloatArray
-) -> Mixture:
+def mixture_of(reader: Reader, of_structures: Sequence[Sequence[Model]], foretold: FloatArray) -> Mixture:
     """The mixture of models with their evidence less cost, in nats, by structure."""
     structures = []
     for parts in of_structures:
@@ -355,7 +353,9 @@ def refinements_of(candidates: Sequence[tuple[View | LearnedView, float, Shifts]
 def base_of(of_structures: FloatArray, shares: FloatArray) -> FloatArray:
     """What the structures with trees of their own say together, by their shares, shape (draws,)."""
     own = shares[: len(of_structures)] + 1e-6
-    return sum((share * p for share, p in zip((own / own.sum()).tolist(), of_structures, strict=True)), start=np.zeros(1))
+    return sum(
+        (share * p for share, p in zip((own / own.sum()).tolist(), of_structures, strict=True)), start=np.zeros(1)
+    )
 
 
 def weights_of(foretold: FloatArray) -> FloatArray:

@@ -39,7 +39,9 @@ class TreeSizes:
     strengths: tuple[float, ...] = (1.0, 10.0, 100.0, 1_000.0)  # of Beta laws: decades up to what 1,000 draws can tell
     shares: tuple[float, ...] = (0.4, 0.25, 0.2, 0.15)  # of the strengths, the weakest first
     leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
-    leaving_at_ends: float = 0.05  # the same of the first and the last cell of a level: what is rare is mostly in a tail
+    leaving_at_ends: float = (
+        0.05  # the same of the first and the last cell of a level: what is rare is mostly in a tail
+    )
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
     shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
@@ -90,7 +92,9 @@ class Ordered:
         if len(ordered) and np.isnan(ordered[-1]):
             is_new[int(np.argmax(np.isnan(ordered))) + 1 :] = False
         starts = np.flatnonzero(is_new)
-        return cls(ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts), order)
+        return cls(
+            ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts), order
+        )
 
     @classmethod
     def of_counts(cls, counts: NDArray[np.int64]) -> Ordered:
@@ -209,7 +213,10 @@ def pruned_trees(forest: Forest, strengths: tuple[float, ...] = SIZES.strengths)
             parts = np.exp(logs - top)
             norm = parts.sum(axis=0)
             own = top + np.log(norm)
-            mean = sum((ones + s / 2.0) / (level.draws + s) * part for part, s in zip(parts, strengths, strict=True)) / norm
+            mean = (
+                sum((ones + s / 2.0) / (level.draws + s) * part for part, s in zip(parts, strengths, strict=True))
+                / norm
+            )
         else:
             own, mean = -LOG_2 * level.draws.astype(float), np.full(len(ones), 0.5)
         now = own.astype(float)
@@ -266,7 +273,9 @@ class Shifts:
         """What `to_dict` wrote; ValueError where it is none."""
         edges = np.array([float.fromhex(str(one)) for one in record["edges"]])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
-        if weights.shape != (len(edges) + 1, len(SIZES.shifts)) or not np.all((weights >= 0.0) & (weights <= 1.0 + 1e-9)):
+        if weights.shape != (len(edges) + 1, len(SIZES.shifts)) or not np.all(
+            (weights >= 0.0) & (weights <= 1.0 + 1e-9)
+        ):
             raise ValueError("shifts must have weights of every shift in each cell.")
         return cls(edges, weights)
 

@@ -28,6 +28,7 @@ FAR_DRAWS = 1_000  # labelled draws before which no pair is
 # Bets are fitted again on counts, where no more draws are kept, at this many times the labelled draws of the last fit.
 COUNTS_GROWTH = 1.2
 
+
 def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Test]]:
     """The tests of a pair with their shares of its level: of the claim's parameter first, which is the verdict's.
 
