@@ -11,7 +11,7 @@ from dpaudit.reading.outcomes import Outcomes
 
 @dataclasses.dataclass(frozen=True)
 class Hints:
-    """What is known of a pair: the mechanism's own log density ratio, and x and x_prime, which outputs may be near to."""
+    """What is known of a pair: the mechanism's own log density ratio, and the inputs, which outputs may be near to."""
 
     log_ratio: LogRatio | None = None
     inputs: tuple[Any, Any] | None = None

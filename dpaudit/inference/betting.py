@@ -1,13 +1,14 @@
 """Betting: an e-process of a claim on tables of counts, and the lower bound on the claim's parameter.
 
-Wealth against a parameter value is the product over rounds of what the bets on each table won. It is a non-negative
-supermartingale with start 1 under every law that keeps the claim at that value, so it reaches 1 / level with probability
-at most `level`, ever (Ville's inequality).
+Wealth against a parameter value is the product over rounds of what the bets on each table won. Under every law that
+keeps the claim at that value it is a non-negative supermartingale with start 1, so it reaches 1 / level with
+probability at most `level`, ever (Ville's inequality).
 
 The bound. Parameter values are tested from below, on a grid that the budget alone fixes; claims are nested, so the true
 value's claim implies that of the first grid value at or above it, which is rejected with probability at most `level`.
-Between two grid values the bets are those that are made for the upper one; with these the wealth falls in the parameter,
-so that the wealth of the upper value is at most that of any value between: each truth is still tested by one e-process.
+Between two grid values the bets are those that are made for the upper one. With these the wealth falls in the
+parameter, so that the wealth of the upper value is at most that of any value between: each truth is still tested by one
+e-process.
 
 The verdict is the bound: the budget is a grid value, and is rejected where all below it are and it is itself.
 """
@@ -210,8 +211,8 @@ class Betting(Test):
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
         """The smallest loss of randomised-response type found with this probability, and that at the budget.
 
-        The witness is taken to know the two events, and bets on all of its draws as is best for it. By simulation with a
-        fixed generator: 94.5% of 400 audits must be found, which for a true power of .9 or less has probability below
+        The witness is taken to know the two events, and bets on all of its draws as is best for it. By simulation with
+        a fixed generator: 94.5% of 400 audits must be found, which for a true power of .9 or less has probability below
         .002 (binomial).
         """
         del probability  # the shares above are for .9, the one that reports use
@@ -229,7 +230,7 @@ class Betting(Test):
     def _finds(self, loss: float, event_mass: float) -> bool:
         up, down = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
         q, mass = np.full(N_BINS, 0.5), np.full(N_BINS, 0.0)
-        q[0], q[-1] = scipy.special.expit(-loss), scipy.special.expit(loss)
+        q[0], q[-1] = scipy.special.expit(-min(loss, 30.0)), scipy.special.expit(min(loss, 30.0))
         mass[[0, N_BINS // 2, N_BINS - 1]] = 0.5 * (up + down), 1.0 - event_mass, 0.5 * (up + down)
         first, second = _logs(
             best_bets(self._inequalities, just_above(self.claim.value), Predicted(q, mass)),

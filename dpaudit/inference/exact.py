@@ -1,7 +1,7 @@
 """Exact test: one guessing rule on a frozen predictor's bins, one binomial test, one bound at the end.
 
-The predictor is fitted on a part of the pilot, the rule is chosen by counts on the rest of it. On fresh draws the number
-of right guesses is binomial given that of guesses, with a success probability of at most
+The predictor is fitted on a part of the pilot, the rule is chosen by counts on the rest of it. On fresh draws the
+number of right guesses is binomial given that of guesses, with a success probability of at most
 
     (e^epsilon + delta_cost / s) / (1 + e^epsilon),        s = P(guess),
 

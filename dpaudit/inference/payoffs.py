@@ -11,10 +11,10 @@ so a payoff of a on label 1 and of -b on label 0 has mean at most c / 2 a labell
 has mean at most 1. It is non-negative where the stake is small enough. Averages of factors have mean at most 1 too.
 
 * Hockey-stick lines (epsilon, delta): a = g on bins that speak for label 1, b = e^epsilon g, c = delta max g. Without a
-  delta each bin takes Kelly's stake, and the factor is q(label) / clip(q)(label): the likelihood ratio to the nearest law
-  that keeps the claim, which no bet can beat in the mean if q is right. With a delta stakes are capped, in each order,
-  where the predicted growth is largest. In units of the wealth W that the prices leave, W = 1 / (1 + prices), Kelly's
-  stakes are the same with and without a price; so the growth is log W plus a function of each cap.
+  delta each bin takes Kelly's stake, and the factor is q(label) / clip(q)(label): the likelihood ratio to the nearest
+  law that keeps the claim, which no bet can beat in the mean if q is right. With a delta stakes are capped, in each
+  order, where the predicted growth is largest. In units of the wealth W that the prices leave, W = 1 / (1 + prices),
+  Kelly's stakes are the same with and without a price; so the growth is log W plus a function of each cap.
 * Renyi inequalities: a = r g^(r-1), b = (r-1) g^r, c = exp((r-1) epsilon), g a clipped predicted ratio of the laws
   (`dpaudit.privacy.claims.RenyiInequality`).
 * A claim with many lines, or with Renyi inequalities, has many such bets: a portfolio, whose weights maximise the
@@ -139,7 +139,7 @@ class LineBets:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RenyiBets:
-    """Weighted bets on Renyi inequalities: g in each bin, shape (bets, bins), of P against Q, or back with `reverse`."""
+    """Weighted bets on Renyi inequalities: g in each bin, of P against Q, or back with `reverse`; (bets, bins)."""
 
     claim: Inequalities
     at: np.ndarray

@@ -49,7 +49,7 @@ def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BinCounter:
-    """Counts outputs by the bin of a frozen predictor: of the mixture, of each structure, and by cells of some views."""
+    """Counts outputs by the bins of a frozen predictor: of the mixture, of each structure, and by cells of views."""
 
     mixture: Mixture
     views: tuple[CountedView, ...] = ()

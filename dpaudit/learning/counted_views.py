@@ -89,7 +89,7 @@ class CountedView:
         return np.bincount(labels * self.size + cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
 
     def fit(self, counts: NDArray[np.int64], shares: FloatArray) -> tuple[tuple[Steps, ...], Shifts]:
-        """A tree of each structure on counts, and shifts of what these say together by their shares; of the view's values."""
+        """A tree of each structure on counts, and the shifts of what these say together by their shares."""
         folded = counts
         if self.is_mirrored:
             below, above = np.split(counts, 2, axis=1)

@@ -58,7 +58,7 @@ class LogisticSizes:
 class Logistic:
     """Ridge-regularised logistic regression on columns, on their ranks, or on which side of the median they lie.
 
-    The ridge is that of the largest evidence (Laplace's approximation), so that it grows where many columns tell little.
+    The ridge is that of the largest evidence (Laplace's approximation): it grows where many columns tell little.
     """
 
     name: str

@@ -1,8 +1,11 @@
 """Mixture: the probability of label 1 of an output, averaged over views and trees by what they say of earlier labels.
 
-Two *structures* differ in the strengths of the trees that they grow on the views. Within a structure all views are averaged by prior times evidence, with a fair coin as one
-more model. Structures, each at several temperatures, are weighed by what they foretold of earlier rounds before these came (prequential likelihood:
-Dawid 1984): nothing is tuned, and no draw is used twice.
+Two *structures* differ in the strengths of the trees that they grow on the views. Within a structure all views are
+averaged by prior times evidence, with a fair coin as one more model. A third one shifts the log odds of what the first
+two say together, along one view: what is rare is told apart from what surrounds it. Structures, each at several
+temperatures, are weighed by what they foretold of earlier rounds before these came (prequential likelihood: Dawid
+1984); a part of the weights goes back to all after each round (fixed share: Herbster and Warmuth 1998). Nothing is
+tuned, and no draw is used twice.
 
 Validity: a mixture is fitted on released draws and frozen.
 """

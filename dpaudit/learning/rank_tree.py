@@ -4,8 +4,8 @@ A dyadic tree over the ranks of a view: every cell splits where half of its draw
 NaN is one value, the last. Two priors over the labels' probabilities on its cells:
 
 * `pruned_trees`: each cell stops or splits, half and half; where it stops, its probability is Beta about 1/2, of one of
-  four strengths. The average over all prunings has a closed form (context-tree weighting: Willems, Shtarkov and Tjalkens
-  1995). Best on smooth laws.
+  four strengths. The average over all prunings has a closed form (context-tree weighting: Willems, Shtarkov and
+  Tjalkens 1995). Best on smooth laws.
 * `shift_trees`: the cells of a view shift the log odds of a base, which the first trees and all views gave together; a
   cell inherits its parent's shift or leaves it. They find rare values, narrow intervals and tails in whatever surrounds
   them.
@@ -63,7 +63,7 @@ def _table(strength: float, largest: int) -> FloatArray:
 
 @dataclasses.dataclass(frozen=True)
 class Level:
-    """Cells of one level of all trees: their tree, first and last value (exclusive), whether each splits, label 1, draws."""
+    """Cells of one level of all trees: tree, first and last value (exclusive), whether each splits, label 1, draws."""
 
     tree: NDArray[np.intp]
     first: NDArray[np.intp]
@@ -247,8 +247,8 @@ def pruned_trees(forest: Forest, strengths: tuple[float, ...] = SIZES.strengths)
 class Shifts:
     """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
 
-    Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats the
-    average over all trees of shifts tells more of the labels than the base.
+    Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats
+    the average over all trees of shifts tells more of the labels than the base.
     """
 
     edges: FloatArray
@@ -290,8 +290,8 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
     """Trees whose cells shift a base's log odds: a cell inherits its parent's shift, unless its draws say otherwise.
 
     About one cell of a level, and one atom, leaves, and the cells at both ends more easily: what is rare is mostly in a
-    tail. So rare values, narrow intervals and tails are found in whatever surrounds them. The sum over all such trees is
-    exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
+    tail. So rare values, narrow intervals and tails are found in whatever surrounds them. The sum over all such trees
+    is exact: likelihoods are passed up the tree, and posterior probabilities down (belief propagation: Pearl 1982).
 
     Parameters
     ----------

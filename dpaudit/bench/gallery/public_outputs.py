@@ -282,8 +282,8 @@ def page(found: list[Output]) -> str:
         "",
         "Of an output that is a number, or a list or an array of numbers, the type is not read: an integer reads as",
         "the float that it equals. Inside other outputs it is. Of a number the class is Python's: an enumeration of",
-        "integers reads as integers. Of a mapping the classes of its keys are not read, and of a masked array of single",
-        "numbers, each an output, what is under the mask.",
+        "integers reads as integers. Of a mapping the classes of its keys are not read, and of a masked array of",
+        "single numbers, each an output, what is under the mask.",
     ]
     lines += ["", "## Not read", "", "| kind | what | of |", "| --- | --- | --- |"]
     several: dict[tuple[str, str], list[str]] = {}
