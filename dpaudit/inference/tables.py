@@ -132,6 +132,8 @@ class Predicted:
     def by_bins(self) -> Predicted:
         """The same by bins of the predicted probability, of cells of any kind."""
         bins = bins_of(self.q)
+        if np.array_equal(bins, np.arange(N_BINS)):
+            return self
         mass = np.bincount(bins, self.mass, minlength=N_BINS)
         mean = np.bincount(bins, self.mass * self.q, minlength=N_BINS) / np.where(mass > 0.0, mass, 1.0)
         smoothed = (mass + 1e-6) / (1.0 + 1e-6 * N_BINS)
