@@ -39,6 +39,7 @@ from dpaudit.learning.rank_tree import (
 )
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.threads import in_one_thread
 
 
 @dataclasses.dataclass(frozen=True)
@@ -247,6 +248,7 @@ class Mixture:
         return cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
 
 
+@in_one_thread
 def fit_mixture(
     reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray, extra: Sequence[LearnedView] = ()
 ) -> tuple[Mixture, list[Told]]:
