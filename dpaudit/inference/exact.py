@@ -169,7 +169,8 @@ class ExactTest(Test):
         if self._own_table:
             self.state.learn(training, SIZES.fitted_share)
         self._choose()
-        self.trial = BinCounter(self.state.counter.mixture) if training.may_try else None  # type: ignore[assignment]
+        is_tried = training.may_try and not self.is_sure  # what draws could still teach is worth more in the test
+        self.trial = BinCounter(self.state.counter.mixture) if is_tried else None  # type: ignore[assignment]
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         if self._own_table:
