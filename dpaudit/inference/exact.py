@@ -170,7 +170,7 @@ class ExactTest(Test):
             self.state.learn(training, SIZES.fitted_share)
         self._choose()
         is_tried = training.may_try and not self.is_sure  # what draws could still teach is worth more in the test
-        self.trial = BinCounter(self.state.counter.mixture) if is_tried else None  # type: ignore[assignment]
+        self.trial = BinCounter(self.state.counter.mixture) if is_tried else None
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         if self._own_table:
@@ -306,11 +306,14 @@ def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draw
     up, down = np.meshgrid(np.concatenate([reached, [N_BINS]]), ends, indexing="ij")
     fits = (down <= up) & ~((up == N_BINS) & (down == 0))
     up, down = up[fits], down[fits]
-    right = (below[1, -1] - below[1, up]) + below[0, down]
-    wrong = (below[0, -1] - below[0, up]) + below[1, down]
-    guesses = right + wrong
-    rate = (right + 0.5) / (guesses + 1.0)
-    rate = rate - SIZES.luck * np.sqrt(rate * (1.0 - rate) / (guesses + 1.0))
+    guesses = total - below[:, up].sum(axis=0) + below[:, down].sum(axis=0)
+    # Each side has a rate of its own: a few lucky guesses on one are no better for many right ones on the other.
+    rights = np.stack([below[1, -1] - below[1, up], below[0, down]])
+    of_side = np.stack([total - below[:, up].sum(axis=0), below[:, down].sum(axis=0)])
+    rates = (rights + 0.5) / (of_side + 1.0)
+    parts = of_side / np.maximum(guesses, 1)
+    error = np.sqrt((parts**2 * rates * (1.0 - rates) / (of_side + 1.0)).sum(axis=0))
+    rate = (parts * rates).sum(axis=0) - SIZES.luck * error
     scale = draws / total
     expected = np.maximum(guesses * scale, 1e-9)
     has_delta = claim.claim.anchored or bool(claim.lines(just_above(claim.claim.value))[1].any())
