@@ -333,7 +333,7 @@ def learners(matrix: FloatArray, n_read: int, views: Sequence[View], max_columns
         if len(few) <= 40:
             found += [Logistic("logistic regression with squares", few, "sizes")]
         found += [Additive("sum of log odds", few)]
-    for view in views[: 4 if n_read > 1 else 2]:
+    for view in views[:4] if n_read > 1 else ():
         if size >= 48:
             found += [Neighbours(f"density ratio of {view.kind}", (view,), k) for k in ((2, 12) if size > 60 else (2,))]
     own = [k for k in few if len(np.unique(matrix[:, k])) > 0.5 * size] if len(few) <= 60 else []

@@ -39,14 +39,15 @@ from dpaudit.learning.rank_tree import (
 )
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.threads import in_one_thread
 
 
 @dataclasses.dataclass(frozen=True)
 class MixtureSizes:
     """How many models a mixture keeps, and what learned views cost."""
 
-    max_parts: int = 8  # models of a structure that predict
-    min_weight: float = 1e-4
+    max_parts: int = 4  # models of a structure that predict: a count of a draw asks all of them
+    min_weight: float = 1e-3  # of a model, below which it is left out
     learned_cost: float = 1.0  # nats, of a learned view
     least: float = 1e-6  # probability of a label
     temperatures: tuple[float, ...] = (1.0, 0.7, 0.4, 0.0)  # by which log odds are multiplied: 0 is a fair coin
@@ -244,6 +245,7 @@ class Mixture:
         return cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
 
 
+@in_one_thread
 def fit_mixture(
     reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray, extra: Sequence[LearnedView] = ()
 ) -> tuple[Mixture, list[Told]]:
