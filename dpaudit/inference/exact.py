@@ -306,14 +306,11 @@ def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draw
     up, down = np.meshgrid(np.concatenate([reached, [N_BINS]]), ends, indexing="ij")
     fits = (down <= up) & ~((up == N_BINS) & (down == 0))
     up, down = up[fits], down[fits]
-    guesses = total - below[:, up].sum(axis=0) + below[:, down].sum(axis=0)
-    # Each side has a rate of its own: a few lucky guesses on one are no better for many right ones on the other.
-    rights = np.stack([below[1, -1] - below[1, up], below[0, down]])
-    of_side = np.stack([total - below[:, up].sum(axis=0), below[:, down].sum(axis=0)])
-    rates = (rights + 0.5) / (of_side + 1.0)
-    parts = of_side / np.maximum(guesses, 1)
-    error = np.sqrt((parts**2 * rates * (1.0 - rates) / (of_side + 1.0)).sum(axis=0))
-    rate = (parts * rates).sum(axis=0) - SIZES.luck * error
+    right = (below[1, -1] - below[1, up]) + below[0, down]
+    wrong = (below[0, -1] - below[0, up]) + below[1, down]
+    guesses = right + wrong
+    rate = (right + 0.5) / (guesses + 1.0)
+    rate = rate - SIZES.luck * np.sqrt(rate * (1.0 - rate) / (guesses + 1.0))
     scale = draws / total
     expected = np.maximum(guesses * scale, 1e-9)
     has_delta = claim.claim.anchored or bool(claim.lines(just_above(claim.claim.value))[1].any())
