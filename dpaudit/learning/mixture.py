@@ -13,6 +13,7 @@ Validity: a mixture is fitted on released draws and frozen.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -97,7 +98,7 @@ class Part:
     def from_dict(cls, record: dict[str, Any], views: Sequence[View | LearnedView]) -> Part:
         """What `to_dict` wrote."""
         tree = None if record["tree"] is None else Steps.from_dict(record["tree"])
-        return cls(float.fromhex(record["weight"]), views[int(record["view"])], tree)
+        return cls(float.fromhex(record["weight"]), views[_place(record)], tree)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,7 +126,15 @@ class Refinement:
     @classmethod
     def from_dict(cls, record: dict[str, Any], views: Sequence[View | LearnedView]) -> Refinement:
         """What `to_dict` wrote."""
-        return cls(float.fromhex(record["weight"]), views[int(record["view"])], Shifts.from_dict(record["shifts"]))
+        return cls(float.fromhex(record["weight"]), views[_place(record)], Shifts.from_dict(record["shifts"]))
+
+
+def _place(record: dict[str, Any]) -> int:
+    """The place of a part's view in the mixture's list."""
+    place = operator.index(record["view"])
+    if place < 0:
+        raise ValueError(f"view must be a place in the list of views, got {place}.")
+    return place
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -233,7 +242,14 @@ class Mixture:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Mixture:
-        """What `to_dict` wrote; ValueError where it is none, or reads the mechanism's density and none is given."""
+        """What `to_dict` wrote; ValueError where it is damaged, or reads the mechanism's density and none is given."""
+        try:
+            return cls._from_dict(record, density)
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+            raise ValueError(f"mixture must be one that was saved, got {error!r:.200}.") from error
+
+    @classmethod
+    def _from_dict(cls, record: dict[str, Any], density: LogRatio | None) -> Mixture:
         views = [
             learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
         ]
@@ -242,7 +258,16 @@ class Mixture:
         if weights.shape != NO_FORETELLING.shape or len(parts) != len(STRUCTURES) - 1:
             raise ValueError("mixture must have a weight for each structure and temperature.")
         refinements = tuple(Refinement.from_dict(one, views) for one in record["refinements"])
-        return cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
+        own = [weights.ravel().tolist(), *([part.weight for part in several] for several in parts)]
+        for each in (*own, [one.weight for one in refinements]):
+            if not all(weight >= 0.0 for weight in each) or not sum(each) <= 1.0 + 1e-6:
+                raise ValueError("mixture must have weights that are not negative, and sum to at most 1.")
+        found = cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
+        # Each view reads columns that the reader has, and all numbers of a learned one have their shapes.
+        with np.errstate(all="ignore"):
+            if np.isnan(found.of_matrix(np.broadcast_to(0.0, (1, found.reader.n_columns)))).any():
+                raise ValueError("mixture must predict probabilities, got NaN.")
+        return found
 
 
 @in_one_thread
