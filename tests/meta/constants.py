@@ -23,6 +23,7 @@ ROOMS = ("reading", "learning", "testing", "campaign", "running", "audits")
 NAMES = {"streams"}  # modules whose numbers are names, not choices
 LONGEST_VALUE = 60  # characters that a cell shows
 UNMEASURED = "unmeasured"
+FUNCTION = re.compile(r"^( *)(?:async )?def .*\n(?:\1[ )].*\n|\s*\n)*", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,14 +40,22 @@ class Constant:
 def constants(root: Path = ROOT) -> list[Constant]:
     """All of them, in the order of rooms, modules and lines."""
     paths = [(room, path) for room in ROOMS for path in sorted((root / "dpaudit" / room).rglob("*.py"))]
-    return [one for room, path in paths if path.stem not in NAMES for one in _of(room, path)]
+    return [one for room, path in paths for one in of_module(room, path.stem, *outline(path.read_text("utf-8")))]
 
 
-def _of(room: str, path: Path) -> Iterator[Constant]:
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    for node in ast.parse(text).body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or not _has_number(node.value):
+def outline(text: str) -> tuple[ast.Module, list[str]]:
+    """The syntax tree of a module and its lines, without the bodies of functions: these take most of the time."""
+    short = FUNCTION.sub(r"\1def f(): ...\n", text)
+    try:
+        return ast.parse(short), short.splitlines()
+    except SyntaxError:  # a function has a text that goes on in the first column, which looks like its end
+        return ast.parse(text), text.splitlines()
+
+
+def of_module(room: str, module: str, tree: ast.Module, lines: list[str]) -> Iterator[Constant]:
+    """Module-level constants of one module, from its outline."""
+    for node in tree.body if module not in NAMES else ():
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or not has_number(node.value):
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -55,17 +64,17 @@ def _of(room: str, path: Path) -> Iterator[Constant]:
             for k, part in enumerate(parts):
                 if isinstance(part, ast.Name) and part.id.lstrip("_").isupper():
                     value = ast.unparse(values[k] if values else node.value)
-                    yield Constant(room, path.stem, part.id, value, _reason(lines, node))
+                    yield Constant(room, module, part.id, value, _reason(lines, node))
 
 
-def _has_number(value: ast.AST) -> bool:
+def has_number(value: ast.AST) -> bool:
     """Whether a number is among what a value is made of, but not within a text, a place of a list, or an object."""
     if isinstance(value, ast.Subscript | ast.JoinedStr | ast.comprehension | ast.Lambda):
         return False
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id[:1].isupper():
         return False
     is_number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
-    return is_number or any(_has_number(part) for part in ast.iter_child_nodes(value))
+    return is_number or any(has_number(part) for part in ast.iter_child_nodes(value))
 
 
 def _reason(lines: list[str], node: ast.stmt) -> str:
