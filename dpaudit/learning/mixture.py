@@ -46,7 +46,7 @@ class MixtureSizes:
     """How many models a mixture keeps, and what learned views cost."""
 
     max_parts: int = 8  # models of a structure that predict
-    min_weight: float = 1e-4
+    min_weight: float = 1e-4  # of a model that predicts: one of less moves no probability by more
     learned_cost: float = 1.0  # nats, of a learned view
     least: float = 1e-6  # probability of a label
     temperatures: tuple[float, ...] = (1.0, 0.7, 0.4, 0.0)  # by which log odds are multiplied: 0 is a fair coin

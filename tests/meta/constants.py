@@ -1,9 +1,10 @@
 """The pages of the engine's constants: each with its value, its reason, and where its choice was measured.
 
-A constant is a module-level name in capitals whose value has a number in it. Its reason is the comment on its line, or
-the comment block above it, which holds for the lines below that have none of their own, up to an empty line. Its choice
-was measured where a page of docs/decisions or docs/measurements names it in backticks, as `NAME` or, where several
-modules have the name, as `module.NAME`.
+A constant is a module-level name in capitals whose value has a number in it, or such a field of a frozen dataclass of
+constants: all its fields have defaults, and at least half of these are numbers. Its reason is the comment on its lines,
+or the comment block above it, which holds for the lines below that have none of their own, up to an empty line. Its
+choice was measured where a page of docs/decisions or docs/measurements names it in backticks, as `NAME` (of a field
+`Class.name`) or, where several modules have the name, as `module.NAME`.
 
     python tests/meta/constants.py --folder docs/measurements/constants
 """
@@ -19,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("reading", "learning", "testing", "campaign", "running", "audits")
+ROOMS = ("features", "reading", "learning", "inference", "testing", "campaign", "running", "audits")
 NAMES = {"streams"}  # modules whose numbers are names, not choices
 LONGEST_VALUE = 60  # characters that a cell shows
 UNMEASURED = "unmeasured"
@@ -40,7 +41,8 @@ class Constant:
 def constants(root: Path = ROOT) -> list[Constant]:
     """All of them, in the order of rooms, modules and lines."""
     paths = [(room, path) for room in ROOMS for path in sorted((root / "dpaudit" / room).rglob("*.py"))]
-    return [one for room, path in paths for one in of_module(room, path.stem, *outline(path.read_text("utf-8")))]
+    outlines = [(room, path.stem, *outline(path.read_text("utf-8"))) for room, path in paths]
+    return [one for given in outlines for one in (*of_module(*given), *of_classes(*given))]
 
 
 def outline(text: str) -> tuple[ast.Module, list[str]]:
@@ -67,6 +69,23 @@ def of_module(room: str, module: str, tree: ast.Module, lines: list[str]) -> Ite
                     yield Constant(room, module, part.id, value, _reason(lines, node))
 
 
+def of_classes(room: str, module: str, tree: ast.Module, lines: list[str]) -> Iterator[Constant]:
+    """Fields of a module's frozen dataclasses of constants, from its outline."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for part in numbers_of(node):
+                value = ast.unparse(part.value) if part.value else ""
+                yield Constant(room, module, f"{node.name}.{ast.unparse(part.target)}", value, _reason(lines, part))
+
+
+def numbers_of(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    """The fields with numbers of a frozen dataclass of constants; none of other classes."""
+    fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+    numbers = [part for part in fields if part.value is not None and has_number(part.value)]
+    is_frozen = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    return numbers if is_frozen and all(part.value for part in fields) and 2 * len(numbers) >= len(fields) else []
+
+
 def has_number(value: ast.AST) -> bool:
     """Whether a number is among what a value is made of, but not within a text, a place of a list, or an object."""
     if isinstance(value, ast.Subscript | ast.JoinedStr | ast.comprehension | ast.Lambda):
@@ -79,14 +98,14 @@ def has_number(value: ast.AST) -> bool:
 
 def _reason(lines: list[str], node: ast.stmt) -> str:
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    own = [lines[k].split("  # ", 1)[1] for k in dict.fromkeys((first, last)) if "  # " in lines[k]]
+    own = [lines[k].split("  # ", 1)[1] for k in range(first, last + 1) if "  # " in lines[k]]
     if own:
         return re.sub(r"^noqa.*", "", own[0]).strip()
     k = first - 1
-    while k >= 0 and lines[k].strip() and not lines[k].startswith("#"):
+    while k >= 0 and lines[k].strip() and not lines[k].lstrip().startswith("#"):
         k -= 1
     block: list[str] = []
-    while k >= 0 and lines[k].startswith("#"):
+    while k >= 0 and lines[k].lstrip().startswith("#"):
         block.insert(0, lines[k].lstrip("# "))
         k -= 1
     return " ".join(block)

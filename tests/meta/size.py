@@ -23,7 +23,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from constants import ROOT, has_number, of_module, outline
+from constants import ROOT, has_number, numbers_of, of_module, outline
 
 PAGE, BUDGETS = ROOT / "docs" / "size.md", Path(__file__).with_suffix(".toml")
 COLUMNS = ("files", "lines", "non-empty", "classes", "constants")
@@ -83,12 +83,12 @@ def sizes(root: Path = ROOT) -> Sizes:
 
 
 def _of_class(node: ast.ClassDef) -> int:
-    fields = [part for part in node.body if isinstance(part, ast.Assign | ast.AnnAssign)]
-    numbers = [part for part in fields if part.value is not None and has_number(part.value)]
-    is_frozen = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
-    if is_frozen and all(part.value for part in fields) and 2 * len(numbers) >= len(fields):
+    if numbers := numbers_of(node):
         return len(numbers)
-    return sum(CAPITALS.match(ast.unparse(part)) is not None for part in numbers)
+    fields = [part for part in node.body if isinstance(part, ast.Assign | ast.AnnAssign)]
+    return sum(
+        CAPITALS.match(ast.unparse(part)) is not None for part in fields if part.value and has_number(part.value)
+    )
 
 
 def _of_object(node: ast.stmt) -> int:
