@@ -164,10 +164,10 @@ class LearningState:
         for k, (own, p) in enumerate(zip(structures, self._of_structures, strict=True)):
             scores = MIXTURE_SIZES.temperatures * logit(np.clip(p, 1e-6, 1.0 - 1e-6))[:, None]
             self.foretold[k] += own[1] @ np.log(2.0 * expit(scores)) + own[0] @ np.log(2.0 * expit(-scores))
+        # Fixed share among structures, at each temperature: else a fair coin's part would hide what is nearly certain.
         weights = weights_of(self.foretold)
-        self.foretold = np.log(
-            (1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights)
-        )
+        shared = (1.0 - SIZES.switching) * weights + SIZES.switching * weights.mean(axis=0)
+        self.foretold = np.log(np.maximum(shared, 1e-300))
 
     def saved(self, origin: str) -> dict[str, Any]:
         """All rounds and the last predictor, as JSON values; `origin` names the streams of what is counted now."""
