@@ -29,7 +29,7 @@ from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
 
-VERSION = 2
+VERSION = 2  # of saved rules
 EARLIER = "one made by an earlier version of dpaudit; run the audit again, which finds and saves a new one"
 TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")
 

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 
-LOG_2 = math.log(2.0)
+LOG_2 = math.log(2.0)  # nats of a fair coin
 Labels = NDArray[np.intp]
 
 
