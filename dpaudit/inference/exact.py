@@ -169,7 +169,7 @@ class ExactTest(Test):
         if self._own_table:
             self.state.learn(training, SIZES.fitted_share)
         self._choose()
-        self.trial = BinCounter(self.state.counter.mixture) if training.may_try else None  # type: ignore[assignment]
+        self.trial = BinCounter(self.state.counter.mixture) if training.may_try else None
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         if self._own_table:

@@ -44,7 +44,7 @@ MIDDLES = scipy.special.expit(
 
 def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
     """The bin of each predicted probability."""
-    return np.digitize(scipy.special.logit(np.clip(probabilities, 1e-7, 1.0 - 1e-7)), EDGES)
+    return np.asarray(np.digitize(scipy.special.logit(np.clip(probabilities, 1e-7, 1.0 - 1e-7)), EDGES), dtype=np.intp)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -124,7 +124,7 @@ class Predicted:
         count = np.bincount(bins, minlength=N_BINS)
         mean = np.bincount(bins, probabilities, minlength=N_BINS) / np.maximum(count, 1)
         mass = (count + SIZES.prior_draws) / (len(bins) + SIZES.prior_draws * N_BINS)
-        return cls(np.where(count > 0, mean, MIDDLES), mass)
+        return cls(np.where(count > 0, mean, MIDDLES), np.asarray(mass, dtype=float))
 
     def by_bins(self) -> Predicted:
         """The same by bins of the predicted probability, of cells of any kind; what is by bins stays as it is."""
@@ -134,7 +134,7 @@ class Predicted:
         mass = np.bincount(bins, self.mass, minlength=N_BINS)
         mean = np.bincount(bins, self.mass * self.q, minlength=N_BINS) / np.where(mass > 0.0, mass, 1.0)
         smoothed = (mass + 1e-6) / (1.0 + 1e-6 * N_BINS)
-        return Predicted(np.where(mass > 0.0, mean, MIDDLES), smoothed)
+        return Predicted(np.where(mass > 0.0, mean, MIDDLES), np.asarray(smoothed, dtype=float))
 
     def to_dict(self) -> dict[str, Any]:
         """What is predicted as JSON values, exact.

@@ -192,7 +192,7 @@ class Mixture:
             found[-1] *= 1.0 - sum(one.weight for one in self.refinements)
             for one in self.refinements:
                 found[-1] += one.weight * one(matrix, log_odds, known)
-        return np.clip(found, SIZES.least, 1.0 - SIZES.least)
+        return np.asarray(np.clip(found, SIZES.least, 1.0 - SIZES.least))
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """Probabilities of label 1, shape (draws,)."""
@@ -298,12 +298,14 @@ def fit_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own_density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
-        for learner in (*own_density, *extra, *learners(matrix, reader.n_read, views)):
+        all_learners: list[LearnedView] = [*own_density, *extra, *learners(matrix, reader.n_read, views)]
+        for learner in all_learners:
             is_line = isinstance(learner, Known) or (isinstance(learner, Logistic) and len(learner.columns) == 1)
             fitted = learner.fit(matrix, labels)
             past = fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
-            own = fitted.evidence if isinstance(fitted, Logistic) and is_line else log_likelihood(expit(past), labels)
-            direct.append((len(told), own - SIZES.learned_cost))
+            is_known = is_line and isinstance(fitted, Logistic)
+            evidence = fitted.evidence if is_known else log_likelihood(expit(past), labels)  # type: ignore[attr-defined]
+            direct.append((len(told), evidence - SIZES.learned_cost))
             told.append(Told(fitted, SIZES.learned_cost, past))
             ordered.append(Ordered.of(past, labels))
     if not told:  # nothing varies: a fair coin
@@ -320,11 +322,10 @@ def fit_mixture(
     swapped = moved[::-1] if len(views) else moved  # shifts are symmetric about 0: swapped labels see them backwards
     parts = []
     for one, own in zip(told, ordered, strict=True):
-        is_swapped = isinstance(one.view, View) and one.view.swaps(matrix) is not None
-        of_draws = moved
-        if is_swapped:
-            of_draws = np.where(one.view.swaps(matrix), swapped, moved)  # type: ignore[union-attr]
+        swaps = one.view.swaps(matrix) if isinstance(one.view, View) else None
+        of_draws = moved if swaps is None else np.where(swaps, swapped, moved)
         starts = np.concatenate([[0], np.cumsum(own.draws)[:-1]])
+        assert own.order is not None
         parts.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
     shifts = shift_trees(forest, np.concatenate(parts, axis=1))
     refinements = refinements_of([(one.view, one.cost, shift) for one, shift in zip(told, shifts, strict=True)])
@@ -333,8 +334,8 @@ def fit_mixture(
     for weight, structure in zip(mixture.shares, mixture.structures, strict=False):
         for part in structure:
             shares[id(part.view)] = shares.get(id(part.view), 0.0) + float(weight) * part.weight
-    for one in mixture.refinements:
-        shares[id(one.view)] = shares.get(id(one.view), 0.0) + float(mixture.shares[-1]) * one.weight
+    for refined in refinements:
+        shares[id(refined.view)] = shares.get(id(refined.view), 0.0) + float(mixture.shares[-1]) * refined.weight
     best = sorted(told, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
     return mixture, [each for each in best if id(each.view) in shares]
 
