@@ -1,7 +1,6 @@
 """What other packages add: entry points, one group for each kind of thing.
 
     dpaudit.claims           a form of --claim            function of the text after NAME= that gives a `Claim`
-    dpaudit.learners         a kind of learner            function of a `Training` that gives predictors
     dpaudit.decoders         what an object's class holds function of an `Opaque`, under the name of its class
     dpaudit.views            a kind of view of columns    `ViewKind`, under its own name
     dpaudit.checks           conformance checks           `CheckSpec`

@@ -60,8 +60,8 @@ class BettingSizes:
     least: float = 1e-3  # the first value above a budget of 0
     precision: float = 1e-3  # relative, of the bound between two grid values
     same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
-    max_parameter: float = 1e6
-    simulations: int = 400
+    max_parameter: float = 1e6  # the grid ends: no table of counts rejects so much
+    simulations: int = 400  # audits by which a power is told from .9 with the share below
     simulations_found: float = 0.945  # below it with probability .002 where the power is .9
 
 

@@ -286,7 +286,7 @@ class ExactTest(Test):
         return rule_record(self.state.counter.mixture, predicted, rule=rule)
 
 
-_PROBED = tuple(10.0**k for k in range(-9, 4))
+_PROBED = tuple(10.0**k for k in range(-9, 4))  # parameter values at which a claim may have a delta
 
 
 def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draws: int) -> GuessRule:

@@ -88,7 +88,7 @@ def test_features_of_dictionaries_ask_the_same_of_other_pilots():
         "being above the median in the output['a']", "the distance from the median in the output['a']"
     ]  # fmt: skip
     assert sum(f.asks_as(g) for f in first for g in second) == len(first) == len(second)
-    assert {feature.of(pilots[1]).sum() for feature in first if feature.place.endswith("'b'")} <= {0, 30}
+    assert {feature.of(pilots[1]).sum() for feature in first if feature.place.endswith("['b']")} <= {0, 30}
 
 
 def _release(data, rng):
