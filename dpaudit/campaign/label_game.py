@@ -55,18 +55,13 @@ TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
 class RefitSizes:
     """When a pair is fitted again: at so many times the outputs of its last fit, by its labelled draws so far.
 
-    A fit takes time in proportion to what it sees, so that with growth g all fits together take g / (g - 1) times the
-    last one: 6, 4.3 and 2 times it.
+    With growth g all fits take g / (g - 1) times as long as the last: 6, 4.3 and 2 times. The first take milliseconds,
+    and many leaks are decided there; later ones only look for other views, as labels are counted in cells between them.
     """
 
-    growth: tuple[tuple[int, float], ...] = (
-        (500, 1.2),  # a fit takes milliseconds, and many leaks are decided here: what was just drawn tells most
-        (4_000, 1.3),
-        (sys.maxsize, 2.0),  # labels are counted in cells between fits, which only look for other views
-    )  # labelled draws below which a growth holds
+    growth: tuple[tuple[int, float], ...] = ((500, 1.2), (4_000, 1.3), (sys.maxsize, 2.0))  # below so many draws
 
     def growth_at(self, labelled: int) -> float:
-        """The growth after so many labelled draws."""
         return next(growth for below, growth in self.growth if labelled < below)
 
 
