@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.payoffs import Bets, Inequalities, RenyiBets, best_bets, growth
+from dpaudit.inference.payoffs import Bets, Inequalities, RenyiBets, best_bets, growth, log_factors
 from dpaudit.inference.tables import N_BINS, BinCounter, EmptyCounter, Predicted, Round
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
@@ -58,7 +58,7 @@ class BettingSizes:
     )  # of the budget: steps of a tenth of it, and of a third of themselves further below
     ratio: float = 1.1  # of values above the budget
     least: float = 1e-3  # the first value above a budget of 0
-    precision: float = 1e-3  # relative, of the bound between two grid values
+    precision: float = 1e-3  # of the bound between two grid values, relative to the upper one
     same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
     max_parameter: float = 1e6  # the grid ends: no table of counts rejects so much
     simulations: int = 400  # audits by which a power is told from .9 with the share below
@@ -85,8 +85,6 @@ class Betting(Test):
         self.state: LearningState = LearningState() if table_of is None else table_of.state
         self._own_table = table_of is None
         self._inequalities = Inequalities(claim)
-        self._made: dict[tuple[int, float], tuple[FloatArray, FloatArray]] = {}  # log factors, by round and grid value
-        self._bets: dict[tuple[int, float], Bets] = {}
         self._counted = -1  # draws at the last computation of the bound
         self._offsets: dict[float, float] = {}  # log wealth that another engine's bets won beyond what these would have
 
@@ -123,7 +121,7 @@ class Betting(Test):
             return 0, -math.inf
         table = self.rounds[-1].predicted
         value = just_above(self.claim.value)
-        return 1, growth(table, *best_bets(self._inequalities, value, table).factors(value)) * self.draws
+        return 1, growth(table, *self._inequalities.bets(value, table).factors(value)) * self.draws
 
     # --- the draws that are counted ---
 
@@ -164,7 +162,7 @@ class Betting(Test):
             low, high = rejected, above
             if low < self._lower < high:
                 low = self._lower
-            while high - low > SIZES.precision * high:
+            while high - low > SIZES.precision * above:  # of `high` it would go on for ever where nothing is rejected
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if self._log_wealth(above, middle) >= need else (low, middle)
             rejected = low if low >= budget else min(low, self.claim.value)
@@ -184,18 +182,13 @@ class Betting(Test):
         """Log wealth against a value, of bets that are made for this one or one above it."""
         # Validity: where nothing is known of what an earlier engine had won against a value, nothing was.
         total = self._offsets.get(made_for, -math.inf) if self._offsets else 0.0
-        for place, one in enumerate(self.rounds):
+        for one in self.rounds:
             if not one.counts.any():
                 continue
-            key = place, made_for
-            if key not in self._bets:
-                self._bets[key] = best_bets(self._inequalities, made_for, one.predicted)
             if made_for == value:
-                if key not in self._made:
-                    self._made[key] = _logs(self._bets[key], value)
-                first, second = self._made[key]
+                first, second = self._inequalities.log_factors(value, one.predicted)
             else:
-                first, second = _logs(self._bets[key], value)
+                first, second = log_factors(self._inequalities.bets(made_for, one.predicted), value)
             total += _paid(first, one.counts[1]) + _paid(second, one.counts[0])
         return total
 
@@ -232,7 +225,7 @@ class Betting(Test):
         q, mass = np.full(N_BINS, 0.5), np.full(N_BINS, 0.0)
         q[0], q[-1] = scipy.special.expit(-min(loss, 30.0)), scipy.special.expit(min(loss, 30.0))
         mass[[0, N_BINS // 2, N_BINS - 1]] = 0.5 * (up + down), 1.0 - event_mass, 0.5 * (up + down)
-        first, second = _logs(
+        first, second = log_factors(
             best_bets(self._inequalities, just_above(self.claim.value), Predicted(q, mass)),
             just_above(self.claim.value),
         )
@@ -279,17 +272,13 @@ class Betting(Test):
 
     # --- the witness ---
 
-    def _budget_bets(self, place: int) -> Bets:
+    def _budget_bets(self, one: Round) -> Bets:
         """The bets of a round against the budget."""
-        value = just_above(self.claim.value)
-        key = place, value
-        if key not in self._bets:
-            self._bets[key] = best_bets(self._inequalities, value, self.rounds[place].predicted)
-        return self._bets[key]
+        return self._inequalities.bets(just_above(self.claim.value), one.predicted)
 
     @property
     def line(self) -> dict[str, float]:
-        bets, budget = self._budget_bets(len(self.rounds) - 1), np.array([self.claim.value])
+        bets, budget = self._budget_bets(self.rounds[-1]), np.array([self.claim.value])
         most = bets.strongest
         if isinstance(bets, RenyiBets):
             order = self.claim.orders[most]
@@ -301,10 +290,10 @@ class Betting(Test):
     def counts(self) -> tuple[int, int, int]:
         """Correct and wrong guesses and abstentions of the bets against the budget, in all rounds."""
         correct = wrong = idle = 0
-        for place, one in enumerate(self.rounds):
+        for one in self.rounds:
             if not one.counts.any():
                 continue
-            first, second = self._budget_bets(place).factors(just_above(self.claim.value))
+            first, second = self._budget_bets(one).factors(just_above(self.claim.value))
             if self.claim.family == "renyi":  # its payoffs are not of one sign in a bin
                 first, second = one.predicted.q, 1.0 - one.predicted.q
             up, down = first > second + 1e-12, second > first + 1e-12
@@ -335,7 +324,7 @@ class Betting(Test):
     def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
         if self._own_table:
             self.state.restore(state["table"], origin, density)
-        self._made, self._bets, self._counted = {}, {}, -1
+        self._counted = -1
         self._lower = float(state["lower"])
         self._offsets = {float(value): float(offset) for value, offset in state["offsets"]}
         if state["wealths"] is None:  # of evidence that was put together: it is what its rounds say
@@ -358,12 +347,6 @@ class Betting(Test):
 
     def _grid_to_budget(self) -> list[float]:
         return [value for value in self._grid() if value <= just_above(self.claim.value)]
-
-
-def _logs(bets: Bets, value: float) -> tuple[FloatArray, FloatArray]:
-    with np.errstate(divide="ignore"):
-        first, second = bets.factors(value)
-        return np.log(first), np.log(second)
 
 
 def _paid(logs: FloatArray, counts: NDArray[np.int64]) -> float:

@@ -212,19 +212,16 @@ class ExactTest(Test):
         mass = binomial.binomial_lower(right + wrong, draws, spent) if has_delta else 1.0
 
         def rejected(values: FloatArray) -> NDArray[np.bool_]:
-            lines = [self._line_at(value) for value in values.tolist()]
-            epsilons, costs = (np.array(one) for one in zip(*lines, strict=True))
+            epsilons, costs = self._lines_at(values)
             return np.asarray(binomial.largest_accuracy(epsilons, costs, mass) < accuracy)
 
         return rejected
 
-    def _line_at(self, value: float) -> tuple[float, float]:
-        """Epsilon of the line at a value, and what its deltas pay for of right guesses, a labelled draw."""
-        epsilons, deltas = self._inequalities.lines(value)
-        sides = self.rule.sides
-        own = epsilons[:, self.rule.anchor][list(sides)]
-        cost = 0.5 * float((deltas[:, self.rule.anchor] * np.array(sides)).sum())
-        return float(own.max(initial=0.0)), cost
+    def _lines_at(self, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Epsilon of the line at each value, and what its deltas pay for of right guesses, a labelled draw."""
+        epsilons, deltas = self._inequalities.lines_at(values, self.rule.anchor)
+        sides = np.array(self.rule.sides)
+        return epsilons[sides].max(axis=0, initial=0.0), 0.5 * deltas[sides].sum(axis=0)
 
     @property
     def _has_delta(self) -> bool:
@@ -239,7 +236,7 @@ class ExactTest(Test):
     @property
     def p_value(self) -> float | None:
         right, wrong, idle = self.counts
-        epsilon, cost = self._line_at(self.claim.value)
+        epsilon, cost = (float(side[0]) for side in self._lines_at(np.array([self.claim.value])))
         level = self.level if self.level == self.level else 0.05
         return binomial.p_value(right, right + wrong, right + wrong + idle, epsilon, cost, level, SIZES.mass_share)
 
@@ -321,9 +318,8 @@ def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draw
     sides = np.stack([up < N_BINS, down > 0])
     best: tuple[float, float, int, int] | None = None
     values = _values(claim.claim.value)
-    lines = [claim.lines(value) for value in values]
-    for anchor in range(lines[0][0].shape[1]):
-        bound, margin = _bounds(accuracy, mass, sides, anchor, lines, values)
+    for anchor in range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1):
+        bound, margin = _bounds(accuracy, mass, sides, claim.lines_at(values, anchor), values)
         at = int(np.lexsort((margin, bound))[-1])
         key = float(bound[at]), float(margin[at]), at, anchor
         if best is None or key[:2] > best[:2]:
@@ -332,28 +328,26 @@ def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draw
     return GuessRule(int(up[best[2]]), int(down[best[2]]), best[3], best[0])
 
 
-def _values(budget: float) -> list[float]:
+def _values(budget: float) -> FloatArray:
     if budget <= 0.0:
-        return [0.0, *np.geomspace(1e-3, 20.0, 120).tolist()]
+        return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 120)])
     steps = int(math.log(SIZES.value_range) / math.log(SIZES.value_ratio))
-    return [budget * SIZES.value_ratio**k for k in range(-steps, steps + 1)]
+    return np.array([budget * SIZES.value_ratio**k for k in range(-steps, steps + 1)])
 
 
 def _bounds(
     accuracy: FloatArray,
     mass: FloatArray,
     sides: NDArray[np.bool_],
-    anchor: int,
-    lines: list[tuple[FloatArray, FloatArray]],
-    values: list[float],
+    lines: tuple[FloatArray, FloatArray],
+    values: FloatArray,
 ) -> tuple[FloatArray, FloatArray]:
     """The largest value that each candidate is expected to reject at one anchor, and by how much the least one is."""
-    epsilons = np.array([line[0][:, anchor] for line in lines])  # (values, orders)
-    deltas = np.array([line[1][:, anchor] for line in lines])
+    epsilons, deltas = (one.T for one in lines)  # (values, orders)
     epsilon = np.where(sides[0], epsilons[:, :1], -np.inf)
     epsilon = np.maximum(epsilon, np.where(sides[1], epsilons[:, 1:], -np.inf))
     cost = 0.5 * (deltas[:, :1] * sides[0] + deltas[:, 1:] * sides[1]) / mass
     excess = accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon)
     rejected = np.minimum.accumulate(excess > 0.0, axis=0)
     count = rejected.sum(axis=0)
-    return np.where(count > 0, np.array(values)[np.maximum(count - 1, 0)], 0.0), excess[0]
+    return np.where(count > 0, values[np.maximum(count - 1, 0)], 0.0), excess[0]

@@ -69,7 +69,9 @@ class Bets(Protocol):
 
 
 class Inequalities:
-    """The inequalities of a claim at parameter values, in both orders of the pair; each value is worked out once.
+    """The inequalities of a claim at parameter values, in both orders of the pair, and the best bets against them.
+
+    Each value, and the bets on each prediction, are worked out once; copies share them.
 
     Parameters
     ----------
@@ -81,17 +83,26 @@ class Inequalities:
         self._orders = [claim.in_order(reverse) for reverse in (False, True)]
         self._lines: dict[float, tuple[FloatArray, FloatArray]] = {}
         self._renyi: dict[float, FloatArray] = {}
+        self._bets: dict[tuple[Predicted, float], Bets] = {}
+        self._logs: dict[tuple[Predicted, float], tuple[FloatArray, FloatArray]] = {}
+
+    def __deepcopy__(self, memo: object) -> Inequalities:
+        return self
 
     def lines(self, value: float) -> tuple[FloatArray, FloatArray]:
         """Epsilons and deltas at every anchor, shape (2, anchors) each: of the order (P, Q), and of (Q, P)."""
         if value not in self._lines:
-            anchors = SIZES.anchors if self.claim.anchored else (0.0,)
-            values = np.array([value])
-            both = [[own.lines(values, anchor) for anchor in anchors] for own in self._orders]
-            epsilons = np.array([[float(epsilon[0]) for epsilon, _ in row] for row in both])
-            deltas = np.array([[float(delta[0]) for _, delta in row] for row in both])
-            self._lines[value] = np.minimum(epsilons, LARGEST_EPSILON), deltas
+            anchors = range(len(SIZES.anchors) if self.claim.anchored else 1)
+            both = [self.lines_at(np.array([value]), anchor) for anchor in anchors]
+            epsilons, deltas = (np.concatenate(side, axis=1) for side in zip(*both, strict=True))
+            self._lines[value] = epsilons, deltas
         return self._lines[value]
+
+    def lines_at(self, values: FloatArray, anchor: int) -> tuple[FloatArray, FloatArray]:
+        """The same at the anchor of one position, for many values, shape (2, values) each."""
+        both = [own.lines(values, SIZES.anchors[anchor]) for own in self._orders]
+        epsilons, deltas = (np.stack([np.asarray(one, dtype=float) for one in side]) for side in zip(*both, strict=True))
+        return np.minimum(epsilons, LARGEST_EPSILON), deltas
 
     def renyi_exponents(self, value: float) -> FloatArray:
         """(order - 1) epsilon of every order, shape (2, orders)."""
@@ -102,6 +113,18 @@ class Inequalities:
                 for own in self._orders
             ])  # fmt: skip
         return self._renyi[value]
+
+    def bets(self, value: float, table: Predicted) -> Bets:
+        """The best bets against the claim at a value, on what is predicted."""
+        if (table, value) not in self._bets:
+            self._bets[table, value] = best_bets(self, value, table)
+        return self._bets[table, value]
+
+    def log_factors(self, value: float, table: Predicted) -> tuple[FloatArray, FloatArray]:
+        """What these bets are paid at the value that they are made for: see `log_factors`."""
+        if (table, value) not in self._logs:
+            self._logs[table, value] = log_factors(self.bets(value, table), value)
+        return self._logs[table, value]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -171,6 +194,13 @@ class RenyiBets:
             lost = np.maximum(1.0 - stakes * (charged + half), 0.0)
         back = self.reverse[:, None]
         return np.where(back, lost, won), np.where(back, won, lost)
+
+
+def log_factors(bets: Bets, value: float) -> tuple[FloatArray, FloatArray]:
+    """Logarithms of what bets are paid on a draw of label 1 and of label 0 in each bin."""
+    with np.errstate(divide="ignore"):
+        first, second = bets.factors(value)
+        return np.log(first), np.log(second)
 
 
 def growth(table: Predicted, first: FloatArray, second: FloatArray) -> float:

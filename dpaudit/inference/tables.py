@@ -117,6 +117,9 @@ class Predicted:
     q: FloatArray
     mass: FloatArray
 
+    def __deepcopy__(self, memo: object) -> Predicted:
+        return self
+
     @classmethod
     def of(cls, probabilities: FloatArray) -> Predicted:
         """What the predicted probabilities of earlier draws foretell of bins."""

@@ -46,6 +46,9 @@ class CountedView:
     edges: FloatArray
     cost: float
 
+    def __deepcopy__(self, memo: object) -> CountedView:
+        return self
+
     @classmethod
     def of(cls, view: View | LearnedView, cost: float, values: FloatArray) -> CountedView:
         """Cells of about equal mass on these values, ever smaller ones at both ends; what is repeated has its own."""

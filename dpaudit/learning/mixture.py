@@ -173,6 +173,9 @@ class Mixture:
     refinements: tuple[Refinement, ...]
     weights: FloatArray
 
+    def __deepcopy__(self, memo: object) -> Mixture:
+        return self
+
     def of_structures(self, outcomes: Outcomes) -> FloatArray:
         """Probabilities of label 1 by each structure, shape (structures, draws)."""
         return self.of_matrix(self.reader(outcomes))
