@@ -41,11 +41,11 @@ class ExactSizes:
     """How a rule is chosen, and how the level is spent."""
 
     fitted_share: float = 2.0 / 3.0  # of the pilot, that the predictor sees; the rest chooses the rule
-    predicted_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
+    told_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
-    predicted_draws: float = 4_000.0  # that a prediction counts for at most, where it chooses the rule
+    predicted_draws: float = 2_000.0  # that a prediction counts for at most, where it chooses the rule
     value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
     value_range: float = 200.0  # they reach from the budget over it to the budget times it
 
@@ -301,7 +301,7 @@ def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draw
     reached = np.flatnonzero(held.sum(axis=0))
     ends = np.concatenate([[0], reached + 1])
     told = held.astype(float)  # what is predicted of a bin counts as a few draws of it: few may have been lucky
-    told[:, reached] += SIZES.predicted_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
+    told[:, reached] += SIZES.told_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
     below = np.concatenate([np.zeros((2, 1)), np.cumsum(told, axis=1)], axis=1)
     up, down = np.meshgrid(np.concatenate([reached, [N_BINS]]), ends, indexing="ij")
     fits = (down <= up) & ~((up == N_BINS) & (down == 0))
@@ -316,7 +316,8 @@ def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draw
     has_delta = claim.claim.anchored or bool(claim.lines(just_above(claim.claim.value))[1].any())
     spent = SIZES.mass_share * level if has_delta else 0.0
     accuracy = binomial.binomial_lower_each(rate * expected, expected, np.full(len(rate), level - spent))
-    mass = guesses / total
+    counted = np.concatenate([[0], np.cumsum(held.sum(axis=0))])
+    mass = ((counted[-1] - counted[up]) + counted[down]) / total
     mass = np.maximum(mass - 1.64 * np.sqrt(mass / draws), 1e-12)
     sides = np.stack([up < N_BINS, down > 0])
     best: tuple[float, float, int, int] | None = None
