@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Callable, Iterator
@@ -174,6 +175,7 @@ def response(claim: Claim, mass: float) -> Law:
     return Law(np.array([right, 1.0 - mass, wrong]), np.array([wrong, 1.0 - mass, right]))
 
 
+@functools.cache
 def laws_on(claim: Claim) -> dict[str, Law]:
     """Laws that keep the claim and reach it."""
     laws = {"response": response(claim, 0.8 if not isinstance(claim, ProfileClaim) else 1.0 - 1e-9)}

@@ -94,6 +94,9 @@ class Reader:
     density: LogRatio | None = dataclasses.field(default=None, compare=False)
     tokens: tuple[tuple[float, str], ...] = ()
 
+    def __deepcopy__(self, memo: object) -> Reader:
+        return self
+
     @classmethod
     def learn(
         cls,

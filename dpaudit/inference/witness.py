@@ -64,6 +64,9 @@ class Shown:
     values: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     q: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
+    def __deepcopy__(self, memo: object) -> Shown:
+        return self
+
     @classmethod
     def of(cls, mixture: Mixture, matrix: FloatArray, q: FloatArray) -> Shown:
         """The same of rows that were read."""

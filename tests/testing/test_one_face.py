@@ -8,6 +8,7 @@ break the contract, each in one place, and the check that is named beside a twin
 from __future__ import annotations
 
 import copy
+import functools
 import inspect
 import itertools
 import math
@@ -45,8 +46,17 @@ def outputs(shift, size, seed):
     return read_outputs(shift + np.random.default_rng(seed).laplace(size=size), size)
 
 
-def trained(make, claim, shift, level=LEVEL):
-    return prepared(make, claim, Training(outputs(shift, 600, 1), outputs(0.0, 600, 2)), level, DRAWS)
+def anew(make, claim, shift):
+    """A test that learned from draws of a shift, and was started."""
+    return prepared(make, claim, Training(outputs(shift, 600, 1), outputs(0.0, 600, 2)), LEVEL, DRAWS)
+
+
+kept = functools.cache(anew)
+
+
+def trained(make, claim, shift):
+    """A copy of the same: each is made once."""
+    return copy.deepcopy(kept(make, claim, shift))
 
 
 def counted(test, shift, size=DRAWS // 2, seed=3):
@@ -108,9 +118,9 @@ def what_is_counted_is_fixed_before_it_is_counted(make, claim):
 
 
 def equal_draws_and_coins_give_an_equal_test(make, claim):
-    first = trained(make, claim, 3.0)
+    first = anew(make, claim, 3.0)
     FITS.clear()
-    second = trained(make, claim, 3.0)
+    second = anew(make, claim, 3.0)
     fresh = outputs(1.0, 100, 9)
     np.testing.assert_array_equal(first.statistic.count(fresh), second.statistic.count(fresh))
     counted(first, 3.0, 200), counted(second, 3.0, 200)
@@ -219,9 +229,8 @@ def the_level_is_what_decides(make, claim):
     """Neither doubled nor shared once more: levels just above, just below and far below what the draws reach."""
     for size, factor in itertools.product((10, 25, 200), (1.02, 0.98, 0.6)):
         asked = min(reached(counted(trained(make, claim, 2.5), 2.5, size)) * factor, 0.999)
-        test = make(claim, DRAWS)
-        test.prepare(Training(outputs(2.5, 600, 1), outputs(0.0, 600, 2)), LEVEL)
-        test.start(asked)
+        test = trained(make, claim, 2.5)
+        test.start(asked)  # nothing is counted yet
         assert test.level == asked
         counted(test, 2.5, size)
         assert test.is_rejected == (reached(test) <= asked)
