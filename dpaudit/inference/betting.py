@@ -164,7 +164,7 @@ class Betting(Test):
             low, high = rejected, above
             if low < self._lower < high:
                 low = self._lower
-            while high - low > SIZES.precision * high:
+            while high - low > SIZES.precision * high + 1e-12:  # where nothing is rejected it would halve to underflow
                 middle = 0.5 * (low + high)
                 low, high = (middle, high) if self._log_wealth(above, middle) >= need else (low, middle)
             rejected = low if low >= budget else min(low, self.claim.value)
