@@ -654,25 +654,27 @@ def test_a_twin_that_changes_nothing_keeps_the_contract(name):
 def test_laws_of_the_table_keep_their_claims_and_reach_them():
     for claim in CLAIMS.values():
         for law in laws_on(claim).values():
-            for one in (law, law.mirrored):
-                assert one.p.sum() == pytest.approx(1.0) and one.p.min() >= 0.0
+            for side in (law.p, law.q):
+                assert side.sum() == pytest.approx(1.0) and side.min() >= 0.0
             assert is_kept(claim.with_value(1.00001 * claim.value), law)
         assert any(not is_kept(claim.with_value(0.99 * claim.value), law) for law in laws_on(claim).values())
+        assert is_kept(claim.with_value(1.00001 * claim.value), on_claim(claim).mirrored) == claim.is_symmetric
 
 
 def is_kept(claim, law):
     """Whether a law on a few outcomes keeps a claim: every event at many lines, or every order."""
-    for one in (law, law.mirrored):
+    for reverse, one in ((False, law), (True, law.mirrored)):
+        own = claim.in_order(reverse)
         if claim.family == "renyi":
             at = np.array([claim.value])
             for order in claim.orders:
                 moment = np.sum(one.p**order * one.q ** (1.0 - order))
-                if math.log(moment) / (order - 1.0) > claim.renyi_epsilons(at, order)[0]:
+                if math.log(moment) / (order - 1.0) > own.renyi_epsilons(at, order)[0]:
                     return False
         for anchor in np.linspace(0.0, 4.0, 81) if claim.anchored else [0.0]:
             if claim.family == "renyi":
                 break
-            epsilon, delta = (float(side[0]) for side in claim.lines(np.array([claim.value]), anchor))
+            epsilon, delta = (float(side[0]) for side in own.lines(np.array([claim.value]), anchor))
             if np.maximum(one.p - math.exp(epsilon) * one.q, 0.0).sum() > delta + 1e-12:
                 return False
     return True
