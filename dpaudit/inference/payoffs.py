@@ -101,7 +101,7 @@ class Inequalities:
     def lines_at(self, values: FloatArray, anchor: int) -> tuple[FloatArray, FloatArray]:
         """The same at the anchor of one position, for many values, shape (2, values) each."""
         both = [own.lines(values, SIZES.anchors[anchor]) for own in self._orders]
-        epsilons, deltas = (np.stack([np.asarray(one, dtype=float) for one in side]) for side in zip(*both, strict=True))
+        epsilons, deltas = (np.stack(side).astype(float) for side in zip(*both, strict=True))
         return np.minimum(epsilons, LARGEST_EPSILON), deltas
 
     def renyi_exponents(self, value: float) -> FloatArray:
