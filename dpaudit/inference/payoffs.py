@@ -49,6 +49,7 @@ class PayoffSizes:
     fractions: tuple[float, ...] = (0.05, 0.15, 0.4, 0.8)  # of the largest stake, by which Renyi bets are compared
     max_renyi: int = 10  # bets of a portfolio, those of largest growth
     steps: int = 30  # of Cover's iteration
+    parts: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of its weights, of which the best is taken
     min_mass: float = 1e-4  # of bins that the weights of a portfolio are found on
     largest_stake: float = 0.999  # of that at which a factor may be 0
     largest_exponent: float = 500.0  # beyond which a Renyi bound says nothing
@@ -280,4 +281,7 @@ def _weights(first: FloatArray, second: FloatArray, table: Predicted) -> FloatAr
     for _ in range(SIZES.steps):
         weights = weights * (both @ (shares / np.maximum(weights @ both, 1e-300)))
         weights /= weights.sum()
-    return np.asarray(weights[1:])
+    # The iteration is slow where the best is to stake little: the growth along the way from there to no bets is concave.
+    won = weights[1:] @ (both[1:] - 1.0)
+    grown = [float(shares @ np.log(np.maximum(1.0 + part * won, 1e-300))) for part in SIZES.parts]
+    return np.asarray(SIZES.parts[int(np.argmax(grown))] * weights[1:])

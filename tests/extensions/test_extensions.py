@@ -15,7 +15,6 @@ from dpaudit.cli import main
 from dpaudit.conformance import all_checks, check_names
 from dpaudit.features import views, visitor
 from dpaudit.features.reader import Reader
-from dpaudit.learning import predictors
 from dpaudit.reading.outcomes import read_outputs
 
 MODULE = """
@@ -23,15 +22,13 @@ import dpaudit
 from dpaudit.conformance import CheckFailed, CheckSpec
 from dpaudit.laws import Law, post_processing
 from dpaudit.features.views import ViewKind
-from dpaudit.learning.predictors import Predictor
-from dpaudit.learning.reductions import Own
 from dpaudit.reports import ReportFormat
 
 def tenth(text):
     return dpaudit.PureDP(float(text) / 10.0)
 
-def around_a_tenth(training):
-    yield Predictor.of_intervals("around a tenth", Own(0), [(0.1, 0.1 + 1e-9)], 99.0)
+def as_it_is(text):
+    return text
 
 def has_a_name(case):
     if not getattr(case.mechanism, "name", ""):
@@ -61,8 +58,6 @@ class library:
 ENTRIES = """
 [dpaudit.claims]
 tenths = outside.things:tenth
-[dpaudit.learners]
-around-a-tenth = outside.things:around_a_tenth
 [dpaudit.decoders]
 Thermometer = outside.things:thermometer
 [dpaudit.views]
@@ -100,7 +95,7 @@ def installed(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for remembered in (predictors.learners, visitor.decoders_of_packages, views.kinds_of_packages):
+        for remembered in (visitor.decoders_of_packages, views.kinds_of_packages):
             remembered.cache_clear()
 
     yield put
@@ -114,13 +109,6 @@ def test_a_form_of_claim(installed):
     assert dpaudit.parse_claim("tenths=5") == dpaudit.PureDP(0.5)
     with pytest.raises(dpaudit.UsageError, match=r"tradeoff=\.\.\. or tenths=\.\.\.|tenths=\.\.\. or tradeoff=\.\.\."):
         dpaudit.parse_claim("tenth=5")
-
-
-def test_a_kind_of_learner(installed):
-    installed()
-    rng = np.random.default_rng(0)
-    found = predictors.proposed(rng.normal(size=(100, 1)), rng.normal(size=(100, 1)), 1)
-    assert [predictor.name for predictor in found] == ["around a tenth"]
 
 
 class Thermometer:
@@ -212,7 +200,7 @@ def test_an_adapter_of_a_library(installed):
         ),
         ("[dpaudit.claims]\ntenths = outside.things:divides\n", "ZeroDivisionError: while it was looked up"),
         ("[dpaudit.claims]\ntenths = outside.nowhere:tenth\n", "Repair or uninstall the package that registers it"),
-        ("[dpaudit.claims]\ntenths = outside.things:around_a_tenth\n", "the form of a claim must give a Claim"),
+        ("[dpaudit.claims]\ntenths = outside.things:as_it_is\n", "the form of a claim must give a Claim"),
     ],
 )
 def test_a_broken_extension_is_one_message_that_names_it(installed, entries, message):
@@ -230,7 +218,6 @@ def test_a_broken_extension_is_one_message_that_names_it(installed, entries, mes
          "formats must have different names"),
         ("[dpaudit.report_formats]\nhtm = outside.things:named\n", lambda: dpaudit.write_report(None, "a.htm"),
          "a format must be a ReportFormat"),
-        ("[dpaudit.learners]\na = outside.things:gone\n", predictors.learners, "the extension 'a' of dpaudit.learners"),
     ],
 )  # fmt: skip
 def test_what_is_no_extension_of_its_kind_is_refused(installed, entries, ask, message):

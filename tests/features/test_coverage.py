@@ -13,7 +13,6 @@ import pytest
 import dpaudit
 from dpaudit.features.reader import SUMMARIES, Reader
 from dpaudit.features.visitor import LIMITS, Sink, read_outputs_into
-from dpaudit.reading import kept_outputs
 from dpaudit.reading.identity import identity
 from dpaudit.reading.outcomes import canonical, read_outputs
 from dpaudit.subjects.iterators import read_whole
@@ -101,9 +100,6 @@ def test_what_differs_is_another_outcome_to_certificates_and_crosses_from_a_work
         assert identity(seen(seen(value))) == identity(seen(value))
         crossed = unpacked(packed(Planer(1 << 20).plain(value)))
         assert (canonical(crossed), identity(crossed)) == (canonical(seen(value)), identity(seen(value)))
-        kept = kept_outputs.packed(read_outputs([value, None], 2))
-        if kept is not None:
-            assert identity(kept_outputs.unpacked(kept).raw[0]) == identity(seen(value))
 
 
 def test_notes_are_no_part_of_a_token():

@@ -7,7 +7,7 @@ import math
 import pytest
 
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.inference import betting, tables
+from dpaudit.inference import betting, payoffs, tables
 from dpaudit.inference.saved import StateError, at_level, claim_digest, counted, joined, pair_state, restored
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import Shifts, Steps
@@ -168,8 +168,11 @@ def test_bounds_of_joined_states_are_made_anew_at_their_level():
 
 def with_other_bets(monkeypatch, change=0.5):
     """An engine whose bets win less from the same tables."""
-    logs = betting._logs
-    monkeypatch.setattr(betting, "_logs", lambda bets, value: tuple(change * part for part in logs(bets, value)))
+    logs = payoffs.log_factors
+    for module in (payoffs, betting):
+        monkeypatch.setattr(
+            module, "log_factors", lambda bets, value: tuple(change * part for part in logs(bets, value))
+        )
 
 
 def test_what_another_engine_has_won_goes_on_as_a_number(monkeypatch):

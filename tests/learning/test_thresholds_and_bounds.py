@@ -1,7 +1,6 @@
-"""Levels are spent exactly, and bounds are those of their records by formulas of another kind.
+"""Bounds are those of their records by formulas of another kind: nothing here has an error rate.
 
-Rate tests cannot see a doubled level behind a bound that is loose (Ville's). Here nothing has an error rate: games are
-given wealth just around their thresholds, and bounds are worked out again from published records with scipy.stats.
+They are worked out again from published records with scipy.stats.
 """
 
 from __future__ import annotations
@@ -18,72 +17,12 @@ from dpaudit.campaign.universe import UniverseGame
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.pair_lines import WAYS, PairLines
-from dpaudit.learning.cells import Cells
-from dpaudit.learning.fitted_partitions import fit_partitions
-from dpaudit.learning.scores import Coordinate
-from dpaudit.privacy.claims import ApproxDP, PureDP, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.reading.outcomes import Outcomes, Reading, canonical, read_outputs
+from dpaudit.reading.outcomes import canonical, read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.fixed_game import MASS_SHARE
-from dpaudit.testing.renyi_game import Epoch, RenyiGame
-from dpaudit.testing.sequential_game import BUDGET_SHARE, SequentialGame
-
-
-def outcomes(values):
-    return Outcomes(np.array(values, dtype=float).reshape(-1, 1))
-
-
-# --- the level of a look ---
-
-
-@pytest.mark.parametrize("claim", [RenyiDP(2.0, 0.1), ZeroConcentratedDP(0.05)], ids=str)
-@pytest.mark.parametrize(("share", "rejects"), [(1.0 - 1e-6, False), (1.0 + 1e-6, True), (0.5, False), (2.0, True)])
-def test_a_renyi_game_rejects_from_a_wealth_of_one_over_its_level_on(claim, share, rejects):
-    def played(level):
-        game = RenyiGame(claim, True, 400)
-        game.start(0.05)
-        cells = Cells(Coordinate(0, 1), np.array([0.5]), Reading(1))
-        g = np.array([[0.6, 1.6, 1.0], [1.6, 0.6, 1.0]])
-        game.epochs.append(Epoch(cells, g, (2.0, 2.0), np.zeros((2, 3), dtype=np.int64)))
-        game.add(cells.count(outcomes([1] * 70 + [0] * 30)), cells.count(outcomes([0] * 70 + [1] * 30)))
-        game.level = level
-        game.update()
-        return game
-
-    wealth = math.exp(played(1e-300).log_wealth)
-    assert wealth > 4.0  # it did bet
-    assert played(share / wealth).is_rejected == rejects
-
-
-@pytest.mark.parametrize("claim", [PureDP(0.3), ApproxDP(0.3, 0.01)], ids=str)
-@pytest.mark.parametrize(("share", "rejects"), [(1.0 - 1e-6, False), (1.0 + 1e-6, True), (0.5, False), (2.0, True)])
-def test_a_sequential_game_rejects_from_a_wealth_of_one_over_its_level_on(claim, share, rejects):
-    def played(level):
-        game = SequentialGame(claim, 400)
-        of_x, of_x_prime = [1] * 14 + [0] * 6, [0] * 14 + [1] * 6
-        game.fit(fit_partitions(outcomes(of_x), outcomes(of_x_prime)), 0.05)
-        game.start(0.05)
-        partition = game.statistic
-        game.add(partition.count(outcomes([1] * 70 + [0] * 30)), partition.count(outcomes([0] * 70 + [1] * 30)))
-        game.level = level
-        game.update()
-        return game
-
-    # The wealth against the budget has the budget's share of the whole in it, and no more.
-    wealth = math.exp(played(1e-300).log_wealth)
-    assert wealth > 4.0 and 0.0 < BUDGET_SHARE < 1.0
-    assert played(share / wealth).is_rejected == rejects
-
-
-def test_before_the_first_draw_the_wealth_against_the_budget_is_its_share():
-    game = SequentialGame(PureDP(0.5), 400)
-    game.fit(fit_partitions(outcomes([0, 1, 1]), outcomes([1, 0, 0])), 0.05)
-    game.start(0.05)
-    assert game.log_wealth == pytest.approx(math.log(BUDGET_SHARE), abs=1e-12)
-
 
 # --- bounds from their records ---
 
@@ -132,7 +71,7 @@ def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
     sides = [1.0 + (len(rule.plus) > 0 and len(rule.minus) > 0) for rule in map(game.rule, range(15))]
     stated_sides = WAYS.sum(axis=1)[game.way].astype(float)
     expected = [
-        by_hand(int(c), int(w), game.labelled, delta, s, level, MASS_SHARE)
+        by_hand(int(c), int(w), game.labelled, delta, s, level, EXACT_SIZES.mass_share)
         for c, w, s, level in zip(game.correct, game.wrong, stated_sides, game.level, strict=True)
     ]
     # Bounds are rounded down by 1e-9 for the special functions.

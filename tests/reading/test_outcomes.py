@@ -22,7 +22,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import SubjectError
-from dpaudit.learning.histograms import tokens_of
 from dpaudit.reading import outcomes
 from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Reading, canonical, from_objects, join, read_outputs, unseen
 from dpaudit.subjects.call_outcomes import Failed, Opaque
@@ -153,9 +152,7 @@ def reading(outcomes, row):
     """Everything that a rule can see of one output: token and features, and the one to four numbers that it is."""
     objects = outcomes.as_objects()
     seen = [objects.tokens[row], objects.numbers[row].tolist()]
-    for columns in (1, 2, 3, 4):
-        numbers = Reading(columns)(outcomes)
-        seen += [numbers.numbers[row].tolist(), tokens_of(numbers)[row]]
+    seen += [Reading(columns)(outcomes).numbers[row].tolist() for columns in (1, 2, 3, 4)]
     return repr(seen)  # so that NaN equals NaN and 0.0 differs from -0.0
 
 

@@ -3,6 +3,9 @@
 import pytest
 import threadpoolctl
 
+from dpaudit.features.reader import Reader
+from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
+from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.threads import in_one_thread
 
 
@@ -28,3 +31,15 @@ def test_a_fit_has_one_thread_and_what_comes_after_as_many_as_before():
     with pytest.raises(ValueError, match="no"):
         in_one_thread(failing)()
     assert threads() == {2}
+
+
+@pytest.mark.usefixtures("two_threads")
+def test_a_fit_that_multiplies_matrices_has_one(monkeypatch):
+    seen = set()
+    own = np.linalg.solve
+    monkeypatch.setattr(np.linalg, "solve", lambda *a, **k: (seen.update(threads()), own(*a, **k))[1])
+    rng = np.random.default_rng(0)
+    outcomes = Outcomes(rng.normal(size=(400, 3)))
+    reader = Reader.learn((outcomes,))
+    fit_mixture(reader, reader(outcomes), np.arange(400) % 2, NO_FORETELLING)
+    assert seen == {1} and threads() == {2}

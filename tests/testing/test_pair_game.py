@@ -14,13 +14,9 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, Renyi
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.testing import pair_game
 from dpaudit.testing.failures import Failure
-from dpaudit.testing.fixed_game import FixedGame
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pair_game import tests_of as portfolio_of
 from dpaudit.testing.pools import Member, Pool
-from dpaudit.testing.refined_edges import RefinedGame
-from dpaudit.testing.renyi_game import RenyiGame
-from dpaudit.testing.sequential_game import SequentialGame
 
 DRAWS = 5_000
 
@@ -75,23 +71,17 @@ ONE = {"pure": PureDP(1.0), "approximate": ApproxDP(1.0, 1e-3), "metric": Metric
 TWO = {"gaussian": GaussianDP(1.0), "renyi": RenyiDP(2.0, 1.0), "zcdp": ZeroConcentratedDP(0.5)}
 
 
-@pytest.mark.parametrize("alone", [False, True])
 @pytest.mark.parametrize("sequential", [False, True])
 @pytest.mark.parametrize("name", [*ONE, *TWO])
-def test_each_claim_has_the_tests_of_its_family_and_mode(name, sequential, alone):
+def test_each_claim_has_the_tests_of_its_family_and_mode(name, sequential):
     claim = (ONE | TWO)[name]
-    uses = portfolio_of(claim, sequential, DRAWS, alone)
-    kinds = [type(test) for _, test in uses]
-    if sequential:
-        guesses = SequentialGame
-    else:  # stages of its own for a single pair, whose claim is one line
-        guesses = RefinedGame if alone and name in ONE else FixedGame
+    uses = portfolio_of(claim, sequential, DRAWS)
+    are_bets = sequential or claim.family == "renyi"  # which has no exact test
+    assert [test.can_be_sure for _, test in uses] == [not are_bets] * len(uses)  # exact tests alone are ever sure
     if name in ONE:
-        assert [share for share, _ in uses] == [1.0] and kinds == [guesses]
+        assert [share for share, _ in uses] == [1.0]
     else:
         assert [share for share, _ in uses] == pytest.approx([0.8, 0.2])
-        second = SequentialGame if sequential else FixedGame
-        assert kinds == [guesses if claim.family == "hockey-stick" else RenyiGame, second]
         # The second bound is on epsilon at the delta of reports.
         assert isinstance(uses[1][1].claim, ApproxDP)
         assert (uses[1][1].claim.epsilon, uses[1][1].claim.delta) == (claim.budget.epsilon, claim.budget.delta)
@@ -101,22 +91,13 @@ def test_each_claim_has_the_tests_of_its_family_and_mode(name, sequential, alone
 def test_a_budget_of_more_than_700_nats_is_asked_at_700():
     claim = GaussianDP(60.0)
     assert claim.budget.epsilon > 700.0
-    assert portfolio_of(claim, False, DRAWS, False)[1][1].claim.epsilon == 700.0
+    assert portfolio_of(claim, False, DRAWS)[1][1].claim.epsilon == 700.0
 
 
-def test_the_second_bound_of_a_sequential_pair_does_not_keep_its_wealth_for_the_budget():
-    """Where the bound alone is wanted less of the wealth is bet against the budget: a value far below is found too."""
-    main, second = (test for _, test in portfolio_of(GaussianDP(1.0), True, DRAWS, False))
-    # Log wealth of what is bet against the budget, before the first draw.
-    assert main.log_wealth == pytest.approx(math.log(0.9)) and second.log_wealth <= math.log(0.5)
-
-
-def test_a_pool_of_several_pairs_has_no_stages_of_its_own():
+def test_the_inputs_of_a_pool_are_those_of_its_members():
     pool = Pool([Member((0, 1)), Member((2, 3))])
-    single = PairGame(PureDP(1.0), (0, 1), False, DRAWS, alone=True)
-    pooled = PairGame(PureDP(1.0), pool, False, DRAWS, alone=True)
-    assert type(single.main) is RefinedGame and type(pooled.main) is FixedGame
-    assert type(PairGame(PureDP(1.0), (0, 1), False, DRAWS).main) is FixedGame
+    single = PairGame(PureDP(1.0), (0, 1), False, DRAWS)
+    pooled = PairGame(PureDP(1.0), pool, False, DRAWS)
     assert pooled.inputs == (0, 1, 2, 3) and single.inputs == (0, 1)
     assert single.is_fixed and not PairGame(PureDP(1.0), (0, 1), True, DRAWS).is_fixed
 
@@ -141,23 +122,23 @@ def test_each_use_is_fitted_for_its_own_part_of_the_level_and_has_no_more():
     assert (training.aim, training.is_last, training.may_try) == ("bound", False, False)
 
 
-def test_bets_are_fitted_on_counts_from_one_and_a_half_times_the_draws_of_the_last_fit_on():
+def test_bets_are_fitted_on_counts_from_a_fifth_more_draws_than_at_the_last_fit_on():
     first, second = Use(), Use()
     pair = pair_with((0.8, first), (0.2, second))
     pair.labelled = 200
     pair.fit(outcomes(4), outcomes(4), 0.01)
     first.asked.clear(), second.asked.clear()
-    pair.labelled = 349  # with 100 of the pilot 449: less than 1.5 times 300
+    pair.labelled = 259  # with 100 of the pilot 359: less than 1.2 times 300
     pair.fit_again(100)
     assert not first.asked and not second.asked
-    pair.labelled = 350
+    pair.labelled = 260
     pair.fit_again(100)
     assert first.asked == second.asked == [("on counts",)]
     pair.fit_again(100)  # it counts from the last fit, of whatever kind
-    pair.labelled = 574
+    pair.labelled = 331  # less than 1.2 times 360
     pair.fit_again(100)
     assert len(first.asked) == 1
-    pair.labelled = 575
+    pair.labelled = 332
     pair.fit_again(100)
     assert len(first.asked) == len(second.asked) == 2
 

@@ -239,4 +239,5 @@ def test_what_a_worker_is_sent_of_a_pool_counts_the_same_there():
     assert request.count(outcomes).tolist() == again.count(outcomes).tolist()
     parts = [request.within(start, 16).count(outcomes.rows(slice(start, start + 16))) for start in range(0, 64, 16)]
     assert np.sum(parts, axis=0).tolist() == request.count(outcomes).tolist()
-    assert request.count(outcomes).sum() == 30
+    of_30 = request.statistic.count(outcomes.rows(slice(10, 40)).moved(np.array(1.0)))
+    assert of_30.sum() and request.count(outcomes).tolist() == of_30.tolist()

@@ -1,0 +1,181 @@
+"""Bets by brute force: the mean of a factor over all extreme laws of three bins that keep the claim is at most 1."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+from scipy import optimize
+
+from dpaudit.inference.payoffs import SIZES, Inequalities, best_bets, growth
+from dpaudit.inference.tables import Predicted
+from dpaudit.privacy.claims import (
+    ApproxDP,
+    DirectedProfile,
+    GaussianDP,
+    ProfileClaim,
+    PureDP,
+    RenyiDP,
+    ZeroConcentratedDP,
+)
+
+LINES = {"eps": PureDP(0.7), "eps, delta": ApproxDP(0.7, 0.1), "mu": GaussianDP(0.8)}
+RENYI = {"renyi": RenyiDP(2.0, 0.4), "renyi 5": RenyiDP(5.0, 0.6), "rho": ZeroConcentratedDP(0.2)}
+
+
+def of_response(epsilon):
+    return max(math.e - math.exp(min(epsilon, 2.0)), 0.0) / (1.0 + math.e)
+
+
+def of_less(epsilon):
+    return max(1.0 - math.exp(min(epsilon - 0.3, 2.0)), 0.0) / 3.0
+
+
+FAMILIES = {
+    **LINES,
+    "profile": ProfileClaim(of_response),
+    "one direction": ProfileClaim(DirectedProfile(of_response)),
+    "two directions": ProfileClaim(DirectedProfile(of_response, of_less)),
+    **RENYI,
+}
+TABLES = {
+    "a leak both ways": Predicted(np.array([0.9, 0.5, 0.12]), np.array([0.3, 0.5, 0.2])),
+    "a leak of one side": Predicted(np.array([0.98, 0.45, 0.49]), np.array([0.05, 0.75, 0.2])),
+    "all but sure": Predicted(np.array([1.0 - 1e-6, 0.5, 1e-6]), np.array([0.2, 0.6, 0.2])),
+    "rare": Predicted(np.array([0.99, 0.499, 0.5]), np.array([1e-4, 0.5, 0.4999])),
+    "nothing": Predicted(np.array([0.51, 0.5, 0.49]), np.array([0.3, 0.4, 0.3])),
+}
+
+
+def corners(parts=12):
+    """All pairs of distributions on three bins in twelfths, shape (pairs, 2, 3)."""
+    laws = np.array([(a, b, parts - a - b) for a in range(parts + 1) for b in range(parts + 1 - a)]) / parts
+    first, second = np.indices((len(laws), len(laws))).reshape(2, -1)
+    return np.stack([laws[first], laws[second]], axis=1)
+
+
+def are_kept(inequalities, value, laws):
+    """Whether pairs of distributions keep what bets are made on: lines at all anchors, or moments of all orders."""
+    kept = np.ones(len(laws), dtype=bool)
+    for order, (p, q) in enumerate([(laws[:, 0], laws[:, 1]), (laws[:, 1], laws[:, 0])]):
+        if inequalities.claim.family == "renyi":
+            for alpha, exponent in zip(
+                inequalities.claim.orders, inequalities.renyi_exponents(value)[order], strict=True
+            ):
+                with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+                    moment = np.where(p > 0.0, p * (p / q) ** (alpha - 1.0), 0.0).sum(axis=1)
+                kept &= moment <= math.exp(exponent)
+        else:
+            for epsilon, delta in zip(*(side[order] for side in inequalities.lines(value)), strict=True):
+                kept &= np.maximum(p - math.exp(epsilon) * q, 0.0).sum(axis=1) <= delta
+    return kept
+
+
+def extreme(inequalities, value):
+    """Laws on the claim: from equal ones towards all corners, as far as they keep it (which is a convex set)."""
+    ends = corners()
+    middle = ends.mean(axis=1, keepdims=True)
+    low, high = np.zeros(len(ends)), np.ones(len(ends))
+    whole = are_kept(inequalities, value, ends)
+    for _ in range(45):
+        t = 0.5 * (low + high)
+        kept = are_kept(inequalities, value, middle + t[:, None, None] * (ends - middle))
+        low, high = np.where(kept, t, low), np.where(kept, high, t)
+    return middle + np.where(whole, 1.0, low)[:, None, None] * (ends - middle)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_factors_have_a_mean_of_at_most_1_under_every_law_that_keeps_the_claim(name):
+    """Whatever is predicted; and where a leak is, close to 1: the inequalities are used up."""
+    claim = FAMILIES[name]
+    inequalities = Inequalities(claim)
+    laws = extreme(inequalities, claim.value)
+    largest = {}
+    for kind, table in TABLES.items():
+        first, second = best_bets(inequalities, claim.value, table).factors(claim.value)
+        assert first.min() >= 0.0 and second.min() >= 0.0
+        means = 0.5 * (laws[:, 0] @ first + laws[:, 1] @ second)
+        assert means.max() <= 1.0 + 1e-9
+        largest[kind] = means.max(), max(np.ptp(first), np.ptp(second))
+    top, staked = largest["a leak both ways"]
+    assert staked > 0.05 and top > 0.97  # where orders differ each has an extreme law of its own
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("name", [name for name in FAMILIES if name not in RENYI])
+def test_the_largest_mean_of_lines_is_at_most_1_by_linear_programming(name, kind):
+    """Over all laws at once: events of three bins, and all anchors, are linear constraints."""
+    claim = FAMILIES[name]
+    inequalities = Inequalities(claim)
+    first, second = best_bets(inequalities, claim.value, TABLES[kind]).factors(claim.value)
+    rows, bounds = [], []
+    epsilons, deltas = inequalities.lines(claim.value)
+    for event in itertools.product([0.0, 1.0], repeat=3):
+        for epsilon, delta in zip(epsilons[0], deltas[0], strict=True):
+            rows.append([*event, *(-math.exp(epsilon) * e for e in event)])
+            bounds.append(delta)
+        for epsilon, delta in zip(epsilons[1], deltas[1], strict=True):
+            rows.append([*(-math.exp(epsilon) * e for e in event), *event])
+            bounds.append(delta)
+    found = optimize.linprog(
+        -0.5 * np.concatenate([first, second]), A_ub=np.array(rows), b_ub=bounds,
+        A_eq=np.kron(np.eye(2), np.ones(3)), b_eq=[1.0, 1.0], bounds=(0.0, 1.0),
+    )  # fmt: skip
+    assert found.success and -found.fun <= 1.0 + 1e-7  # the solver's tolerance
+
+
+@pytest.mark.parametrize("kind", TABLES)
+@pytest.mark.parametrize("name", FAMILIES)
+def test_bets_that_are_held_fixed_win_less_against_larger_values(name, kind):
+    claim = FAMILIES[name]
+    inequalities = Inequalities(claim)
+    bets = best_bets(inequalities, claim.value, TABLES[kind])
+    values = claim.value * np.array([0.1, 0.5, 0.9, 0.999, 1.0, 1.001, 1.1, 2.0])
+    factors = np.stack([np.concatenate(bets.factors(value)) for value in values])
+    assert np.all(np.diff(factors, axis=0) <= 1e-12)
+    if kind == "a leak both ways":
+        assert factors[0].sum() > factors[-1].sum()
+
+
+def test_the_best_bets_on_one_line_are_likelihood_ratios_to_the_nearest_law():
+    claim, table = PureDP(0.7), TABLES["a leak both ways"]
+    first, second = best_bets(Inequalities(claim), 0.7, table).factors(0.7)
+    limit = 1.0 / (1.0 + math.exp(-0.7))
+    nearest = np.clip(table.q, 1.0 - limit, limit)
+    assert first == pytest.approx(table.q / nearest) and second == pytest.approx((1.0 - table.q) / (1.0 - nearest))
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_no_bets_grow_where_what_is_predicted_keeps_the_claim_and_they_do_where_it_does_not(name):
+    claim = FAMILIES[name]
+    inequalities = Inequalities(claim)
+    grown = {kind: growth(table, *best_bets(inequalities, claim.value, table).factors(claim.value))
+             for kind, table in TABLES.items()}  # fmt: skip
+    assert abs(grown["nothing"]) < 1e-9 and grown["a leak both ways"] > 0.01
+    assert min(value for kind, value in grown.items() if kind != "rare") >= 0.0
+    assert grown["rare"] > -1e-2  # weights are found without bins of so little mass
+
+
+def test_what_is_worked_out_of_a_prediction_is_kept_for_it_alone():
+    inequalities = Inequalities(GaussianDP(0.8))
+    table = TABLES["a leak both ways"]
+    twin = Predicted(table.q.copy(), table.mass.copy())
+    assert inequalities.bets(0.8, table) is inequalities.bets(0.8, table)
+    assert inequalities.bets(0.8, table) is not inequalities.bets(0.8, twin)
+    for one, other in zip(inequalities.log_factors(0.8, table), inequalities.bets(0.8, twin).factors(0.8), strict=True):
+        np.testing.assert_allclose(np.exp(one), other, rtol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["eps", "mu", "one direction"])
+def test_lines_at_one_anchor_are_those_at_all(name):
+    inequalities = Inequalities(FAMILIES[name])
+    values = np.array([0.3, 1.0, 2.5])
+    for anchor in range(len(SIZES.anchors) if FAMILIES[name].anchored else 1):
+        for at_one, at_all in zip(
+            inequalities.lines_at(values, anchor),
+            zip(*(inequalities.lines(value) for value in values), strict=True),
+            strict=True,
+        ):
+            np.testing.assert_allclose(at_one, np.stack([each[:, anchor] for each in at_all], axis=1), rtol=1e-12)

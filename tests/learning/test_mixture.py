@@ -1,0 +1,124 @@
+"""A frozen predictor: a function of one output, the same for equal draws, and data that is read back as it was."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+
+from dpaudit.features.reader import Reader
+from dpaudit.learning.mixture import (
+    NO_FORETELLING,
+    STRUCTURES,
+    Mixture,
+    fit_mixture,
+    fit_views,
+    weights_of,
+)
+from dpaudit.reading.outcomes import read_outputs
+
+
+def one_number(rng, size, moved):
+    values = rng.laplace(size=size) + moved
+    values[rng.random(size) < 0.1 * (1.0 + moved)] = 7.0  # an atom that tells
+    values[rng.random(size) < 0.05] = np.nan
+    return values
+
+
+def rows(rng, size, moved):
+    numbers = rng.normal(size=(size, 4))
+    numbers[:, 2] += moved
+    numbers[:, 3] *= 1.0 + moved
+    return numbers
+
+
+def texts(rng, size, moved):
+    return [f"user {k}" if u < 0.4 + 0.3 * moved else {"n": k, "at": u} for k, u in
+            zip(rng.integers(0, 5, size).tolist(), rng.random(size).tolist(), strict=True)]  # fmt: skip
+
+
+def nothing(rng, size, moved):
+    del rng, moved
+    return np.zeros(size)
+
+
+FORMS = {"one number": one_number, "rows": rows, "texts": texts, "nothing": nothing}
+
+
+def fitted(form, size=400, fit=None):
+    rng = np.random.default_rng(7)
+    sides = [read_outputs(FORMS[form](rng, size, moved), size) for moved in (0, 1)]
+    reader = Reader.learn(tuple(sides))
+    matrix = np.concatenate([reader(side) for side in sides])
+    labels = np.repeat([0, 1], size)
+    order = rng.permutation(2 * size)
+    foretold = NO_FORETELLING + np.array([[0.0], [1.0], [2.0]])
+    if fit is not None:
+        return fit(reader, matrix[order], labels[order]), sides
+    return fit_mixture(reader, matrix[order], labels[order], foretold)[0], sides
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_the_probability_of_an_output_does_not_depend_on_its_batch(form):
+    mixture, sides = fitted(form)
+    whole = mixture(sides[1])
+    assert np.all((whole > 0.0) & (whole < 1.0))
+    for part in (slice(0, 1), slice(5, 6), slice(3, 40), slice(0, 399), slice(100, 400, 7)):
+        np.testing.assert_array_equal(mixture(sides[1].rows(part)), whole[part])
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_equal_draws_give_an_equal_mixture_and_it_is_read_back_as_it_was(form):
+    mixture, sides = fitted(form)
+    record = mixture.to_dict()
+    assert fitted(form)[0].to_dict() == record
+    again = Mixture.from_dict(json.loads(json.dumps(record)))
+    assert again.to_dict() == record
+    for side in sides:
+        np.testing.assert_array_equal(again.of_structures(side), mixture.of_structures(side))
+        np.testing.assert_array_equal(again(side), mixture(side))
+
+
+@pytest.mark.parametrize("form", ["one number", "rows", "texts"])
+def test_what_tells_the_inputs_apart_is_foretold_on_fresh_draws(form):
+    """Nats a draw of 4,000 fresh ones: 0.08 to 0.17, with a standard error below 0.007; telling nothing gives 0."""
+    rng = np.random.default_rng(11)
+    mixture, _ = fitted(form)
+    p = [mixture(read_outputs(FORMS[form](rng, 2_000, moved), 2_000)) for moved in (0, 1)]
+    assert 0.5 * float(np.log(2.0 * (1.0 - p[0])).mean() + np.log(2.0 * p[1]).mean()) > 0.03
+
+
+def test_where_nothing_varies_each_label_is_as_likely():
+    mixture, sides = fitted("nothing")
+    assert mixture(sides[0]) == pytest.approx([0.5] * 400, abs=1e-12) and mixture.strongest() is None
+
+
+def test_structures_are_weighed_by_what_they_foretold():
+    weights = weights_of(NO_FORETELLING)
+    assert weights.sum() == pytest.approx(1.0) and np.ptp(weights.sum(axis=1)) < 1e-12
+    better = NO_FORETELLING.copy()
+    better[1] += 3.0
+    shares = weights_of(better).sum(axis=1)
+    assert shares[1] / shares[0] == pytest.approx(np.exp(3.0)) and len(shares) == len(STRUCTURES)
+
+
+def test_the_parts_of_a_structure_leave_the_rest_to_a_fair_coin():
+    mixture, _ = fitted("rows")
+    for parts in mixture.structures:
+        weights = [part.weight for part in parts]
+        assert min(weights) > 0.0 and sum(weights) <= 1.0 + 1e-12
+
+
+def test_a_first_look_has_few_views():
+    mixture, sides = fitted("rows", fit=lambda *draws: fit_views(*draws, max_views=3))
+    assert len({id(part.view) for parts in mixture.structures for part in parts}) <= 3
+    assert np.ptp(mixture(sides[1])) > 0.1
+
+
+def test_broken_records_are_refused():
+    record = fitted("one number")[0].to_dict()
+    with pytest.raises(ValueError, match="a weight for each structure"):
+        Mixture.from_dict({**record, "weights": record["weights"][:1]})
+    with pytest.raises(ValueError, match="a weight for each structure"):
+        Mixture.from_dict({**record, "structures": record["structures"][:1]})
