@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants audit universe museum claims certificates compliance history test processors mutants rates long durations lint docs dist \
+.PHONY: constants size audit universe museum claims certificates compliance history test processors mutants rates long durations lint docs dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -48,6 +48,10 @@ rates: $(VENV)/.dev
 # The constants of the engine, with their reasons.
 constants: $(VENV)/.dev
 	$(BIN)/python tests/meta/constants.py --folder docs/measurements/constants
+
+# The lines, classes and constants of each room, and the code that one audit runs.
+size: $(VENV)/.dev
+	$(BIN)/python tests/meta/size.py
 
 long: $(VENV)/.dev
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "slow or long"

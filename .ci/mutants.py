@@ -1,6 +1,6 @@
 """Put small faults into modules one at a time, and see which of them the tests notice.
 
-    make mutants MODULES="dpaudit/testing/wealth.py dpaudit/testing/binomial.py" COUNT=40
+    make mutants MODULES="dpaudit/inference/payoffs.py dpaudit/testing/binomial.py" COUNT=40
 
 cosmic-ray's operators make the faults. Those that change no code (annotations, docstrings) are left out. COUNT of the
 rest are drawn with a fixed seed, all where COUNT is not given. Each is tried in a fork of a session of pytest that has
@@ -64,7 +64,6 @@ ALSO = {  # tests of a module that stand under another name
     ],
     "dpaudit/running/checkpoint.py": ["tests/running/test_faults_of_resuming.py"],
     "dpaudit/running/store.py": ["tests/running/test_faults_of_resuming.py"],
-    "dpaudit/testing/renyi_game.py": ["tests/learning/test_thresholds_and_bounds.py"],
 }
 AGAIN = 170  # processor seconds of the tests that are asked again: ten times those that are chosen for a fault, and 20
 WALL = 1_800  # seconds: for a fault that waits for ever, on a busy machine

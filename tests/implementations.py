@@ -1,11 +1,11 @@
 """The table of all implementations of `dpaudit.testing.protocols.Test`, and of the claims and laws they are held to.
 
-`tests/testing/test_one_face.py` and `tests/reading/test_one_reading.py` hold every row to the contract. Another engine
-is one more row of `TESTS`: a name, a callable from (claim, labelled draws) to a `Test`, and the families of claims for
-which that is an exact test (a test that bets otherwise).
+`tests/testing/test_one_face.py` and `tests/testing/test_what_is_counted.py` hold every row to the contract. Another
+engine is one more row of `TESTS`: a name, a callable from (claim, labelled draws) to a `Test`, and the families of
+claims for which that is an exact test (a test that bets otherwise).
 
 A law here is a pair (P, Q) of distributions on a few outcomes, the numbers 0, 1, 2, ..., that keeps its claim in both
-directions and reaches it: with it, level and wealth are exact sums.
+orders that are promised, and reaches it: with it, level and wealth are exact sums.
 """
 
 from __future__ import annotations
@@ -31,6 +31,7 @@ from dpaudit.privacy.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpaudit.privacy.trade_off import FDP
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.protocols import Test, Training
@@ -121,11 +122,16 @@ def profile_of_response(epsilon: float) -> float:
     return max(math.e - math.exp(min(epsilon, 2.0)), 0.0) / (1.0 + math.e)
 
 
+# Of a false-positive rate under P: an outcome of Q alone, one that Q has more often, and one that P has.
+CORNERS = [(0.0, 0.8), (0.4, 0.1), (1.0, 0.0)]
+
+
 CLAIMS: dict[str, Claim] = {
     "eps": PureDP(0.7),
     "eps, delta": ApproxDP(0.7, 0.1),
     "mu": GaussianDP(0.8),
     "profile": ProfileClaim(profile_of_response),
+    "one order": FDP(CORNERS, ordered=True),
     "rho": ZeroConcentratedDP(0.2),
     "renyi": RenyiDP(2.0, 0.4),
     "own line": Bits(1.0),
@@ -177,7 +183,11 @@ def response(claim: Claim, mass: float) -> Law:
 
 @functools.cache
 def laws_on(claim: Claim) -> dict[str, Law]:
-    """Laws that keep the claim and reach it."""
+    """Laws that keep the claim and reach it; none for a claim of one order that is stretched."""
+    if isinstance(claim, FDP):
+        rates = np.array(CORNERS)
+        p, q = np.append(0.0, np.diff(rates[:, 0])), np.append(1.0 - rates[0, 1], -np.diff(rates[:, 1]))
+        return {"corners": Law(p, q)} if claim.value == 1.0 else {}
     laws = {"response": response(claim, 0.8 if not isinstance(claim, ProfileClaim) else 1.0 - 1e-9)}
     if isinstance(claim, PureDP):  # an outcome that P has more often, balanced by one that is as much less likely
         most, rare = math.exp(claim.value), 0.1
@@ -236,6 +246,13 @@ class Prepared:
     def __init__(self, test: Test, law: Law) -> None:
         self.test = test
         self.rows = np.array([test.statistic.count(outcome) for outcome in law.outcomes])
+
+    def counted(self, *parts: Record) -> Test:
+        """A copy of the test that has counted these records."""
+        test = copy.deepcopy(self.test)
+        for record in parts:
+            test.add(*(counts @ self.rows for counts in record))
+        return test
 
     def after(self, *looks: Record) -> Test:
         """A copy of the test that has counted these records, with a look at each."""

@@ -19,6 +19,7 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
+from dpaudit.inference.tables import N_BINS
 from dpaudit.reports import render
 
 CODE = '''
@@ -376,9 +377,10 @@ def test_a_replay_on_other_inputs_says_so(run, project):
 
 
 def test_a_replay_that_never_guesses_is_inconclusive(run, project):
-    run("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--report", "json")
+    given = ("--claim", "eps=1", "--pairs", "0,1", "--mode", "fixed", "--out", "o", "--report", "json")
+    run("audit", "m.py:leaky", *given)
     record = json.loads((project / "o/audit.json").read_text())
-    record["pairs"][0]["witness"]["rule"].update(low=(-1e300).hex(), high=1e300.hex())
+    record["pairs"][0]["witness"]["rule"]["rule"].update(first_up=N_BINS, end_down=0)
     (project / "silent.json").write_text(json.dumps(record))
     result = run("replay", "silent.json", "--target", "m.py:leaky")
     assert result.exit_code == 5 and "So it says nothing." in result.stdout

@@ -409,7 +409,7 @@ def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
             return f"on all streams the output is {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
         return ""
     names, a, b = numbers
-    still = is_constant(a) & is_constant(b) & ~((a[0] == b[0]) | (np.isnan(a[0]) & np.isnan(b[0])))
+    still = is_constant(a) & is_constant(b) & ~(np.isnan(a[0]) | np.isnan(b[0]) | (a[0] == b[0]))
     if not still.any():
         return ""
     column = int(np.argmax(still))

@@ -153,7 +153,7 @@ def least_draws(case: Comparison) -> float | None:
     """Labelled draws that bets on both densities need on average, about; None where no density is given.
 
     On an output whose density is p under x and q under x_prime, with p > e^epsilon q, the stake g on x that wins most
-    is (p - e^epsilon q) / (e^epsilon (p + q)): see `dpaudit.testing.betting`.
+    is (p - e^epsilon q) / (e^epsilon (p + q)): see `dpaudit.inference.payoffs`.
     """
     if case.density is None:
         return None

@@ -11,15 +11,14 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
   80% for its parameter (which is the verdict) and 20% for epsilon at the report delta.
 * **Before the test.** Whatever the pilot of a fixed test is, it is a function of the pilot alone. A first part of it is
   enough where every pair has a rule that was never wrong: what more draws could teach is worth less than they are in
-  the test. Nor is it longer than what fits may see; but where some rule may refute the budget and was shown on too few
-  draws to rely on it, more are drawn. Where the test is far longer than what fits may see, and every pair has something
-  to try, a further part is counted in the cells of a few scores (`dpaudit.learning.trials`), by which the rule is
-  chosen. A pair of which every call raised has a longer pilot, in every mode: until a call returns, or enough have
-  raised to say that all do.
+  the test. Nor is it longer than what fits may see. Where the test is far longer than that, and every pair has
+  something to try, a further part is counted in the bins of the predictor, by which the rule is chosen. A pair of which
+  every call raised has a longer pilot, in every mode: until a call returns, or enough have raised to say that all do.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -36,13 +35,11 @@ from dpaudit.reading.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import Pool, Read, hints_of
-from dpaudit.testing.protocols import Aim
 from dpaudit.testing.remarks import keys_of, not_read, remarks
 from dpaudit.testing.tasks import Draw, Request
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
-LONGER_PILOT = 0.35  # of all labelled draws: before a fixed test, where a shorter pilot shows hope but no more
 FIRST_DRAWS = 64  # of each input, before the size of an output is known
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
 LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
@@ -52,8 +49,23 @@ VECTOR_DRAWS = 200_000  # the same of vectors in sequential mode, over the pairs
 # Fixed mode: fits of more than a few pairs see so many draws of an input at most, a bound on their time.
 FEW_PAIRS, TRAINING_OF_MANY = 20, 50_000
 TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
-# Fit again when a pair has this many times the training draws of its last fit, by whether it is far from a decision.
-REFIT_GROWTH = {False: 1.15, True: 1.3}
+
+
+@dataclasses.dataclass(frozen=True)
+class RefitSizes:
+    """When a pair is fitted again: at so many times the outputs of its last fit, by its labelled draws so far.
+
+    With growth g all fits take g / (g - 1) times as long as the last: 6, 4.3 and 2 times. The first take milliseconds,
+    and many leaks are decided there; later ones only look for other views, as labels are counted in cells between them.
+    """
+
+    growth: tuple[tuple[int, float], ...] = ((500, 1.2), (4_000, 1.3), (sys.maxsize, 2.0))  # below so many draws
+
+    def growth_at(self, labelled: int) -> float:
+        return next(growth for below, growth in self.growth if labelled < below)
+
+
+REFITS = RefitSizes()
 
 
 class LabelGame(Campaign):
@@ -162,28 +174,22 @@ class LabelGame(Campaign):
         self._learn(dict.fromkeys(inputs, min(side, FIRST_DRAWS)))
         self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
         drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
-        longer = side
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
-            most = self._most_kept(len(inputs))
-            longer = min(int(LONGER_PILOT * self.planned) // 2, most)
-            side = min(side, most, max(self._most_of(pair) for pair in self.pairs))
-        targets = {side, max(side, longer)}  # the longer one where the pilot leaves open whether a rule refutes
+            side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
+        targets = {side}
         if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
-        seen: dict[int, tuple[int, int, bool]] = {}
+        seen: dict[int, tuple[int, int]] = {}
         for target in sorted(targets):
-            if target > side and not any(pair.is_hopeful for pair in self.pairs):
-                break
             if target > drawn:
                 self._learn(dict.fromkeys(inputs, target - drawn))
                 drawn = target
             for k, pair in enumerate(self.pairs):
                 first, second = self._training(pair)
-                known = len(first), len(second), target >= side
+                known = len(first), len(second)
                 if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    aim: Aim = "bound" if target >= side else "sureness"
-                    pair.fit(first, second, even, aim=aim, tries=self.schedule.trial(drawn) > 0)
+                    pair.fit(first, second, even, tries=self.schedule.trial(drawn) > 0)
                     seen[k] = known
                 if target < side and not pair.is_sure:
                     break  # then all need a longer pilot, on which each is fitted again
@@ -202,7 +208,6 @@ class LabelGame(Campaign):
         Validity: these outcomes are fixed before the first draw of this game, and are never counted.
         """
         self.draws.go_on(sorted(shown), shown)
-        self.schedule.shown = 2 * min(len(outcomes) for outcomes in shown.values())
         self._shorten_pilot(0)
         for pair in self.pairs:
             pair.fit(*self._training(pair), self.error_rate / len(self.pairs))
@@ -367,11 +372,8 @@ class LabelGame(Campaign):
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(len(part) for part in self.draws.kept[i]), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        growth = 1.2 if pair.labelled < 500 else 1.3 if pair.labelled < 4_000 else 2.0
-        if available >= growth * pair.trained_on:
-            most = len(pair.pool.members) * min(self._most_of(pair), self._most_kept(len(self.draws.kept)))
-            # Scores of one column are much the same ones in every fit: what has lost its weight may go for good.
-            pair.fit(*self._training(pair), pair.level, is_last=self.draws.are_vectors and available * growth > most)
+        if available >= REFITS.growth_at(pair.labelled) * pair.trained_on:
+            pair.fit(*self._training(pair), pair.level)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))
 

@@ -155,7 +155,7 @@ class Draws:
         if self._is_open:
             raise RuntimeError("a fit must not see a round that is not absorbed.")
         parts = self.kept[i]
-        self.kept[i] = [(join(parts) if len(parts) > 1 else parts[0]).with_notes()]
+        self.kept[i] = [join(parts) if len(parts) > 1 else parts[0]]
         return self.kept[i][0]
 
     def first(self, i: int) -> Outcomes | None:

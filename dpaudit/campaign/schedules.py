@@ -2,7 +2,7 @@
 
 Validity. Who plays a round, and how long it is, is a function of earlier rounds alone. Sequential wealth may be looked
 at after every round (Ville's inequality), so rounds may be longer where no pair is near a decision. An exact test is
-looked at once, after a number of draws that the pilot fixes: it has one round, or stages of sizes that the pilot fixes.
+looked at once, after a number of draws that the pilot fixes: it has one round.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a se
 FIXED_PILOT, FIXED_SHARE = 4_000, 0.35
 LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}  # labelled draws, whatever the share
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
-FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: two such rounds, and bets are fitted again
+FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: the most by which one is seen too late
 SMALLEST_ROUND = 16  # labelled draws
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
 LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
@@ -50,7 +50,6 @@ class Schedule:
     pairs: int
     inputs: int
     mode: Mode = "sequential"
-    shown = 0  # labelled draws of an earlier game that the first fit sees, in the place of a pilot
     looks_once = False  # whether a test is looked at once, at the end, and fitted before it alone
 
     def __post_init__(self) -> None:
@@ -69,7 +68,7 @@ class Schedule:
 
     @property
     def most_before_test(self) -> int:
-        """Labelled draws of a pair that are not counted, at most; a fixed pilot that shows hope alone is longer."""
+        """Labelled draws of a pair that are not counted, at most."""
         return self.pilot
 
     def trial(self, drawn: int) -> int:
@@ -106,7 +105,7 @@ class Schedule:
 
 
 class Fixed(Schedule):
-    """One round of all that the pilot leaves, or stages that it fixes, and one look."""
+    """One round of all that the pilot leaves, and one look."""
 
     looks_once = True
 
@@ -129,8 +128,7 @@ class Fixed(Schedule):
 
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         del runs
-        size = min(pairs[k].stage_size(self.planned, self.pilot + self.shown) for k in open_pairs)
-        return {k: pairs[k].pool.labelled(size) for k in open_pairs}
+        return {k: pairs[k].pool.labelled(self.planned) for k in open_pairs}
 
 
 class Adaptive(Schedule):

@@ -51,7 +51,7 @@ class LowBitSizes:
 
 SIZES = LowBitSizes()
 ZERO, INFINITE = 2.0**40, 2.0**41  # codes of what has no lowest set bit
-_POWERS_OF_TEN = {10.0**-k: f"10^-{k}" for k in range(13)}
+_POWERS_OF_TEN = {10.0**-k: f"10^-{k}" for k in range(13)}  # decimals that a double of 1,000 still shows
 
 
 class LowBitView(Protocol):

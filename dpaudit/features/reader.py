@@ -266,6 +266,13 @@ class Reader:
         singles = len(self.keys) + len(self.members) + len(self.pieces) + (self.density is not None)
         return sum(block.width for block in self.blocks) + singles
 
+    @property
+    def n_columns(self) -> int:
+        """How many columns the matrix has."""
+        summarised = sum(block.width > 1 for block in self.blocks[: SIZES.max_summaries])
+        to_points = 4 if summarised and len(self.points) == 2 else 0
+        return self.n_read + summarised * len(SUMMARIES) + to_points
+
     def texts(self, outcomes: Outcomes) -> dict[str, list[str | None]]:
         """The texts at each path of outputs, one an output (None for none)."""
         if self.columns:

@@ -34,18 +34,19 @@ class ViewSizes:
 
     scanned: int = 1_500  # draws that views are chosen on
     scanned_of_many: int = 500  # the same where a kind proposes more than `many`
-    many: int = 1_500
+    many: int = 1_500  # a bound on the time of a scan
     max_views: int = 24  # that are fitted
     max_columns: int = 400  # from which on only remainders by 2 are proposed
     max_paired: int = 130  # columns whose differences are proposed
     max_products: int = 20  # columns whose sums, products and ratios are proposed
-    max_parities: int = 20
-    max_triples: int = 12
+    max_parities: int = 20  # columns whose parities of two are proposed: 190 views
+    max_triples: int = 12  # columns whose parities of three are proposed: 220 views
     at_once: int = 400  # views of which a scan holds the values
 
 
 SIZES = ViewSizes()
 GROUP = "dpaudit.views"
+# Small ones, and how times, days and amounts are counted.
 MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 60, 100, 1_000, 3_600, 86_400)
 STEPS = (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)  # of numbers that are not whole
 

@@ -164,18 +164,23 @@ class LearningState:
         for k, (own, p) in enumerate(zip(structures, self._of_structures, strict=True)):
             scores = MIXTURE_SIZES.temperatures * logit(np.clip(p, 1e-6, 1.0 - 1e-6))[:, None]
             self.foretold[k] += own[1] @ np.log(2.0 * expit(scores)) + own[0] @ np.log(2.0 * expit(-scores))
+        # Fixed share among structures, at each temperature: else a fair coin's part would hide what is nearly certain.
         weights = weights_of(self.foretold)
-        self.foretold = np.log(
-            (1.0 - SIZES.switching) * weights + SIZES.switching * np.exp(NO_FORETELLING) / len(weights)
-        )
+        shared = (1.0 - SIZES.switching) * weights + SIZES.switching * weights.mean(axis=0)
+        self.foretold = np.log(np.maximum(shared, 1e-300))
 
     def saved(self, origin: str) -> dict[str, Any]:
-        """All rounds and the last predictor, as JSON values; `origin` names the streams of what is counted now."""
-        for one in self.rounds:
+        """What was counted and the last predictor, as JSON values; `origin` names the streams of what is counted now.
+
+        Rounds that have counted nothing are left out; what the last one predicts of its bins goes on in `next`.
+        """
+        counted = [one for one in self.rounds if one.counts.any()]
+        for one in counted:
             if not one.name:
                 one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
         return {
-            "rounds": [one.to_dict(origin) for one in self.rounds],
+            "rounds": [one.to_dict(origin) for one in counted],
+            "next": self.rounds[-1].predicted.by_bins().to_dict(),
             "mixture": self._mixture_record(self.counter.mixture),
             "foretold": self.foretold.tolist(),
             "read_at": self._read_at,
@@ -188,16 +193,16 @@ class LearningState:
         return self._record[1]
 
     def restore(self, record: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
-        """Go on from what `saved` gave, in the session whose streams are named; ValueError where it is damaged."""
-        self.rounds = [Round.from_dict(one, origin) for one in record["rounds"]]
+        """Go on from what `saved` gave, in a round of the session whose streams are named; ValueError where damaged."""
+        following = Predicted.from_dict(record["next"])
+        self.rounds = [*(Round.from_dict(one, origin) for one in record["rounds"]), Round.of(following)]
         mixture = Mixture.from_dict(record["mixture"], density)
         self.counter, self._views = BinCounter(mixture), []
         self.foretold = np.array(record["foretold"], dtype=float).reshape(NO_FORETELLING.shape)
-        if not self.rounds or not np.all(np.isfinite(self.foretold)):
-            raise ValueError("a table must have rounds, and finite numbers")
-        # A session opens a round of its own: what is foretold of its bins is what was foretold of the last ones.
-        self.rounds.append(Round.of(self.rounds[-1].predicted.by_bins()))
-        self._of_structures = np.tile(self.rounds[-1].predicted.q, (len(NO_FORETELLING), 1))
+        if len(following.q) != N_BINS or not np.all(np.isfinite(self.foretold)):
+            raise ValueError(f"a table must predict of {N_BINS} bins, and have foretold finite numbers")
+        # Each structure's bins are of its own probability, of which no more is known than the mixture's bins say.
+        self._of_structures = np.tile(following.q, (len(NO_FORETELLING), 1))
         self.draws = sum(int(one.counts.sum()) for one in self.rounds)
         self._reader, self._read_at = mixture.reader, int(record["read_at"])
 

@@ -41,12 +41,13 @@ from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 class PayoffSizes:
     """The bets of a portfolio, and how its weights are found."""
 
+    # Epsilons of lines: 0, and about half as much again from one to the next.
     anchors: tuple[float, ...] = (0.0, 0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 5.6, 8.0, 11.0)
     max_lines: int = 6  # of these, the ones of largest growth
     caps: int = 20  # of the stakes of one order, even in their logarithm
     clips: tuple[float, ...] = (1.5, 2.5, 5.0, 12.0)  # largest predicted ratios of a Renyi bet
     fractions: tuple[float, ...] = (0.05, 0.15, 0.4, 0.8)  # of the largest stake, by which Renyi bets are compared
-    max_renyi: int = 10
+    max_renyi: int = 10  # bets of a portfolio, those of largest growth
     steps: int = 30  # of Cover's iteration
     parts: tuple[float, ...] = (0.0, 0.02, 0.05, 0.1, 0.2, 0.4, 0.7, 1.0)  # of its weights, of which the best is taken
     min_mass: float = 1e-4  # of bins that the weights of a portfolio are found on
@@ -101,9 +102,7 @@ class Inequalities:
     def lines_at(self, values: FloatArray, anchor: int) -> tuple[FloatArray, FloatArray]:
         """The same at the anchor of one position, for many values, shape (2, values) each."""
         both = [own.lines(values, SIZES.anchors[anchor]) for own in self._orders]
-        epsilons, deltas = (
-            np.stack([np.asarray(one, dtype=float) for one in side]) for side in zip(*both, strict=True)
-        )
+        epsilons, deltas = (np.stack(side).astype(float) for side in zip(*both, strict=True))
         return np.minimum(epsilons, LARGEST_EPSILON), deltas
 
     def renyi_exponents(self, value: float) -> FloatArray:

@@ -1,14 +1,15 @@
 """Saved evidence: the state of a pair's tests as data, so that a later session goes on where this one stopped.
 
 What is saved: the level and the claim (a digest), the rounds of the table (what was predicted of each bin, and integer
-counts by session), the last predictor, what each structure foretold, bounds and wealth so far; and what says that draws
-depended on each other, since wealth that was won on such draws is none, whatever comes later. States are plain values
-that JSON can hold, and reading one runs nothing that was written there.
+counts by session), the last predictor and what it predicts of its bins, what each structure foretold, bounds and wealth
+so far; and what says that draws depended on each other, since wealth that was won on such draws is none, whatever comes
+later. States are plain values that JSON can hold, and reading one runs nothing that was written there.
 
 Validity: wealth is a product over rounds, each predicted before the draws that it counts. It stays an e-process when
-later draws are counted in the last round, or in new ones. Each count belongs to one session, which draws from streams
-of its own and only adds to it; so `joined` takes the union of rounds and sessions, and no draw counts twice. The wealth
-of two states of disjoint draws multiplies, since the draws of one are independent of the bets and draws of the other.
+later draws are counted in new rounds, as each session does in rounds of its own. Each count belongs to one session,
+which draws from streams of its own and only adds to it; so `joined` takes the union of rounds and sessions, and no draw
+counts twice. The wealth of two states of disjoint draws multiplies, since the draws of one are independent of the bets
+and draws of the other.
 """
 
 from __future__ import annotations
@@ -139,8 +140,7 @@ def joined(state: State, other: State) -> State:
             known = own[name]["counts"].get(session)
             if known is None or _total(known) < _total(counts):  # a session only adds to what it counted
                 own[name]["counts"][session] = counts
-    # In front: the last round is the one that goes on, and is that of `state`.
-    result["uses"][0]["table"]["rounds"][:0] = [one for name, one in theirs.items() if name not in own]
+    result["uses"][0]["table"]["rounds"] += [one for name, one in theirs.items() if name not in own]
     is_apart = not own.keys() & theirs.keys()
     for use, more in zip(result["uses"], other["uses"], strict=True):
         offsets, others = (dict(map(tuple, one["offsets"])) for one in (use, more))

@@ -35,8 +35,8 @@ class BinSizes:
 
 SIZES = BinSizes()
 _SIDE = np.geomspace(SIZES.nearest, SIZES.farthest, SIZES.per_side)
-EDGES = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])
-N_BINS = len(EDGES) + 1
+EDGES = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])  # of bins, in nats
+N_BINS = len(EDGES) + 1  # between and beyond the edges
 MIDDLES = scipy.special.expit(
     np.concatenate([[EDGES[0] - 0.5], (EDGES[1:] + EDGES[:-1]) / 2.0, [EDGES[-1] + 0.5]])
 )  # what is predicted of a bin that no earlier draw fell into
@@ -44,7 +44,7 @@ MIDDLES = scipy.special.expit(
 
 def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
     """The bin of each predicted probability."""
-    return np.digitize(scipy.special.logit(np.clip(probabilities, 1e-7, 1.0 - 1e-7)), EDGES)
+    return np.asarray(np.digitize(scipy.special.logit(np.clip(probabilities, 1e-7, 1.0 - 1e-7)), EDGES), dtype=np.intp)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -127,17 +127,43 @@ class Predicted:
         count = np.bincount(bins, minlength=N_BINS)
         mean = np.bincount(bins, probabilities, minlength=N_BINS) / np.maximum(count, 1)
         mass = (count + SIZES.prior_draws) / (len(bins) + SIZES.prior_draws * N_BINS)
-        return cls(np.where(count > 0, mean, MIDDLES), mass)
+        return cls(np.where(count > 0, mean, MIDDLES), np.asarray(mass, dtype=float))
 
     def by_bins(self) -> Predicted:
-        """The same by bins of the predicted probability, of cells of any kind."""
+        """The same by bins of the predicted probability, of cells of any kind; what is by bins stays as it is."""
         bins = bins_of(self.q)
         if np.array_equal(bins, np.arange(N_BINS)):
             return self
         mass = np.bincount(bins, self.mass, minlength=N_BINS)
         mean = np.bincount(bins, self.mass * self.q, minlength=N_BINS) / np.where(mass > 0.0, mass, 1.0)
         smoothed = (mass + 1e-6) / (1.0 + 1e-6 * N_BINS)
-        return Predicted(np.where(mass > 0.0, mean, MIDDLES), smoothed)
+        return Predicted(np.where(mass > 0.0, mean, MIDDLES), np.asarray(smoothed, dtype=float))
+
+    def to_dict(self) -> dict[str, Any]:
+        """What is predicted as JSON values, exact.
+
+        Bins of which nothing was known are left out: they have the same mass, and their middle as q.
+        """
+        q, mass = self.q, self.mass
+        own = np.arange(len(q)) if len(q) != N_BINS else np.flatnonzero((q != MIDDLES) | (mass != mass.min()))
+        return {
+            "size": len(q),
+            "bins": own.tolist(),
+            "q": q[own].tolist(),
+            "mass": mass[own].tolist(),
+            "rest": float(mass.min()),
+        }
+
+    @classmethod
+    def from_dict(cls, record: dict[str, Any]) -> Predicted:
+        """What `to_dict` wrote; ValueError where it is no such prediction."""
+        own = np.array(record["bins"], dtype=np.intp)
+        size = operator.index(record["size"])
+        q, mass = (MIDDLES.copy() if size == N_BINS else np.full(size, 0.5)), np.full(size, float(record["rest"]))
+        q[own], mass[own] = record["q"], record["mass"]
+        if not (np.all((q > 0.0) & (q < 1.0)) and np.all(mass >= 0.0) and abs(mass.sum() - 1.0) < 1e-6):
+            raise ValueError("what was predicted must be probabilities")
+        return cls(q, mass)
 
 
 @dataclasses.dataclass(eq=False)
@@ -166,35 +192,22 @@ class Round:
         return cls(predicted, np.zeros((2, len(predicted.q)), dtype=np.int64))
 
     def to_dict(self, origin: str) -> dict[str, Any]:
-        """The round as JSON values, exact; `origin` names the streams of what is counted now.
-
-        Bins of which nothing was known are left out: they have the same mass, and their middle as q.
-        """
-        q, mass = self.predicted.q, self.predicted.mass
-        own = np.arange(len(q)) if len(q) != N_BINS else np.flatnonzero((q != MIDDLES) | (mass != mass.min()))
+        """The round as JSON values, exact; `origin` names the streams of what is counted now."""
         by_origin = {**self.earlier, origin: self.counts - sum(self.earlier.values(), np.zeros_like(self.counts))}
         return {
             "name": self.name,
-            "size": len(q),
-            "bins": own.tolist(),
-            "q": q[own].tolist(),
-            "mass": mass[own].tolist(),
-            "rest": float(mass.min()),
+            **self.predicted.to_dict(),
             "counts": {name: _sparse(counts) for name, counts in by_origin.items() if counts.any()},
         }
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], origin: str) -> Round:
         """What `to_dict` wrote, for the session whose streams are named; ValueError where it is no such round."""
-        own = np.array(record["bins"], dtype=np.intp)
-        size = operator.index(record["size"])
-        q, mass = (MIDDLES.copy() if size == N_BINS else np.full(size, 0.5)), np.full(size, float(record["rest"]))
-        q[own], mass[own] = record["q"], record["mass"]
-        if not (np.all((q > 0.0) & (q < 1.0)) and np.all(mass >= 0.0) and abs(mass.sum() - 1.0) < 1e-6):
-            raise ValueError("what was predicted must be probabilities")
+        predicted = Predicted.from_dict(record)
+        size = len(predicted.q)
         by_origin = {str(name): _dense(counts, size) for name, counts in record["counts"].items()}
         total = sum(by_origin.values(), np.zeros((2, size), dtype=np.int64))
-        return cls(Predicted(q, mass), total, str(record["name"]), {k: v for k, v in by_origin.items() if k != origin})
+        return cls(predicted, total, str(record["name"]), {k: v for k, v in by_origin.items() if k != origin})
 
 
 def _sparse(counts: Counts) -> list[list[int]]:

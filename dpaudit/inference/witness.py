@@ -22,14 +22,14 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View
-from dpaudit.inference.tables import EDGES, MIDDLES, N_BINS, Predicted, bins_of
+from dpaudit.inference.tables import EDGES, N_BINS, Predicted
 from dpaudit.learning.learned_views import Additive, LearnedView, Logistic, Neighbours
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
 
-VERSION = 2
+VERSION = 2  # of saved rules
 EARLIER = "one made by an earlier version of dpaudit; run the audit again, which finds and saves a new one"
 TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")
 
@@ -286,7 +286,7 @@ def _some(names: list[str]) -> str:
 def rule_record(mixture: Mixture, predicted: Predicted, **more: Any) -> dict[str, Any]:
     """The rule as JSON values, of at most about `SIZES.max_bytes`: see the module."""
     record: dict[str, Any] = {}
-    predicted = _of_bins(predicted)
+    predicted = predicted.by_bins()
     for points, joined in zip(SIZES.max_points, SIZES.joined, strict=True):
         record = {
             "version": VERSION, "game": "table", "mixture": condensed(mixture, points, joined).to_dict(),
@@ -377,13 +377,3 @@ def _starts(numbers: FloatArray, limit: float) -> NDArray[np.intp]:
             starts.append(k)
             low = high = one
     return np.array(starts, dtype=np.intp)
-
-
-def _of_bins(predicted: Predicted) -> Predicted:
-    """What is predicted of the bins of a mixture, where the last round has counted the cells of one view."""
-    if len(predicted.q) == N_BINS:
-        return predicted
-    bins = bins_of(predicted.q)
-    mass = np.asarray(np.bincount(bins, predicted.mass, minlength=N_BINS), dtype=float)
-    ones = np.bincount(bins, predicted.mass * predicted.q, minlength=N_BINS)
-    return Predicted(np.where(mass > 0.0, ones / np.maximum(mass, 1e-300), MIDDLES), mass)

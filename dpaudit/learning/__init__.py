@@ -1,9 +1,8 @@
-"""Learning: which outputs speak for x, at any scale, from draws that nothing is bet on yet.
+"""Learning: the probability of label 1 of an output, at any scale, from draws that nothing is bet on yet.
 
-The room knows rows of numbers and labels, and nothing of outputs, claims or tests. A *reduction* turns a row into one
-number (`dpaudit.learning.reductions`); a *learner* looks at training draws and proposes *predictors*: a reduction with
-the cells that its numbers fall into (`dpaudit.learning.predictors`). Each kind of learner is a file of
-`dpaudit.learning.kinds`; another file there is another kind.
+The room knows columns of numbers and labels, and nothing of claims or tests. Rank trees (`dpaudit.learning.rank_tree`)
+grow on views of the columns, some of which are learned themselves (`dpaudit.learning.learned_views`); a mixture
+averages all of them (`dpaudit.learning.mixture`).
 
-Validity: predictors are functions of training draws alone. What they are worth is decided by draws that come later.
+Validity: a mixture is a function of released draws alone. What it is worth is decided by draws that come later.
 """

@@ -23,7 +23,9 @@ from dpaudit.privacy.claims import FloatArray
 class LearnedView(Protocol):
     """An estimator of the log odds of label 1 of a row."""
 
-    name: str
+    @property
+    def name(self) -> str:
+        """What it is, in words."""
 
     def fit(self, matrix: FloatArray, labels: Labels) -> LearnedView:
         """A fitted copy."""
@@ -119,7 +121,7 @@ class Logistic:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Logistic:
-        numbers = {key: np.array([float.fromhex(v) for v in record[key]]) for key in _LOGISTIC_NUMBERS}
+        numbers: dict[str, Any] = {key: np.array([float.fromhex(v) for v in record[key]]) for key in _LOGISTIC_NUMBERS}
         return cls(str(record["name"]), tuple(map(int, record["columns"])), str(record["of"]), **numbers)
 
 
@@ -241,7 +243,7 @@ class Neighbours:
                 continue
             found = scipy.spatial.cKDTree(side).query(rows, min(self.k, len(side)))[0]
             distances.append(found.reshape(len(rows), -1)[:, -1])
-        return self._ratio(*distances, min(rows.shape[1], 3)) + even
+        return self._ratio(distances[0], distances[1], min(rows.shape[1], 3)) + even
 
     def _of_one(self, values: FloatArray, even: float) -> FloatArray:
         distances, counts = [], []
@@ -254,7 +256,7 @@ class Neighbours:
             distances.append(np.partition(near, self.k - 1, axis=1)[:, self.k - 1])
         repeats = counts[0] + counts[1] >= 2
         frequency = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
-        return np.where(repeats, frequency, self._ratio(*distances, 1)) + even
+        return np.where(repeats, frequency, self._ratio(distances[0], distances[1], 1)) + even
 
     def _ratio(self, of_0: FloatArray, of_1: FloatArray, dimensions: int) -> FloatArray:
         first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (of_0, of_1))
@@ -343,7 +345,7 @@ def learners(matrix: FloatArray, n_read: int, views: Sequence[View], max_columns
         if len(few) <= 40:
             found += [Logistic("logistic regression with squares", few, "sizes")]
         found += [Additive("sum of log odds", few)]
-    for view in views[: 4 if n_read > 1 else 2]:
+    for view in views[:4] if n_read > 1 else ():
         if size >= 48:
             found += [Neighbours(f"density ratio of {view.kind}", (view,), k) for k in ((2, 12) if size > 60 else (2,))]
     own = [k for k in few if len(np.unique(matrix[:, k])) > 0.5 * size] if len(few) <= 60 else []

@@ -13,6 +13,7 @@ Validity: a mixture is fitted on released draws and frozen.
 from __future__ import annotations
 
 import dataclasses
+import operator
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -46,8 +47,8 @@ from dpaudit.reading.threads import in_one_thread
 class MixtureSizes:
     """How many models a mixture keeps, and what learned views cost."""
 
-    max_parts: int = 8  # models of a structure that predict
-    min_weight: float = 1e-4
+    max_parts: int = 4  # models of a structure that predict: a count of a draw asks all of them
+    min_weight: float = 1e-3  # of a model, below which it is left out
     learned_cost: float = 1.0  # nats, of a learned view
     least: float = 1e-6  # probability of a label
     temperatures: tuple[float, ...] = (1.0, 0.7, 0.4, 0.0)  # by which log odds are multiplied: 0 is a fair coin
@@ -97,7 +98,7 @@ class Part:
     def from_dict(cls, record: dict[str, Any], views: Sequence[View | LearnedView]) -> Part:
         """What `to_dict` wrote."""
         tree = None if record["tree"] is None else Steps.from_dict(record["tree"])
-        return cls(float.fromhex(record["weight"]), views[int(record["view"])], tree)
+        return cls(float.fromhex(record["weight"]), views[_place(record)], tree)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -125,7 +126,15 @@ class Refinement:
     @classmethod
     def from_dict(cls, record: dict[str, Any], views: Sequence[View | LearnedView]) -> Refinement:
         """What `to_dict` wrote."""
-        return cls(float.fromhex(record["weight"]), views[int(record["view"])], Shifts.from_dict(record["shifts"]))
+        return cls(float.fromhex(record["weight"]), views[_place(record)], Shifts.from_dict(record["shifts"]))
+
+
+def _place(record: dict[str, Any]) -> int:
+    """The place of a part's view in the mixture's list."""
+    place = operator.index(record["view"])
+    if place < 0:
+        raise ValueError(f"view must be a place in the list of views, got {place}.")
+    return place
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -186,7 +195,7 @@ class Mixture:
             found[-1] *= 1.0 - sum(one.weight for one in self.refinements)
             for one in self.refinements:
                 found[-1] += one.weight * one(matrix, log_odds, known)
-        return np.clip(found, SIZES.least, 1.0 - SIZES.least)
+        return np.asarray(np.clip(found, SIZES.least, 1.0 - SIZES.least))
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """Probabilities of label 1, shape (draws,)."""
@@ -236,7 +245,14 @@ class Mixture:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Mixture:
-        """What `to_dict` wrote; ValueError where it is none, or reads the mechanism's density and none is given."""
+        """What `to_dict` wrote; ValueError where it is damaged, or reads the mechanism's density and none is given."""
+        try:
+            return cls._from_dict(record, density)
+        except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
+            raise ValueError(f"mixture must be one that was saved, got {error!r:.200}.") from error
+
+    @classmethod
+    def _from_dict(cls, record: dict[str, Any], density: LogRatio | None) -> Mixture:
         views = [
             learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
         ]
@@ -245,7 +261,16 @@ class Mixture:
         if weights.shape != NO_FORETELLING.shape or len(parts) != len(STRUCTURES) - 1:
             raise ValueError("mixture must have a weight for each structure and temperature.")
         refinements = tuple(Refinement.from_dict(one, views) for one in record["refinements"])
-        return cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
+        own = [weights.ravel().tolist(), *([part.weight for part in several] for several in parts)]
+        for each in (*own, [one.weight for one in refinements]):
+            if not all(weight >= 0.0 for weight in each) or not sum(each) <= 1.0 + 1e-6:
+                raise ValueError("mixture must have weights that are not negative, and sum to at most 1.")
+        found = cls(Reader.from_dict(record["reader"], density), parts, refinements, weights)
+        # Each view reads columns that the reader has, and all numbers of a learned one have their shapes.
+        with np.errstate(all="ignore"):
+            if np.isnan(found.of_matrix(np.broadcast_to(0.0, (1, found.reader.n_columns)))).any():
+                raise ValueError("mixture must predict probabilities, got NaN.")
+        return found
 
 
 @in_one_thread
@@ -276,12 +301,14 @@ def fit_mixture(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         own_density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
-        for learner in (*own_density, *extra, *learners(matrix, reader.n_read, views)):
+        all_learners: list[LearnedView] = [*own_density, *extra, *learners(matrix, reader.n_read, views)]
+        for learner in all_learners:
             is_line = isinstance(learner, Known) or (isinstance(learner, Logistic) and len(learner.columns) == 1)
             fitted = learner.fit(matrix, labels)
             past = fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
-            own = fitted.evidence if isinstance(fitted, Logistic) and is_line else log_likelihood(expit(past), labels)
-            direct.append((len(told), own - SIZES.learned_cost))
+            is_known = is_line and isinstance(fitted, Logistic)
+            evidence = fitted.evidence if is_known else log_likelihood(expit(past), labels)  # type: ignore[attr-defined]
+            direct.append((len(told), evidence - SIZES.learned_cost))
             told.append(Told(fitted, SIZES.learned_cost, past))
             ordered.append(Ordered.of(past, labels))
     if not told:  # nothing varies: a fair coin
@@ -298,11 +325,10 @@ def fit_mixture(
     swapped = moved[::-1] if len(views) else moved  # shifts are symmetric about 0: swapped labels see them backwards
     parts = []
     for one, own in zip(told, ordered, strict=True):
-        is_swapped = isinstance(one.view, View) and one.view.swaps(matrix) is not None
-        of_draws = moved
-        if is_swapped:
-            of_draws = np.where(one.view.swaps(matrix), swapped, moved)  # type: ignore[union-attr]
+        swaps = one.view.swaps(matrix) if isinstance(one.view, View) else None
+        of_draws = moved if swaps is None else np.where(swaps, swapped, moved)
         starts = np.concatenate([[0], np.cumsum(own.draws)[:-1]])
+        assert own.order is not None
         parts.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
     shifts = shift_trees(forest, np.concatenate(parts, axis=1))
     refinements = refinements_of([(one.view, one.cost, shift) for one, shift in zip(told, shifts, strict=True)])
@@ -311,8 +337,8 @@ def fit_mixture(
     for weight, structure in zip(mixture.shares, mixture.structures, strict=False):
         for part in structure:
             shares[id(part.view)] = shares.get(id(part.view), 0.0) + float(weight) * part.weight
-    for one in mixture.refinements:
-        shares[id(one.view)] = shares.get(id(one.view), 0.0) + float(mixture.shares[-1]) * one.weight
+    for refined in refinements:
+        shares[id(refined.view)] = shares.get(id(refined.view), 0.0) + float(mixture.shares[-1]) * refined.weight
     best = sorted(told, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
     return mixture, [each for each in best if id(each.view) in shares]
 

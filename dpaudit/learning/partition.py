@@ -40,7 +40,7 @@ class PartitionSizes:
     max_numbers: int = 4_000_000  # numbers in these draws: a bound on time
     scanned: int = 4_000  # pooled draws that views are compared on
     scanned_of_many: int = 1_000  # the same of a kind with more than `many` views
-    many: int = 500
+    many: int = 500  # a bound on time
     max_views: int = 6  # that the tree splits
     significant: float = 5.0  # standard deviations by which a view differs between inputs
     much_more: float = 2.0  # times what any number of the output tells, of a view that is worked out

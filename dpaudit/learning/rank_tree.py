@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 
-LOG_2 = math.log(2.0)
+LOG_2 = math.log(2.0)  # nats of a fair coin
 Labels = NDArray[np.intp]
 
 
@@ -186,7 +186,7 @@ class Steps:
         """What `to_dict` wrote; ValueError where it is no step function of probabilities."""
         # A saved result reads the text of an infinity back as a number.
         edges, p = (np.array([float.fromhex(str(one)) for one in record[key]]) for key in ("edges", "p"))
-        if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or np.any(np.diff(edges) < 0.0):
+        if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or not _rise(edges):
             raise ValueError("steps must have rising edges and one more probability than edges.")
         return cls(edges, p)
 
@@ -273,10 +273,9 @@ class Shifts:
         """What `to_dict` wrote; ValueError where it is none."""
         edges = np.array([float.fromhex(str(one)) for one in record["edges"]])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
-        if weights.shape != (len(edges) + 1, len(SIZES.shifts)) or not np.all(
-            (weights >= 0.0) & (weights <= 1.0 + 1e-9)
-        ):
-            raise ValueError("shifts must have weights of every shift in each cell.")
+        is_mean = weights.shape == (len(edges) + 1, len(SIZES.shifts)) and np.all(weights >= 0.0)
+        if not is_mean or not np.allclose(weights.sum(axis=1), 1.0, rtol=0.0, atol=1e-6) or not _rise(edges):
+            raise ValueError("shifts must have rising edges, and in each cell weights of every shift that sum to 1.")
         return cls(edges, weights)
 
 
@@ -350,6 +349,11 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = own[keep], of_own[keep]
         found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
     return found
+
+
+def _rise(edges: FloatArray) -> bool:
+    """Whether edges are in order, and none is NaN."""
+    return not np.isnan(edges).any() and bool(np.all(edges[1:] >= edges[:-1]))
 
 
 def _between(below: FloatArray, above: FloatArray) -> FloatArray:

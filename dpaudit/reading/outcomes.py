@@ -58,30 +58,12 @@ FEWEST_ALIKE = 4  # dictionaries with the same keys, on average, that are read k
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
 
-class Notes:
-    """What was worked out of one object, so that fits that look at it again do not work it out again.
-
-    Each entry is a function of the object alone: its outlines (`dpaudit.reading.outlines`), its leaves
-    (`dpaudit.reading.noted_leaves`), and its expansion (`dpaudit.reading.expanded`) with notes on that; None where
-    nobody has asked. Objects of equal contents may share them; `is_shared` says that some do.
-    """
-
-    __slots__ = ("expansion", "form", "is_shared", "leaves", "structure")
-
-    def __init__(self) -> None:
-        self.is_shared = False
-        self.form: str | None = None
-        self.structure: str | None = None
-        self.leaves: Any = None
-        self.expansion: Any = None
-
-
 @dataclasses.dataclass(frozen=True)
 class Outcomes:
     """A batch of outputs: `numbers` (draws, columns) and, for outputs that are not plain numbers, `tokens` (draws,).
 
     `shape` is the shape of one output and `is_integer` whether it came as integers, for numeric arrays; `raw` are the
-    outputs as they came, otherwise, and `notes` are on these, where they are looked at again (`with_notes`).
+    outputs as they came, otherwise.
     """
 
     numbers: FloatArray
@@ -89,9 +71,6 @@ class Outcomes:
     shape: tuple[int, ...] = ()
     is_integer: bool = False
     raw: tuple[Any, ...] = ()
-    notes: tuple[Notes, ...] = dataclasses.field(default=(), repr=False, compare=False)
-    # What views showed of this batch, with the views, so that scores that share one look once. Never copied on.
-    _seen: dict[int, tuple[Any, Outcomes]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
     # What the last scores that cost much made of this batch, with the scores; parts of it have their part.
     _scored: dict[int, tuple[Any, FloatArray]] = dataclasses.field(default_factory=dict, repr=False, compare=False)
 
@@ -101,14 +80,14 @@ class Outcomes:
     def rows(self, index: slice) -> Outcomes:
         """The outcomes of a slice of the batch."""
         tokens = None if self.tokens is None else self.tokens[index]
-        part = Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.notes[index])
+        part = Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
         part._scored.update((key, (score, values[index])) for key, (score, values) in self._scored.items())
         return part
 
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
         tokens = None if self.tokens is None else self.tokens.copy()
-        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, self.raw, self.notes)
+        return Outcomes(self.numbers.copy(), tokens, self.shape, self.is_integer, self.raw)
 
     def narrowed(self, columns: int) -> Outcomes:
         """The same outcomes, where those of more than so many numbers are cut to the first ones, and copied.
@@ -121,23 +100,6 @@ class Outcomes:
             return Outcomes(self.numbers[:, :columns].copy(), None, (columns,), self.is_integer)
         cut = [_narrowed(output, columns) for output in self.raw]
         return self if all(a is b for a, b in zip(cut, self.raw, strict=True)) else from_objects(cut)
-
-    def with_notes(self) -> Outcomes:
-        """The same outcomes, with room for notes on objects that many fits will look at. Equal texts share theirs."""
-        if self.tokens is None or self.notes:
-            return self
-        notes = _shared(self.raw, (Notes() for _ in self.raw))
-        return Outcomes(self.numbers, self.tokens, self.shape, self.is_integer, self.raw, notes)
-
-    def seen_by(self, view: Callable[[Outcomes], Outcomes]) -> Outcomes:
-        """What a view shows of these outcomes; it looks once."""
-        if id(view) not in self._seen:
-            self._seen[id(view)] = view, view(self)
-        return self._seen[id(view)][1]
-
-    def knows(self, view: Callable[[Outcomes], Outcomes], shown: Outcomes) -> None:
-        """Keep what a view shows of these outcomes, where it is known already."""
-        self._seen[id(view)] = view, shown
 
     def scored_by(self, score: Any, values: Callable[[], FloatArray]) -> FloatArray:
         """What `values` gives, the scores of these outcomes: worked out once, for parts that are cut afterwards too."""
@@ -181,10 +143,7 @@ class Outcomes:
 
 
 def join(parts: Sequence[Outcomes]) -> Outcomes:
-    """The outcomes of several batches, one after the other; as objects if the batches have different forms.
-
-    With notes, if one of them has notes.
-    """
+    """The outcomes of several batches, one after the other; as objects if the batches have different forms."""
     if len({(part.tokens is None, part.numbers.shape[1]) for part in parts}) > 1:
         parts = [part.as_objects() for part in parts]
     numbers = np.concatenate([part.numbers for part in parts])
@@ -195,20 +154,8 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
                 joined._scored[key] = score, np.concatenate([part._scored[key][1] for part in parts])
         return joined
     tokens = np.concatenate([part.tokens for part in parts if part.tokens is not None])
-    if any(part.notes for part in parts):
-        parts = [part.with_notes() for part in parts]
     raw = tuple(itertools.chain.from_iterable(part.raw for part in parts))
-    notes = itertools.chain.from_iterable(part.notes for part in parts)
-    return Outcomes(numbers, tokens, raw=raw, notes=_shared(raw, notes))
-
-
-def _shared(outputs: Sequence[Any], notes: Iterable[Notes]) -> tuple[Notes, ...]:
-    """The notes of outputs, where equal texts have those of the first of them."""
-    first: dict[tuple[type, str | bytes], Notes] = {}
-    return tuple(
-        first.setdefault((type(output), output), note) if type(output) in (str, bytes) else note
-        for output, note in zip(outputs, notes, strict=False)  # none, where nobody has asked for any
-    )
+    return Outcomes(numbers, tokens, raw=raw)
 
 
 @dataclasses.dataclass(frozen=True)

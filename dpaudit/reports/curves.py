@@ -69,7 +69,7 @@ class Measured:
 def measured(result: AuditResult, finding: Finding) -> Measured | None:
     """What the witness of a pair measured; None where it is no guessing rule or guessed nothing.
 
-    None for a run of guesses as well (`dpaudit.testing.refined_edges`): the draws that are counted decided its end.
+    None for a run of guesses as well, in results of earlier versions: the draws that are counted decided its end.
     """
     witness = finding.witness
     if witness is None or "epsilon" not in witness.line or "order" in witness.line or witness.rule.get("run"):

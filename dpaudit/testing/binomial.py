@@ -6,9 +6,9 @@ is binomial with a success probability r of at most
     (e^epsilon + delta_cost / s) / (1 + e^epsilon)
 
 where s is the probability of guessing at all: P(correct) + P(wrong) = s and P(correct) <= e^epsilon P(wrong) +
-delta_cost (see `dpaudit.testing.wealth`). With delta_cost = 0 the bound is free of s and the test is exact at its full
-level. Otherwise a share of the level pays for a Clopper-Pearson lower limit on s (the number of guesses is binomial
-too, and the number of correct ones is tested given it): by the union bound the level of the whole is still the sum.
+delta_cost. With delta_cost = 0 the bound is free of s and the test is exact at its full level. Otherwise a share of the
+level pays for a Clopper-Pearson lower limit on s (the number of guesses is binomial too, and the number of correct ones
+is tested given it): by the union bound the level of the whole is still the sum.
 """
 
 from __future__ import annotations

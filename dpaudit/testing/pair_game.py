@@ -16,7 +16,7 @@ from dpaudit.results.model import Keys, Look
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.order import Change
 from dpaudit.testing.pools import Pool
-from dpaudit.testing.protocols import Aim, Test, Training
+from dpaudit.testing.protocols import Test, Training
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 REPEATS = (
@@ -93,18 +93,10 @@ class PairGame:
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0
 
-    def fit(
-        self,
-        first: Outcomes,
-        second: Outcomes,
-        level: float,
-        aim: Aim = "bound",
-        is_last: bool = False,
-        tries: bool = False,
-    ) -> None:
-        """Fit every use on earlier draws of x and x_prime; the rest is as for games."""
+    def fit(self, first: Outcomes, second: Outcomes, level: float, tries: bool = False) -> None:
+        """Fit every use on earlier draws of x and x_prime; `tries` where a trial may follow."""
         self.hints = self.hints.fitting(first, second)
-        training = Training(first, second, self.hints, aim, is_last, tries)
+        training = Training(first, second, self.hints, tries)
         for share, game in self.uses:
             game.prepare(training, level * share)
         self.trained_on = min(len(first), len(second))
@@ -123,10 +115,6 @@ class PairGame:
         self.level = level
         for share, game in self.uses:
             game.start(level * share)
-
-    def stage_size(self, planned: int, pilot: int) -> int:
-        """The labelled draws of the next round of a fixed audit of so many, with a pilot of so many: mostly all."""
-        return self.main.stage_size(pilot + self.labelled, planned)
 
     def look(self) -> None:
         """Let every use look at its record, and note where the evidence stands."""
@@ -184,11 +172,6 @@ class PairGame:
     def is_sure(self) -> bool:
         """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
         return all(game.is_sure for _, game in self.uses)
-
-    @property
-    def is_hopeful(self) -> bool:
-        """Whether a longer pilot may show that some rule refutes the budget."""
-        return self.main.is_hopeful
 
     @property
     def is_violated(self) -> bool:

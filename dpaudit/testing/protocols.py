@@ -16,7 +16,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from abc import ABC, abstractmethod
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,8 +26,6 @@ from dpaudit.features.hints import NO_HINTS, Hints
 from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.testing.tasks import Statistic
-
-Aim = Literal["bound", "ranking", "sureness"]  # what a fit is for
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,10 +38,6 @@ class Training:
         Of x and of x_prime.
     hints : Hints
         What is known of the pair beside them.
-    aim : {"bound", "ranking", "sureness"}
-        What the fit is for: see `FixedGame.fit`.
-    is_last : bool
-        Whether no later fit will see further draws.
     may_try : bool
         Whether a trial may follow, on draws that are not counted.
     """
@@ -51,8 +45,6 @@ class Training:
     first: Outcomes
     second: Outcomes
     hints: Hints = NO_HINTS
-    aim: Aim = "bound"
-    is_last: bool = False
     may_try: bool = False
 
 
@@ -75,7 +67,6 @@ class Test(ABC):
     can_be_sure: ClassVar[bool] = False  # whether draws can show that more training is worth nothing
     trial: Statistic | None = None  # what more draws before the test may be counted in
     is_sure = False  # whether its rule was often right, and never wrong, on its training draws
-    is_hopeful = False  # whether a rule may refute the budget, and the training draws are too few to tell
 
     def __init__(self, claim: Claim, draws: int) -> None:
         self.claim, self.draws = claim, draws
@@ -103,11 +94,6 @@ class Test(ABC):
     @abstractmethod
     def start(self, level: float) -> None:
         """Fix the level: the error rate that this use may spend."""
-
-    def stage_size(self, before: int, planned: int) -> int:
-        """Labelled draws of the next stage of a test that is looked at once: all that are left, as a rule."""
-        del before
-        return planned
 
     # --- the draws that are counted ---
 

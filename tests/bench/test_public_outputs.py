@@ -20,7 +20,7 @@ def test_nothing_that_was_chosen_by_hand_is_silent():
     assert len(found) >= 12
     assert [one.name for one in found if one.is_silent] == []
     named = {one.name: one.not_read for one in found if one.not_read}
-    assert named["a list of 5,000"] == ("positions of lists from 257 on, each by itself",)
+    assert named["a list of 5,000"] == ("positions of lists of numbers from 3,001 on, each by itself",)
 
 
 def test_what_is_read_as_the_same_is_told():

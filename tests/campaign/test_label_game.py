@@ -6,6 +6,7 @@ probability below 1e-10 in each; a miss needs fewer than 85% right guesses of a 
 below 1e-11.
 """
 
+import dataclasses
 import itertools
 import math
 
@@ -15,6 +16,7 @@ import pytest
 import dpaudit
 from dpaudit.campaign import label_game, schedules
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.inference import learning_state
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
@@ -121,11 +123,11 @@ def test_an_adaptive_game_keeps_within_its_runs(samples, inputs):
 
 
 def test_the_first_pair_that_is_not_sure_ends_the_short_pilots_of_all(monkeypatch):
-    aims = []
+    fits = []
 
-    def fit(self, *given, **options):
-        aims.append((self.inputs, options["aim"]))
-        own_fit(self, *given, **options)
+    def fit(self, first, *given, **options):
+        fits.append((self.inputs, len(first)))
+        own_fit(self, first, *given, **options)
 
     own_fit = PairGame.fit
     monkeypatch.setattr(PairGame, "fit", fit)
@@ -134,12 +136,12 @@ def test_the_first_pair_that_is_not_sure_ends_the_short_pilots_of_all(monkeypatc
         return (rng.random(size) + (i if i > 1 else 0)).tolist()
 
     for outputs, is_broken in ((noise, False), (apart, True)):
-        aims.clear()
+        fits.clear()
         game, *_ = played(outputs, [PureDP(1.0)] * 4, many_pairs(4), samples=5_000, mode="fixed")
-        short = [inputs for inputs, aim in aims if aim == "sureness"]
+        short = [inputs for inputs, draws in fits if 2 * draws < game.pilot]
         assert short, "there are short pilots"
         assert set(short) == {(0, 1)}, "no other pair was asked"
-        assert [inputs for inputs, aim in aims if aim == "bound"] == many_pairs(4)
+        assert [inputs for inputs, draws in fits if 2 * draws == game.pilot] == many_pairs(4)
         assert [pair.is_violated for pair in game.pairs] == [False] + [is_broken] * 3
 
 
@@ -206,21 +208,6 @@ def test_runs_are_the_outputs_that_were_drawn(mode):
 def test_a_fixed_game_looks_once():
     _, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=1_000)
     assert len(coins.quotas) == 1
-
-
-def test_a_fixed_game_of_several_stages_looks_once_at_its_end(monkeypatch):
-    seen = []
-    look = PairGame.look
-
-    def noted(self):
-        seen.append(self.labelled)
-        look(self)
-
-    monkeypatch.setattr(PairGame, "look", noted)
-    monkeypatch.setattr(PairGame, "stage_size", lambda self, planned, pilot: 300)
-    game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=1_000)
-    assert len(coins.quotas) > 1  # the control: there are stages, after which it might have looked
-    assert seen == [game.pairs[0].labelled] and seen[0] == 2 * 1_000 - game.pilot
 
 
 def often_telling(i, size, rng):
@@ -303,24 +290,20 @@ def test_what_views_show_of_the_kept_outputs_goes_with_the_fit():
 def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
     game, *_ = played(often_telling, [ZeroConcentratedDP(0.5)], [(0, 1)], mode="fixed", samples=5_000)
     assert game.pilot == 3_500
-    assert len(game.pairs[0].main.epochs) == 1
+    assert [int(one.counts.sum()) for one in game.pairs[0].main.rounds] == [10_000 - 3_500]
 
 
 def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
-    trained = []
-    fit = pair_game.SequentialGame.fit
-
-    def recorded(game, partitions, level, is_last=False):
-        trained.append(int(partitions[0].counts.sum()))
-        fit(game, partitions, level, is_last)
-
-    monkeypatch.setattr(pair_game.SequentialGame, "fit", recorded)
+    sizes = dataclasses.replace(learning_state.SIZES, counted_from=100)
+    monkeypatch.setattr(learning_state, "SIZES", sizes)
     game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
-    assert game.pairs[0].labelled + game.pilot == 2_000
-    beyond = [count for count in trained if count > 200]  # more than all outputs that are kept
-    assert len(beyond) >= 3 and max(beyond) <= 2_000
-    assert trained == sorted(trained)
+    (pair,) = game.pairs
+    assert pair.labelled + game.pilot == 2_000 and 2 * pair.trained_on <= 200
+    draws = np.cumsum([int(one.counts.sum()) for one in pair.main.rounds])  # so far, as each next round is opened
+    beyond = [one.predicted for one, before in zip(pair.main.rounds[1:], draws[:-1], strict=True) if before > 200]
+    assert len(beyond) >= 3
+    assert all(one.q.tolist() != other.q.tolist() for one, other in itertools.pairwise(beyond))
 
 
 def three_columns(data, size, rng):
@@ -331,21 +314,10 @@ def three_columns(data, size, rng):
 def test_of_vectors_more_is_kept_to_learn_from_over_the_pairs(monkeypatch, pairs, most):
     monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
     monkeypatch.setattr(label_game, "VECTOR_DRAWS", 400)
-    lasts = []
-    fit = pair_game.SequentialGame.fit
-
-    def recorded(game, partitions, level, is_last=False):
-        lasts.append((int(partitions[0].counts.sum(axis=1).min()), is_last))
-        fit(game, partitions, level, is_last)
-
-    monkeypatch.setattr(pair_game.SequentialGame, "fit", recorded)
     game, *_ = played(three_columns, [PureDP(1.0)] * len(pairs), pairs, samples=1_000)
-    # Fits come after 15 or 30% more draws: the last one is near what is kept, and is known to be the last.
+    # Fits come after 20 or 30% more draws: the last one is near what is kept.
     assert all(most / 1.31 < pair.trained_on <= most for pair in game.pairs)
     assert len(game.kept(0)) == 100  # what a later run gets
-    assert all(is_last for draws, is_last in lasts if draws > most)
-    assert any(is_last for draws, is_last in lasts if draws <= most)
-    assert not any(is_last for draws, is_last in lasts if draws < most / 1.31)
 
 
 def test_of_single_numbers_no_more_is_kept(monkeypatch):
@@ -710,21 +682,21 @@ def test_a_gross_fault_is_found_about_as_soon_in_an_audit_of_many_draws():
     assert found[10_000_000] <= 1.3 * found[1_000]
 
 
-def test_bets_are_fitted_again_sooner_where_a_pair_is_not_far_from_a_decision():
-    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=4_000)
+def test_bets_are_fitted_again_after_the_growth_of_what_is_kept_that_their_draws_ask_for():
+    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=6_000)
     game.start()
     pair, seen = game.pairs[0], set()
     trained = pair.trained_on
     while game.round():
         kept = min(len(game.kept(i)) for i in pair.inputs)
-        growth = label_game.REFIT_GROWTH[pair.is_far]
+        growth = label_game.REFITS.growth_at(pair.labelled)
         if pair.trained_on != trained:
             assert pair.trained_on == kept >= growth * trained
-            seen.add(pair.is_far)
+            seen.add(growth)
         elif game._left(pair) > 0:
             assert kept < growth * trained
         trained = pair.trained_on
-    assert seen == {True, False}
+    assert seen == {1.2, 1.3, 2.0}
 
 
 def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):

@@ -16,14 +16,12 @@ from dpaudit.testing.pools import Member, Pool
 
 @dataclasses.dataclass
 class Pair:
-    """What a schedule reads of a pair. Stages are of this size; merits rank the pairs before the first round."""
+    """What a schedule reads of a pair. Merits rank the pairs before the first round."""
 
     pool: Pool
     labelled: int = 0
     is_far: bool = False
     wealth: float = 0.0
-    stage: int = 10**9
-    asked: tuple = ()
 
     @property
     def main(self):
@@ -32,10 +30,6 @@ class Pair:
     @property
     def merit(self):
         return 0, -self.wealth  # the other way round, to tell it from wealth
-
-    def stage_size(self, planned, pilot):
-        self.asked = planned, pilot
-        return self.stage
 
 
 def apart(count, **numbers):
@@ -103,16 +97,12 @@ def test_no_sequential_round_is_shorter_than_16_and_a_pool_has_more_labelled_dra
     assert schedule.drawn(pairs, 0) == 5_274
 
 
-def test_a_fixed_round_is_all_that_the_pilot_leaves_or_the_shortest_stage():
+def test_a_fixed_round_is_no_shorter_than_what_the_pilot_leaves():
     schedule = schedule_of("fixed", 10_000, 3, 6)
-    pairs = apart(3, stage=[700, 500, 900])
+    pairs = apart(3)
     pairs[1].pool = Pool([Member((2, 3)), Member((6, 7))])
-    assert schedule.sizes(pairs, [0, 2], 0) == {0: 700, 2: 700}
-    assert schedule.sizes(pairs, [0, 1, 2], 0) == {0: 500, 1: 1_000, 2: 500}
-    assert pairs[0].asked == (20_000, 4_000)
-    schedule.shown = 300  # of an earlier game, in the place of a pilot
-    schedule.sizes(pairs, [0], 0)
-    assert pairs[0].asked == (20_000, 4_300)
+    assert schedule.sizes(pairs, [0, 2], 0) == {0: 20_000, 2: 20_000}
+    assert schedule.sizes(pairs, [0, 1, 2], 0) == {0: 20_000, 1: 40_000, 2: 20_000}
 
 
 def test_a_fixed_trial_takes_what_15_in_100_leave_behind_the_first_fit_or_is_not_held():

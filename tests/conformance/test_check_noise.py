@@ -85,10 +85,10 @@ def test_features_of_dictionaries_ask_the_same_of_other_pilots():
     pilots = [read_outputs([{"a": float(rng.normal()), "b": k % 2} for k in range(60)], 60) for _ in range(2)]
     first, second = (features(pilot) for pilot in pilots)
     assert [str(feature) for feature in first[:2]] == [
-        "being above the median in the output, key 'a'", "the distance from the median in the output, key 'a'"
+        "being above the median in the output['a']", "the distance from the median in the output['a']"
     ]  # fmt: skip
     assert sum(f.asks_as(g) for f in first for g in second) == len(first) == len(second)
-    assert {feature.of(pilots[1]).sum() for feature in first if feature.place.endswith("'b'")} <= {0, 30}
+    assert {feature.of(pilots[1]).sum() for feature in first if feature.place.endswith("['b']")} <= {0, 30}
 
 
 def _release(data, rng):

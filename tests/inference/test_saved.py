@@ -1,4 +1,4 @@
-"""Saved evidence: what goes on from it is, bit by bit, what would have gone on without it, and no draw counts twice."""
+"""Saved evidence: what goes on from it has all its wealth, bit by bit, and no draw counts twice."""
 
 import copy
 import json
@@ -7,8 +7,10 @@ import math
 import pytest
 
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.inference import betting, tables
+from dpaudit.inference import betting, payoffs, tables
 from dpaudit.inference.saved import StateError, at_level, claim_digest, counted, joined, pair_state, restored
+from dpaudit.learning.mixture import Mixture
+from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ProfileClaim, PureDP
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.running.digests import digest
@@ -75,24 +77,28 @@ def read(state, claim="eps=1"):
     [*((normal, *item) for item in FAMILIES.items()), (words, "eps=1", 100)],
     ids=[*FAMILIES, "objects"],
 )
-def test_what_goes_on_from_a_saved_state_is_what_would_have_gone_on_bit_by_bit(mechanism, claim, samples):
+def test_what_goes_on_from_a_saved_state_multiplies_its_wealth_which_is_the_same_bit_by_bit(mechanism, claim, samples):
     first = played(mechanism, claim, 1, samples)
     state = through_text(pair_state(first.pairs[0], "1"))
-    for use, (_, game) in zip(state["uses"], read(state, claim).uses, strict=True):
-        assert game.log_wealth == use["now"]
+    before, same = first.pairs[0], read(state, claim)
+    for use, (_, ours), (_, theirs) in zip(state["uses"], same.uses, before.uses, strict=True):
+        assert (ours.log_wealth, ours.lower) == (theirs.log_wealth, theirs.lower) and ours.log_wealth == use["now"]
+    assert same.main.rule_record() == before.main.rule_record()
+
     kept = {i: unpacked(packed(first.kept(i))) for i in (0, 1)}
-    other = gone_on(mechanism, claim, state, kept, 2, samples)
-    same = game_of(mechanism, claim, 2, samples)
-    same.pairs = first.pairs
-    same.go_on({i: first.kept(i) for i in (0, 1)})
-    same.play()
-    assert other.pairs[0].labelled == same.pairs[0].labelled > state["labelled"] > 0
-    for (_, ours), (_, theirs) in zip(other.pairs[0].uses, same.pairs[0].uses, strict=True):
-        assert (ours.log_wealth, ours.lower) == (theirs.log_wealth, theirs.lower)
-    assert other.pairs[0].main.rule_record() == same.pairs[0].main.rule_record()
-    assert [one.name for one in other.pairs[0].main.rounds[: len(state["uses"][0]["table"]["rounds"])]] == [
-        one["name"] for one in state["uses"][0]["table"]["rounds"]
-    ]
+    other, again = (gone_on(mechanism, claim, copy.deepcopy(state), kept, 2, samples).pairs[0] for _ in range(2))
+    after = through_text(pair_state(other, "2"))
+    assert after == through_text(pair_state(again, "2")) and other.labelled > state["labelled"] > 0
+    table, known = after["uses"][0]["table"], state["uses"][0]["table"]["rounds"]
+    assert table["rounds"][: len(known)] == known  # what was counted stays, and later draws have rounds of their own
+    new = table["rounds"][len(known) :]
+    assert {session for one in new for session in one["counts"]} == {"2"}
+    alone = copy.deepcopy(after)
+    alone["uses"][0]["table"]["rounds"], alone["labelled"] = new, other.labelled - state["labelled"]
+    for use in alone["uses"]:
+        use["wealths"] = None  # it is what the new rounds won
+    for use, (_, ours), (_, won) in zip(state["uses"], other.uses, read(alone, claim).uses, strict=True):
+        assert ours.log_wealth == pytest.approx(use["now"] + won.log_wealth, abs=1e-9)
 
 
 def test_a_state_that_is_read_and_written_again_is_the_same():
@@ -162,8 +168,11 @@ def test_bounds_of_joined_states_are_made_anew_at_their_level():
 
 def with_other_bets(monkeypatch, change=0.5):
     """An engine whose bets win less from the same tables."""
-    logs = betting._logs
-    monkeypatch.setattr(betting, "_logs", lambda bets, value: tuple(change * part for part in logs(bets, value)))
+    logs = payoffs.log_factors
+    for module in (payoffs, betting):
+        monkeypatch.setattr(
+            module, "log_factors", lambda bets, value: tuple(change * part for part in logs(bets, value))
+        )
 
 
 def test_what_another_engine_has_won_goes_on_as_a_number(monkeypatch):
@@ -220,14 +229,24 @@ TABLE = ("uses", 0, "table")
         (("level",), 1.5, "level must be in"),
         (("labelled",), 7, "all draws in the rounds"),
         (("change",), {"what": "x"}, "p_value"),
-        ((*TABLE, "rounds"), [], "must have rounds"),
+        ((*TABLE, "rounds"), [], "all draws in the rounds"),
+        ((*TABLE, "next"), None, "next"),
+        ((*TABLE, "next", "size"), 50, "out of bounds|82 bins"),
+        ((*TABLE, "next", "q", 0), math.nan, "must be probabilities"),
         ((*TABLE, "rounds", 0, "rest"), -1.0, "must be probabilities"),
         ((*TABLE, "rounds", 0, "counts", "1", 1, 0), -3, "must not be negative"),
         ((*TABLE, "rounds", 0, "counts", "1", 1, 0), 0.5, "integer"),
         ((*TABLE, "rounds", 0, "counts", "1", 0, 0), 10**9, "out of bounds"),
-        ((*TABLE, "foretold"), [0.0, math.nan, 0.0], "finite"),
-        ((*TABLE, "of_structures"), [[0.5]], "reshape"),
-        ((*TABLE, "mixture", "weights"), ["0x1p-1"], "a weight for each"),
+        ((*TABLE, "foretold"), [[0.0, math.nan, 0.0, 0.0]] * 3, "finite"),
+        ((*TABLE, "foretold"), [0.0, 0.0, 0.0], "reshape"),
+        ((*TABLE, "mixture", "weights"), [["0x1p-1"]], "a weight for each"),
+        ((*TABLE, "mixture", "weights", 0, 0), "-0x1p-1", "not negative"),
+        ((*TABLE, "mixture", "structures", 0, 0, "weight"), "nan", "not negative"),
+        ((*TABLE, "mixture", "structures", 0, 0, "weight"), "0x1p+1", "at most 1"),
+        ((*TABLE, "mixture", "structures", 0, 0, "view"), -1, "a place in the list"),
+        ((*TABLE, "mixture", "structures", 0, 0, "view"), 99, "out of range"),
+        ((*TABLE, "mixture", "structures", 0, 0, "view"), 0.5, "integer"),
+        ((*TABLE, "mixture", "reader", "blocks"), [], "out of bounds"),
         ((*TABLE, "mixture"), None, "mixture"),
     ],
     ids=lambda value: "-".join(map(str, value)) if isinstance(value, tuple) else None,
@@ -235,6 +254,34 @@ TABLE = ("uses", 0, "table")
 def test_a_damaged_state_is_refused_with_what_is_wrong(path, value, said, request):
     with pytest.raises(StateError, match=said):
         read(damaged(request.getfixturevalue("small"), path, value))
+
+
+EVEN = [(1.0 / 11).hex()] * 11
+
+
+@pytest.mark.parametrize(
+    ("read", "record"),
+    [
+        *((Steps.from_dict, {"edges": edges, "p": p}) for edges, p in [
+            (["nan"], ["0x1p-1"] * 2), (["0x1p+1", "0x1p+0"], ["0x1p-1"] * 3), (["0x1p+0"], ["0x1p-1"]),
+            (["0x1p+0"], ["0x1p-1", "nan"]), (["0x1p+0"], ["0x1p-1", "0x1.8p+0"]), (["one"], ["0x1p-1"] * 2),
+        ]),
+        *((Shifts.from_dict, {"edges": edges, "weights": weights}) for edges, weights in [
+            (["nan"], [EVEN] * 2), (["0x1p+1", "0x1p+0"], [EVEN] * 3), (["0x1p+0"], [EVEN]),
+            ([], [EVEN[1:]]), ([], [["nan", *EVEN[1:]]]), ([], [["-0x1p-4", *EVEN[1:]]]), ([], [["0x1p-1", *EVEN[1:]]]),
+        ]),
+        (Mixture.from_dict, {}),
+        (Mixture.from_dict, {"views": [{"kind": "value"}], "structures": 3, "weights": []}),
+    ],
+)  # fmt: skip
+def test_damaged_trees_and_mixtures_are_refused(read, record):
+    with pytest.raises(ValueError, match=r"must|invalid hexadecimal"):
+        read(record)
+
+
+def test_sound_trees_are_read():
+    assert Steps.from_dict({"edges": ["-inf", "0x1p+0"], "p": ["0x1p-1"] * 3})([0.0]) == [0.5]
+    assert Shifts.from_dict({"edges": ["0x1p+0"], "weights": [EVEN] * 2}).weights.shape == (2, 11)
 
 
 @pytest.fixture(scope="module")

@@ -1,9 +1,10 @@
 """The pages of the engine's constants: each with its value, its reason, and where its choice was measured.
 
-A constant is a module-level name in capitals whose value has a number in it. Its reason is the comment on its line, or
-the comment block above it, which holds for the lines below that have none of their own, up to an empty line. Its choice
-was measured where a page of docs/decisions or docs/measurements names it in backticks, as `NAME` or, where several
-modules have the name, as `module.NAME`.
+A constant is a module-level name in capitals whose value has a number in it, or such a field of a frozen dataclass of
+constants: all its fields have defaults, and at least half of these are numbers. Its reason is the comment on its lines,
+or the comment block above it, which holds for the lines below that have none of their own, up to an empty line. Its
+choice was measured where a page of docs/decisions or docs/measurements names it in backticks, as `NAME` (of a field
+`Class.name`) or, where several modules have the name, as `module.NAME`.
 
     python tests/meta/constants.py --folder docs/measurements/constants
 """
@@ -19,10 +20,11 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("reading", "learning", "testing", "campaign", "running", "audits")
+ROOMS = ("features", "reading", "learning", "inference", "testing", "campaign", "running", "audits")
 NAMES = {"streams"}  # modules whose numbers are names, not choices
 LONGEST_VALUE = 60  # characters that a cell shows
 UNMEASURED = "unmeasured"
+FUNCTION = re.compile(r"^( *)(?:async )?def .*\n(?:\1[ )].*\n|\s*\n)*", re.MULTILINE)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,14 +41,23 @@ class Constant:
 def constants(root: Path = ROOT) -> list[Constant]:
     """All of them, in the order of rooms, modules and lines."""
     paths = [(room, path) for room in ROOMS for path in sorted((root / "dpaudit" / room).rglob("*.py"))]
-    return [one for room, path in paths if path.stem not in NAMES for one in _of(room, path)]
+    outlines = [(room, path.stem, *outline(path.read_text("utf-8"))) for room, path in paths]
+    return [one for given in outlines for one in (*of_module(*given), *of_classes(*given))]
 
 
-def _of(room: str, path: Path) -> Iterator[Constant]:
-    text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
-    for node in ast.parse(text).body:
-        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or not _has_number(node.value):
+def outline(text: str) -> tuple[ast.Module, list[str]]:
+    """The syntax tree of a module and its lines, without the bodies of functions: these take most of the time."""
+    short = FUNCTION.sub(r"\1def f(): ...\n", text)
+    try:
+        return ast.parse(short), short.splitlines()
+    except SyntaxError:  # a function has a text that goes on in the first column, which looks like its end
+        return ast.parse(text), text.splitlines()
+
+
+def of_module(room: str, module: str, tree: ast.Module, lines: list[str]) -> Iterator[Constant]:
+    """Module-level constants of one module, from its outline."""
+    for node in tree.body if module not in NAMES else ():
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or node.value is None or not has_number(node.value):
             continue
         targets = node.targets if isinstance(node, ast.Assign) else [node.target]
         for target in targets:
@@ -55,29 +66,46 @@ def _of(room: str, path: Path) -> Iterator[Constant]:
             for k, part in enumerate(parts):
                 if isinstance(part, ast.Name) and part.id.lstrip("_").isupper():
                     value = ast.unparse(values[k] if values else node.value)
-                    yield Constant(room, path.stem, part.id, value, _reason(lines, node))
+                    yield Constant(room, module, part.id, value, _reason(lines, node))
 
 
-def _has_number(value: ast.AST) -> bool:
+def of_classes(room: str, module: str, tree: ast.Module, lines: list[str]) -> Iterator[Constant]:
+    """Fields of a module's frozen dataclasses of constants, from its outline."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef):
+            for part in numbers_of(node):
+                value = ast.unparse(part.value) if part.value else ""
+                yield Constant(room, module, f"{node.name}.{ast.unparse(part.target)}", value, _reason(lines, part))
+
+
+def numbers_of(node: ast.ClassDef) -> list[ast.AnnAssign]:
+    """The fields with numbers of a frozen dataclass of constants; none of other classes."""
+    fields = [part for part in node.body if isinstance(part, ast.AnnAssign)]
+    numbers = [part for part in fields if part.value is not None and has_number(part.value)]
+    is_frozen = any("frozen=True" in ast.unparse(decorator) for decorator in node.decorator_list)
+    return numbers if is_frozen and all(part.value for part in fields) and 2 * len(numbers) >= len(fields) else []
+
+
+def has_number(value: ast.AST) -> bool:
     """Whether a number is among what a value is made of, but not within a text, a place of a list, or an object."""
     if isinstance(value, ast.Subscript | ast.JoinedStr | ast.comprehension | ast.Lambda):
         return False
     if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id[:1].isupper():
         return False
     is_number = isinstance(value, ast.Constant) and type(value.value) in (int, float)
-    return is_number or any(_has_number(part) for part in ast.iter_child_nodes(value))
+    return is_number or any(has_number(part) for part in ast.iter_child_nodes(value))
 
 
 def _reason(lines: list[str], node: ast.stmt) -> str:
     first, last = node.lineno - 1, (node.end_lineno or node.lineno) - 1
-    own = [lines[k].split("  # ", 1)[1] for k in dict.fromkeys((first, last)) if "  # " in lines[k]]
+    own = [lines[k].split("  # ", 1)[1] for k in range(first, last + 1) if "  # " in lines[k]]
     if own:
         return re.sub(r"^noqa.*", "", own[0]).strip()
     k = first - 1
-    while k >= 0 and lines[k].strip() and not lines[k].startswith("#"):
+    while k >= 0 and lines[k].strip() and not lines[k].lstrip().startswith("#"):
         k -= 1
     block: list[str] = []
-    while k >= 0 and lines[k].startswith("#"):
+    while k >= 0 and lines[k].lstrip().startswith("#"):
         block.insert(0, lines[k].lstrip("# "))
         k -= 1
     return " ".join(block)

@@ -36,6 +36,20 @@ THIRD, FOURTH = 0.5, {"a": 2}  # both by judgement
 NOT_A_NUMBER = "text"
 local = 5
 BARE = 7
+
+
+@dataclasses.dataclass(frozen=True)
+class Sizes:
+    depth: int = 3  # levels
+    # In nats.
+    costs: tuple[float, ...] = (0.5, 1.0)
+    name: str = "x"
+
+
+@dataclasses.dataclass(frozen=True)
+class Finding:
+    pair: int
+    loss: float = 0.0
 """
 
 
@@ -59,6 +73,8 @@ def test_reasons_values_and_measurements_are_found(tree):
         ("THIRD", "0.5", "both by judgement"),
         ("FOURTH", "{'a': 2}", "both by judgement"),
         ("BARE", "7", ""),
+        ("Sizes.depth", "3", "levels"),
+        ("Sizes.costs", "(0.5, 1.0)", "In nats."),
     ]
     where = {f"{one.module}.{one.name}": pages for one, pages in engine.measured(found, engine.pages(tree)).items()}
     assert [name for name, pages in where.items() if pages] == ["one.FIRST", "one.SECOND"]
@@ -68,7 +84,7 @@ def test_a_changed_value_or_a_lost_reason_shows_on_the_page(tree):
     path = tree / "dpaudit" / "testing" / "one.py"
     before = engine.written(engine.constants(tree), engine.pages(tree))
     assert "[decision 7](../../decisions/0007-x.md)" in before["testing.md"]
-    assert engine.UNMEASURED in before["audits.md"] and "| all | 6 | 2 |" in before["index.md"]
+    assert engine.UNMEASURED in before["audits.md"] and "| all | 8 | 2 |" in before["index.md"]
     for old, new in (("FIRST = 3", "FIRST = 5"), ("  # both by judgement", "")):
         path.write_text(MODULE.replace(old, new))
         assert engine.written(engine.constants(tree), engine.pages(tree)) != before

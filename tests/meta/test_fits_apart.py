@@ -133,32 +133,36 @@ def test_equal_scores_are_ordered_by_a_draw_that_does_not_see_labels():
 
 
 def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(monkeypatch):
-    fitted, counted = [], []
-    rule = SimpleNamespace(reading=lambda side: side, score=lambda side: side.numbers[:, 0])
+    fitted, scored, counted = [], [], []
 
-    def fit(first, second, chase):
-        fitted.append((first.numbers[:, 0], second.numbers[:, 0]))
-        rule.score.describe = lambda: "it"
-        return [SimpleNamespace(rule=rule)]
+    class State:
+        def learn(self, training):
+            fitted.append((training.first.numbers[:, 0], training.second.numbers[:, 0]))
+            self.counter = SimpleNamespace(mixture=self)
+
+        def __call__(self, side):
+            scored.append(side.numbers[:, 0])
+            return expit(scored[-1])
 
     def band_of(first, second, level):
         counted.append((first, second, level))
         return band_at(first, second, level)
 
-    band_at = band.band
-    monkeypatch.setattr(band, "fit_rules", fit)
-    monkeypatch.setattr(band, "best_rule", lambda rules, chase: (0, None))
-    monkeypatch.setattr(band, "band", band_of)
+    band_at = band.band_of_bins
+    monkeypatch.setattr(band, "LearningState", State)
+    monkeypatch.setattr(band, "describe_score", lambda mixture: "it")
+    monkeypatch.setattr(band, "band_of_bins", band_of)
     purposes = []
     monkeypatch.setattr(band, "Drawer", lambda *arguments: purposes.append(arguments[3]) or Drawer(*arguments))
     options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "crew": Crew()}
     found, runs = band.examine(PAIR, PureDP(1.0), **options)
     (train,), ((first, second, level),) = fitted, counted
     assert purposes == [streams.BAND_DRAWS]
-    assert (len(train[0]), len(first)) == band.draws_of(200, True) == (50, 150) and runs == 400
-    drawn = np.concatenate([*train, first, second])
+    assert (len(train[0]), len(scored[0])) == band.draws_of(200, True) == (50, 150) and runs == 400
+    drawn = np.concatenate([*train, *scored])
     assert len(np.unique(drawn)) == len(drawn) == 400
-    assert level == found.error_rate == 0.03 and found.draws == 150
+    assert first.sum() == second.sum() == found.draws == 150  # what is scored is counted, and nothing else
+    assert level == found.error_rate == 0.03
 
 
 class Ended(Exception):

@@ -38,6 +38,7 @@ from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.inference import pair_lines
+from dpaudit.inference.exact import GuessRule
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
@@ -124,7 +125,7 @@ def test_the_bound_of_a_fixed_audit_is_that_of_its_record_at_its_share(delta, ba
     result = dpaudit.audit(response, ApproxDP(1.0, delta) if delta else PureDP(1.0), [(0.0, 1.0)], **options)
     (finding,) = result.findings
     witness, level = finding.witness, LEVEL * (0.8 if band else 1.0)
-    sides = sum(math.isfinite(float.fromhex(witness.rule[end])) for end in ("low", "high"))
+    sides = sum(GuessRule.from_dict(witness.rule["rule"]).sides)
     expected = line_bound(witness.correct, witness.wrong, witness.correct + witness.wrong + witness.abstained,
                           delta * sides / 2.0, level)  # fmt: skip
     assert witness.wrong > 20

@@ -241,14 +241,6 @@ def test_parts_and_whole_have_the_scores_that_were_worked_out_before():
     assert asked[3:] == [12], "no more than a few are kept"
 
 
-def test_equal_texts_share_their_notes_and_nothing_else_does():
-    first, second = (from_objects(outputs).with_notes() for outputs in (["a", "b", "a", b"a", [1], [1]], ["b", "c"]))
-    assert [first.notes.index(note) for note in first.notes] == [0, 1, 0, 3, 4, 5]
-    joined = join([first, second])
-    assert [joined.notes.index(note) for note in joined.notes] == [0, 1, 0, 3, 4, 5, 1, 7]
-    assert joined.notes[6] is first.notes[1]  # what is noted of it already
-
-
 @pytest.mark.parametrize("other", [[(1.0, 2.0, 3.0)], [None], [0.5]])
 def test_a_vector_keeps_its_numbers_where_others_have_another_form(other):
     vectors = read_outputs([(1.0, 2.0), (3.0, 4.0)], 2)

@@ -9,6 +9,7 @@ import pytest
 
 import dpaudit
 from dpaudit.running.checkpoint import open_checkpoint
+from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
 from dpaudit.testing.tasks import Request, Task, TaskResult
 
@@ -42,14 +43,13 @@ def test_no_draw_of_three_nights_of_one_seed_is_drawn_again(tmp_path):
 
 def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, monkeypatch):
     said = []
-    save = Store.save
+    save = AccumulatingAudit._save
 
-    def noted(self, *arguments, **options):
-        joins = options.get("joins", arguments[4] if len(arguments) > 4 else True)
+    def noted(self, part, is_last=False, joins=True):
         said.append(joins)
-        return save(self, *arguments, **options)
+        return save(self, part, is_last, joins)
 
-    monkeypatch.setattr(Store, "save", noted)
+    monkeypatch.setattr(AccumulatingAudit, "_save", noted)
     calls = []
 
     def laplace(data, size, rng):

