@@ -1,5 +1,6 @@
 """Fits hold linear algebra to one thread, and leave it as it was."""
 
+import numpy as np
 import pytest
 import threadpoolctl
 

@@ -106,11 +106,11 @@ def test_each_use_is_fitted_for_its_own_part_of_the_level_and_has_no_more():
     first, second = Use(), Use()
     pair = pair_with((0.8, first), (0.2, second))
     assert math.isnan(pair.level)
-    pair.fit(outcomes(30), outcomes(20), 0.01, aim="ranking", is_last=True, tries=True)
+    pair.fit(outcomes(30), outcomes(20), 0.01, tries=True)
     for use, share in ((first, 0.8), (second, 0.2)):
         ((_, training, level),) = use.asked
         assert level == pytest.approx(share * 0.01)
-        assert (training.aim, training.is_last, training.may_try) == ("ranking", True, True)
+        assert training.may_try
         assert (len(training.first), len(training.second)) == (30, 20)
         assert math.isnan(use.level)  # until the pilot is over
     assert pair.trained_on == 20  # what both sides have
@@ -119,7 +119,7 @@ def test_each_use_is_fitted_for_its_own_part_of_the_level_and_has_no_more():
     plain = pair_with((1.0, Use()))
     plain.fit(outcomes(3), outcomes(3), 0.05)
     ((_, training, _),) = plain.main.asked
-    assert (training.aim, training.is_last, training.may_try) == ("bound", False, False)
+    assert not training.may_try
 
 
 def test_bets_are_fitted_on_counts_from_a_fifth_more_draws_than_at_the_last_fit_on():
@@ -182,10 +182,9 @@ def test_a_pair_is_far_from_a_decision_after_many_draws_and_with_little_wealth(m
         assert pair.is_far == is_far, (draws, wealth)
 
 
-def test_a_pair_is_sure_where_every_use_is_and_hopeful_where_the_verdicts_is():
+def test_a_pair_is_sure_where_every_use_is():
     for first, second in itertools.product([False, True], repeat=2):
-        pair = pair_with((0.8, Use(is_sure=first, is_hopeful=first)), (0.2, Use(is_sure=second, is_hopeful=second)))
-        assert pair.is_sure == (first and second) and pair.is_hopeful == first
+        assert pair_with((0.8, Use(is_sure=first)), (0.2, Use(is_sure=second))).is_sure == (first and second)
 
 
 def test_a_longer_pilot_takes_its_draws_from_every_use_and_leaves_one():
@@ -220,12 +219,6 @@ def test_the_ratio_is_the_bound_over_the_budget():
     assert pair.ratio_lower == math.inf
     pair.main.known_lower = 0.0
     assert pair.ratio_lower is None
-
-
-def test_the_next_round_is_asked_of_the_verdicts_test():
-    pair = pair_with((1.0, Use()))
-    pair.labelled = 30
-    assert pair.stage_size(900, 100) == (130, 900)
 
 
 def test_outputs_that_are_all_the_same_are_told_beside_the_witness():
