@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dpaudit.extensions import working_extensions
 from dpaudit.features.shapes import rounded
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.whole_numbers import are_above_rounding
 
 
 @dataclasses.dataclass(frozen=True)
@@ -47,6 +48,7 @@ SIZES = ViewSizes()
 GROUP = "dpaudit.views"
 # Small ones, and how times, days and amounts are counted.
 MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 60, 100, 1_000, 3_600, 86_400)
+STEPS = (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)  # of numbers that are not whole
 
 
 @dataclasses.dataclass(frozen=True)
@@ -202,8 +204,11 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
     if columns <= 120:
         yield [View("step", (k,), step) for k in few if span[k] > 0.0 for step in lattice_steps(matrix[:, k], labels)]
         real = [k for k in few if not whole[k] and span[k] > 0.0]
-        yield [View(kind, (k,)) for k in real for kind in ("fraction", "decimals")]
-        yield [View("remainder", (k,), m) for k in real for m in (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)]
+        # What numbers within one step leave is themselves, and what is left below their rounding is low bits alone.
+        above = {m: [k for k in real if are_above_rounding(matrix[:, k], m)] for m in (1.0, *STEPS)}
+        yield [View("decimals", (k,)) for k in above[1.0]]
+        yield [View("fraction", (k,)) for k in above[1.0] if span[k] > 1.0]
+        yield [View("remainder", (k,), m) for m in STEPS for k in above[m] if span[k] > m]
         zeros = [k for k in few if np.any(matrix[:, k] == 0.0)]
         yield [View("sign of zero", (k,)) for k in zeros]
         own = [k for k in few if span[k] > 0.0 and k < n_read]
@@ -308,7 +313,10 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
     chosen: dict[bytes, View] = {}
     for _, _, view in sorted(found):
         # Views that order the draws alike have the same trees: they are one, with the prior of all of them.
-        key = _order(view(some)) + bytes(view.kind == "distance from the centre")
+        values = view(some)
+        if np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0]))):
+            continue
+        key = _order(values) + bytes(view.kind == "distance from the centre")
         if key in chosen:
             chosen[key] = dataclasses.replace(chosen[key], cost=-float(np.logaddexp(-chosen[key].cost, -view.cost)))
         elif len(chosen) < SIZES.max_views:

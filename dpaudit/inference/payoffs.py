@@ -281,7 +281,7 @@ def _weights(first: FloatArray, second: FloatArray, table: Predicted) -> FloatAr
     for _ in range(SIZES.steps):
         weights = weights * (both @ (shares / np.maximum(weights @ both, 1e-300)))
         weights /= weights.sum()
-    # The iteration is slow where the best is to stake little: the growth along the way from there to no bets is concave.
+    # The iteration is slow where the best is to stake little: growth on the way from there to no bets is concave.
     won = weights[1:] @ (both[1:] - 1.0)
     grown = [float(shares @ np.log(np.maximum(1.0 + part * won, 1e-300))) for part in SIZES.parts]
     return np.asarray(SIZES.parts[int(np.argmax(grown))] * weights[1:])
