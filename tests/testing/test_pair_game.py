@@ -24,10 +24,10 @@ DRAWS = 5_000
 class Use:
     """A test that notes what it is asked; its lower bound is known once it was asked for."""
 
-    def __init__(self, bound=0.0, log_wealth=None, is_sure=False, is_hopeful=False):
+    def __init__(self, bound=0.0, log_wealth=None, is_sure=False):
         self.draws, self.level, self.asked = DRAWS, math.nan, []
         self._bound, self.known_lower = bound, 0.0
-        self.log_wealth, self.is_sure, self.is_hopeful = log_wealth, is_sure, is_hopeful
+        self.log_wealth, self.is_sure = log_wealth, is_sure
 
     @property
     def lower(self):
@@ -49,9 +49,6 @@ class Use:
 
     def update(self):
         self.asked.append(("update",))
-
-    def stage_size(self, before, planned):
-        return before, planned
 
     def describe(self, x, x_prime):
         return f"{x} against {x_prime}"
