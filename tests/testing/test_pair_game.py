@@ -181,8 +181,7 @@ def test_a_pair_is_far_from_a_decision_after_many_draws_and_with_little_wealth(m
 
 def test_a_pair_is_sure_where_every_use_is():
     for first, second in itertools.product([False, True], repeat=2):
-        pair = pair_with((0.8, Use(is_sure=first)), (0.2, Use(is_sure=second)))
-        assert pair.is_sure == (first and second)
+        assert pair_with((0.8, Use(is_sure=first)), (0.2, Use(is_sure=second))).is_sure == (first and second)
 
 
 def test_a_longer_pilot_takes_its_draws_from_every_use_and_leaves_one():
