@@ -249,14 +249,14 @@ class Prepared:
 
     def counted(self, *parts: Record) -> Test:
         """A copy of the test that has counted these records."""
-        test = copy.deepcopy(self.test)
+        test = copy.deepcopy(self.test, {id(self.test.claim): self.test.claim})
         for record in parts:
             test.add(*(counts @ self.rows for counts in record))
         return test
 
     def after(self, *looks: Record) -> Test:
         """A copy of the test that has counted these records, with a look at each."""
-        test = copy.deepcopy(self.test)
+        test = copy.deepcopy(self.test, {id(self.test.claim): self.test.claim})
         for record in looks:
             test.add(*(counts @ self.rows for counts in record))
             test.update()
