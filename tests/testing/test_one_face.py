@@ -366,7 +366,7 @@ def evidence_goes_on(make, claim):
     assert other.log_wealth == pytest.approx(test.log_wealth, rel=1e-9)
     assert other.lower == pytest.approx(test.lower, rel=1e-9)
     more = counted(other, 3.0, size=300, seed=11).log_wealth, counted(test, 3.0, size=300, seed=11).log_wealth
-    assert more[0] == pytest.approx(more[1], rel=1e-5)  # bets may be made again, of what was known: to their precision
+    assert more[0] == pytest.approx(more[1], rel=1e-9)
 
 
 def the_power_is_a_loss_above_the_budget(make, claim):
