@@ -40,7 +40,7 @@ from dpaudit.testing.tasks import Statistic
 class ExactSizes:
     """How a rule is chosen, and how the level is spent."""
 
-    fitted_share: float = 2.0 / 3.0  # of the pilot, that the predictor sees; the rest chooses the rule
+    fitted_share: float = 0.5  # of the pilot, that the predictor sees; the rest chooses the rule: of 2 / 3 it was lucky
     told_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
     luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
     mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta

@@ -27,8 +27,8 @@ from dpaudit.learning.mixture import (
     Told,
     fit_mixture,
     mixture_of,
-    refinements_of,
     weights_of,
+    with_refinements,
 )
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
 from dpaudit.learning.rank_tree import Labels
@@ -126,7 +126,7 @@ class LearningState:
                 models.append(Model(tree.evidence - view.cost, view.view, tree))
         mixture = mixture_of(reader, of_structures, self.foretold)
         shifted = [(view.view, view.cost, shifts) for (view, _), (_, shifts) in zip(self._views, of_view, strict=True)]
-        mixture = dataclasses.replace(mixture, refinements=refinements_of(shifted))
+        mixture = with_refinements(mixture, shifted, self.foretold)
         best, share = self._strongest(mixture)
         view, counts = self._views[best]
         trees, shifts = of_view[best]

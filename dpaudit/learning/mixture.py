@@ -53,6 +53,7 @@ class MixtureSizes:
     least: float = 1e-6  # probability of a label
     temperatures: tuple[float, ...] = (1.0, 0.7, 0.4, 0.0)  # by which log odds are multiplied: 0 is a fair coin
     shares: tuple[float, ...] = (0.55, 0.25, 0.1, 0.1)  # of the temperatures, beforehand
+    max_gain: float = 20.0  # nats that shifts have from the draws of their fit: beyond, they are as good as certain
     max_told: int = 4  # views whose labels are counted once draws are many
 
 
@@ -331,13 +332,13 @@ def fit_mixture(
         assert own.order is not None
         parts.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
     shifts = shift_trees(forest, np.concatenate(parts, axis=1))
-    refinements = refinements_of([(one.view, one.cost, shift) for one, shift in zip(told, shifts, strict=True)])
-    mixture = dataclasses.replace(mixture, refinements=refinements)
+    candidates = [(one.view, one.cost, shift) for one, shift in zip(told, shifts, strict=True)]
+    mixture = with_refinements(mixture, candidates, foretold)
     shares: dict[int, float] = {}
     for weight, structure in zip(mixture.shares, mixture.structures, strict=False):
         for part in structure:
             shares[id(part.view)] = shares.get(id(part.view), 0.0) + float(weight) * part.weight
-    for refined in refinements:
+    for refined in mixture.refinements:
         shares[id(refined.view)] = shares.get(id(refined.view), 0.0) + float(mixture.shares[-1]) * refined.weight
     best = sorted(told, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
     return mixture, [each for each in best if id(each.view) in shares]
@@ -373,15 +374,25 @@ def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int
     return dataclasses.replace(mixture_of(reader, of_structures, NO_FORETELLING), weights=several)
 
 
-def refinements_of(candidates: Sequence[tuple[View | LearnedView, float, Shifts]]) -> tuple[Refinement, ...]:
-    """Views whose shifts tell more than none, with weights by evidence less cost; "no shift" is one more."""
+def with_refinements(
+    mixture: Mixture, candidates: Sequence[tuple[View | LearnedView, float, Shifts]], foretold: FloatArray
+) -> Mixture:
+    """The mixture with the views whose shifts tell more than none; "no shift" is one more model.
+
+    What shifts tell of the draws that they were found on is a Bayes factor for them: where it says more than what they
+    foretold, which those found now had no chance to, it stands.
+    """
     logs = np.array([shifts.evidence - cost for _, cost, shifts in candidates] + [0.0])
+    lifted = foretold.copy()
+    gain = float(np.logaddexp.reduce(logs))
+    lifted[-1] = np.maximum(lifted[-1], lifted[:-1].max(axis=0) + min(gain, SIZES.max_gain))
     weights = np.exp(logs - logs.max())
     weights /= weights.sum()
     best = np.argsort(-weights[:-1], kind="stable")[: SIZES.max_parts].tolist()
     kept = [k for k in best if weights[k] > 10.0 * SIZES.min_weight]
     total = float(weights[kept].sum() + weights[-1])
-    return tuple(Refinement(float(weights[k]) / total, candidates[k][0], candidates[k][2]) for k in kept)
+    refinements = tuple(Refinement(float(weights[k]) / total, candidates[k][0], candidates[k][2]) for k in kept)
+    return dataclasses.replace(mixture, refinements=refinements, weights=weights_of(lifted))
 
 
 def base_of(of_structures: FloatArray, shares: FloatArray) -> FloatArray:
