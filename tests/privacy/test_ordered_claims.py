@@ -283,8 +283,8 @@ def test_claims_are_values():
         ([1, 2], [1, 3], None), ([1, 2], [2, 1], None), ([1], [1], None), (0, 1, None), ("ab", "abc", None),
         ([1, 2], [1, 3, 4], None), ([1], {1, 2}, None),
     ],
-    ids=["one more", "one fewer", "two more", "a set", "rows", "a table", "two arrays", "a change", "an order", "the same",
-         "numbers", "texts", "a change and one more", "a list and a set"],
+    ids=["one more", "one fewer", "two more", "a set", "rows", "a table", "two arrays", "a change", "an order",
+         "the same", "numbers", "texts", "a change and one more", "a list and a set"],
 )  # fmt: skip
 def test_added_and_removed_records_are_counted(x, x_prime, added):
     assert records_added(x, x_prime) == added
