@@ -44,6 +44,7 @@ class StateSizes:
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
     max_fitted: int = 40_000  # draws that a fit sees: a bound on its time
     max_numbers: int = 10_000  # the same where an output is one number, whose cells go on to be counted
+    prior_draws: float = 0.02  # of each cell, beside the draws that its mass is predicted from
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
     switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
@@ -133,16 +134,15 @@ class LearningState:
         weight = sum(one.weight for one in mixture.refinements if one.view is view.view)
         q = view.probabilities(trees, shifts, weight, mixture.shares)
         draws = counts.sum(axis=0)
+        mass = (draws + SIZES.prior_draws) / (draws.sum() + SIZES.prior_draws * len(draws))
+        predicted = Predicted(mixture.mixed(q), mass)
         if share >= SIZES.single:
             self._views = [self._views[best]]
-            self.counter = CellCounter(mixture, view)
-            self._of_structures = q
-            predicted = Predicted(mixture.mixed(q), (draws + 0.02) / (draws.sum() + 0.02 * len(draws)))
-        else:  # what the cells of the best view fall into tells the bins' masses well enough
+            self.counter, self._of_structures = CellCounter(mixture, view), q
+        else:  # what the cells of the best view say and weigh tells that of the bins well enough
             self.counter = BinCounter(mixture, tuple(one for one, _ in self._views))
-            cells = np.repeat(np.arange(view.size), np.minimum(draws, 400))
-            self._of_structures = np.stack([Predicted.of(row[cells]).q for row in q])
-            predicted = Predicted.of(mixture.mixed(q)[cells])
+            self._of_structures = np.stack([Predicted(row, mass).by_bins().q for row in q])
+            predicted = predicted.by_bins()
         self.rounds.append(Round.of(predicted))
 
     def _strongest(self, mixture: Mixture) -> tuple[int, float]:
