@@ -19,12 +19,12 @@ except ImportError:  # numpy 1
 FILES = [
     "tests/exact",
     "tests/testing/test_binomial.py",
-    "tests/doubles/test_double_features.py",
-    "tests/doubles/test_floating_point.py",
-    "tests/testing/test_hockey_stick.py",
-    "tests/doubles/test_saved_low_bits.py",
-    "tests/learning/test_smooth_tails.py",
-    "tests/testing/test_wealth.py",
+    "tests/features/test_low_bits.py",
+    "tests/audits/test_low_bit_stage.py",
+    "tests/audits/test_saved_low_bits.py",
+    "tests/inference/test_payoffs.py",
+    "tests/learning/test_rank_tree.py",
+    "tests/learning/test_mixture.py",
 ]
 
 
