@@ -56,7 +56,7 @@ def test_no_file_holds_a_fact_of_the_inputs(step, change, scale_of, pytester, mo
     secret = [*sums, *([] if scale_of == "one" else [sums[1] - sums[0]])]
 
     def run(*arguments):
-        # The doubles leak (naive noise). Miss rate: see tests/doubles/test_locations.py; the seed is fixed.
+        # The doubles leak (naive noise). Miss rate: see tests/features/test_low_bits.py; the seed is fixed.
         result = CliRunner(env={"COLUMNS": "200"}).invoke(main, list(arguments))
         assert "unexpected" not in result.output, result.output
         (folder / f"terminal-{len(list(folder.iterdir()))}.txt").write_text(result.output + result.stderr)
