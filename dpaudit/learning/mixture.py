@@ -4,8 +4,8 @@ Two *structures* differ in the strengths of the trees that they grow on the view
 averaged by prior times evidence, with a fair coin as one more model. A third one shifts the log odds of what the first
 two say together, along one view: what is rare is told apart from what surrounds it. Structures, each at several
 temperatures, are weighed by what they foretold of earlier rounds before these came (prequential likelihood: Dawid
-1984); a part of the weights goes back to all after each round (fixed share: Herbster and Warmuth 1998). Nothing is
-tuned, and no draw is used twice.
+1984); a part of the weights goes back to all after each round (fixed share: Herbster and Warmuth 1998). What
+shifts have from the draws of their own fit is bounded: `MixtureSizes.max_gain`.
 
 Validity: a mixture is fitted on released draws and frozen.
 """
