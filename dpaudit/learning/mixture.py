@@ -15,7 +15,7 @@ from __future__ import annotations
 import dataclasses
 import operator
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -59,7 +59,6 @@ class MixtureSizes:
 
 SIZES = MixtureSizes()
 STRUCTURES = ("one strength", "several strengths", "shifted")
-Score = Callable[[FloatArray], FloatArray]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
