@@ -285,8 +285,8 @@ def fit_mixture(
     matrix : ndarray of float, shape (draws, columns)
         What it reads of them, in an order that does not depend on the labels.
     labels : ndarray of int, shape (draws,)
-    foretold : ndarray of float, shape (structures,)
-        Nats by which each structure foretold the labels of earlier rounds.
+    foretold : ndarray of float, shape (structures, temperatures)
+        Nats by which each structure at each temperature foretold the labels of earlier rounds.
     extra : sequence of LearnedView
         Such as the mechanism's own density.
     """
