@@ -165,7 +165,7 @@ def test_what_is_worked_out_of_a_prediction_is_kept_for_it_alone():
     assert inequalities.bets(0.8, table) is inequalities.bets(0.8, table)
     assert inequalities.bets(0.8, table) is not inequalities.bets(0.8, twin)
     for one, other in zip(inequalities.log_factors(0.8, table), inequalities.bets(0.8, twin).factors(0.8), strict=True):
-        np.testing.assert_allclose(np.exp(one), other, rtol=1e-12)
+        np.testing.assert_allclose(np.exp(one), other, rtol=1e-12)  # rounding of logs and their powers
 
 
 @pytest.mark.parametrize("name", ["eps", "mu", "one direction"])
@@ -178,4 +178,5 @@ def test_lines_at_one_anchor_are_those_at_all(name):
             zip(*(inequalities.lines(value) for value in values), strict=True),
             strict=True,
         ):
-            np.testing.assert_allclose(at_one, np.stack([each[:, anchor] for each in at_all], axis=1), rtol=1e-12)
+            expected = np.stack([each[:, anchor] for each in at_all], axis=1)
+            np.testing.assert_allclose(at_one, expected, rtol=1e-12)  # rounding: sums in another order
