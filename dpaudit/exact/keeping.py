@@ -38,7 +38,7 @@ HALVINGS = 60  # of the share t: to 2**-60, below the rounding of a row
 
 
 def keeps(mechanism: ArrayLike, claim: Claim, pairs: Iterable[tuple[int, int]] | None = None) -> bool:
-    """Whether a finite mechanism keeps a claim on pairs of its inputs, in both orders, exactly up to rounding.
+    """Say whether a finite mechanism keeps a claim on pairs of its inputs, in both orders, exactly up to rounding.
 
     Parameters
     ----------
@@ -136,7 +136,7 @@ def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
 
 
 def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
-    """Whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1)."""
+    """Say whether the trade-off of p against q lies above that of N(0, 1) against N(mu, 1)."""
     rejected, kept = _corners(p, q)
     with np.errstate(divide="ignore"):
         least = scipy.special.log_ndtr(-scipy.special.ndtri(np.clip(rejected, 0.0, 1.0)) - mu)
@@ -144,7 +144,7 @@ def _is_harder_than_normal(p: FloatArray, q: FloatArray, mu: float) -> bool:
 
 
 def _is_harder(p: FloatArray, q: FloatArray, curve: TradeOffProfile) -> bool:
-    """Whether the trade-off of p against q lies above a convex function."""
+    """Say whether the trade-off of p against q lies above a convex function."""
     rejected, kept = _corners(p, q)
     return bool(np.all(kept >= curve.at(rejected) - ROUNDING))
 

@@ -27,7 +27,7 @@ PRECISION, SMALLEST = 1e-9, 1e-12  # of losses and values: relative, absolute
 
 
 def keeps(claim: Claim, event_mass: float, loss: float) -> bool:
-    """Whether randomised response of this event mass and loss keeps a claim of one pair, in both orders.
+    """Say whether randomised response of this event mass and loss keeps a claim of one pair, in both orders.
 
     Parameters
     ----------
