@@ -38,7 +38,7 @@ class TreeSizes:
     depth: int = 16  # levels: cells of 1 in 65,536 draws, more than fits see
     strengths: tuple[float, ...] = (1.0, 10.0, 100.0, 1_000.0)  # of Beta laws: decades up to what 1,000 draws can tell
     shares: tuple[float, ...] = (0.4, 0.25, 0.2, 0.15)  # of the strengths, the weakest first
-    leaving: float = 0.5  # the most probability with which an inheriting cell leaves its parent's
+    leaving: float = 0.5  # the most probability with which a cell leaves what its parent says
     leaving_at_ends: float = (
         0.05  # the same of the first and the last cell of a level: what is rare is mostly in a tail
     )
