@@ -16,20 +16,10 @@ from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
-from dpaudit.features.views import View
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
-from dpaudit.learning.mixture import (
-    NO_FORETELLING,
-    Mixture,
-    Model,
-    Told,
-    fit_mixture,
-    mixture_of,
-    weights_of,
-    with_refinements,
-)
+from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, swaps_of, weights_of
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
 from dpaudit.learning.rank_tree import Labels
 from dpaudit.privacy.claims import FloatArray
@@ -118,25 +108,22 @@ class LearningState:
             self.rounds.append(Round.of(last.predicted))
             return
         reader = self.counter.mixture.reader
-        of_structures: list[list[Model]] = [[], []]
-        of_view = []
-        shares = weights_of(self.foretold).sum(axis=1)
-        for view, counts in self._views:
-            of_view.append(view.fit(counts, shares))
-            for models, tree in zip(of_structures, of_view[-1][0], strict=True):
-                models.append(Model(tree.evidence - view.cost, view.view, tree))
-        mixture = mixture_of(reader, of_structures, self.foretold)
-        shifted = [(view.view, view.cost, shifts) for (view, _), (_, shifts) in zip(self._views, of_view, strict=True)]
-        mixture = with_refinements(mixture, shifted, self.foretold)
-        best, share = self._strongest(mixture)
+        fitted = [view.fit(counts) for view, counts in self._views]
+        views = [view for view, _ in self._views]
+        trees, moves = (
+            [Model(tree.evidence - one.cost, one.view, tree) for one, tree in zip(views, each, strict=True)]
+            for each in zip(*fitted, strict=True)
+        )
+        mixture = mixture_of(reader, trees, moves, self.foretold)
+        weights = [sum(part.weight for part in mixture.parts if part.view is one.view) for one in views]
+        best = int(np.argmax(weights))
         view, counts = self._views[best]
-        trees, shifts = of_view[best]
-        weight = sum(one.weight for one in mixture.refinements if one.view is view.view)
-        q = view.probabilities(trees, shifts, weight, mixture.shares)
+        weight = sum(part.weight for part in mixture.shifted if part.view is view.view)
+        q = view.probabilities(*fitted[best], weight)
         draws = counts.sum(axis=0)
         mass = (draws + SIZES.prior_draws) / (draws.sum() + SIZES.prior_draws * len(draws))
         predicted = Predicted(mixture.mixed(q), mass)
-        if share >= SIZES.single:
+        if weights[best] >= SIZES.single:
             self._views = [self._views[best]]
             self.counter, self._of_structures = CellCounter(mixture, view), q
         else:  # what the cells of the best view say and weigh tells that of the bins well enough
@@ -144,17 +131,6 @@ class LearningState:
             self._of_structures = np.stack([Predicted(row, mass).by_bins().q for row in q])
             predicted = predicted.by_bins()
         self.rounds.append(Round.of(predicted))
-
-    def _strongest(self, mixture: Mixture) -> tuple[int, float]:
-        """The counted view that tells most, and its share of what all of them tell."""
-        shares = []
-        for view, _ in self._views:
-            of_trees = [sum(part.weight for part in parts if part.view is view.view) for parts in mixture.structures]
-            shares.append(
-                float(mixture.shares[: len(of_trees)] @ of_trees) / max(float(mixture.shares[:-1].sum()), 1e-9)
-            )
-        best = int(np.argmax(shares))
-        return best, shares[best]
 
     def add(self, counts: NDArray[np.int64]) -> None:
         """Add counts of label 0 and label 1, shape (2, size of the counter)."""
@@ -212,8 +188,7 @@ class LearningState:
 
 def _counted(told: Told, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:
     view = CountedView.of(told.view, told.cost, told.values)
-    swaps = told.view.swaps(matrix) if isinstance(told.view, View) else None
-    return view, view.counts_of(told.values, labels, swaps)
+    return view, view.counts_of(told.values, labels, swaps_of(told.view, matrix))
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:

@@ -29,7 +29,7 @@ from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
 
-VERSION = 2  # of saved rules
+VERSION = 3  # of saved rules
 EARLIER = "one made by an earlier version of dpaudit; run the audit again, which finds and saves a new one"
 TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")
 
@@ -101,11 +101,9 @@ class Shown:
 def simplest(mixture: Mixture) -> View | None:
     """A plain view of about the largest weight that is said in the fewest words; None where several columns decide."""
     weights: dict[View, float] = {}
-    base = mixture.shares[: len(mixture.structures)] + 1e-6  # refinements shift what these say
-    for share, models in zip(base.tolist(), mixture.structures, strict=True):
-        for one in models:
-            if (view := _plain(one.view)) is not None:
-                weights[view] = weights.get(view, 0.0) + share * one.weight
+    for part in mixture.parts:  # the shifted ones shift what these say
+        if (view := _plain(part.view)) is not None:
+            weights[view] = weights.get(view, 0.0) + part.weight
     if not weights:
         return None
     names, most = mixture.reader.names, max(weights.values())
@@ -329,17 +327,12 @@ def condensed(mixture: Mixture, points: int, joined: float) -> Mixture:
             for one in some
         ]
 
-    structures = []
-    base = mixture.shares[: len(mixture.structures)] + 1e-6
-    for share, parts in zip(base / base.sum(), mixture.structures, strict=True):
-        some = kept(parts) if share >= SIZES.min_weight else []
-        structures.append(tuple(
-            part if part.tree is None else dataclasses.replace(part, tree=_joined(part.tree, joined)) for part in some
-        ))  # fmt: skip
-    refinements = [
-        dataclasses.replace(one, shifts=_joined_shifts(one.shifts, joined)) for one in kept(mixture.refinements)
+    parts = [
+        part if part.tree is None else dataclasses.replace(part, tree=_joined(part.tree, joined))
+        for part in kept(mixture.parts)
     ]
-    return Mixture(mixture.reader, tuple(structures), tuple(refinements), mixture.weights)
+    shifted = [dataclasses.replace(part, tree=_joined_shifts(part.tree, joined)) for part in kept(mixture.shifted)]
+    return Mixture(mixture.reader, tuple(parts), tuple(shifted), mixture.weights)
 
 
 def _smaller(view: Any, points: int, joined: float) -> Any:

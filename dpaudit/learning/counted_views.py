@@ -15,7 +15,17 @@ from scipy.special import logit
 
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import LearnedView
-from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Shifts, Steps, grow, shift_trees, told_by_shifts
+from dpaudit.learning.rank_tree import (
+    Forest,
+    Labels,
+    Ordered,
+    Shifts,
+    Steps,
+    between,
+    pruned_trees,
+    shift_trees,
+    told_by_shifts,
+)
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -25,6 +35,7 @@ class CountedSizes:
 
     cells: int = 256  # of equal mass: a stake moves by 1% of the mass at most
     repeated: int = 4  # draws of one value that has a cell of its own
+    least: float = 1e-6  # probability of a label
 
 
 SIZES = CountedSizes()
@@ -57,7 +68,7 @@ class CountedView:
             return cls(view, np.zeros(0), cost)
         distinct, counts = np.unique(known, return_counts=True)
         if len(distinct) <= SIZES.cells:
-            return cls(view, _between(distinct[:-1], distinct[1:]), cost)
+            return cls(view, between(distinct[:-1], distinct[1:]), cost)
         even = np.linspace(0.0, 1.0, SIZES.cells + 1)[1:-1]
         tails = 0.5 ** np.arange(int(math.log2(SIZES.cells)), max(int(math.log2(len(known))), 8))
         places = np.unique((np.concatenate([even, tails, 1.0 - tails]) * len(known)).astype(int))
@@ -66,7 +77,7 @@ class CountedView:
         atoms = atoms[np.argsort(-counts[atoms], kind="stable")[: SIZES.cells]]
         ends = np.unique(np.concatenate([cuts, atoms, atoms + 1]))
         ends = ends[(ends > 0) & (ends < len(distinct))]
-        return cls(view, _between(distinct[ends - 1], distinct[ends]), cost)
+        return cls(view, between(distinct[ends - 1], distinct[ends]), cost)
 
     @property
     def is_mirrored(self) -> bool:
@@ -91,39 +102,27 @@ class CountedView:
             cells = cells + (len(self.edges) + 1) * swaps
         return np.bincount(labels * self.size + cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
 
-    def fit(self, counts: NDArray[np.int64], shares: FloatArray) -> tuple[tuple[Steps, ...], Shifts]:
-        """A tree of each structure on counts, and the shifts of what these say together by their shares."""
+    def fit(self, counts: NDArray[np.int64]) -> tuple[Steps, Shifts]:
+        """A tree on counts, and the shifts of what it says."""
         folded = counts
         if self.is_mirrored:
             below, above = np.split(counts, 2, axis=1)
             folded = below + above[::-1]
         forest = Forest([Ordered.of_counts(folded)])
-        trees, own = [], []
-        for grown in grow(forest):
-            tree = grown.steps(0)
-            trees.append(dataclasses.replace(tree, edges=self._at(tree.edges)))
-            own.append(grown.of_values(0))
-        weights = shares[: len(own)] + 1e-6
-        base = np.clip((weights / weights.sum()) @ np.stack(own), 1e-9, 1.0 - 1e-9)
-        told = told_by_shifts(logit(base), folded[1], folded.sum(axis=0))
-        shifts = shift_trees(forest, told)[0]
-        return tuple(trees), dataclasses.replace(shifts, edges=self._at(shifts.edges))
+        tree = pruned_trees(forest).steps(0)
+        base = logit(np.clip(tree(forest.views[0].values), SIZES.least, 1.0 - SIZES.least))
+        shifts = shift_trees(forest, told_by_shifts(base, folded[1], folded.sum(axis=0)))[0]
+        return dataclasses.replace(tree, edges=self._at(tree.edges)), dataclasses.replace(
+            shifts, edges=self._at(shifts.edges)
+        )
 
     def _at(self, places: FloatArray) -> FloatArray:
         """Edges of the view's values from those of its cells' numbers."""
         return self.edges[places.astype(int)] if len(places) else np.zeros(0)
 
-    def probabilities(self, trees: tuple[Steps, ...], shifts: Shifts, weight: float, shares: FloatArray) -> FloatArray:
+    def probabilities(self, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
         """What each structure says in each cell, shape (structures, cells); `weight` is that of the shifts."""
         ends = np.append(self.edges, np.inf if len(self.edges) else np.nan)
-        found = np.clip(np.stack([tree(ends) for tree in trees]), 1e-6, 1.0 - 1e-6)
-        own = shares[: len(found)] + 1e-6
-        base = (own / own.sum()) @ found
-        found = np.concatenate([found, ((1.0 - weight) * base + weight * shifts(ends, logit(base)))[None]])
+        base = np.clip(tree(ends), SIZES.least, 1.0 - SIZES.least)
+        found = np.stack([base, (1.0 - weight) * base + weight * shifts(ends, logit(base))])
         return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found
-
-
-def _between(low: FloatArray, high: FloatArray) -> FloatArray:
-    with np.errstate(all="ignore"):
-        middle = low / 2.0 + high / 2.0
-    return np.where(np.isfinite(middle) & (middle < high), np.maximum(middle, low), low)

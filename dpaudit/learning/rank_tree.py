@@ -153,13 +153,7 @@ class Grown:
         differs = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(p)) > 1e-9) + 1])
         begin, p = begin[differs], p[differs]
         values = self.forest.views[tree].values
-        return Steps(_between(values[begin[1:] - 1], values[begin[1:]]), p, float(self.evidence[tree]))
-
-    def of_values(self, tree: int) -> FloatArray:
-        """The probability at each distinct value of one view, shape (values,)."""
-        low, high = self.forest.offsets[[tree, tree + 1]]
-        places = np.searchsorted(self.starts, np.arange(low, high), side="right") - 1
-        return self.probabilities[places]
+        return Steps(between(values[begin[1:] - 1], values[begin[1:]]), p, float(self.evidence[tree]))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -191,10 +185,10 @@ class Steps:
         return cls(edges, p)
 
 
-def pruned_trees(forest: Forest, strengths: tuple[float, ...] = SIZES.strengths) -> Grown:
+def pruned_trees(forest: Forest) -> Grown:
     """The average over all prunings of each tree: see the module."""
     largest = int(forest.draws.max(initial=0))
-    shares = np.log(np.array(SIZES.shares[: len(strengths)]) / sum(SIZES.shares[: len(strengths)]))
+    shares, strengths = np.log(SIZES.shares), SIZES.strengths
     sides = [_table(s / 2.0, largest) for s in strengths]
     both = [_table(s, largest) for s in strengths]
     own_of: list[FloatArray] = []
@@ -347,7 +341,7 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = begin[low:high] - forest.offsets[k], of_cells[low:high]
         keep = np.concatenate([[0], np.flatnonzero(np.abs(np.diff(shift[low:high])) > SIZES.differs) + 1])
         own, of_own = own[keep], of_own[keep]
-        found.append(Shifts(_between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
+        found.append(Shifts(between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
     return found
 
 
@@ -356,16 +350,11 @@ def _rise(edges: FloatArray) -> bool:
     return not np.isnan(edges).any() and bool(np.all(edges[1:] >= edges[:-1]))
 
 
-def _between(below: FloatArray, above: FloatArray) -> FloatArray:
+def between(below: FloatArray, above: FloatArray) -> FloatArray:
     """Halfway from one cell's last value to the next one's first, where that is a number."""
     with np.errstate(all="ignore"):
         middle = below / 2.0 + above / 2.0
     return np.where(np.isfinite(middle) & (middle < above), np.maximum(middle, below), below)
-
-
-def grow(forest: Forest) -> tuple[Grown, ...]:
-    """Trees of both structures: pruned ones with one strength, and with several."""
-    return pruned_trees(forest, SIZES.strengths[:1]), pruned_trees(forest)
 
 
 def log_likelihood(p: FloatArray, labels: Labels) -> float:
