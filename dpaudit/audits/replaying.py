@@ -24,7 +24,8 @@ from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.hints import Hints
 from dpaudit.inference.betting import Betting
-from dpaudit.inference.exact import ExactTest, GuessRule
+from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Claim, whole_number

@@ -24,13 +24,15 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
+from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.payoffs import Bets, Inequalities, RenyiBets, best_bets, growth, log_factors
-from dpaudit.inference.tables import N_BINS, BinCounter, EmptyCounter, Predicted, Round
+from dpaudit.inference.payoffs import Inequalities, best_bets, growth, log_factors
+from dpaudit.inference.tables import N_BINS, EmptyCounter, Predicted, Round, bins_of
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
 from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.testing.hockey_stick import just_above
 from dpaudit.testing.protocols import Test, Training
 from dpaudit.testing.tasks import Statistic
@@ -60,6 +62,7 @@ class BettingSizes:
     least: float = 1e-3  # the first value above a budget of 0
     precision: float = 1e-3  # of the bound between two grid values, relative to the upper one
     same_wealth: float = 1e-6  # nats, or relative: log wealth that differs by more was won by other bets
+    rounding: float = 1e-9  # a loss below it is none
     max_parameter: float = 1e6  # the grid ends: no table of counts rejects so much
     simulations: int = 400  # audits by which a power is told from .9 with the share below
     simulations_found: float = 0.945  # below it with probability .002 where the power is .9
@@ -234,8 +237,7 @@ class Betting(Test):
         shares = np.concatenate([mass[own] * q[own], mass[own] * (1.0 - q[own])])
         counts = rng.multinomial(max(self.draws, 0), shares / shares.sum(), size=SIZES.simulations)
         logs = np.nan_to_num(np.concatenate([first[own], second[own]]), neginf=-1e6)
-        level = self.level if self.level == self.level else 0.05
-        return bool(np.mean(counts @ logs >= -math.log(level)) >= SIZES.simulations_found)
+        return bool(np.mean(counts @ logs >= -math.log(self.level)) >= SIZES.simulations_found)
 
     def _loss_at_budget(self, event_mass: float) -> float:
         """The loss at which randomised response inside the event leaves the claim, by bisection."""
@@ -261,10 +263,10 @@ class Betting(Test):
             low, high = high, 2.0 * high
             if high > 40.0:
                 return math.inf
-        while high - low > 1e-6 * high:
+        while high - low > 1e-6 * high and high > SIZES.rounding:
             middle = 0.5 * (low + high)
             low, high = (low, middle) if exceeds(middle) else (middle, high)
-        return low
+        return low if low > SIZES.rounding else 0.0
 
     # --- the witness ---
 
@@ -273,39 +275,58 @@ class Betting(Test):
         return self._inequalities.bets(just_above(self.claim.value), one.predicted)
 
     @property
+    def _anchor(self) -> int:
+        """The position of the anchor or the order of the strongest bets of the last round."""
+        return self._inequalities.bets(just_above(self.claim.value), self.rounds[-1].predicted).strongest
+
+    @property
     def line(self) -> dict[str, float]:
-        bets, budget = self._budget_bets(self.rounds[-1]), np.array([self.claim.value])
-        most = bets.strongest
-        if isinstance(bets, RenyiBets):
-            order = self.claim.orders[most]
+        budget = np.array([self.claim.value])
+        if self.claim.family == "renyi":
+            order = self.claim.orders[self._anchor]
             return {"order": float(order), "epsilon": float(self.claim.renyi_epsilons(budget, order)[0])}
-        epsilon, delta = self.claim.lines(budget, PAYOFF_SIZES.anchors[most] if self.claim.anchored else 0.0)
+        epsilon, delta = self.claim.lines(budget, PAYOFF_SIZES.anchors[self._anchor] if self.claim.anchored else 0.0)
         return {"epsilon": float(epsilon[0]), "delta": float(delta[0])}
+
+    def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
+        """The guessing rule by counts of bins, and by what the last round predicts where these are none."""
+        held = counts if counts.any() else told_by(self.rounds[-1].predicted.by_bins())
+        lines, is_anchored = self._inequalities, self.claim.anchored
+        if self.claim.family == "renyi":
+            lines, is_anchored = Inequalities(as_lines(self.claim)), False
+        anchors = [self._anchor] if is_anchored else None
+        return choose_rule(held, lines, self.level, max(self.state.draws, 1), anchors)
+
+    @property
+    def rule(self) -> GuessRule:
+        """The guessing rule of the witness, by all rounds."""
+        return self._rule(sum(self._tables, np.zeros((2, N_BINS), dtype=np.int64)))
+
+    @property
+    def _tables(self) -> list[NDArray[np.int64]]:
+        """The counts of the two halves of the rounds, every other one, by bins."""
+        halves = [np.zeros((2, N_BINS), dtype=np.int64) for _ in range(2)]
+        for k, one in enumerate(each for each in self.rounds if each.counts.any()):
+            bins = bins_of(one.predicted.q)
+            for own, counts in zip(halves[k % 2], one.counts, strict=True):
+                np.add.at(own, bins, counts)
+        return halves
 
     @property
     def counts(self) -> tuple[int, int, int]:
-        """Correct and wrong guesses and abstentions of the bets against the budget, in all rounds."""
-        correct = wrong = idle = 0
-        for one in self.rounds:
-            if not one.counts.any():
-                continue
-            first, second = self._budget_bets(one).factors(just_above(self.claim.value))
-            if self.claim.family == "renyi":  # its payoffs are not of one sign in a bin
-                first, second = one.predicted.q, 1.0 - one.predicted.q
-            up, down = first > second + 1e-12, second > first + 1e-12
-            correct += int(one.counts[1, up].sum() + one.counts[0, down].sum())
-            wrong += int(one.counts[0, up].sum() + one.counts[1, down].sum())
-            idle += int(one.counts[:, ~up & ~down].sum())
+        """Correct and wrong guesses and abstentions: each half of the rounds by the rule that the other half chose."""
+        first, second = self._tables
+        of_halves = zip(self._rule(second).record(first), self._rule(first).record(second), strict=True)
+        correct, wrong, idle = (sum(both) for both in of_halves)
         return correct, wrong, idle
 
     def describe(self, x: str, x_prime: str) -> str:
-        line = self.line
-        odds = 0.0 if "order" in line else line["epsilon"]
-        high, low = (float(scipy.special.expit(sign * odds)) for sign in (1.0, -1.0))
-        return describe(self.state.counter.mixture, self.state.shown, high, low, x, x_prime)
+        return describe(self.state.counter.mixture, self.state.shown, *self.rule.thresholds, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
-        return rule_record(self.state.counter.mixture, self.rounds[-1].predicted)
+        predicted = self.rounds[-1].predicted.by_bins()
+        rule = dataclasses.asdict(self.rule.apart(predicted.mass))
+        return rule_record(self.state.counter.mixture, predicted, rule=rule)
 
     # --- evidence that goes on in a later session ---
 
@@ -348,6 +369,3 @@ class Betting(Test):
 def _paid(logs: FloatArray, counts: NDArray[np.int64]) -> float:
     reached = counts > 0
     return float(logs[reached] @ counts[reached])
-
-
-__all__ = ["Betting", "BinCounter"]

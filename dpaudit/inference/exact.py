@@ -21,11 +21,13 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.inference.betting import Betting
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
+from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.payoffs import Inequalities
-from dpaudit.inference.tables import MIDDLES, N_BINS, BinCounter, Predicted
-from dpaudit.inference.witness import describe, rule_record, thresholds
+from dpaudit.inference.tables import N_BINS, BinCounter, Predicted
+from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import Claim, FloatArray
@@ -38,60 +40,13 @@ from dpaudit.testing.tasks import Statistic
 
 @dataclasses.dataclass(frozen=True)
 class ExactSizes:
-    """How a rule is chosen, and how the level is spent."""
+    """What a predictor is fitted on, and how the level is spent."""
 
     fitted_share: float = 0.5  # of the pilot, that the predictor sees; the rest chooses the rule: of 2 / 3 it was lucky
-    told_draws: float = 2.0  # mean bound of an atom of mass .005: 2.86 without, 3.31 with 2 and with 4 (30 seeds)
-    luck: float = 1.0  # standard errors by which the rates of candidates are lowered: of many the best were lucky
-    mass_share: float = 0.05  # of the level, spent on the probability of a guess where a line has a delta
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
-    predicted_draws: float = 2_000.0  # that a prediction counts for at most, where it chooses the rule
-    value_ratio: float = 1.03  # of neighbouring parameter values that rules are compared at
-    value_range: float = 200.0  # they reach from the budget over it to the budget times it
 
 
 SIZES = ExactSizes()
-
-
-@dataclasses.dataclass(frozen=True)
-class GuessRule:
-    """Guess label 1 in bins from `first_up` on, label 0 in bins below `end_down`, at the line of an anchor."""
-
-    first_up: int
-    end_down: int
-    anchor: int
-    expected: float  # the bound on the parameter that it is expected to give
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> GuessRule:
-        """The rule whose fields were saved; ValueError where it guesses a bin twice, or at no anchor."""
-        first_up, end_down, anchor = (int(record[name]) for name in ("first_up", "end_down", "anchor"))
-        rule = cls(first_up, end_down, anchor, float(record["expected"]))
-        if not 0 <= rule.end_down <= rule.first_up <= N_BINS or not 0 <= rule.anchor < len(PAYOFF_SIZES.anchors):
-            raise ValueError(f"rule must guess each bin at most once, at a known anchor, got {rule}.")
-        return rule
-
-    @property
-    def sides(self) -> tuple[bool, bool]:
-        """Whether there are bins in which label 1 is guessed, and label 0."""
-        return self.first_up < N_BINS, self.end_down > 0
-
-    def apart(self, mass: FloatArray) -> GuessRule:
-        """The rule with its ends in the middle of the bins that nothing fell into, as by their predicted mass.
-
-        A saved predictor is smaller than the one that was counted, and may move an atom to the next bin.
-        """
-        reached = np.flatnonzero(mass > 2.0 * mass.min())
-        below, above = reached[reached < self.first_up], reached[reached >= self.end_down]
-        up = (int(below.max(initial=-1)) + self.first_up + 1) // 2 if self.sides[0] else self.first_up
-        down = (self.end_down + int(above.min(initial=N_BINS))) // 2 if self.sides[1] else 0
-        return dataclasses.replace(self, first_up=max(up, down), end_down=down)
-
-    def record(self, counts: NDArray[np.int64]) -> tuple[int, int, int]:
-        """Right and wrong guesses and abstentions in counts of label 0 and 1, shape (2, bins)."""
-        right = int(counts[1, self.first_up :].sum() + counts[0, : self.end_down].sum())
-        wrong = int(counts[0, self.first_up :].sum() + counts[1, : self.end_down].sum())
-        return right, wrong, int(counts.sum()) - right - wrong
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,11 +102,7 @@ class ExactTest(Test):
         test = cls(claim, draws)
         test.state = LearningState.frozen(mixture, predicted)
         if rule is None:
-            # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
-            mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
-            known = min(SIZES.predicted_draws, 1.0 / mass[mass > 0.0].min(initial=1.0))
-            told = np.rint(known * mass * np.stack([1.0 - predicted.q, predicted.q])).astype(np.int64)
-            rule = choose_rule(told, test._inequalities, level, draws).apart(predicted.mass)
+            rule = choose_rule(told_by(predicted), test._inequalities, level, draws).apart(predicted.mass)
         test.rule = rule if claim.anchored else dataclasses.replace(rule, anchor=0)
         return test
 
@@ -208,7 +159,7 @@ class ExactTest(Test):
         right, wrong, idle = self.counts
         draws = right + wrong + idle
         has_delta = self._has_delta
-        spent = SIZES.mass_share * self.level if has_delta else 0.0
+        spent = RULE_SIZES.mass_share * self.level if has_delta else 0.0
         accuracy = binomial.binomial_lower(right, right + wrong, self.level - spent)
         mass = binomial.binomial_lower(right + wrong, draws, spent) if has_delta else 1.0
 
@@ -239,7 +190,7 @@ class ExactTest(Test):
         right, wrong, idle = self.counts
         epsilon, cost = (float(side[0]) for side in self._lines_at(np.array([self.claim.value])))
         level = self.level if self.level == self.level else 0.05
-        return binomial.p_value(right, right + wrong, right + wrong + idle, epsilon, cost, level, SIZES.mass_share)
+        return binomial.p_value(right, right + wrong, right + wrong + idle, epsilon, cost, level, RULE_SIZES.mass_share)
 
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
         """As of a bettor (`Betting.power`), of the exact test of a witness who knows the events."""
@@ -255,7 +206,7 @@ class ExactTest(Test):
             low, high = -1, guesses + 1
             while high - low > 1:
                 middle = (low + high) // 2
-                p = binomial.p_value(middle, guesses, self.draws, epsilon, cost, level, SIZES.mass_share)
+                p = binomial.p_value(middle, guesses, self.draws, epsilon, cost, level, RULE_SIZES.mass_share)
                 low, high = (low, middle) if p <= level else (middle, high)
             if high <= guesses:
                 accuracy = float(scipy.special.betaincinv(high, guesses - high + 1.0, probability / 0.995))
@@ -275,8 +226,7 @@ class ExactTest(Test):
         return self.rule.record(self._counts)
 
     def describe(self, x: str, x_prime: str) -> str:
-        at = thresholds(self.rule.first_up, self.rule.end_down)
-        return describe(self.state.counter.mixture, self.state.shown, *at, x, x_prime)
+        return describe(self.state.counter.mixture, self.state.shown, *self.rule.thresholds, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
         predicted = self.state.rounds[-1].predicted
@@ -285,73 +235,3 @@ class ExactTest(Test):
 
 
 _PROBED = tuple(10.0**k for k in range(-9, 4))  # parameter values at which a claim may have a delta
-
-
-def choose_rule(held: NDArray[np.int64], claim: Inequalities, level: float, draws: int) -> GuessRule:
-    """The rule of the largest expected bound, by counts of label 0 and 1 that chose nothing, shape (2, bins).
-
-    Parameters
-    ----------
-    draws : int
-        Labelled draws of the test.
-    """
-    total = int(held.sum())
-    if total == 0:
-        return GuessRule(N_BINS, 0, 0, 0.0)
-    reached = np.flatnonzero(held.sum(axis=0))
-    ends = np.concatenate([[0], reached + 1])
-    told = held.astype(float)  # what is predicted of a bin counts as a few draws of it: few may have been lucky
-    told[:, reached] += SIZES.told_draws * np.stack([1.0 - MIDDLES[reached], MIDDLES[reached]])
-    below = np.concatenate([np.zeros((2, 1)), np.cumsum(told, axis=1)], axis=1)
-    up, down = np.meshgrid(np.concatenate([reached, [N_BINS]]), ends, indexing="ij")
-    fits = (down <= up) & ~((up == N_BINS) & (down == 0))
-    up, down = up[fits], down[fits]
-    right = (below[1, -1] - below[1, up]) + below[0, down]
-    wrong = (below[0, -1] - below[0, up]) + below[1, down]
-    guesses = right + wrong
-    rate = (right + 0.5) / (guesses + 1.0)
-    rate = rate - SIZES.luck * np.sqrt(rate * (1.0 - rate) / (guesses + 1.0))
-    scale = draws / total
-    expected = np.maximum(guesses * scale, 1e-9)
-    has_delta = claim.claim.anchored or bool(claim.lines(just_above(claim.claim.value))[1].any())
-    spent = SIZES.mass_share * level if has_delta else 0.0
-    accuracy = binomial.binomial_lower_each(rate * expected, expected, np.full(len(rate), level - spent))
-    counted = np.concatenate([[0], np.cumsum(held.sum(axis=0))])
-    mass = ((counted[-1] - counted[up]) + counted[down]) / total
-    mass = np.maximum(mass - 1.64 * np.sqrt(mass / draws), 1e-12)
-    sides = np.stack([up < N_BINS, down > 0])
-    best: tuple[float, float, int, int] | None = None
-    values = _values(claim.claim.value)
-    for anchor in range(len(PAYOFF_SIZES.anchors) if claim.claim.anchored else 1):
-        bound, margin = _bounds(accuracy, mass, sides, claim.lines_at(values, anchor), values)
-        at = int(np.lexsort((margin, bound))[-1])
-        key = float(bound[at]), float(margin[at]), at, anchor
-        if best is None or key[:2] > best[:2]:
-            best = key
-    assert best is not None
-    return GuessRule(int(up[best[2]]), int(down[best[2]]), best[3], best[0])
-
-
-def _values(budget: float) -> FloatArray:
-    if budget <= 0.0:
-        return np.concatenate([[0.0], np.geomspace(1e-3, 20.0, 120)])
-    steps = int(math.log(SIZES.value_range) / math.log(SIZES.value_ratio))
-    return np.array([budget * SIZES.value_ratio**k for k in range(-steps, steps + 1)])
-
-
-def _bounds(
-    accuracy: FloatArray,
-    mass: FloatArray,
-    sides: NDArray[np.bool_],
-    lines: tuple[FloatArray, FloatArray],
-    values: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """The largest value that each candidate is expected to reject at one anchor, and by how much the least one is."""
-    epsilons, deltas = (one.T for one in lines)  # (values, orders)
-    epsilon = np.where(sides[0], epsilons[:, :1], -np.inf)
-    epsilon = np.maximum(epsilon, np.where(sides[1], epsilons[:, 1:], -np.inf))
-    cost = 0.5 * (deltas[:, :1] * sides[0] + deltas[:, 1:] * sides[1]) / mass
-    excess = accuracy - scipy.special.expit(epsilon) - cost * scipy.special.expit(-epsilon)
-    rejected = np.minimum.accumulate(excess > 0.0, axis=0)
-    count = rejected.sum(axis=0)
-    return np.where(count > 0, values[np.maximum(count - 1, 0)], 0.0), excess[0]

@@ -32,7 +32,7 @@ from dpaudit.features.low_bits import LowBitView, SeenBefore, low_bit_view_from_
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import scan
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
-from dpaudit.inference.exact import GuessRule, choose_rule
+from dpaudit.inference.guess_rules import GuessRule, choose_rule
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import EDGES, N_BINS
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees

@@ -158,13 +158,6 @@ def describe_score(mixture: Mixture) -> str:
     return _named(strongest.view, names) if isinstance(strongest.view, View) else _learned_words(strongest.view, names)
 
 
-def thresholds(first_up: int, end_down: int) -> tuple[float, float]:
-    """The probabilities from which on a rule by bins guesses x, and below which x_prime: see `describe`."""
-    ends = np.concatenate([[-math.inf], EDGES, [math.inf]])
-    high, low = (float(scipy.special.expit(ends[k])) for k in (first_up, end_down))
-    return (high if first_up < N_BINS else math.inf), low
-
-
 def _intervals(mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], x: str, x_prime: str) -> tuple[str, float]:
     """Where along the view the rule mostly guesses, and the share of its guesses that are so too."""
     if shown.view is None:

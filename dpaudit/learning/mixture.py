@@ -196,9 +196,7 @@ class Mixture:
         """The mixture as JSON values; models of one view share it."""
         views = {id(part.view): part.view for part in (*self.parts, *self.shifted)}
         place = {key: k for k, key in enumerate(views)}
-        own = (
-            {"learned": view.to_dict()} if not isinstance(view, View) else view_to_dict(view) for view in views.values()
-        )
+        own = [view_to_dict(one) if isinstance(one, View) else {"learned": one.to_dict()} for one in views.values()]
         return {
             "reader": self.reader.to_dict(),
             "views": own,

@@ -12,7 +12,7 @@ from scipy import stats
 from dpaudit.audits import low_bits as check
 from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, draws_of, examine, stages_of
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
-from dpaudit.inference.exact import GuessRule
+from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import NO_GUESS, LowBitRule
 from dpaudit.inference.tables import N_BINS
 from dpaudit.privacy.claims import Budget, GaussianDP, PureDP

@@ -11,7 +11,7 @@ import pytest
 from dpaudit.features.input_facts import Location
 from dpaudit.features.low_bits import KINDS, Attainable, OwnBits, SeenBefore, low_bit_views
 from dpaudit.features.reader import Reader
-from dpaudit.inference.exact import GuessRule
+from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import Columns, LowBitRule, Table
 from dpaudit.learning.rank_tree import Steps
 from dpaudit.reading.outcomes import from_objects, read_outputs

@@ -13,7 +13,8 @@ import dpaudit
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference import witness
-from dpaudit.inference.exact import ExactTest, GuessRule
+from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.tables import N_BINS
 from dpaudit.learning.learned_views import Neighbours

@@ -38,7 +38,7 @@ from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.inference import pair_lines
-from dpaudit.inference.exact import GuessRule
+from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
