@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.learning_state import LearningState
-from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.payoffs import Bets, Inequalities, RenyiBets, best_bets, growth, log_factors
+from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
 from dpaudit.inference.tables import N_BINS, BinCounter, EmptyCounter, Predicted, Round
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
@@ -210,6 +209,8 @@ class Betting(Test):
         """
         del probability  # the shares above are for .9, the one that reports use
         at_budget = self._loss_at_budget(event_mass)
+        if not self.has_started:
+            return math.inf, at_budget
         low, high = min(at_budget, 20.0), max(2.0 * at_budget, 0.1)
         while not self._finds(high, event_mass):
             low, high = high, 2.0 * high
@@ -234,8 +235,7 @@ class Betting(Test):
         shares = np.concatenate([mass[own] * q[own], mass[own] * (1.0 - q[own])])
         counts = rng.multinomial(max(self.draws, 0), shares / shares.sum(), size=SIZES.simulations)
         logs = np.nan_to_num(np.concatenate([first[own], second[own]]), neginf=-1e6)
-        level = self.level if self.level == self.level else 0.05
-        return bool(np.mean(counts @ logs >= -math.log(level)) >= SIZES.simulations_found)
+        return bool(np.mean(counts @ logs >= -math.log(self.level)) >= SIZES.simulations_found)
 
     def _loss_at_budget(self, event_mass: float) -> float:
         """The loss at which randomised response inside the event leaves the claim, by bisection."""
@@ -243,14 +243,14 @@ class Betting(Test):
         def exceeds(loss: float) -> bool:
             up, down = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
             if self.claim.family == "renyi":
-                for order in self.claim.orders:
-                    epsilon = float(self.claim.renyi_epsilons(np.array([self.claim.value]), order)[0])
+                exponents = self._inequalities.renyi_exponents(self.claim.value).min(axis=0)
+                for order, exponent in zip(self.claim.orders, exponents.tolist(), strict=True):
                     powers = [
                         math.log(max(up, 1e-300)) + (order - 1.0) * loss,
                         math.log(max(down, 1e-300)) - (order - 1.0) * loss,
                     ]
                     outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
-                    if float(np.logaddexp.reduce([*powers, outside])) / (order - 1.0) > epsilon:
+                    if float(np.logaddexp.reduce([*powers, outside])) > exponent:
                         return True
                 return False
             epsilons, deltas = self._inequalities.lines(self.claim.value)  # of each order of the pair
@@ -274,13 +274,8 @@ class Betting(Test):
 
     @property
     def line(self) -> dict[str, float]:
-        bets, budget = self._budget_bets(self.rounds[-1]), np.array([self.claim.value])
-        most = bets.strongest
-        if isinstance(bets, RenyiBets):
-            order = self.claim.orders[most]
-            return {"order": float(order), "epsilon": float(self.claim.renyi_epsilons(budget, order)[0])}
-        epsilon, delta = self.claim.lines(budget, PAYOFF_SIZES.anchors[most] if self.claim.anchored else 0.0)
-        return {"epsilon": float(epsilon[0]), "delta": float(delta[0])}
+        bets = self._budget_bets(self.rounds[-1])
+        return self._inequalities.said(self.claim.value, bets.strongest, bets.sides)
 
     @property
     def counts(self) -> tuple[int, int, int]:
@@ -299,9 +294,10 @@ class Betting(Test):
         return correct, wrong, idle
 
     def describe(self, x: str, x_prime: str) -> str:
-        line = self.line
-        odds = 0.0 if "order" in line else line["epsilon"]
-        high, low = (float(scipy.special.expit(sign * odds)) for sign in (1.0, -1.0))
+        odds = np.zeros(2)  # of each order
+        if self.claim.family != "renyi":
+            odds = self._inequalities.lines(self.claim.value)[0][:, self._budget_bets(self.rounds[-1]).strongest]
+        high, low = scipy.special.expit(odds * [1.0, -1.0]).tolist()
         return describe(self.state.counter.mixture, self.state.shown, high, low, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
