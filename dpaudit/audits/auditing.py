@@ -284,7 +284,7 @@ def _audited(
             # Validity: what the search draws comes from streams of its own, so that the audit is one of fixed pairs.
             searched = pairs.choose_pairs(subject, promise, root)
             pairs = searched.pairs
-        chosen = stated_pairs(subject, pairs)
+        chosen = stated_pairs(subject, pairs, promise)
         if len(chosen) > MANY_PAIRS:
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)

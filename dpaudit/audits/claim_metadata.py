@@ -101,18 +101,23 @@ def compared_claims(stated: Claim, library: Claim) -> str:
     """
     if stated.family != library.family:
         return "another kind"
-    if stated.family == "renyi":
-        figures = _renyi(stated, library)
-    elif not stated.anchored and not library.anchored:
-        lines = (dataclasses.astuple(claim.inequality()) for claim in (stated, library))
-        figures = list(zip(*lines, strict=True))
-    else:
-        figures = [(stated.profile(epsilon), library.profile(epsilon)) for epsilon in GRID]
+    orders = {False, not (stated.is_symmetric and library.is_symmetric)}
+    figures = [one for order in orders for one in _figures(stated.in_order(order), library.in_order(order))]
     above = any(ours > theirs * (1.0 + SAME) + 1e-300 for ours, theirs in figures)
     below = any(ours < theirs * (1.0 - SAME) - 1e-300 for ours, theirs in figures)
     if not figures or (above and below):
         return "another kind"
     return "weaker" if above else "stronger" if below else "the same"
+
+
+def _figures(stated: Claim, library: Claim) -> list[tuple[float, float]]:
+    """What two claims of one family promise of one order of a pair."""
+    if stated.family == "renyi":
+        return _renyi(stated, library)
+    if not stated.anchored and not library.anchored:
+        lines = (dataclasses.astuple(claim.inequality()) for claim in (stated, library))
+        return list(zip(*lines, strict=True))
+    return [(stated.profile(epsilon), library.profile(epsilon)) for epsilon in GRID]
 
 
 def _renyi(stated: Claim, library: Claim) -> list[tuple[float, float]]:

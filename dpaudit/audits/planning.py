@@ -149,7 +149,7 @@ def plan(
         number("event_mass", event_mass, "in (0, 1]", lambda v: 0.0 < v <= 1.0)
         event_masses = (event_mass,)
     masses = _checked(samples, mode, confidence, over, power, event_masses, pilot, seed, promise)
-    chosen = stated_pairs(subject, pairs)
+    chosen = stated_pairs(subject, pairs, promise)
     root = fresh_seed() if seed is None else int(seed)
     wanted, asked_mode = samples, mode
 

@@ -203,12 +203,12 @@ def _excess(claim: Claim, largest: float, mu: float, slack: float) -> str:
     apart = f"the noise-free parts are {mu:.6g} standard deviations of their noise apart"
     if claim.family == "renyi":
         for order in claim.orders:
-            allowed = float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
+            allowed = min(float(own.renyi_epsilons(np.array([claim.value]), order)[0]) for own in claim.directions)
             if 0.5 * order * mu * mu > allowed * slack + ROUNDING:
                 return f"{apart}: a divergence of {0.5 * order * mu * mu:.6g} at order {order:g}, claimed {allowed:.6g}"
         return ""
     for epsilon in sorted({min(claim.budget.epsilon, 700.0), 0.0, 0.1, 0.5, 1.0, 2.0, 4.0}):
-        allowed = claim.profile(epsilon)
+        allowed = min(own.profile(epsilon) for own in claim.directions)  # both orders of the noise have one delta
         delta = float(gaussian_profile(np.array([mu]), epsilon)[0])
         if delta > allowed * slack + ROUNDING:
             return f"{apart}: delta {delta:.6g} at epsilon {epsilon:.6g}, claimed {allowed:.6g}"

@@ -37,9 +37,10 @@ from dpaudit.errors import DpauditError, UsageError
 from dpaudit.features.reader import Reader
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, MetricDP, number, single_line, whole_number
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, number, single_line, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
+from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorder
@@ -237,6 +238,8 @@ class _Searcher:
     def run(self) -> SearchResult:
         started = time.perf_counter()
         domain = self.search.domain_for(self.claim)
+        if domain is not None:
+            check_order_is_given(self.claim, "a domain")
         strategy = self.search.domain if domain is None else None
         count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
         draws = max(self.search.budget // (_cost(1) * count), 8)
@@ -259,7 +262,7 @@ class _Searcher:
 
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
-        if isinstance(self.claim, MetricDP):  # each pair has its own budget
+        if not self.claim.has_value:  # each pair has its own budget
             return LEAST_DRAWS
         epsilon = max(line_of(self.claim).epsilon, 0.01)
         return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
@@ -534,8 +537,11 @@ def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]
 def line_of(claim: Claim) -> ApproxDP:
     """The one line by which a pair is ranked: the claim's own, or one in the middle of its family.
 
-    A Renyi claim is ranked as the Gaussian mechanism that has its divergences: not what it promises, but near it.
+    A Renyi claim is ranked as the Gaussian mechanism that has its divergences: not what it promises, but near it. A
+    one-directional claim by the order that is promised more.
     """
+    if not claim.is_symmetric:
+        return min(map(line_of, claim.directions), key=lambda line: (line.epsilon, line.delta))
     if claim.family == "renyi":
         rho = min(float(claim.renyi_epsilons(np.array([claim.value]), order)[0]) / order for order in claim.orders)
         claim = GaussianDP(math.sqrt(2.0 * rho))

@@ -93,10 +93,11 @@ def losses_at_budgets(budgets: PairBudgets, masses: FloatArray) -> FloatArray:
             losses[pairs] = found[place.ravel()]
             continue
         epsilon, delta = budgets.values[pairs], budgets.deltas[pairs]
-        if not has_own_line(family):
-            epsilon, delta = family.lines(epsilon, 0.0)
-        at_cost = scipy.special.logit(binomial.largest_accuracy(epsilon, delta, masses[pairs]))
-        losses[pairs] = np.where(delta > 0.0, at_cost, epsilon)
+        lines = [(epsilon, delta)] if has_own_line(family) else [own.lines(epsilon, 0.0) for own in family.directions]
+        allowed = [
+            np.where(d > 0.0, scipy.special.logit(binomial.largest_accuracy(e, d, masses[pairs])), e) for e, d in lines
+        ]
+        losses[pairs] = np.min(allowed, axis=0)
     return losses
 
 

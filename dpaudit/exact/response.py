@@ -51,10 +51,11 @@ def keeps(claim: Claim, event_mass: float, loss: float) -> bool:
         for order in claim.orders:
             logs = [order * math.log(a) + (1.0 - order) * math.log(b) for a, b in ((right, wrong), (wrong, right))]
             divergence = float(np.logaddexp.reduce([*logs, outside])) / (order - 1.0)
-            if divergence > float(claim.renyi_epsilons(value, order)[0]) + 1e-12:  # rounding of the logarithms
+            allowed = min(float(directed.renyi_epsilons(value, order)[0]) for directed in claim.directions)
+            if divergence > allowed + 1e-12:  # rounding of the logarithms
                 return False
         return True
-    for directed in _orders(claim):  # each law is the other's mirror image, so one inequality is that of both orders
+    for directed in claim.directions:  # each law is the other's mirror image, so one inequality is that of both orders
         for anchor in np.linspace(0.0, loss, LINES) if claim.anchored else (0.0,):
             epsilon, delta = (float(side[0]) for side in directed.lines(value, float(anchor)))
             if right - math.exp(min(epsilon, LARGEST_LOSS)) * wrong > delta + 1e-15:
@@ -104,7 +105,7 @@ def event_masses(claim: Claim, values: FloatArray, deltas: FloatArray, event_mas
     if claim.family == "renyi":
         return np.full(len(values), event_mass)
     if not has_own_line(claim):
-        deltas = np.min([directed.lines(values, LAST_ANCHOR)[1] for directed in _orders(claim)], axis=0)
+        deltas = np.min([directed.lines(values, LAST_ANCHOR)[1] for directed in claim.directions], axis=0)
     doublings = np.ceil(np.log2(np.maximum(2.0 * deltas / event_mass, 1.0)))
     return np.asarray(np.minimum(event_mass * 2.0**doublings, 1.0))
 
@@ -119,11 +120,6 @@ def event_mass_of(claim: Claim, event_mass: float) -> float:
     [0.1, 0.2, 1.0]
     """
     return float(event_masses(claim, np.array([claim.value]), np.array([claim.delta]), event_mass)[0])
-
-
-def _orders(claim: Claim) -> tuple[Claim, ...]:
-    """The claims of the orders of a pair that differ."""
-    return (claim,) if claim.is_symmetric else (claim.in_order(False), claim.in_order(True))
 
 
 def _last(holds: Callable[[float], bool], first: float, largest: float) -> float:

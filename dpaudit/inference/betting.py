@@ -26,8 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
 from dpaudit.inference.learning_state import LearningState
-from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
-from dpaudit.inference.payoffs import Inequalities, best_bets, growth, log_factors
+from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
 from dpaudit.inference.tables import N_BINS, EmptyCounter, Predicted, Round, bins_of
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
@@ -89,6 +88,7 @@ class Betting(Test):
         self._own_table = table_of is None
         self._inequalities = Inequalities(claim)
         self._counted = -1  # draws at the last computation of the bound
+        self._ruled: tuple[int, GuessRule] | None = None  # draws at the choice of the witness's rule, and the rule
         self._offsets: dict[float, float] = {}  # log wealth that another engine's bets won beyond what these would have
 
     @classmethod
@@ -213,6 +213,8 @@ class Betting(Test):
         """
         del probability  # the shares above are for .9, the one that reports use
         at_budget = self._loss_at_budget(event_mass)
+        if not self.has_started:
+            return math.inf, at_budget
         low, high = min(at_budget, 20.0), max(2.0 * at_budget, 0.1)
         while not self._finds(high, event_mass):
             low, high = high, 2.0 * high
@@ -245,14 +247,14 @@ class Betting(Test):
         def exceeds(loss: float) -> bool:
             up, down = event_mass * scipy.special.expit(loss), event_mass * scipy.special.expit(-loss)
             if self.claim.family == "renyi":
-                for order in self.claim.orders:
-                    epsilon = float(self.claim.renyi_epsilons(np.array([self.claim.value]), order)[0])
+                exponents = self._inequalities.renyi_exponents(self.claim.value).min(axis=0)
+                for order, exponent in zip(self.claim.orders, exponents.tolist(), strict=True):
                     powers = [
                         math.log(max(up, 1e-300)) + (order - 1.0) * loss,
                         math.log(max(down, 1e-300)) - (order - 1.0) * loss,
                     ]
                     outside = math.log1p(-event_mass) if event_mass < 1.0 else -math.inf
-                    if float(np.logaddexp.reduce([*powers, outside])) / (order - 1.0) > epsilon:
+                    if float(np.logaddexp.reduce([*powers, outside])) > exponent:
                         return True
                 return False
             epsilons, deltas = self._inequalities.lines(self.claim.value)  # of each order of the pair
@@ -277,16 +279,12 @@ class Betting(Test):
     @property
     def _anchor(self) -> int:
         """The position of the anchor or the order of the strongest bets of the last round."""
-        return self._inequalities.bets(just_above(self.claim.value), self.rounds[-1].predicted).strongest
+        return self._budget_bets(self.rounds[-1]).strongest
 
     @property
     def line(self) -> dict[str, float]:
-        budget = np.array([self.claim.value])
-        if self.claim.family == "renyi":
-            order = self.claim.orders[self._anchor]
-            return {"order": float(order), "epsilon": float(self.claim.renyi_epsilons(budget, order)[0])}
-        epsilon, delta = self.claim.lines(budget, PAYOFF_SIZES.anchors[self._anchor] if self.claim.anchored else 0.0)
-        return {"epsilon": float(epsilon[0]), "delta": float(delta[0])}
+        sides = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed] or [0, 1]
+        return self._inequalities.said(self.claim.value, self._anchor, sides)
 
     def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
         """The guessing rule by counts of bins, and by what the last round predicts where these are none."""
@@ -300,7 +298,9 @@ class Betting(Test):
     @property
     def rule(self) -> GuessRule:
         """The guessing rule of the witness, by all rounds."""
-        return self._rule(sum(self._tables, np.zeros((2, N_BINS), dtype=np.int64)))
+        if self._ruled is None or self._ruled[0] != self.state.draws:
+            self._ruled = self.state.draws, self._rule(np.sum(self._tables, axis=0))
+        return self._ruled[1]
 
     @property
     def _tables(self) -> list[NDArray[np.int64]]:

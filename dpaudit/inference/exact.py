@@ -43,6 +43,7 @@ class ExactSizes:
     """What a predictor is fitted on, and how the level is spent."""
 
     fitted_share: float = 0.5  # of the pilot, that the predictor sees; the rest chooses the rule: of 2 / 3 it was lucky
+    mass_share: float = RULE_SIZES.mass_share
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
 
 
@@ -159,7 +160,7 @@ class ExactTest(Test):
         right, wrong, idle = self.counts
         draws = right + wrong + idle
         has_delta = self._has_delta
-        spent = RULE_SIZES.mass_share * self.level if has_delta else 0.0
+        spent = SIZES.mass_share * self.level if has_delta else 0.0
         accuracy = binomial.binomial_lower(right, right + wrong, self.level - spent)
         mass = binomial.binomial_lower(right + wrong, draws, spent) if has_delta else 1.0
 
@@ -187,18 +188,20 @@ class ExactTest(Test):
 
     @property
     def p_value(self) -> float | None:
+        if not self.has_started:
+            return None
         right, wrong, idle = self.counts
         epsilon, cost = (float(side[0]) for side in self._lines_at(np.array([self.claim.value])))
-        level = self.level if self.level == self.level else 0.05
-        return binomial.p_value(right, right + wrong, right + wrong + idle, epsilon, cost, level, RULE_SIZES.mass_share)
+        return binomial.p_value(
+            right, right + wrong, right + wrong + idle, epsilon, cost, self.level, RULE_SIZES.mass_share
+        )
 
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
         """As of a bettor (`Betting.power`), of the exact test of a witness who knows the events."""
         at_budget = Betting(self.claim, self.draws)._loss_at_budget(event_mass)
         guesses = int(scipy.special.bdtrik(0.005, self.draws, event_mass)) if self.draws > 0 else 0
-        if guesses < 1:
+        if guesses < 1 or not self.has_started:
             return math.inf, at_budget
-        level = self.level if self.level == self.level else 0.05
         epsilons, deltas = self._inequalities.lines(self.claim.value)
         best = math.inf
         for k in range(epsilons.shape[1]):
@@ -206,8 +209,8 @@ class ExactTest(Test):
             low, high = -1, guesses + 1
             while high - low > 1:
                 middle = (low + high) // 2
-                p = binomial.p_value(middle, guesses, self.draws, epsilon, cost, level, RULE_SIZES.mass_share)
-                low, high = (low, middle) if p <= level else (middle, high)
+                p = binomial.p_value(middle, guesses, self.draws, epsilon, cost, self.level, SIZES.mass_share)
+                low, high = (low, middle) if p <= self.level else (middle, high)
             if high <= guesses:
                 accuracy = float(scipy.special.betaincinv(high, guesses - high + 1.0, probability / 0.995))
                 best = min(best, float(scipy.special.logit(accuracy)))
@@ -217,9 +220,8 @@ class ExactTest(Test):
 
     @property
     def line(self) -> dict[str, float]:
-        anchor = PAYOFF_SIZES.anchors[self.rule.anchor] if self.claim.anchored else 0.0
-        epsilon, delta = self.claim.lines(np.array([self.claim.value]), anchor)
-        return {"epsilon": float(epsilon[0]), "delta": float(delta[0])}
+        sides = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed] or [0, 1]
+        return self._inequalities.said(self.claim.value, self.rule.anchor if self.claim.anchored else 0, sides)
 
     @property
     def counts(self) -> tuple[int, int, int]:

@@ -1,4 +1,4 @@
-"""Guessing rules on bins of a frozen predictor: guess label 1 where its probability is large, label 0 where it is small.
+"""Guessing rules on bins of a predictor: guess label 1 where its probability is large, label 0 where it is small.
 
 A rule is chosen on counts that are not tested: that with the largest expected bound. It is what an exact test asks, and
 what a witness says of bets.
@@ -91,7 +91,7 @@ def told_by(predicted: Predicted) -> NDArray[np.int64]:
     # Bins that no draw fell into say nothing; of the others the rarest had about one draw.
     mass = np.where(predicted.mass > 2.0 * predicted.mass.min(), predicted.mass, 0.0)
     known = min(SIZES.predicted_draws, 1.0 / mass[mass > 0.0].min(initial=1.0))
-    return np.rint(known * mass * np.stack([1.0 - predicted.q, predicted.q])).astype(np.int64)
+    return np.asarray(np.rint(known * mass * np.stack([1.0 - predicted.q, predicted.q])), dtype=np.int64)
 
 
 def choose_rule(

@@ -167,8 +167,8 @@ class FamilyLines(OwnLines):
         self.budget = budget
         self.is_free = family.anchored or family.family == "renyi"
         self.anchors = PAYOFF_SIZES.anchors if self.is_free else (0.0,)
-        orders = [family] if family.is_symmetric else [family.in_order(reverse) for reverse in (False, True)]
-        self._orders = [as_lines(one) for one in orders]
+        # Validity: the lines of a Renyi promise follow from both of its orders, and so from the weaker one alone.
+        self._orders = as_lines(family).directions
         budgets = np.unique(budget)
         self.values = value_grid(budgets)
         tested = np.unique(self.values[np.searchsorted(self.values, budgets)])

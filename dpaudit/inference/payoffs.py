@@ -28,6 +28,7 @@ Validity: bets are made of what was predicted before the draws that they are pai
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
@@ -67,6 +68,10 @@ class Bets(Protocol):
     @property
     def strongest(self) -> int:
         """The position of the anchor or the order with the largest weight."""
+
+    @property
+    def sides(self) -> list[int]:
+        """The orders of the pair whose inequalities the strongest bet is made against: 0 of (P, Q), 1 of (Q, P)."""
 
 
 class Inequalities:
@@ -115,6 +120,18 @@ class Inequalities:
             ])  # fmt: skip
         return self._renyi[value]
 
+    def said(self, value: float, at: int, sides: Sequence[int]) -> dict[str, float]:
+        """What guesses on these sides are held to together: the line at an anchor, or the bound of a Renyi order.
+
+        Of lines of both orders they pay half of each delta: the mean is that of one line with the larger epsilon.
+        """
+        if self.claim.family == "renyi":
+            order = float(self.claim.orders[at])
+            allowed = [self._orders[side].renyi_epsilons(np.array([value]), order)[0] for side in sides]
+            return {"order": order, "epsilon": float(max(allowed))}
+        epsilons, deltas = (one[sides, at] for one in self.lines(value))
+        return {"epsilon": float(epsilons.max()), "delta": float(deltas.mean())}
+
     def bets(self, value: float, table: Predicted) -> Bets:
         """The best bets against the claim at a value, on what is predicted."""
         if (table, value) not in self._bets:
@@ -151,6 +168,11 @@ class LineBets:
     def strongest(self) -> int:
         return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
 
+    @property
+    def sides(self) -> list[int]:
+        stakes = (one[np.argmax(self.weights)] for one in (self.up, self.down))
+        return [side for side, own in enumerate(stakes) if own.any()] or [0, 1]
+
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
         """The factors of every line, shape (lines, bins)."""
         epsilons, deltas = self.claim.lines(value)
@@ -181,6 +203,10 @@ class RenyiBets:
     @property
     def strongest(self) -> int:
         return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
+
+    @property
+    def sides(self) -> list[int]:
+        return [int(self.reverse[np.argmax(self.weights)])] if len(self.at) else [0, 1]
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
         """The factors of every bet, shape (bets, bins)."""

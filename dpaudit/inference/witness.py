@@ -22,7 +22,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View
-from dpaudit.inference.tables import EDGES, N_BINS, Predicted
+from dpaudit.inference.tables import N_BINS, Predicted
 from dpaudit.learning.learned_views import Additive, LearnedView, Logistic, Neighbours
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import SIZES as TREE_SIZES

@@ -136,9 +136,14 @@ def refuse(claim: Claim, what: str, advice: str = "") -> UsageError:
 
 
 def checked(claim: Any) -> Claim:
-    """`claim` itself, or a clear error where it is none."""
+    """`claim` itself, or a clear error where it is none that laws can be of."""
     if not isinstance(claim, Claim):
         raise UsageError(f"claim must be a claim, got {claim!r}. Use dpaudit.parse_claim for a string.")
+    if claim.is_order_of_pair:  # chains of pairs go along some of them backwards
+        raise UsageError(
+            f"claim must be of both orders of a pair for a law, got {claim} ({type(claim).__name__}). Audit it, or "
+            "derive from FDP(add=f, remove=g)."
+        )
     return claim
 
 

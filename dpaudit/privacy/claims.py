@@ -119,6 +119,7 @@ class Claim(ABC):
     parameter: ClassVar[str]
     family: ClassVar[Literal["hockey-stick", "renyi"]] = "hockey-stick"
     anchored: ClassVar[bool] = False
+    has_value: ClassVar[bool] = True  # False: nothing is promised before the pair is known (`for_pair`)
     delta: float = 0.0
 
     @property
@@ -156,6 +157,22 @@ class Claim(ABC):
         order is promised nothing their delta is 1 at every value.
         """
         return self
+
+    @property
+    def directions(self) -> tuple[Claim, ...]:
+        """The claims on (P, Q) and on (Q, P); itself alone where both are one."""
+        return (self,) if self.is_symmetric else (self.in_order(False), self.in_order(True))
+
+    @property
+    def is_order_of_pair(self) -> bool:
+        """Whether which input of a pair is named first decides what is promised: of `FDP(f, ordered=True)`."""
+        return not self.is_symmetric and not self.depends_on_pair
+
+    @classmethod
+    def redefined(cls, names: Sequence[str]) -> tuple[type[Claim], list[str]]:
+        """The class of this module that the claim is of, and those of its attributes that the claim has of its own."""
+        family = next(kind for kind in cls.__mro__ if kind.__module__ == __name__)
+        return family, [name for name in names if getattr(cls, name) is not getattr(family, name)]
 
     @property
     def is_vacuous(self) -> bool:
@@ -674,6 +691,7 @@ class MetricDP(Claim):
     metric: Distance
     on: Literal["inputs", "records"] = "inputs"
     parameter: ClassVar[str] = "epsilon"
+    has_value: ClassVar[bool] = False
 
     def __post_init__(self) -> None:
         if not callable(self.metric):

@@ -110,6 +110,10 @@ class NeighbourClaim(Claim):
     def is_symmetric(self) -> bool:
         return self.claim.is_symmetric
 
+    @property
+    def is_order_of_pair(self) -> bool:
+        return self.claim.is_order_of_pair
+
     def in_order(self, reverse: bool) -> NeighbourClaim:
         return self if self.is_symmetric else dataclasses.replace(self, claim=self.claim.in_order(reverse))
 

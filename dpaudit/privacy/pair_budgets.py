@@ -15,19 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import (
-    TOLERANCE,
-    ApproxDP,
-    Claim,
-    FloatArray,
-    GaussianDP,
-    MetricDP,
-    ProfileClaim,
-    PureDP,
-    RenyiDP,
-    ZeroConcentratedDP,
-    number,
-)
+from dpaudit.privacy.claims import TOLERANCE, ApproxDP, Claim, FloatArray, MetricDP, PureDP, number
 from dpaudit.privacy.inputs import Inputs
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
@@ -35,7 +23,6 @@ from dpaudit.privacy.pairs import Pair
 CHECKED = 5_000  # pairs at which a metric is asked in both orders
 MOST_FAMILIES = 2_000  # whose lines are tabulated at one time: about 60 kB each
 ONE_LINE = ApproxDP(1.0)  # the family of all claims that are one line
-FAMILIES = PureDP, ApproxDP, RenyiDP, ZeroConcentratedDP, GaussianDP, ProfileClaim
 PROMISES = (  # what says what a claim promises; its fields are its own
     "anchored", "epsilon_at", "family", "in_order", "inequality", "is_symmetric", "is_vacuous", "lines", "orders",
     "profile", "renyi_epsilons", "report_delta", "value",
@@ -90,21 +77,26 @@ class PairBudgets:
 
 def has_own_line(claim: Claim) -> bool:
     """Whether a claim is the one line (epsilon, delta) whose epsilon is its parameter, as pure and approximate ones."""
-    return type(claim).lines is ApproxDP.lines
+    return claim.is_symmetric and type(claim).lines is ApproxDP.lines
 
 
-def check_both_orders(claim: Claim) -> None:
-    """Refuse a one-directional claim, for tests that ask both orders of a pair the same lines.
+def check_order_is_given(claim: Claim, pairs: str) -> None:
+    """Refuse a claim of the first input against the second where nobody said which one is first.
+
+    Parameters
+    ----------
+    pairs : str
+        Where they are from, as the message says it.
 
     Raises
     ------
     UsageError
-        If the claim promises one thing of (P, Q) and another of (Q, P).
+        If the claim promises one thing of (x, x_prime) and another of (x_prime, x), whatever they are.
     """
-    if not claim.is_symmetric:
+    if claim.is_order_of_pair:
         raise UsageError(
-            f"claim must promise the same of both orders of a pair, got {claim} ({type(claim).__name__}). Audits "
-            "cannot ask one order alone yet; dpaudit.exact.keeps compares finite laws with it."
+            f"pairs must be given in the order that the claim {claim} is about, got {pairs}, which has them in any "
+            "order. List them as (x, x_prime), or promise both orders: FDP(add=f, remove=g), or FDP(f)."
         )
 
 
@@ -118,12 +110,9 @@ def check_promise(claim: Any, where: str) -> None:
     UsageError
         If it does, or if this is no claim of a pair.
     """
-    if type(claim) in FAMILIES:
-        return
-    if not isinstance(claim, Claim) or isinstance(claim, MetricDP):
+    if not isinstance(claim, Claim) or not claim.has_value:
         raise UsageError(f"for_pair must return a Claim with a budget, got {claim!r} for {where}.")
-    family = next((kind for kind in FAMILIES if isinstance(claim, kind)), Claim)
-    own = [name for name in PROMISES if getattr(type(claim), name) is not getattr(family, name)]
+    family, own = type(claim).redefined(PROMISES)
     if own:
         raise UsageError(
             f"claim must promise what {family.__name__} promises for an exact answer, got {claim} "

@@ -90,7 +90,7 @@ class _Call:
         confidence = call.pop("confidence", None)
         self.subject: Subject = as_subject(mechanism, **names)
         self.claim: Claim = stated_claim(self.subject, claim)
-        self.pairs: Sequence[Pair] = stated_pairs(self.subject, pairs)
+        self.pairs: Sequence[Pair] = stated_pairs(self.subject, pairs, self.claim)
         self.given = self.settings.audit_options(call, self.state.mark.options)
         self.repeats = self.settings.from_command_line("seed") is not None
         on_progress = self.given.pop("on_progress", None)

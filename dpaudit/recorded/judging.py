@@ -103,13 +103,14 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
     best = Proof()
     for sides in ((0, 1), (1, 0)):
         left = (first, second)[sides[1]].left
-        best = _worse(best, _by_events(claim, groups, sides, left))
+        own = None if claim is None else claim.in_order(sides == (1, 0))
+        best = _worse(best, _by_events(own, groups, sides, left))
         if left == 0.0:
             for group in groups:
                 if len(group.sides[0]) + len(group.sides[1]) > 2 and all(group.sides):
-                    best = _worse(best, _by_mixtures(claim, group, sides))
+                    best = _worse(best, _by_mixtures(own, group, sides))
                 if all(len(group.sides[side]) == 1 for side in sides) and group.output is not None:
-                    best = _worse(best, _by_noise(claim, group, sides))
+                    best = _worse(best, _by_noise(own, group, sides))
     return dataclasses.replace(best, is_exact=is_exact)
 
 

@@ -333,7 +333,8 @@ def _rank(pair: RecordedPair) -> tuple[int, float, float]:
 
 def in_nats(claim: Claim) -> Claim:
     """A claim of one line as (epsilon, delta)-DP, whatever its own parameter counts; any other as it is."""
-    if claim.family != "hockey-stick" or claim.anchored or isinstance(claim, ApproxDP) or claim.is_vacuous:
+    is_line = claim.family == "hockey-stick" and not claim.anchored and claim.is_symmetric
+    if not is_line or isinstance(claim, ApproxDP) or claim.is_vacuous:
         return claim
     line = claim.inequality()
     assert isinstance(line, HockeyStickLine)

@@ -22,8 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, MetricDP
-from dpaudit.privacy.pair_budgets import check_both_orders
+from dpaudit.privacy.claims import ApproxDP, Claim
 
 FloatArray = NDArray[np.float64]
 LARGEST_EPSILON = 60.0  # nats; e^-60 is below what any number of scores shows
@@ -143,12 +142,20 @@ def just_above(budget: float) -> float:
 
 
 def check_claim(claim: Claim) -> None:
-    """`UsageError` if scores cannot speak of a claim."""
-    if isinstance(claim, MetricDP):
+    """`UsageError` if scores cannot speak of a claim.
+
+    What is known of the profile is known of the worse direction. So a one-directional claim is held to what it says
+    without an order, which both orders keep.
+    """
+    if not claim.has_value:
         raise UsageError(f"claim must be one budget for every canary, got {claim}. Use eps=, mu=, rho= or a profile.")
-    check_both_orders(claim)
     if claim.is_vacuous:
         raise UsageError(f"claim must promise something, got {claim}.")
+    if not claim.is_symmetric and claim.family == "hockey-stick" and claim.profile(0.0) >= 1.0:
+        raise UsageError(
+            f"claim must promise something of both orders of a pair, since scores are held to the weaker of the two, "
+            f"got {claim}."
+        )
 
 
 def combined(bounds: Sequence[ProfileBound]) -> ProfileBound:

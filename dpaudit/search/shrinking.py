@@ -28,6 +28,7 @@ from dpaudit.audits.searching import Search, excess, line_of
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
 from dpaudit.privacy.inputs import identity_of
+from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
@@ -184,6 +185,7 @@ class _Shrinking:
     """One run; see the module."""
 
     def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
+        check_order_is_given(claim, "a pair to make smaller")
         self.subject, self.claim, self.seed, self.budget = subject, claim, seed, budget
         self.domain, self.plain = domain, _plain_values(domain)
         self.runs = self.tests = 0

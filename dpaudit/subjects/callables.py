@@ -21,7 +21,6 @@ from numpy.typing import NDArray
 from dpaudit.errors import MechanismTraceback, ProgramError, SubjectError, UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import NeighbourClaim, has_one_budget
-from dpaudit.privacy.pair_budgets import check_both_orders
 from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
@@ -298,10 +297,8 @@ class Subject:
         Raises
         ------
         UsageError
-            If the mechanism states what is no relation: see `dpaudit.privacy.neighbours`. If the claim is
-            one-directional.
+            If the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
         """
-        check_both_orders(claim)
         adjacency = getattr(self.mechanism, "dataset_adjacency", None)
         rows, steps = (getattr(self.mechanism, name, None) for name in ("dataset_rows", "dataset_steps"))
         if isinstance(claim, NeighbourClaim):  # read back from a text, it does not know how inputs are read

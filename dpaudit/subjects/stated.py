@@ -7,6 +7,7 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair, as_pairs
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
@@ -33,8 +34,10 @@ def known_pairs(subject: Subject, pairs: Iterable[Any] | None, hint: str = "") -
     return given
 
 
-def stated_pairs(subject: Subject, pairs: Iterable[Any] | None) -> Sequence[Pair]:
-    """The pairs of an audit: what it states, or the subject's own; `UsageError` if there are none."""
+def stated_pairs(subject: Subject, pairs: Iterable[Any] | None, claim: Claim) -> Sequence[Pair]:
+    """The pairs of an audit: what it states, or the subject's own; `UsageError` if there are none, or in no order."""
     looks = "; `dpaudit.audit` looks for some itself with pairs=dpaudit.Search(domain)"
     given = known_pairs(subject, pairs, looks)
+    if isinstance(given, AllPairs):
+        check_order_is_given(claim, "AllPairs")
     return given if isinstance(given, AllPairs) and len(given) > MANY_PAIRS else as_pairs(given)

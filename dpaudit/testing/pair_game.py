@@ -35,7 +35,8 @@ def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Te
     A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of Renyi
     inequalities bets, and looks once.
     """
-    at = ApproxDP(min(claim.budget.epsilon, LARGEST_EPSILON), claim.budget.delta)
+    epsilon = min(own.epsilon_at(claim.report_delta) for own in claim.directions)  # values near it are bet on
+    at = ApproxDP(min(epsilon, LARGEST_EPSILON), claim.report_delta)
     has_own_epsilon = not (claim.anchored or claim.family == "renyi")
     main: Test
     second: Test
@@ -194,5 +195,7 @@ class PairGame:
         """The lower bound on epsilon at the report delta that a rejected value of a one-line claim implies."""
         if not rejected > 0.0:
             return 0.0
-        epsilon, delta = (float(side[0]) for side in self.claim.lines(np.array([rejected]), 0.0))
-        return epsilon_of_broken_line(epsilon, delta, self.claim.report_delta)
+        # Validity: one of the orders broke its line, and it is not known which.
+        lines = (own.lines(np.array([rejected]), 0.0) for own in self.claim.directions)
+        at = self.claim.report_delta
+        return min(epsilon_of_broken_line(float(epsilon[0]), float(delta[0]), at) for epsilon, delta in lines)

@@ -95,6 +95,11 @@ class Test(ABC):
     def start(self, level: float) -> None:
         """Fix the level: the error rate that this use may spend."""
 
+    @property
+    def has_started(self) -> bool:
+        """Whether its level is known. Before, it has no p-value, and its power is none."""
+        return not math.isnan(self.level)
+
     # --- the draws that are counted ---
 
     @property

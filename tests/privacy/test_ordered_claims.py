@@ -21,14 +21,19 @@ from scipy.stats import norm
 
 import dpaudit
 from dpaudit import FDP, ApproxDP, GaussianDP, ProfileClaim, PureDP, RenyiDP, UsageError
+from dpaudit.audits.searching import line_of
 from dpaudit.exact import hockey_stick_divergence, keeps, tempered, trade_off_function
 from dpaudit.exact.response import event_mass_of, loss_on_claim
+from dpaudit.laws import group_privacy
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.neighbours import NeighbourClaim, records_added
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.running.digests import digest
+from dpaudit.search.shrinking import shrink
+from dpaudit.subjects.domains import VectorDomain
+from dpaudit.testing.pair_game import PairGame
 
 EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
 ROUNDING = 1e-11  # a profile is at most 2e-12 above the supremum at its corners, which are sums of a few doubles
@@ -332,19 +337,53 @@ def one(data, rng):
     return 0
 
 
-def test_audits_refuse_to_ask_one_order():
-    message = r"claim must promise the same of both orders of a pair, got ordered f-DP \(FDP\)\. Audits cannot ask one"
-    claim = FDP(LINE, ordered=True)
-    with pytest.raises(UsageError, match=message):
-        dpaudit.audit(one, claim, [(0, 1)])
-    with pytest.raises(UsageError, match=message):
-        dpaudit.plan(one, claim, [(0, 1)])
-    with pytest.raises(UsageError, match=message):
-        dpaudit.audit_scores([1.0, 2.0], [0.0, 1.0], claim=claim, design="one-run")
-    with pytest.raises(UsageError, match="got add/remove f-DP"):
-        dpaudit.audit(one, FDP(add=LINE), [([1], [1, 2])])
-    with pytest.raises(UsageError, match="got ordered f-DP,adjacency=add_remove"):
-        dpaudit.audit(one, NeighbourClaim(claim, "add_remove"), [([1], [1, 2])])
+@dataclasses.dataclass(frozen=True)
+class TwoLines(PureDP):
+    """Epsilon of (P, Q), twice that of (Q, P)."""
+
+    is_symmetric = False
+
+    def in_order(self, reverse):
+        return PureDP(2.0 * self.epsilon if reverse else self.epsilon)
+
+    def lines(self, values, anchor):
+        return 2.0 * np.asarray(values, float), np.zeros(len(values))
+
+
+@pytest.mark.parametrize(
+    "claim", [FDP(LINE, ordered=True), NeighbourClaim(FDP(LINE, ordered=True), "replace_one")], ids=str
+)
+def test_pairs_in_no_order_are_refused_where_the_order_decides(claim):
+    message = r"pairs must be given in the order that the claim ordered f-DP.* is about, got {}, which has them in any"
+    domain = VectorDomain(2, 0.0, 1.0, 1.0)
+    for pairs, told in ((dpaudit.AllPairs([0, 1, 2]), "AllPairs"), (dpaudit.Search(domain), "a domain")):
+        with pytest.raises(UsageError, match=message.format(told)):
+            dpaudit.audit(one, claim, pairs)
+    with pytest.raises(UsageError, match=message.format("a pair to make smaller")):
+        shrink(one, claim, ([0, 1], [0, 2]))
+    with pytest.raises(UsageError, match=r"claim must be of both orders of a pair for a law, got ordered f-DP"):
+        group_privacy(one, claim, 1, pairs=[(0, 1)])
+
+
+def test_scores_are_held_to_what_both_orders_keep():
+    nothing = ProfileClaim(DirectedProfile(tenth), name="a tenth")
+    with pytest.raises(UsageError, match="claim must promise something of both orders of a pair, .* got a tenth"):
+        dpaudit.audit_scores([1.0, 2.0], [0.0, 1.0], claim=nothing, design="one-run")
+    rng = np.random.default_rng(1)
+    scores = rng.normal(2.0, 1.0, 2_000), rng.normal(0.0, 1.0, 2_000)
+    first, second = (lambda epsilon: 0.3 * math.exp(-epsilon)), tenth
+    found = [
+        dpaudit.audit_scores(*scores, claim=ProfileClaim(function, name="p"), design="many-runs", seed=1)
+        for function in (DirectedProfile(first, second), DirectedProfile(second, first), first)
+    ]
+    assert len({one.parameter_lower for one in found}) == 1 and found[0].verdict == "violated"
+
+
+def test_a_value_of_one_order_bounds_the_smaller_epsilon():
+    # One of the orders broke its line, so what follows is of the smaller epsilon: exact.
+    game = PairGame(TwoLines(1.0), (0, 1), True, 1_000)
+    assert game.epsilon_of(1.5) == 1.5 and TwoLines(1.0).lines(np.array([1.5]), 0.0)[0][0] == 3.0
+    assert loss_on_claim(TwoLines(1.0), 0.5) == pytest.approx(1.0) and line_of(TwoLines(1.0)).epsilon == 1.0
 
 
 def test_exact_answers_ask_each_order_its_own_line():
