@@ -321,7 +321,9 @@ class Betting(Test):
         return correct, wrong, idle
 
     def describe(self, x: str, x_prime: str) -> str:
-        return describe(self.state.counter.mixture, self.state.shown, *self.rule.thresholds, x, x_prime)
+        tells = self.is_rejected or self.rule.expected > self.claim.value
+        thresholds = self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
+        return describe(self.state.counter.mixture, self.state.shown, *thresholds, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
         predicted = self.rounds[-1].predicted.by_bins()

@@ -38,7 +38,7 @@ class StateSizes:
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
     switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
-    shown: int = 1_000  # draws that the words of a witness are made of: shares to 2%
+    shown: int = 1_000  # draws that the words of a witness are made of, the clearest half of them of 4,000
 
 
 SIZES = StateSizes()
@@ -88,14 +88,16 @@ class LearningState:
         mixture, told = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
         self._views = []
         if len(order) >= SIZES.counted_from and share == 1.0:
-            self._views = [_counted(one, matrix_fit, labels_fit) for one in told]
+            self._views = [_counted(one, mixture, matrix_fit, labels_fit) for one in told]
         self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
         self._of_structures = np.stack([Predicted.of(row).q for row in of_structures])
         q = mixture.mixed(of_structures)
         self.rounds.append(Round.of(Predicted.of(q)))
-        self.shown = Shown.of(mixture, matrix[some[: SIZES.shown]], q[: SIZES.shown])
+        clear = np.argsort(-np.abs(q - 0.5), kind="stable")[: SIZES.shown // 2]  # what is guessed may be rare
+        shown = np.union1d(clear, np.arange(min(len(some), SIZES.shown // 2)))
+        self.shown = Shown.of(mixture, matrix[some[shown]], q[shown])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
             bins = bins_of(mixture.mixed(mixture.of_matrix(matrix[rest])))
@@ -186,8 +188,10 @@ class LearningState:
         self._reader, self._read_at = mixture.reader, int(record["read_at"])
 
 
-def _counted(told: Told, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:
-    view = CountedView.of(told.view, told.cost, told.values)
+def _counted(told: Told, mixture: Mixture, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:
+    parts = (*mixture.parts, *mixture.shifted)
+    trees = [part.tree for part in parts if part.view is told.view and part.tree is not None]
+    view = CountedView.of(told.view, told.cost, told.values, trees)
     return view, view.counts_of(told.values, labels, swaps_of(told.view, matrix))
 
 

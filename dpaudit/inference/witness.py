@@ -137,7 +137,7 @@ def describe(mixture: Mixture, shown: Shown, high: float, low: float, x: str, x_
     """
     strongest = mixture.strongest()
     guesses = np.where(shown.q >= high, 1, np.where(shown.q < low, -1, 0))
-    if strongest is None or (len(guesses) and not guesses.any()):
+    if strongest is None or (high == math.inf and low <= 0.0):
         return f"Nothing in the outputs tells {x} from {x_prime} better than the claim allows."
     words, agreement = _intervals(mixture, shown, guesses, x, x_prime)
     if words and agreement >= SIZES.agreement:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,8 +62,13 @@ class CountedView:
         return self
 
     @classmethod
-    def of(cls, view: View | LearnedView, cost: float, values: FloatArray) -> CountedView:
-        """Cells of about equal mass on these values, ever smaller ones at both ends; what is repeated has its own."""
+    def of(
+        cls, view: View | LearnedView, cost: float, values: FloatArray, trees: Sequence[Steps | Shifts] = ()
+    ) -> CountedView:
+        """Cells of about equal mass on these values, ever smaller ones at both ends; what is repeated has its own.
+
+        So have the steps of these trees, the largest first: a narrow interval that was found stays one.
+        """
         known = np.sort(values[~np.isnan(values)])
         if not len(known):
             return cls(view, np.zeros(0), cost)
@@ -75,7 +81,8 @@ class CountedView:
         cuts = np.searchsorted(distinct, known[places])
         atoms = np.flatnonzero(counts >= max(SIZES.repeated, len(known) / (8 * SIZES.cells)))
         atoms = atoms[np.argsort(-counts[atoms], kind="stable")[: SIZES.cells]]
-        ends = np.unique(np.concatenate([cuts, atoms, atoms + 1]))
+        steps = [np.searchsorted(distinct, edge, side="right") for tree in trees for edge in tree.steepest(SIZES.cells)]
+        ends = np.unique(np.concatenate([cuts, atoms, atoms + 1, steps])).astype(int)
         ends = ends[(ends > 0) & (ends < len(distinct))]
         return cls(view, between(distinct[ends - 1], distinct[ends]), cost)
 

@@ -171,6 +171,10 @@ class Steps:
         """Probabilities of label 1, shape (draws,)."""
         return self.probabilities[np.minimum(np.searchsorted(self.edges, values), len(self.probabilities) - 1)]
 
+    def steepest(self, most: int) -> FloatArray:
+        """The edges at which the log odds move most."""
+        return _steepest(self.edges, scipy.special.logit(np.clip(self.probabilities, 1e-9, 1.0 - 1e-9)), most)
+
     def to_dict(self) -> dict[str, Any]:
         """The steps as JSON values."""
         return {"edges": [e.hex() for e in self.edges.tolist()], "p": [p.hex() for p in self.probabilities.tolist()]}
@@ -256,6 +260,10 @@ class Shifts:
         for k, shift in enumerate(SIZES.shifts):  # draw by draw, whatever the batch
             found += self.weights[own, k] * scipy.special.expit(log_odds + shift)
         return found
+
+    def steepest(self, most: int) -> FloatArray:
+        """The edges at which the log odds move most."""
+        return _steepest(self.edges, self.weights @ np.array(SIZES.shifts), most)
 
     def to_dict(self) -> dict[str, Any]:
         """The shifts as JSON values."""
@@ -343,6 +351,10 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = own[keep], of_own[keep]
         found.append(Shifts(between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
     return found
+
+
+def _steepest(edges: FloatArray, log_odds: FloatArray, most: int) -> FloatArray:
+    return edges[np.argsort(-np.abs(np.diff(log_odds)), kind="stable")[:most]]
 
 
 def _rise(edges: FloatArray) -> bool:

@@ -237,7 +237,7 @@ TABLE = ("uses", 0, "table")
         ((*TABLE, "rounds", 0, "counts", "1", 1, 0), -3, "must not be negative"),
         ((*TABLE, "rounds", 0, "counts", "1", 1, 0), 0.5, "integer"),
         ((*TABLE, "rounds", 0, "counts", "1", 0, 0), 10**9, "out of bounds"),
-        ((*TABLE, "foretold"), [[0.0, math.nan, 0.0, 0.0]] * 3, "finite"),
+        ((*TABLE, "foretold"), [[0.0, math.nan, 0.0, 0.0]] * 2, "finite"),
         ((*TABLE, "foretold"), [0.0, 0.0, 0.0], "reshape"),
         ((*TABLE, "mixture", "weights"), [["0x1p-1"]], "a weight for each"),
         ((*TABLE, "mixture", "weights", 0, 0), "-0x1p-1", "not negative"),
@@ -271,7 +271,7 @@ EVEN = [(1.0 / 11).hex()] * 11
             ([], [EVEN[1:]]), ([], [["nan", *EVEN[1:]]]), ([], [["-0x1p-4", *EVEN[1:]]]), ([], [["0x1p-1", *EVEN[1:]]]),
         ]),
         (Mixture.from_dict, {}),
-        (Mixture.from_dict, {"views": [{"kind": "value"}], "structures": 3, "weights": []}),
+        (Mixture.from_dict, {"views": [{"kind": "value"}], "parts": 3, "weights": []}),
     ],
 )  # fmt: skip
 def test_damaged_trees_and_mixtures_are_refused(read, record):

@@ -51,7 +51,7 @@ class Node:
         return [self, *itertools.chain.from_iterable(half.all() for half in self.halves)]
 
 
-def told(node, strengths):
+def told(node, strengths=SIZES.strengths):
     """Labels of a cell that is a leaf: (likelihood, mean of the next label), averaged over strengths."""
     if node.is_root:
         return 0.5**node.draws, 0.5
@@ -75,21 +75,19 @@ def prunings(node):
         yield 0.5 * p * q, left + right
 
 
-@pytest.mark.parametrize("strengths", [SIZES.strengths[:1], SIZES.strengths], ids=["one", "several"])
 @pytest.mark.parametrize("name", SAMPLES)
-def test_pruned_trees_are_the_sum_over_all_prunings(name, strengths):
+def test_pruned_trees_are_the_sum_over_all_prunings(name):
     view = ordered(name)
     forest = Forest([view])
-    grown = pruned_trees(forest, strengths)
+    grown = pruned_trees(forest)
     total, mean = 0.0, np.zeros(len(view.values))
     for prior, leaves in prunings(Node(forest)):
-        chance = prior * math.prod(told(leaf, strengths)[0] for leaf in leaves)
+        chance = prior * math.prod(told(leaf)[0] for leaf in leaves)
         total += chance
         for leaf in leaves:
-            mean[leaf.first : leaf.last] += chance * told(leaf, strengths)[1]
+            mean[leaf.first : leaf.last] += chance * told(leaf)[1]
     assert grown.evidence[0] == pytest.approx(math.log(total) + LOG_2 * int(view.draws.sum()), abs=1e-10)
-    assert grown.of_values(0) == pytest.approx(mean / total, rel=1e-10)
-    assert grown.steps(0)(view.values) == pytest.approx(grown.of_values(0), abs=1e-9)
+    assert grown.steps(0)(view.values) == pytest.approx(mean / total, abs=1e-9)
 
 
 def leaving(node, size, atoms):
@@ -148,12 +146,12 @@ def test_several_views_are_grown_as_each_alone():
     for k, view in enumerate(views):
         alone = pruned_trees(Forest([view]))
         assert together.evidence[k] == pytest.approx(alone.evidence[0], abs=1e-12)
-        assert together.of_values(k) == pytest.approx(alone.of_values(0), abs=1e-12)
+        assert together.steps(k)(view.values) == pytest.approx(alone.steps(0)(view.values), abs=1e-12)
 
 
 def test_what_labels_do_not_follow_tells_nothing():
     grown = pruned_trees(Forest([ordered("equal")]))
-    assert grown.evidence[0] == pytest.approx(0.0, abs=1e-12) and grown.of_values(0).tolist() == [0.5]
+    assert grown.evidence[0] == pytest.approx(0.0, abs=1e-12) and grown.steps(0).probabilities.tolist() == [0.5]
 
 
 @pytest.mark.parametrize("name", SAMPLES)
