@@ -367,7 +367,7 @@ def test_pairs_in_no_order_are_refused_where_the_order_decides(claim):
 
 def test_scores_are_held_to_what_both_orders_keep():
     nothing = ProfileClaim(DirectedProfile(tenth), name="a tenth")
-    with pytest.raises(UsageError, match="claim must promise something of both orders of a pair, .* got a tenth"):
+    with pytest.raises(UsageError, match=r"claim must promise something of both orders of a pair, .* got a tenth"):
         dpaudit.audit_scores([1.0, 2.0], [0.0, 1.0], claim=nothing, design="one-run")
     rng = np.random.default_rng(1)
     scores = rng.normal(2.0, 1.0, 2_000), rng.normal(0.0, 1.0, 2_000)
