@@ -112,7 +112,7 @@ class OwnLines:
     """Pairs whose claims are one line each, the parameter being its epsilon; `budget` and `delta` of shape (pairs,)."""
 
     is_free = False
-    ways = (BOTH,)  # ways to guess of rules that know the event: the best ones, whatever the budget
+    ways: tuple[int, ...] = (BOTH,)  # ways to guess of rules that know the event: the best ones, whatever the budget
 
     def __init__(self, budget: FloatArray, delta: FloatArray) -> None:
         self.budget, self._delta = budget, delta
