@@ -197,12 +197,20 @@ class ExactTest(Test):
         )
 
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
-        """As of a bettor (`Betting.power`), of the exact test of a witness who knows the events."""
+        """As of a bettor (`Betting.power`), of the exact test of a witness who knows the events.
+
+        It guesses on both events; where the orders of a pair differ, on one alone if that is better.
+        """
         at_budget = Betting(self.claim, self.draws)._loss_at_budget(event_mass)
-        guesses = int(scipy.special.bdtrik(0.005, self.draws, event_mass)) if self.draws > 0 else 0
+        ways = ([0, 1],) if self.claim.is_symmetric else ([0, 1], [0], [1])
+        return min(self._power(0.5 * len(sides) * event_mass, sides, probability) for sides in ways), at_budget
+
+    def _power(self, mass: float, sides: list[int], probability: float) -> float:
+        """The same of guesses of this mass on these sides."""
+        guesses = int(scipy.special.bdtrik(0.005, self.draws, mass)) if self.draws > 0 else 0
         if guesses < 1 or not self.has_started:
-            return math.inf, at_budget
-        epsilons, deltas = self._inequalities.lines(self.claim.value)
+            return math.inf
+        epsilons, deltas = (one[sides] for one in self._inequalities.lines(self.claim.value))
         best = math.inf
         for k in range(epsilons.shape[1]):
             epsilon, cost = float(epsilons[:, k].max()), 0.5 * float(deltas[:, k].sum())
@@ -214,7 +222,7 @@ class ExactTest(Test):
             if high <= guesses:
                 accuracy = float(scipy.special.betaincinv(high, guesses - high + 1.0, probability / 0.995))
                 best = min(best, float(scipy.special.logit(accuracy)))
-        return best, at_budget
+        return best
 
     # --- the witness ---
 

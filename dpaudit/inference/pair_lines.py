@@ -112,6 +112,7 @@ class OwnLines:
     """Pairs whose claims are one line each, the parameter being its epsilon; `budget` and `delta` of shape (pairs,)."""
 
     is_free = False
+    ways: tuple[int, ...] = (BOTH,)  # ways to guess of rules that know the event: the best ones, whatever the budget
 
     def __init__(self, budget: FloatArray, delta: FloatArray) -> None:
         self.budget, self._delta = budget, delta
@@ -143,8 +144,8 @@ class OwnLines:
         over = (odds[at] - epsilon[at[0], way, 0]) / np.sqrt(variance[at] / seen.trained)
         return way, step, np.where(c[at] <= 0.0, -np.inf, over)
 
-    def tested(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        """Epsilon and cost of tests of both events, shape (anchors, tests), and the test of each pair."""
+    def tested(self, way: int) -> tuple[FloatArray, FloatArray, IntArray]:
+        """Epsilon and cost of tests of one of `ways`, shape (anchors, tests), and the test of each pair."""
         steps = np.geomspace(1e-3, max(float(self.budget.max(initial=0.0)), 2e-3) * (1.0 + 1e-9), SIZES.max_losses)
         grid = np.concatenate([[0.0], steps])
         next_up = grid[np.searchsorted(grid, self.budget)]
@@ -169,6 +170,7 @@ class FamilyLines(OwnLines):
         self.anchors = PAYOFF_SIZES.anchors if self.is_free else (0.0,)
         # Validity: the lines of a Renyi promise follow from both of its orders, and so from the weaker one alone.
         self._orders = as_lines(family).directions
+        self.ways = (BOTH,) if len(self._orders) == 1 else (BOTH, ONLY_X, ONLY_X_PRIME)
         budgets = np.unique(budget)
         self.values = value_grid(budgets)
         tested = np.unique(self.values[np.searchsorted(self.values, budgets)])
@@ -248,8 +250,8 @@ class FamilyLines(OwnLines):
             chosen, merit = np.where(is_better, [way, step], chosen), np.where(is_better, over, merit)
         return chosen[0], chosen[1], merit
 
-    def tested(self) -> tuple[FloatArray, FloatArray, IntArray]:
-        return self._at_tested[0][BOTH], self._at_tested[1][BOTH], self._test
+    def tested(self, way: int) -> tuple[FloatArray, FloatArray, IntArray]:
+        return self._at_tested[0][way], self._at_tested[1][way], self._test
 
 
 class PairLines:
@@ -343,16 +345,18 @@ class PairLines:
     def losses(self, labelled: int, level: float, mass: float, probability: float, quantile: float) -> FloatArray:
         """The smallest loss of randomised-response type that is found at this level, never understated, (pairs,).
 
-        Of an event of this `mass`, by a rule that guesses both inputs.
+        Of an event of this `mass`, by a rule that guesses both inputs; where the orders of a pair differ, or one alone.
         """
-        losses = np.empty(len(self.budget))
+        losses = np.full(len(self.budget), np.inf)
         for rows, own in self._groups:
-            epsilon, cost, test = own.tested()
-            cost = np.maximum(cost, SIZES.smallest_delta if self._is_split else 0.0)
-            found = detectable_losses(
-                epsilon.ravel(), cost.ravel(), labelled, level, mass, probability, quantile
-            ).reshape(epsilon.shape)
-            losses[rows] = found.min(axis=0)[test]
+            for way in own.ways:
+                epsilon, cost, test = own.tested(way)
+                cost = np.maximum(cost, SIZES.smallest_delta if self._is_split else 0.0)
+                guessed = 0.5 * mass * int(WAYS[way].sum())
+                found = detectable_losses(
+                    epsilon.ravel(), cost.ravel(), labelled, level, guessed, probability, quantile
+                ).reshape(epsilon.shape)
+                losses[rows] = np.minimum(losses[rows], found.min(axis=0)[test])
         return losses
 
     def _spent(self, level: FloatArray) -> FloatArray:

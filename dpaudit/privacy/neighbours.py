@@ -22,6 +22,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import Any, Literal
@@ -29,7 +30,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, FloatArray, Inequality, PureDP
+from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.composition import group
 from dpaudit.privacy.differences import difference, frame_key, is_frame
 from dpaudit.privacy.pairs import short_form
@@ -39,6 +40,11 @@ ADJACENCIES: tuple[Adjacency, ...] = ("add_remove", "replace_one", "either", "gi
 MAX_EDITS = 100  # of an edit distance, which takes 5 ms then; beyond them every row may count as a step
 Reader = Callable[[Any], Any]  # an input to the dataset that it holds
 Steps = Callable[[Any, Any], float | None]  # of a pair; None where they cannot be told
+
+
+def _of_step(name: str) -> Any:
+    """A property or a method of the claim that is made of one step."""
+    return property(operator.attrgetter(f"claim.{name}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,36 +96,23 @@ class NeighbourClaim(Claim):
                 f"({type(self.claim).__name__})."
             )
 
-    @property
-    def parameter(self) -> str:  # type: ignore[override]
-        return self.claim.parameter
-
-    @property
-    def family(self) -> Literal["hockey-stick", "renyi"]:  # type: ignore[override]
-        return self.claim.family
-
-    @property
-    def anchored(self) -> bool:  # type: ignore[override]
-        return self.claim.anchored
-
-    @property
-    def delta(self) -> float:  # type: ignore[override]
-        return self.claim.delta
-
-    @property
-    def is_symmetric(self) -> bool:
-        return self.claim.is_symmetric
-
-    @property
-    def is_order_of_pair(self) -> bool:
-        return self.claim.is_order_of_pair
+    parameter = _of_step("parameter")
+    family = _of_step("family")
+    anchored = _of_step("anchored")
+    delta = _of_step("delta")
+    value = _of_step("value")
+    report_delta = _of_step("report_delta")
+    orders = _of_step("orders")
+    is_symmetric = _of_step("is_symmetric")
+    is_order_of_pair = _of_step("is_order_of_pair")
+    epsilon_at = _of_step("epsilon_at")
+    profile = _of_step("profile")
+    lines = _of_step("lines")
+    renyi_epsilons = _of_step("renyi_epsilons")
+    inequality = _of_step("inequality")
 
     def in_order(self, reverse: bool) -> NeighbourClaim:
         return self if self.is_symmetric else dataclasses.replace(self, claim=self.claim.in_order(reverse))
-
-    @property
-    def value(self) -> float:
-        return self.claim.value
 
     def with_value(self, value: float) -> NeighbourClaim:
         return dataclasses.replace(self, claim=self.claim.with_value(value))
@@ -165,29 +158,6 @@ class NeighbourClaim(Claim):
         """So many steps, in words."""
         relation = "the library's distance" if self.adjacency == "given" else self.adjacency
         return f"{'at most ' if count > MAX_EDITS else ''}{count:,.0f} steps of {relation}"
-
-    def epsilon_at(self, delta: float) -> float:
-        return self.claim.epsilon_at(delta)
-
-    @property
-    def report_delta(self) -> float:
-        return self.claim.report_delta
-
-    def profile(self, epsilon: float) -> float:
-        return self.claim.profile(epsilon)
-
-    def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
-        return self.claim.lines(values, anchor)
-
-    def renyi_epsilons(self, values: FloatArray, order: float) -> FloatArray:
-        return self.claim.renyi_epsilons(values, order)
-
-    @property
-    def orders(self) -> tuple[float, ...]:
-        return self.claim.orders
-
-    def inequality(self, at: float = 0.0) -> Inequality:
-        return self.claim.inequality(at)
 
 
 _ADVICE = "State another relation with the claim: adjacency=add_remove, replace_one, either, or given (one step each)."

@@ -39,6 +39,7 @@ from dpaudit.subjects.stated import stated_claim
 
 KIND = "shrunk_pair"
 SHRINKING, CONFIRMING = 54, 55  # purposes of streams: of the draws that choose, and of the seed of the last audit
+MADE_SMALLER = "a pair to make smaller"  # as the source of pairs in messages
 SHARE = 0.1  # of the error rate, for the audit of the small pair
 KEEP = 3.0  # standard deviations above the budget
 FIRST_DRAWS, MOST_DRAWS = 250, 4_000  # of an input in one test
@@ -131,12 +132,13 @@ def audit_and_shrink(
     """
     root = root_of(seed)
     subject = as_subject(mechanism, options.pop("target", None), options.pop("name", None))
+    promise = stated_claim(subject, claim)
+    check_order_is_given(promise, MADE_SMALLER)  # before the audit, not behind it
     alpha = 1.0 - confidence
     result = audit(subject, claim, search, confidence=1.0 - (1.0 - SHARE) * alpha, seed=root, **options)
     broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
     if broken is None:
         return result
-    promise = stated_claim(subject, claim)
     small = shrink(subject, promise, Pair(broken.x, broken.x_prime), search.domain_for(promise), seed=root)
     confirming = int(stream(root, CONFIRMING).integers(2**63))
     again = audit(
@@ -185,7 +187,7 @@ class _Shrinking:
     """One run; see the module."""
 
     def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
-        check_order_is_given(claim, "a pair to make smaller")
+        check_order_is_given(claim, MADE_SMALLER)
         self.subject, self.claim, self.seed, self.budget = subject, claim, seed, budget
         self.domain, self.plain = domain, _plain_values(domain)
         self.runs = self.tests = 0

@@ -20,6 +20,7 @@ from dpaudit.privacy.claims import (
     RenyiDP,
     ZeroConcentratedDP,
 )
+from dpaudit.privacy.trade_off import FDP
 
 LINES = {"eps": PureDP(0.7), "eps, delta": ApproxDP(0.7, 0.1), "mu": GaussianDP(0.8)}
 RENYI = {"renyi": RenyiDP(2.0, 0.4), "renyi 5": RenyiDP(5.0, 0.6), "rho": ZeroConcentratedDP(0.2)}
@@ -38,6 +39,10 @@ FAMILIES = {
     "profile": ProfileClaim(of_response),
     "one direction": ProfileClaim(DirectedProfile(of_response)),
     "two directions": ProfileClaim(DirectedProfile(of_response, of_less)),
+    "one curve": FDP([(0.0, 0.9), (0.3, 0.3), (1.0, 0.0)], ordered=True),
+    "add and remove": FDP(
+        add=[(0.0, 0.9), (0.3, 0.3), (1.0, 0.0)], remove=[(0.0, 1.0), (0.6, 0.2), (1.0, 0.0)]
+    ).for_pair((1,), ()),
     **RENYI,
 }
 TABLES = {

@@ -31,7 +31,7 @@ from dpaudit.privacy.neighbours import NeighbourClaim, records_added
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.running.digests import digest
-from dpaudit.search.shrinking import shrink
+from dpaudit.search.shrinking import audit_and_shrink, shrink
 from dpaudit.subjects.domains import VectorDomain
 from dpaudit.testing.pair_game import PairGame
 
@@ -361,6 +361,8 @@ def test_pairs_in_no_order_are_refused_where_the_order_decides(claim):
             dpaudit.audit(one, claim, pairs)
     with pytest.raises(UsageError, match=message.format("a pair to make smaller")):
         shrink(one, claim, ([0, 1], [0, 2]))
+    with pytest.raises(UsageError, match=message.format("a pair to make smaller")):
+        audit_and_shrink(one, claim, dpaudit.Search(st.just((0, 1))))
     with pytest.raises(UsageError, match=r"claim must be of both orders of a pair for a law, got ordered f-DP"):
         group_privacy(one, claim, 1, pairs=[(0, 1)])
 
