@@ -12,7 +12,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.audits import many_pairs
 from dpaudit.audits.claim_metadata import compared_claims
-from dpaudit.audits.universe_findings import losses_at_budgets
+from dpaudit.audits.universe_auditing import losses_at_budgets
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_mass_of, loss_on_claim
 from dpaudit.inference.pair_lines import PairLines
@@ -278,9 +278,8 @@ def slow_but(name, cases):
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     """Every audit of two pairs or more is a universe, with a depth of three pairs or four."""
-    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 0.2)
-    monkeypatch.setattr(many_pairs, "LOOKS_SECONDS", 0.2)
-    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.45)
+    monkeypatch.setattr(many_pairs, "MOST_GAMES", dict.fromkeys(many_pairs.MOST_GAMES, 1))
+    monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 4)
 
 
 def audited(mechanism, claim, **options):

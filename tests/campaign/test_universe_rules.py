@@ -14,7 +14,7 @@ from scipy import special
 
 from dpaudit.campaign import universe
 from dpaudit.campaign.universe import SIZES, UniverseGame
-from dpaudit.inference.pair_lines import BOTH, ONLY_X, ONLY_X_PRIME, PairLines
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
@@ -22,6 +22,7 @@ from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
 
+BOTH, ONLY_X, ONLY_X_PRIME = range(3)  # positions in `WAYS`
 STEPS, SMOOTHING, STEPS_PER_NAT = SIZES.n_steps, SIZES.smoothing, SIZES.steps_per_nat
 BUDGET = 0.5
 

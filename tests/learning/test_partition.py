@@ -74,7 +74,7 @@ def test_outputs_of_mixed_kinds_are_read_as_objects():
     rng = np.random.default_rng(5)
     values = [[None if u < 0.3 else float(u) for u in rng.random(400)] for _ in range(3)]
     partition = fit_partition([outcomes_of(batch) for batch in values])
-    assert partition.reading.columns == 0
+    assert partition.columns == 0
     cells = partition.cells(outcomes_of([None, 0.4, 0.9]))
     assert len(set(cells.tolist())) == 3
 
