@@ -38,7 +38,6 @@ from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
-from dpaudit.testing import learned_power
 from dpaudit.testing.binomial import largest_accuracy
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.order import Change
@@ -129,12 +128,15 @@ class UniverseAudit:
         if self.changes or self.kept:  # also where the depth alone has seen it: the table supposes it too
             game.changes = game.changes or dict(enumerate(self.changes))
             game.withhold_all()
-        masses = masses_of(of_asked, self.event_mass)
-        at_budget = losses_at_budgets(of_asked, masses)
+        masses, at_budget = power_at_budgets(of_asked, self.event_mass)
         # Validity: what would have been found supposes that draws are independent.
         detectable = np.where(game.is_withheld, np.inf, game.losses(masses, FOUND_WITH))
         # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
-        judged = detectable if len(self.pairs) > MANY_PAIRS else np.maximum(detectable, losses_learned(game, masses))
+        judged = (
+            detectable
+            if len(self.pairs) > MANY_PAIRS
+            else np.maximum(detectable, game.losses_learned(masses, FOUND_WITH))
+        )
         limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
         found_enough = np.isfinite(judged) & (judged <= limit)
         code = np.where(found_enough, VERDICTS.index("not_refuted"), VERDICTS.index("inconclusive"))
@@ -285,69 +287,34 @@ class UniverseAudit:
             return
         with np.errstate(divide="ignore", invalid="ignore"):
             ratios = np.nan_to_num(game.lower / game.lines.budget, nan=0.0, posinf=math.inf)
-        self.on_progress(
-            Progress(
-                draws=draws,
-                planned=game.labelled,
-                runs=game.runs,
-                pairs=len(game.first),
-                violated=int(game.violated.sum()),
-                largest_ratio=float(ratios.max()),
-                largest_log_wealth=None,
-                open_pairs=open_pairs,
-            )
-        )
+        violated, largest = int(game.violated.sum()), float(ratios.max())
+        told = (draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs)
+        self.on_progress(Progress(*told))
 
 
-def losses_learned(game: UniverseGame, masses: FloatArray) -> FloatArray:
-    """The smallest loss that the table is taken to find of an event of the worst measured form; inf: none.
+def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArray, FloatArray]:
+    """The mass of the event that power is stated for, of each pair, and the largest loss inside it that is allowed.
 
-    An allowance: a rule of the table is fixed before its one test, and is taken to need as many times the draws of a
-    witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
+    Masses are those of `exact.response.event_masses`; pairs of a family of free lines have the largest of theirs. The
+    loss is of randomised-response type, in nats; where a family has more than 25 values it is interpolated between as
+    many. Both are of shape (pairs,).
     """
-    seen = game.labelled * min(float(masses.min(initial=1.0)) / learned_power.event_mass_measured(), 1.0)
-    harder = learned_power.FREE_LINES if game.lines.is_free else 1.0
-    share = min(learned_power.worth(form, True, seen, harder) for form in learned_power.forms()) / seen
-    if share * game.labelled < 2.0:
-        return np.full(len(masses), math.inf)
-    return game.losses(masses, FOUND_WITH, int(share * game.labelled))
-
-
-def masses_of(budgets: PairBudgets, event_mass: float) -> FloatArray:
-    """The mass of the event that power is stated for, of each pair (`exact.response.event_masses`), shape (pairs,).
-
-    Pairs of a family of free lines have the largest of theirs.
-    """
-    masses = np.empty(len(budgets.values))
+    masses, losses = np.zeros((2, len(budgets.values)))
     for k in np.unique(budgets.family).tolist():
         family, pairs = budgets.families[k], budgets.family == k
-        of_pairs = event_masses(family, budgets.values[pairs], budgets.deltas[pairs], event_mass)
-        masses[pairs] = of_pairs.max() if family.anchored else of_pairs
-    return masses
-
-
-def losses_at_budgets(budgets: PairBudgets, masses: FloatArray) -> FloatArray:
-    """The largest loss of randomised-response type that the claim of each pair allows, in nats, shape (pairs,).
-
-    Of events with these `masses`, shape (pairs,), as of `masses_of`. Where a family of free lines has more than 25
-    values it is interpolated between as many.
-    """
-    losses = np.zeros(len(budgets.values))
-    for k in np.unique(budgets.family).tolist():
-        family, pairs = budgets.families[k], np.flatnonzero(budgets.family == k)
-        if family.anchored or family.family == "renyi":
-            values = np.unique(budgets.values[pairs])
-            asked = values[values > 0.0]
-            at = asked if len(asked) <= EXACT_LOSSES else np.geomspace(asked[0], asked[-1], EXACT_LOSSES)
-            exact = [loss_on_claim(family.with_value(value), float(masses[pairs[0]])) for value in at.tolist()]
-            losses[pairs] = np.interp(budgets.values[pairs], at, exact, left=0.0) if exact else 0.0
+        values, deltas = budgets.values[pairs], budgets.deltas[pairs]
+        of_pairs = event_masses(family, values, deltas, event_mass)
+        masses[pairs] = of_pairs = np.full_like(of_pairs, of_pairs.max()) if family.anchored else of_pairs
+        if not (family.anchored or family.family == "renyi"):
+            epsilon, delta = (values, deltas) if has_own_line(family) else family.lines(values, 0.0)
+            at_cost = scipy.special.logit(largest_accuracy(epsilon, delta, of_pairs))
+            losses[pairs] = np.where(delta > 0.0, at_cost, epsilon)
             continue
-        epsilon, delta = budgets.values[pairs], budgets.deltas[pairs]
-        if not has_own_line(family):
-            epsilon, delta = family.lines(epsilon, 0.0)
-        at_cost = scipy.special.logit(largest_accuracy(epsilon, delta, masses[pairs]))
-        losses[pairs] = np.where(delta > 0.0, at_cost, epsilon)
-    return losses
+        at = np.unique(values[values > 0.0])
+        at = at if len(at) <= EXACT_LOSSES else np.geomspace(at[0], at[-1], EXACT_LOSSES)
+        exact = [loss_on_claim(family.with_value(value), float(of_pairs[0])) for value in at.tolist()]
+        losses[pairs] = np.interp(values, at, exact, left=0.0) if exact else 0.0
+    return masses, losses
 
 
 def empty_table(pairs: Sequence[Pair], inputs: Inputs, budgets: PairBudgets) -> UniverseTable:

@@ -39,6 +39,7 @@ from dpaudit.learning.partition import CellScore, Partition, fit_partition
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.reading.outcomes import Outcomes, unseen
+from dpaudit.testing import learned_power
 from dpaudit.testing.failures import Failure, Returned, common_failure
 from dpaudit.testing.order import MOST_NUMBERS, Change
 from dpaudit.testing.pair_game import PairGame
@@ -146,7 +147,7 @@ class UniverseGame(Campaign):
         del parts
         self.draws.keep_for_order(MOST_NUMBERS)
         plan = self._plan(half - most, self.pilot - most)
-        for i, (a, b) in self._without_failing(plan, self.draws.learn(plan)).items():
+        for i, (a, b) in self._cells(plan, self.draws.learn(plan)).items():
             halves[0, i] += a
             halves[1, i] += b - a
         self._fit_rules(halves)
@@ -198,7 +199,7 @@ class UniverseGame(Campaign):
 
     def _absorb(self, counts: Counts) -> None:
         assert self._frozen is not None
-        counts = self._without_failing(self._frozen, counts)
+        counts = self._cells(self._frozen, counts)
         is_failing = np.zeros(self._inputs, dtype=bool)
         is_failing[list(self._failing)] = True
         self.broken = is_failing[self.first] & is_failing[self.second]
@@ -250,6 +251,18 @@ class UniverseGame(Campaign):
         """
         return self.lines.losses(masses, labelled or self.labelled, float(self.level.min()), probability)
 
+    def losses_learned(self, masses: FloatArray, probability: float) -> FloatArray:
+        """The same of an event of the worst measured form, which has to be learned; inf: none is promised.
+
+        An allowance: a rule of the table is fixed before its one test, and is taken to need as many times the draws of
+        a witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
+        """
+        seen = self.labelled * min(float(masses.min(initial=1.0)) / learned_power.event_mass_measured(), 1.0)
+        harder = learned_power.FREE_LINES if self.lines.is_free else 1.0
+        share = min(learned_power.worth(form, True, seen, harder) for form in learned_power.forms()) / seen
+        draws = int(share * self.labelled)
+        return self.losses(masses, probability, draws) if draws > 1 else np.full(len(masses), np.inf)
+
     def game(self, pair: int, claim: Claim) -> PairGame:
         """One pair as a label game has it, with its own claim: its level, its one exact test and its bounds."""
         game = PairGame(claim, (int(self.first[pair]), int(self.second[pair])), False, self.labelled)
@@ -284,19 +297,19 @@ class UniverseGame(Campaign):
         self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), size), keeps=sys.maxsize))
 
     def _plan(self, *quotas: int) -> Plan:
-        """The first so many draws of every input, counted over the cells; inputs that failed so far are watched."""
-        size, counted = max(quotas), [Request(quota, self.partition) for quota in quotas]
-        watched = {i: [*counted, Request(size, Returned())] for i, failure in self._failing.items() if failure.calls}
-        needed = dict.fromkeys(self.used.tolist(), size)
-        return Plan(needed, {i: watched.get(i, counted) for i in needed})
+        """The first so many draws of every input, counted over the cells, and how many calls return."""
+        requests = [*(Request(quota, self.partition) for quota in quotas), Request(max(quotas), Returned())]
+        needed = dict.fromkeys(self.used.tolist(), max(quotas))
+        return Plan(needed, dict.fromkeys(needed, requests))
 
-    def _without_failing(self, plan: Plan, counts: Counts) -> Counts:
-        """The counts over the cells; what the watched inputs did is noted."""
-        for i, failure in list(self._failing.items()):
-            if failure.calls and int(counts[i].pop()[0]):
-                del self._failing[i]
-            elif failure.calls:
+    def _cells(self, plan: Plan, counts: Counts) -> Counts:
+        """The counts over the cells; inputs of which a call has returned fail no longer."""
+        for i, of_input in counts.items():
+            has_returned, failure = int(of_input.pop()[0]) > 0, self._failing.get(i)
+            if failure is not None and failure.calls and not has_returned:
                 self._failing[i] = dataclasses.replace(failure, calls=failure.calls + plan.needed[i])
+            elif failure is not None and failure.calls:
+                del self._failing[i]
         return counts
 
 

@@ -288,7 +288,8 @@ class ExactTest(Test):
 
     def rule_record(self) -> dict[str, Any]:
         if isinstance(self._counter, GuessCounter):
-            return {**self._counter.score.rule_dict(), "anchor": PAYOFF_SIZES.anchors[self.rule.anchor]}
+            anchor = PAYOFF_SIZES.anchors[self.rule.anchor]
+            return {"game": "guess", "score": self._counter.score.to_dict(), "anchor": anchor}
         predicted = self.state.rounds[-1].predicted
         rule = dataclasses.asdict(self.rule.apart(predicted.mass))
         return rule_record(self.state.counter.mixture, predicted, rule=rule)

@@ -99,27 +99,19 @@ class FamilyLines:
 
     @functools.cached_property
     def _at_all(self) -> FloatArray:
-        return self.lines(self.values)[:, :, :, 1:]
+        epsilon, cost = self.lines(self.values[1:])
+        return np.stack([scipy.special.expit(epsilon), cost * scipy.special.expit(-epsilon)])
 
     def bound(self, r: FloatArray, s: FloatArray, way: IntArray) -> FloatArray:
-        """The largest parameter value that the limits of r and s reject, shape (pairs,)."""
-        epsilon, cost = self._at_all
-        count = np.zeros(len(r), dtype=np.int64)  # of the values that are rejected
-        for k in range(len(self.anchors)):
-
-            def rejects(rows: IntArray, at: IntArray, k: int = k) -> NDArray[np.bool_]:
-                e, c = epsilon[way[rows], k, at], cost[way[rows], k, at]
-                return np.asarray(s[rows] * (r[rows] - scipy.special.expit(e)) > c * scipy.special.expit(-e))
-
-            rows = np.flatnonzero(count < len(self.values) - 1)
-            rows = rows[rejects(rows, count[rows])]
-            low, high = count[rows], np.full(len(rows), len(self.values) - 1)  # the value at `low` is rejected
-            while np.any(high - low > 1):
-                middle = (low + high) // 2
-                is_rejected = rejects(rows, middle)
-                low, high = np.where(is_rejected, middle, low), np.where(is_rejected, high, middle)
-            count[rows] = low + 1
-        return self.values[count]
+        """The largest parameter value that the limits of r and s reject, shape (pairs,); of no value 0."""
+        low, high = np.full(len(r), -1), np.full(len(r), len(self.values) - 1)  # the value at `low` is rejected
+        while np.any(high - low > 1):
+            middle = (low + high) // 2
+            share, cost = self._at_all[:, way, :, middle].swapaxes(0, 1)  # (pairs, anchors)
+            is_rejected = (s[:, None] * (r[:, None] - share) > cost).any(axis=1)
+            open_ = high - low > 1
+            low, high = np.where(open_ & is_rejected, middle, low), np.where(open_ & ~is_rejected, middle, high)
+        return self.values[low + 1]
 
 
 class PairLines:

@@ -301,12 +301,6 @@ class CellScore:
         """The rule as JSON values. The partition is not in it: a table saves it once, for all of its rules."""
         return {"kind": "cells", "plus": list(self.plus), "minus": list(self.minus)}
 
-    def rule_dict(self) -> dict[str, Any]:
-        """The record of a guessing rule whose score is above 0.5 for x, and below -0.5 for x_prime."""
-        columns = self.partition.columns
-        ends = {"low": (-0.5).hex(), "high": (0.5).hex(), "sign": 1, "nan_guess": -1, "columns": columns}
-        return {"game": "guess", "score": self.to_dict(), **ends}
-
     def describe(self, x: str = "x", x_prime: str = "x_prime") -> str:
         """The rule in words."""
         sides = ((x, self.plus), (x_prime, self.minus))
