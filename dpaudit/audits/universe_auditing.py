@@ -37,7 +37,7 @@ from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
-from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.subjects.callables import Subject
 from dpaudit.testing.binomial import largest_accuracy
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.order import Change
@@ -84,11 +84,10 @@ class UniverseAudit:
         """
         inputs = inputs_of(self.pairs)
         budgets = budgets_of(self.promise, self.pairs, inputs)
-        table, asked = empty_table(self.pairs, inputs, budgets), budgets.asked
+        asked, table = budgets.asked, empty_table(self.pairs, inputs, budgets)
         if not len(asked):
             return (), table
-        of_asked = budgets.of(asked)
-        lines, first, second = PairLines(of_asked), inputs.first[asked], inputs.second[asked]
+        first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
         draws = table_draws(self.samples, used, len(asked))
         self.crew.expected = draws * used
@@ -96,7 +95,7 @@ class UniverseAudit:
         game = UniverseGame(
             first,
             second,
-            lines,
+            PairLines(budgets.of(asked)),
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * (1.0 - self.confidence),
@@ -117,7 +116,7 @@ class UniverseAudit:
         chosen = np.empty(0, dtype=np.int64) if failure or game.changes else self._selected(game)
         self._tell(game, game.labelled, len(chosen))  # those are still open: how long they take is not known yet
         if len(chosen):
-            self._examine(inputs, asked[chosen], chosen, depth, restart, drawer.moved)
+            self._examine(inputs, asked[chosen], chosen.tolist(), depth, restart, drawer.moved)
         self.options = {
             "table_draws": draws,
             "table_labelled": game.labelled,
@@ -127,49 +126,15 @@ class UniverseAudit:
         }
         if self.changes or self.kept:  # also where the depth alone has seen it: the table supposes it too
             game.changes = game.changes or dict(enumerate(self.changes))
-            game.withhold_all()
-        masses, at_budget = power_at_budgets(of_asked, self.event_mass)
-        # Validity: what would have been found supposes that draws are independent.
-        detectable = np.where(game.is_withheld, np.inf, game.losses(masses, FOUND_WITH))
-        # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
-        judged = (
-            detectable
-            if len(self.pairs) > MANY_PAIRS
-            else np.maximum(detectable, game.losses_learned(masses, FOUND_WITH))
-        )
-        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
-        found_enough = np.isfinite(judged) & (judged <= limit)
-        code = np.where(found_enough, VERDICTS.index("not_refuted"), VERDICTS.index("inconclusive"))
-        code = np.where(game.violated, VERDICTS.index("violated"), code)
-        code = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
+            game.withhold(slice(None))
         table = dataclasses.replace(
             table,
             labelled=0 if failure else game.labelled,
             draws=draws,
             partition=game.partition.to_dict(),
-            parameter_lower=None if lines.is_epsilon else np.zeros(len(self.pairs)),
+            parameter_lower=None if game.lines.is_epsilon else np.zeros(len(table)),
         )
-        table.lower[asked], table.epsilon_lower[asked] = game.lower, game.epsilon_lower
-        table.log10_p_value[asked], table.detectable[asked] = game.log_p / math.log(10.0), detectable
-        table.verdict[asked] = code
-        findings = []
-        for k in self._in_full(game, code):
-            row = int(asked[k])
-            pair = pair_at(self.pairs, table, row)
-            one = game.game(k, self.promise.for_pair(pair.x, pair.x_prime))
-            one.failure = Failure("", traceback=traceback) if failure else one.failure
-            power = Power(float(masses[k]), FOUND_WITH, float(detectable[k]), float(at_budget[k]))
-            sizes = self.event_mass, self.inconclusive_factor
-            samples = 2 * game.pilot + game.labelled
-            finding = finding_of(pair, one, samples, self.subject.name, "", *sizes, power)
-            finding = dataclasses.replace(finding, message=failure or finding.message)
-            if self.kept:
-                finding = withheld(finding, self.kept)
-            elif finding.power is not None:
-                finding = dataclasses.replace(finding, verdict=VERDICTS[int(code[k])])
-            findings.append(self._merged(k, finding))
-            _note(table, row, findings[-1])
-        return tuple(findings), table
+        return self._findings(game, table, asked, budgets.of(asked), failure, traceback), table
 
     def _selected(self, game: UniverseGame) -> IntArray:
         """Positions (among the asked) of the pairs to examine in depth: the least p-values, and some violated ones."""
@@ -181,78 +146,101 @@ class UniverseAudit:
         return np.concatenate([named, order[~is_violated][: most - len(named)]])
 
     def _examine(
-        self,
-        inputs: Inputs,
-        rows: IntArray,
-        chosen: IntArray,
-        samples: int,
-        restart: int,
-        moved: Mapping[int, bool],
+        self, inputs: Inputs, rows: IntArray, chosen: list[int], samples: int, restart: int, moved: Mapping[int, bool]
     ) -> None:
         """Play the label game on the chosen pairs, on draws of its own.
 
         `rows` are theirs in the table; `moved` are inputs on which the first calls took randomness.
         """
-        pairs = [pair_at(self.pairs, inputs, row) for row in rows.tolist()]
-        ends = np.stack([inputs.first[rows], inputs.second[rows]], axis=1)
-        used, positions = np.unique(ends, return_inverse=True)
-        data = [inputs.data[i] for i in used.tolist()]
+        pairs = [self.pairs[row] for row in rows.tolist()]
         claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
-        games = [(int(i), int(j)) for i, j in positions.reshape(-1, 2)]
-        sizes = samples, (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
+        used, positions = np.unique([inputs.first[rows], inputs.second[rows]], return_inverse=True)
+        games = [(int(i), int(j)) for i, j in positions.reshape(2, -1).T]
+        data, used = [inputs.data[i] for i in used.tolist()], used.tolist()
+        error_rate = (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
 
         def new_game(restart: int) -> LabelGame:
             # One look: sequential games of 48 pairs took ten times the time, and called as many pairs violated.
+            sizes = samples, error_rate
             return game_on(
                 self.subject, data, claims, games, *sizes, "fixed", root=self.root, restart=restart, crew=self.crew
             )
 
-        game = new_game(restart)
-        has_started = False
-
-        def play() -> None:
-            nonlocal game, has_started
-            try:
-                game.start()
-            except CallError:
-                # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
-                if restart or self.subject.is_contained:
-                    raise
-                self.runs += game.runs
-                self.subject = dataclasses.replace(self.subject, one_by_one=True)
-                game = new_game(RESTART)
-                game.start()
-            has_started = True
-            game.play(self.on_progress)
-
-        failure, traceback = until_it_raises(play, self.subject)
-        kept: dict[int, str] = {}
+        game, kept = new_game(restart), dict[int, str]()
+        failure, traceback = until_it_raises(game.start, self.subject)
+        if failure and not (restart or self.subject.is_contained):
+            # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
+            self.runs += game.runs
+            self.subject = dataclasses.replace(self.subject, one_by_one=True)
+            game = new_game(RESTART)
+            failure, traceback = until_it_raises(game.start, self.subject)
+        if not failure:
+            failure, traceback = until_it_raises(lambda: game.play(self.on_progress), self.subject)
         if not failure:
             # The depth's own first calls are none of the mechanism's: what it keeps, it has drawn for the table.
-            kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used.tolist()) if moved.get(i)])
+            kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used) if moved.get(i)])
             self.runs += more
             self.kept = next((reason for reason in kept.values() if reason in (KEPT_NOISE, SHARED_NOISE)), "")
         withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
         self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         self.runs += game.runs
-        for place, (k, pair, pair_game) in enumerate(zip(chosen.tolist(), pairs, game.pairs, strict=True)):
-            if failure and pair_game.change is None:  # its one look is behind its last draw
+        sizes = self.event_mass, self.inconclusive_factor
+        for place, (k, pair, pair_game) in enumerate(zip(chosen, pairs, game.pairs, strict=True)):
+            if failure:  # its one look is behind its last draw
                 self._why_not[k] = Failure(failure, traceback=traceback)
                 continue
-            labelled, name = game.labelled(pair_game), self.subject.name
-            one = finding_of(pair, pair_game, labelled, name, "", self.event_mass, self.inconclusive_factor)
+            one = finding_of(pair, pair_game, game.labelled(pair_game), self.subject.name, "", *sizes)
             if pair_game.is_broken:
                 self._why_not[k] = Failure(one.message, traceback=one.traceback)
-            else:
-                reason = kept.get(place, self.kept)
-                self._deep[k] = withheld(one, reason) if reason else one
+                continue
+            reason = kept.get(place, self.kept)
+            self._deep[k] = withheld(one, reason) if reason else one
+
+    def _findings(
+        self,
+        game: UniverseGame,
+        table: UniverseTable,
+        asked: IntArray,
+        budgets: PairBudgets,
+        failure: str,
+        traceback: str,
+    ) -> tuple[Finding, ...]:
+        """Fill the rows of the asked pairs in the table; give the findings in full."""
+        masses, at_budget = power_at_budgets(budgets, self.event_mass)
+        # Validity: what would have been found supposes that draws are independent.
+        is_withheld = bool(self.changes or self.kept)
+        detectable = np.where(is_withheld, np.inf, game.losses(masses, FOUND_WITH))
+        # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
+        learned = game.losses(masses, FOUND_WITH, is_learned=True) if len(table) <= MANY_PAIRS else detectable
+        judged = np.maximum(detectable, learned)
+        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
+        found_enough = np.isfinite(judged) & (judged <= limit)
+        code = np.where(found_enough, VERDICTS.index("not_refuted"), VERDICTS.index("inconclusive"))
+        code = np.where(game.violated, VERDICTS.index("violated"), code)
+        code = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
+        table.lower[asked], table.epsilon_lower[asked] = game.lower, game.epsilon_lower
+        table.log10_p_value[asked], table.detectable[asked] = game.log_p / math.log(10.0), detectable
+        table.verdict[asked] = code
+        findings = []
+        for k in self._in_full(game, code):
+            pair = self.pairs[int(asked[k])]
+            one = game.game(k, self.promise.for_pair(pair.x, pair.x_prime))
+            one.failure = Failure("", traceback=traceback) if failure else one.failure
+            power = Power(float(masses[k]), FOUND_WITH, float(detectable[k]), float(at_budget[k]))
+            sizes = self.event_mass, self.inconclusive_factor, power
+            finding = finding_of(pair, one, 2 * game.pilot + game.labelled, self.subject.name, "", *sizes)
+            finding = dataclasses.replace(finding, message=failure or finding.message)
+            if self.kept:
+                finding = withheld(finding, self.kept)
+            elif finding.power is not None:
+                finding = dataclasses.replace(finding, verdict=VERDICTS[int(code[k])])
+            findings.append(self._merged(k, finding))
+            _note(table, int(asked[k]), findings[-1])
+        return tuple(findings)
 
     def _in_full(self, game: UniverseGame, code: IntArray) -> list[int]:
-        """The pairs that have a finding: all where these are few, else those of the depth, violated and broken ones.
-
-        The best ratio of a violated pair comes first; of budget 0 there is none, and it comes before all.
-        """
+        """The pairs that have a finding: all, or of many those of the depth, then violated ones, then broken ones."""
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.where(game.lines.budget > 0.0, game.lower / game.lines.budget, np.inf)
         rank = np.where(game.violated, 1, np.where(code == VERDICTS.index("error"), 2, 3))
@@ -321,28 +309,20 @@ def empty_table(pairs: Sequence[Pair], inputs: Inputs, budgets: PairBudgets) -> 
     """The table of pairs of which nothing has been asked yet."""
     own = None if isinstance(pairs, AllPairs) else tuple(pair.id for pair in pairs)
     ids, ends = inputs.ids, zip(inputs.first.tolist(), inputs.second.tolist(), strict=True)
+    lower, log10_p_value = np.zeros((2, len(pairs)))
+    verdict, detectable = np.full(len(pairs), NOT_ASKED, dtype=np.int8), np.full(len(pairs), np.inf)
+    columns = budgets.values, lower, log10_p_value, verdict, detectable
     return UniverseTable(
-        ids=ids,
-        first=inputs.first,
-        second=inputs.second,
-        budget=budgets.values,
-        epsilon_lower=np.zeros(len(pairs)),
-        parameter=budgets.parameter,
-        log10_p_value=np.zeros(len(pairs)),
-        verdict=np.full(len(pairs), NOT_ASKED, dtype=np.int8),
-        detectable=np.full(len(pairs), np.inf),
-        delta=budgets.report_delta,
+        ids,
+        inputs.first,
+        inputs.second,
+        *columns,
+        budgets.report_delta,
         labelled=0,
         draws=0,
         pair_ids=None if own is None or own == tuple(f"{ids[i]}|{ids[j]}" for i, j in ends) else own,
+        parameter=budgets.parameter,
     )
-
-
-def pair_at(pairs: Sequence[Pair], ends: Inputs | UniverseTable, row: int) -> Pair:
-    """The pair of one row of the table."""
-    if isinstance(pairs, AllPairs):
-        return pairs.pair(int(ends.first[row]), int(ends.second[row]))
-    return pairs[row]
 
 
 def _note(table: UniverseTable, row: int, finding: Finding) -> None:

@@ -67,29 +67,23 @@ class UniverseGame(Campaign):
     Parameters
     ----------
     first, second : array of int, shape (pairs,)
-        Positions of x and x_prime among the inputs; the two differ.
+        Positions of x and x_prime among so many `inputs`; the two differ. What no pair names is not drawn.
     lines : PairLines
         What each of them is tested against.
-    inputs : int
-        How many inputs there are; positions that no pair names are not drawn.
     samples : int
         About how many draws are taken of each input, at least 10.
     error_rate : float
         P(some bound exceeds its truth) <= error_rate, over all pairs together.
-    draw : callable
-        Carries out tasks.
-    coin : callable
-        The generator of the labels' sum.
+    draw, coin : callable
+        Carries out tasks; gives the generator of the labels' sum.
 
     Attributes
     ----------
-    correct, wrong : array of int, shape (pairs,)
-        The records, and `labelled` the draws that each has been tested on.
+    correct, wrong, level : array, shape (pairs,)
+        The records, of `labelled` draws each, and the levels of the tests.
     lower, epsilon_lower, log_p : array of float, shape (pairs,)
         Lower bounds on the parameter of the claim and on epsilon (one array where that is the parameter), and natural
         logarithms of p-values.
-    level : array of float, shape (pairs,)
-        Of each pair's test.
     broken : array of bool, shape (pairs,)
         Whether every call raised, on both inputs: those of the pilot and the fresh ones. Validity: nothing is said of
         such a pair, so this may rest on draws that are counted.
@@ -123,19 +117,18 @@ class UniverseGame(Campaign):
         self.way, self.step, self.correct, self.wrong = np.zeros((4, pairs), dtype=np.int64)
         self.merit, self.lower, self.epsilon_lower, self.log_p = np.zeros((4, pairs))
         self.broken = np.zeros(pairs, dtype=bool)
-        self.is_withheld = False  # whether nothing is said of any pair, since draws depend on each other
         self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
         self.changes: dict[int, Change] = {}
 
     def start(self) -> None:
         """Draw the pilot, fit the partition, and fix every pair's rule and level."""
         half = self.pilot // 2
-        fitted = min(half, FIRST_DRAWS)
-        self._learn(fitted)
-        self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
-        most = min(max(FIRST_DRAWS, TRAINING_NUMBERS // (self.draws.columns * len(self.used))), half)
-        if most > fitted:
-            self._learn(most - fitted)
+        drawn, most = 0, min(half, FIRST_DRAWS)
+        while drawn < most:  # a few draws first, which tell how large an output is
+            self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), most - drawn), keeps=sys.maxsize))
+            self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
+            fitted = max(FIRST_DRAWS, TRAINING_NUMBERS // (self.draws.columns * len(self.used)))
+            drawn, most = most, min(fitted, half)
         parts = {i: self.draws.joined(i) for i in self.used.tolist()}
         seen = {i: common_failure([part]) or _nothing_seen(part) for i, part in parts.items()}
         self._failing = {i: failure for i, failure in seen.items() if failure}
@@ -146,7 +139,7 @@ class UniverseGame(Campaign):
             halves[0, i] = self.partition.count(part)
         del parts
         self.draws.keep_for_order(MOST_NUMBERS)
-        plan = self._plan(half - most, self.pilot - most)
+        plan = self._plan(half - drawn, self.pilot - drawn)
         for i, (a, b) in self._cells(plan, self.draws.learn(plan)).items():
             halves[0, i] += a
             halves[1, i] += b - a
@@ -215,14 +208,10 @@ class UniverseGame(Campaign):
     def _look(self) -> None:
         self.lower, self.epsilon_lower = self.lines.bounds(self.record)
         self.log_p = self.lines.log_p(self.record)
-        self._say_nothing(self.broken)
+        self.withhold(self.broken)
 
-    def withhold_all(self) -> None:
-        """Take back what is said of every pair: it supposes that draws are independent."""
-        self.is_withheld = True
-        self._say_nothing(np.ones_like(self.broken))
-
-    def _say_nothing(self, of: NDArray[np.bool_]) -> None:
+    def withhold(self, of: NDArray[np.bool_] | slice) -> None:
+        """Take back what is said of some pairs, such as of all where draws depend on each other."""
         for said in (self.lower, self.epsilon_lower, self.log_p):
             said[of] = 0.0
 
@@ -243,25 +232,20 @@ class UniverseGame(Campaign):
         guesses = self._guesses(one, int(self.first[pair]), self.second[one])
         return CellScore(self.partition, *(tuple(np.flatnonzero(side[0]).tolist()) for side in guesses))
 
-    def losses(self, masses: FloatArray, probability: float, labelled: int | None = None) -> FloatArray:
+    def losses(self, masses: FloatArray, probability: float, is_learned: bool = False) -> FloatArray:
         """The smallest loss of randomised-response type that each pair's test would have found, in nats; inf: none.
 
-        Of events with these `masses`, shape (pairs,), at the level that every pair has at least; of the draws that it
-        has, or of so many `labelled` ones. Never understated.
+        Of events with these `masses`, shape (pairs,), at the level that every pair has at least; never understated. Of
+        an event that `is_learned` it is that of the worst measured form, an allowance: a rule of the table is taken to
+        need as many times the draws of a witness as that of a fixed game (`dpaudit.testing.learned_power`), which
+        learns from fewer.
         """
-        return self.lines.losses(masses, labelled or self.labelled, float(self.level.min()), probability)
-
-    def losses_learned(self, masses: FloatArray, probability: float) -> FloatArray:
-        """The same of an event of the worst measured form, which has to be learned; inf: none is promised.
-
-        An allowance: a rule of the table is fixed before its one test, and is taken to need as many times the draws of
-        a witness as the rule of a fixed game does (`dpaudit.testing.learned_power`), which learns from fewer.
-        """
-        seen = self.labelled * min(float(masses.min(initial=1.0)) / learned_power.event_mass_measured(), 1.0)
-        harder = learned_power.FREE_LINES if self.lines.is_free else 1.0
-        share = min(learned_power.worth(form, True, seen, harder) for form in learned_power.forms()) / seen
-        draws = int(share * self.labelled)
-        return self.losses(masses, probability, draws) if draws > 1 else np.full(len(masses), np.inf)
+        share = 1.0
+        if is_learned:
+            seen = self.labelled * min(float(masses.min(initial=1.0)) / learned_power.event_mass_measured(), 1.0)
+            harder = learned_power.FREE_LINES if self.lines.is_free else 1.0
+            share = min(learned_power.worth(form, True, seen, harder) for form in learned_power.forms()) / seen
+        return self.lines.losses(masses, int(share * self.labelled), float(self.level.min()), probability)
 
     def game(self, pair: int, claim: Claim) -> PairGame:
         """One pair as a label game has it, with its own claim: its level, its one exact test and its bounds."""
@@ -291,10 +275,6 @@ class UniverseGame(Campaign):
             for begin in range(0, len(own), most):
                 pairs = own[begin : begin + most]
                 yield pairs, int(self.first[pairs[0]]), self.second[pairs]
-
-    def _learn(self, size: int) -> None:
-        """Draw so many outputs of every input, all for the fit."""
-        self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), size), keeps=sys.maxsize))
 
     def _plan(self, *quotas: int) -> Plan:
         """The first so many draws of every input, counted over the cells, and how many calls return."""

@@ -111,7 +111,7 @@ class FamilyLines:
             is_rejected = (s[:, None] * (r[:, None] - share) > cost).any(axis=1)
             open_ = high - low > 1
             low, high = np.where(open_ & is_rejected, middle, low), np.where(open_ & ~is_rejected, middle, high)
-        return self.values[low + 1]
+        return np.asarray(self.values[low + 1])
 
 
 class PairLines:
@@ -286,7 +286,7 @@ def detectable_losses(
 
     Of an event of this `mass`, at a low quantile of the number of guesses, which it pays for; `spent` of the level are.
     """
-    guesses = float(int(scipy.special.bdtrik(GUESSES_QUANTILE, draws, mass)))
+    guesses = float(int(scipy.special.bdtrik(GUESSES_QUANTILE, draws, mass))) if draws > 0 else 0.0
     if not guesses >= 1.0:
         return np.full_like(epsilon, np.inf)
     n = np.full_like(epsilon, guesses)
