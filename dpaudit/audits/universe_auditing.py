@@ -241,11 +241,9 @@ class UniverseAudit:
 
     def _in_full(self, game: UniverseGame, code: IntArray) -> list[int]:
         """The pairs that have a finding: all, or of many those of the depth, then violated ones, then broken ones."""
-        with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.where(game.lines.budget > 0.0, game.lower / game.lines.budget, np.inf)
         rank = np.where(game.violated, 1, np.where(code == VERDICTS.index("error"), 2, 3))
         rank[[*self._deep, *self._why_not]] = 0
-        order = np.lexsort((np.where(rank == 1, -excess, 0.0), rank))
+        order = np.lexsort((-game.ratios, rank))
         if len(order) > LARGEST_FINDINGS:
             order = order[rank[order] < 3]
         return sorted(order[:LARGEST_FINDINGS].tolist())
@@ -271,13 +269,10 @@ class UniverseAudit:
         )
 
     def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
-        if self.on_progress is None:
-            return
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.nan_to_num(game.lower / game.lines.budget, nan=0.0, posinf=math.inf)
-        violated, largest = int(game.violated.sum()), float(ratios.max())
-        told = (draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs)
-        self.on_progress(Progress(*told))
+        if self.on_progress is not None:
+            violated, largest = int(game.violated.sum()), float(game.ratios.max())
+            told = draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs
+            self.on_progress(Progress(*told))
 
 
 def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArray, FloatArray]:

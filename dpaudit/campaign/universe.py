@@ -132,7 +132,7 @@ class UniverseGame(Campaign):
         parts = {i: self.draws.joined(i) for i in self.used.tolist()}
         seen = {i: common_failure([part]) or _nothing_seen(part) for i, part in parts.items()}
         self._failing = {i: failure for i, failure in seen.items() if failure}
-        self.partition: Partition = fit_partition(list(parts.values()))
+        self.partition: Partition = fit_partition(list(parts.values()), self.pilot)
         # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
         halves = np.zeros((2, self._inputs, self.partition.size), dtype=np.float32)
         for i, part in parts.items():
@@ -225,6 +225,13 @@ class UniverseGame(Campaign):
     def violated(self) -> NDArray[np.bool_]:
         """The verdict of each pair *is* its bound above the budget."""
         return self.lower > self.lines.budget
+
+    @property
+    def ratios(self) -> FloatArray:
+        """Lower bound over budget; at a budget of 0 inf if violated, else 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.lower / self.lines.budget
+        return np.where(self.lines.budget > 0.0, ratio, np.where(self.violated, np.inf, 0.0))
 
     def rule(self, pair: int) -> CellScore:
         """The guessing rule of one pair."""

@@ -99,7 +99,7 @@ class FamilyLines:
 
     @functools.cached_property
     def _at_all(self) -> FloatArray:
-        epsilon, cost = self.lines(self.values[1:])
+        epsilon, cost = self.lines(self.values)[:, :, :, 1:]
         return np.stack([scipy.special.expit(epsilon), cost * scipy.special.expit(-epsilon)])
 
     def bound(self, r: FloatArray, s: FloatArray, way: IntArray) -> FloatArray:
@@ -115,12 +115,7 @@ class FamilyLines:
 
 
 class PairLines:
-    """The lines of many pairs.
-
-    Parameters
-    ----------
-    budgets : PairBudgets
-        All finite.
+    """The lines of many pairs, each with a finite budget; raises `UsageError` as `lines_at`.
 
     Attributes
     ----------
@@ -132,30 +127,23 @@ class PairLines:
         Whether lines of a pair stand at several anchors: such a test needs more draws.
     is_epsilon : bool
         Whether the parameter of every pair is epsilon at `delta`, so that its two bounds are one.
-
-    Raises
-    ------
-    UsageError
-        If a family has no lines, or they are none: see `lines_at`.
     """
 
     def __init__(self, budgets: PairBudgets) -> None:
         self.budget, self.delta = budgets.values, budgets.report_delta
-        is_line = np.array([has_own_line(family) for family in budgets.families])[budgets.family]
-        self._own = np.flatnonzero(is_line)
-        self._deltas = budgets.deltas[self._own]
+        is_own = np.array([has_own_line(family) for family in budgets.families])[budgets.family]
+        self._own, self._deltas = np.flatnonzero(is_own), budgets.deltas[is_own]
         self._families: list[tuple[IntArray, FamilyLines]] = []
-        self._test = np.zeros(len(is_line), dtype=np.int64)  # of each pair, in tables of the lines at the budgets
-        (epsilon, delta), self._test[self._own] = np.unique(
-            np.stack([self.budget[self._own], self._deltas]), axis=1, return_inverse=True
-        )
+        tests = np.stack([self.budget[self._own], self._deltas])
+        (epsilon, delta), test = np.unique(tests, axis=1, return_inverse=True)
         tables = [np.stack(np.broadcast_arrays(epsilon, 0.5 * WAYS.sum(axis=1)[:, None, None] * delta))]
-        for k in np.unique(budgets.family[~is_line]).tolist():
+        self._test = np.zeros(len(is_own), dtype=np.int64)  # of each pair, in tables of the lines at the budgets
+        self._test[self._own] = test.ravel()
+        for k in np.unique(budgets.family[~is_own]).tolist():
             rows = np.flatnonzero(budgets.family == k)
             family = FamilyLines(budgets.families[k], np.unique(self.budget[rows]))
-            tested, test = np.unique(
-                family.values[np.searchsorted(family.values, self.budget[rows])], return_inverse=True
-            )
+            at_budget = family.values[np.searchsorted(family.values, self.budget[rows])]
+            tested, test = np.unique(at_budget, return_inverse=True)
             self._test[rows] = test + sum(table.shape[3] for table in tables)
             tables.append(family.lines(tested))
             self._families.append((rows, family))
@@ -176,16 +164,9 @@ class PairLines:
         """Way and step of the rule of each pair that is expected to break a line by most, and its merit, (pairs,) each.
 
         That is, by the most nats of the odds of a right guess; among anchors it is the clearest. The merit is the
-        distance from the budget in standard deviations.
-
-        Parameters
-        ----------
-        correct, wrong : array of float, shape (pairs, ways, steps)
-            Right and wrong guesses of every rule on draws that choose it, as shares of the draws.
-        trained, labelled : float
-            Draws that the shares are of, and draws of the test.
-        level : float
-            About that of a pair.
+        distance from the budget in standard deviations. `correct` and `wrong` are the shares of right and wrong guesses
+        of every rule, shape (pairs, ways, steps), on `trained` draws that choose it; the test will have `labelled`
+        draws, and about this `level`.
         """
         each, found = np.arange(len(pairs)), np.full((3, len(pairs)), -np.inf)  # merit, way and step
         spread = scipy.special.ndtri(level) ** 2 / labelled + SIZES.pilot_deviations**2 / trained
