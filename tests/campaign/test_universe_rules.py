@@ -14,8 +14,8 @@ from scipy import special
 
 from dpaudit.campaign import universe
 from dpaudit.campaign.universe import SIZES, UniverseGame
-from dpaudit.inference.pair_lines import PairLines
 from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.running.draws import Drawer
