@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.audits import many_pairs, universe_auditing, universe_findings
+from dpaudit.audits import many_pairs, universe_auditing
 from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.results.model import VERDICTS, AuditResult
@@ -46,7 +46,7 @@ def found():
 @pytest.fixture
 def small(monkeypatch):
     """Universes from 11 pairs on, for audits that need no more."""
-    for module in (many_pairs, universe_findings):
+    for module in (many_pairs, universe_auditing):
         monkeypatch.setattr(module, "MANY_PAIRS", 10)
 
 
@@ -288,7 +288,7 @@ def test_options_say_what_was_drawn(found):
     assert options["table_draws"] == 2_000
     assert options["table_draws"] + options["depth_samples"] == options["samples"]
     assert options["table_labelled"] == found.universe.labelled
-    assert 0 < options["selected"] <= many_pairs.SELECTED
+    assert 0 < options["selected"] <= many_pairs.DEPTH_OF_MANY
 
 
 class Breaks:
@@ -340,7 +340,7 @@ def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypat
     monkeypatch.setattr(universe_auditing.UniverseAudit, "_selected", then_breaks)
     result = audited(breaks, seed=2, floating_point=False, **BREAKS)
     assert result.subject["interface"].endswith("one call a draw") == is_restarted
-    assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == many_pairs.SELECTED
+    assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == many_pairs.DEPTH_OF_MANY
     assert any("no more" in note for finding in result.findings for note in finding.notes) != is_restarted
 
 

@@ -48,8 +48,12 @@ def finding_of(
     failure: str,
     event_mass: float,
     inconclusive_factor: float,
+    power: Power | None = None,
 ) -> Finding:
-    """The finding of a pair whose game took `samples` labelled draws; `failure` says what ended it before its time."""
+    """The finding of a pair whose game took `samples` labelled draws; `failure` says what ended it before its time.
+
+    `power` is that of its test, where it is known already.
+    """
     common: dict[str, Any] = {
         **named(pair),
         "budget": game.claim.budget,
@@ -63,7 +67,7 @@ def finding_of(
         message = broken_text(subject_name, game.failure)
         return Finding(**common, verdict="error", message=message, traceback=game.failure.traceback)
     control = is_same_input(pair)
-    power = _power(game, event_mass)
+    power = power or _power(game, event_mass)
     verdict = _verdict(game, power, inconclusive_factor)
     # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels.
     is_withheld = game.change is not None and not (game.is_fair and verdict == "violated")

@@ -1,8 +1,7 @@
-"""What many pairs may cost, and what they are played as for that: games, games that look once, or one table.
+"""What many pairs are played as: games, games that look once, or one table; and how their draws are divided.
 
-Up to `MANY_PAIRS` pairs it is the cost of a game for each that decides, by their number and the measured
-`SECONDS_A_PAIR`, never by the clock. Where games that look after each round would cost more than `MOST_SECONDS`, they
-look once. Where these cost too much as well, the pairs are a universe (`played_as`).
+Up to `MANY_PAIRS` pairs their number decides, by what a game takes, never the clock: where games that look after each
+round would cost too much, they look once; where these cost too much as well, the pairs are a universe (`played_as`).
 """
 
 from __future__ import annotations
@@ -21,14 +20,12 @@ from dpaudit.testing.pools import pool_pairs
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 LEAST_DRAWS = 100  # of each input for the table
-# Processor seconds of one pair's label game, measured: of audits of 21 pairs and 5,000 to 100,000 samples.
-SECONDS_A_PAIR: Mapping[str, float] = {"sequential": 0.6, "adaptive": 0.4, "fixed": 0.1}
+# Games of an audit, measured at 21 pairs and 5,000 to 100,000 samples: 12 s of .6 or .4 s each that look after each
+# round, beyond which they look once, and 50 s of .1 s that do, beyond which their pairs share one table.
+MOST_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
+DEPTH_GAMES = 100  # of the depth, up to `MANY_PAIRS` pairs: 10 s
+DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
 FREE_TIMES = 6  # times as long that a game of any other claim takes than that of a line of its own
-MEASURED_SAMPLES = 100_000  # of the largest of them
-MOST_SECONDS = 12.0  # of the label games of an audit: beyond, they look once each
-LOOKS_SECONDS = 50.0  # of games that look once each: beyond, their pairs share one table, which has half of the draws
-DEPTH_SECONDS = 10.0  # of the label games of the depth, up to `MANY_PAIRS` pairs
-SELECTED = 20  # pairs that are examined in depth, beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,9 +65,9 @@ def playing_of(
     needs_games : bool
         Whether it asks for what up to `MANY_PAIRS` pairs have games for: evidence of many nights, a band, stages.
     """
-    if len(pairs) <= MANY_PAIRS:
-        return played_as(replaceable_games(subject, promise, pairs, pool, samples, needs_games), mode)
-    return Playing(mode, mode, True)
+    if len(pairs) > MANY_PAIRS:
+        return Playing(mode, mode, True)
+    return played_as(replaceable_games(subject, promise, pairs, pool, samples, needs_games), mode)
 
 
 def played_as(games: int, mode: Mode) -> Playing:
@@ -83,9 +80,8 @@ def played_as(games: int, mode: Mode) -> Playing:
     >>> [str(played_as(games, "sequential")) for games in (20, 21, 501)]
     ['sequential mode', 'fixed mode', 'one table']
     """
-    if mode != "fixed" and games * SECONDS_A_PAIR[mode] <= MOST_SECONDS:
-        return Playing(mode, mode, False)
-    return Playing(mode, "fixed", games * SECONDS_A_PAIR["fixed"] > LOOKS_SECONDS)
+    is_universe = games > MOST_GAMES["fixed"]
+    return Playing(mode, "fixed" if games > MOST_GAMES[mode] else mode, is_universe)
 
 
 def replaceable_games(
@@ -97,37 +93,30 @@ def replaceable_games(
     (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes;
     or where the pairs are promised different parameters, of which a table has one.
     """
-    if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS:
-        return 0
-    if any(is_same_input(pair) for pair in pairs):
+    if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS or any(map(is_same_input, pairs)):
         return 0
     data, positions = distinct_inputs(pairs)
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
     asked = [k for k, claim in enumerate(claims) if not claim.is_vacuous]
-    if len({claims[k].parameter for k in asked}) > 1:
+    if len({claims[k].parameter for k in asked}) != 1:
         return 0
     games = pool_pairs(subject, data, [positions[k] for k in asked], [claims[k] for k in asked], pool)
-    return len(games.groups) if asked else 0
+    return len(games.groups)
 
 
-def selected(promise: Claim, pairs: int, mode: str, samples: int) -> int:
-    """How many of so many pairs are examined in depth: what `DEPTH_SECONDS` pay for, or the square root of all.
-
-    A game takes longer where it has more draws, by their power of 0.4: that is what fixed games were measured at.
+def selected(promise: Claim, pairs: int) -> int:
+    """How many of so many pairs are examined in depth: what its time pays for, or the square root of all.
 
     Examples
     --------
     >>> from dpaudit.privacy.claims import GaussianDP, PureDP
-    >>> [selected(PureDP(1.0), pairs, "fixed", 20_000) for pairs in (12, 328, 2_000, 474_825)]
-    [12, 100, 100, 20]
-    >>> selected(PureDP(1.0), 328, "fixed", 1_000_000), selected(GaussianDP(1.0), 328, "fixed", 20_000)
-    (39, 18)
+    >>> [selected(PureDP(1.0), pairs) for pairs in (12, 328, 2_000, 474_825)], selected(GaussianDP(1.0), 328)
+    ([12, 100, 100, 20], 18)
     """
     times = FREE_TIMES if promise.anchored or promise.family == "renyi" else 1
     if pairs > MANY_PAIRS:
-        return SELECTED // times
-    seconds = times * SECONDS_A_PAIR[mode] * max(1.0, samples / MEASURED_SAMPLES) ** 0.4
-    return min(pairs, max(math.isqrt(pairs), int(DEPTH_SECONDS / seconds)))
+        return DEPTH_OF_MANY // times
+    return min(pairs, max(math.isqrt(pairs), DEPTH_GAMES // times))
 
 
 def table_draws(samples: int, inputs: int, pairs: int) -> int:

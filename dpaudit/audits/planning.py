@@ -38,7 +38,6 @@ from dpaudit.audits.many_pairs import (
     selected,
     table_draws,
 )
-from dpaudit.audits.universe_findings import losses_found
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import MODES, Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
@@ -303,7 +302,7 @@ class _Engine:
     def _detectable(self, claim: Claim, event_mass: float, samples: int, mode: Mode) -> float:
         if self.universe:
             game = self._table(claim, max(samples, 1))
-            return float(losses_found(game, np.array([event_mass]), self.power)[0])
+            return float(game.losses(np.array([event_mass]), self.power)[0])
         draws = self.size(samples, mode)[1]
         return game_before_draws(claim, draws, mode, self.level).power(event_mass, self.power)[0]
 
@@ -352,7 +351,7 @@ class _Engine:
         if not self.universe:
             return self.inputs * samples
         table = table_draws(samples, self.inputs, self.pairs)
-        deep = min(2 * selected(self.promise, self.pairs, self.mode, samples), self.inputs)
+        deep = min(2 * selected(self.promise, self.pairs), self.inputs)
         return self.inputs * table + deep * max(samples - table, 0)
 
 

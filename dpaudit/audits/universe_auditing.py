@@ -1,7 +1,8 @@
 """The audit of a universe: a table of all pairs from shared draws, then the most suspicious ones in depth.
 
 Half of the error rate of the call is spent by `UniverseGame` on one exact test of every pair, the other half by a
-`LabelGame` on the pairs that the table selects, which looks once too, in every mode.
+`LabelGame` on the pairs that the table selects, which looks once too, in every mode. The result has one table of all
+pairs, and findings in full of some: of a pair that was examined in depth the stronger one of its two.
 
 Validity: the label game takes fresh draws, from streams of its own, so its pairs may be selected by anything that was
 drawn before. Both halves hold simultaneously (union bound), so a pair has the larger of its two bounds.
@@ -15,36 +16,37 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import (
-    change_sentence,
-    changes_of,
-    finding_of,
-    withhold_all,
-)
+from dpaudit.audits.findings import FOUND_WITH, changes_of, finding_of, withhold_all
 from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, withheld
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
-from dpaudit.audits.universe_findings import Deep, UniverseFindings, empty_table, losses_at_budgets, masses_of, pair_at
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
+from dpaudit.exact.response import event_masses, loss_on_claim
 from dpaudit.inference.pair_lines import PairLines
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import Inputs, inputs_of
-from dpaudit.privacy.pair_budgets import budgets_of
-from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import Finding
-from dpaudit.results.universe_table import UniverseTable
+from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of, has_own_line
+from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
+from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power
+from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
-from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.subjects.callables import Subject
+from dpaudit.testing.binomial import largest_accuracy
 from dpaudit.testing.failures import Failure
 from dpaudit.testing.order import Change
 
-NAMED_SHARE = 1.0 / 3.0  # of them at most, that the table has named already, for tighter bounds
+EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed: a bound on time
+LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
+# A note of a pair whose finding is that of the table.
+NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
+IntArray = NDArray[np.int64]
 
 
 @dataclasses.dataclass
@@ -69,7 +71,8 @@ class UniverseAudit:
     changes: list[Change] = dataclasses.field(default_factory=list)  # of outcomes from call to call
     inputs_looked_at: int = 0  # for these
     kept: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
-    _moved: Mapping[int, bool] = dataclasses.field(default_factory=dict)  # inputs whose first calls took randomness
+    _deep: dict[int, Finding] = dataclasses.field(default_factory=dict)  # of the depth, by position among the asked
+    _why_not: dict[int, Failure] = dataclasses.field(default_factory=dict)  # why the depth says nothing of a pair
 
     def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
         """Draw, test all pairs, examine the most suspicious.
@@ -81,172 +84,249 @@ class UniverseAudit:
         """
         inputs = inputs_of(self.pairs)
         budgets = budgets_of(self.promise, self.pairs, inputs)
-        asked = budgets.asked
+        asked, table = budgets.asked, empty_table(self.pairs, inputs, budgets)
         if not len(asked):
-            return (), empty_table(self.pairs, inputs, budgets)
-        lines = PairLines(budgets.of(asked))
+            return (), table
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
         draws = table_draws(self.samples, used, len(asked))
         self.crew.expected = draws * used
-        error_rate = 1.0 - self.confidence
         drawer = Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.crew)
-        self._moved = drawer.moved
         game = UniverseGame(
             first,
             second,
-            lines,
+            PairLines(budgets.of(asked)),
             inputs=len(inputs.data),
             samples=draws,
-            error_rate=TABLE_SHARE * error_rate,
+            error_rate=TABLE_SHARE * (1.0 - self.confidence),
             draw=drawer,
             coin=lambda: stream(self.root, UNIVERSE_COINS + restart),
         )
-        lower = None if lines.is_epsilon else np.zeros(len(self.pairs))
-        masses = masses_of(budgets.of(asked), self.event_mass)
-        said = UniverseFindings(
-            self.promise,
-            self.pairs,
-            self.subject.name,
-            empty_table(self.pairs, inputs, budgets, lower),
-            game,
-            asked,
-            losses_at_budgets(budgets.of(asked), masses),
-            masses,
-            self.inconclusive_factor,
-        )
         game.start()
-        self._tell(game, 0, len(game.first))
+        self._tell(game, 0, len(first))
         failure, traceback = until_it_raises(game.play, self.subject)
         self.runs = game.runs
         if not (game.changes or failure):
             shared, more = self.ask_batches(inputs.data[int(first[0])], None, bool(game.violated.any()))
             self.runs += more
-            game.changes = {} if shared is None else dict.fromkeys(game.used.tolist(), shared)
-        if game.changes:  # of one input: it is said of all
-            game.changes = dict.fromkeys(game.used.tolist(), next(iter(game.changes.values())))
-            game.withhold_all()
-        said.fill(failure)
+            game.changes = {} if shared is None else {int(first[0]): shared}
+        # What changes on one input is said of all; nothing is left to examine then.
+        self.changes, self.inputs_looked_at = [*game.changes.values()][:1] * used, used
         depth = max(LEAST_DRAWS, self.samples - draws)
-        chosen = np.empty(0, dtype=np.int64) if failure else self._selected(game)
+        chosen = np.empty(0, dtype=np.int64) if failure or game.changes else self._selected(game)
         self._tell(game, game.labelled, len(chosen))  # those are still open: how long they take is not known yet
+        if len(chosen):
+            self._examine(inputs, asked[chosen], chosen.tolist(), depth, restart, drawer.moved)
         self.options = {
             "table_draws": draws,
             "table_labelled": game.labelled,
             "selected": len(chosen),
             "depth_samples": depth,
+            "examined": len(self._deep),
         }
-        self.changes, self.inputs_looked_at = list(game.changes.values()), used
-        deep = self._in_depth(inputs, asked, chosen, depth, restart, game.changes)
-        if (self.changes and not game.changes) or self.kept:  # seen in depth alone: the table supposes it too
-            game.withhold_all()
-            said.fill(failure)
-        self.options["examined"] = sum(not one.why_not for one in deep.values())
-        reason = self.kept or next((change_sentence(change) for change in self.changes), "")
-        found = said.merged(deep, failure, reason)
-        return tuple(dataclasses.replace(one, traceback=traceback) for one in found) if failure else found, said.table
+        if self.changes or self.kept:  # also where the depth alone has seen it: the table supposes it too
+            game.changes = game.changes or dict(enumerate(self.changes))
+            game.withhold(slice(None))
+        table = dataclasses.replace(
+            table,
+            labelled=0 if failure else game.labelled,
+            draws=draws,
+            partition=game.partition.to_dict(),
+            parameter_lower=None if game.lines.is_epsilon else np.zeros(len(table)),
+        )
+        return self._findings(game, table, asked, budgets.of(asked), failure, traceback), table
 
-    def _selected(self, game: UniverseGame) -> NDArray[np.int64]:
-        """Positions (among the asked) of the pairs to examine in depth: the least p-values, and a few violated ones."""
+    def _selected(self, game: UniverseGame) -> IntArray:
+        """Positions (among the asked) of the pairs to examine in depth: the least p-values, and some violated ones."""
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
         is_violated = game.violated[order]
-        most = selected(self.promise, len(game.first), self.mode, self.samples)
-        named = order[is_violated][: int(NAMED_SHARE * most)]
+        most = selected(self.promise, len(game.first))
+        named = order[is_violated][: most // 3]  # for tighter bounds
         return np.concatenate([named, order[~is_violated][: most - len(named)]])
 
-    def _in_depth(
-        self,
-        inputs: Inputs,
-        asked: NDArray[np.int64],
-        chosen: NDArray[np.int64],
-        samples: int,
-        restart: int,
-        changes: Mapping[int, Change],
-    ) -> dict[int, Deep]:
-        """The label game on the chosen pairs, on draws of its own, by position among the asked.
+    def _examine(
+        self, inputs: Inputs, rows: IntArray, chosen: list[int], samples: int, restart: int, moved: Mapping[int, bool]
+    ) -> None:
+        """Play the label game on the chosen pairs, on draws of its own.
 
-        `changes` are those of outcomes on an input before it.
+        `rows` are theirs in the table; `moved` are inputs on which the first calls took randomness.
         """
-        if not len(chosen):
-            return {}
-        pairs = [pair_at(self.pairs, inputs, int(asked[k])) for k in chosen.tolist()]
-        ends = np.stack([inputs.first[asked[chosen]], inputs.second[asked[chosen]]], axis=1)
-        used, positions = np.unique(ends, return_inverse=True)
-        data = [inputs.data[i] for i in used.tolist()]
+        pairs = [self.pairs[row] for row in rows.tolist()]
+        claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
+        used, positions = np.unique([inputs.first[rows], inputs.second[rows]], return_inverse=True)
+        games = [(int(i), int(j)) for i, j in positions.reshape(2, -1).T]
+        data, used = [inputs.data[i] for i in used.tolist()], used.tolist()
+        error_rate = (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
 
         def new_game(restart: int) -> LabelGame:
-            claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
-            games = [(int(i), int(j)) for i, j in positions.reshape(-1, 2)]
-            sizes = samples, (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
             # One look: sequential games of 48 pairs took ten times the time, and called as many pairs violated.
+            sizes = samples, error_rate
             return game_on(
                 self.subject, data, claims, games, *sizes, "fixed", root=self.root, restart=restart, crew=self.crew
             )
 
-        game = new_game(restart)
-        has_started = False
-
-        def play() -> None:
-            nonlocal game, has_started
-            try:
-                game.start()
-            except CallError:
-                # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
-                if restart or self.subject.is_contained:
-                    raise
-                self.runs += game.runs
-                self.subject = dataclasses.replace(self.subject, one_by_one=True)
-                game = new_game(RESTART)
-                game.start()
-            has_started = True
-            game.play(self.on_progress)
-
-        failure, traceback = until_it_raises(play, self.subject)
-        kept: dict[int, str] = {}
-        if has_started and not failure:
+        game, kept = new_game(restart), dict[int, str]()
+        failure, traceback = until_it_raises(game.start, self.subject)
+        if failure and not (restart or self.subject.is_contained):
+            # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
+            self.runs += game.runs
+            self.subject = dataclasses.replace(self.subject, one_by_one=True)
+            game = new_game(RESTART)
+            failure, traceback = until_it_raises(game.start, self.subject)
+        if not failure:
+            failure, traceback = until_it_raises(lambda: game.play(self.on_progress), self.subject)
+        if not failure:
             # The depth's own first calls are none of the mechanism's: what it keeps, it has drawn for the table.
-            kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used.tolist()) if self._moved.get(i)])
+            kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used) if moved.get(i)])
             self.runs += more
             self.kept = next((reason for reason in kept.values() if reason in (KEPT_NOISE, SHARED_NOISE)), "")
         withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
         self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
         self.runs += game.runs
-        deep = {}
-        of_pairs = zip(chosen.tolist(), pairs, game.pairs, ends.tolist(), strict=True)
-        for place, (k, pair, pair_game, both) in enumerate(of_pairs):
-            pair_game.change = pair_game.change or next((changes[i] for i in both if i in changes), None)
-            if not has_started:  # it has neither rules nor a level
-                pair_game.failure, pair_game.level = Failure(failure, traceback=traceback), 0.0
-            said = "" if pair_game.change else failure
-            labelled, name = game.labelled(pair_game), self.subject.name
-            one = finding_of(pair, pair_game, labelled, name, said, self.event_mass, self.inconclusive_factor)
-            is_over = one.verdict == "error" and bool(said or pair_game.is_broken)
-            if one.verdict == "error" and not one.traceback:
-                one = dataclasses.replace(one, traceback=traceback)
-            if not has_started:
-                one = dataclasses.replace(one, message=failure)
-            if reason := kept.get(place, self.kept):
-                one = withheld(one, reason)
-            nothing = pair_game.change is not None or bool(reason)
-            deep[int(k)] = Deep(one, nothing, one.message if is_over else "")
-        return deep
+        sizes = self.event_mass, self.inconclusive_factor
+        for place, (k, pair, pair_game) in enumerate(zip(chosen, pairs, game.pairs, strict=True)):
+            if failure:  # its one look is behind its last draw
+                self._why_not[k] = Failure(failure, traceback=traceback)
+                continue
+            one = finding_of(pair, pair_game, game.labelled(pair_game), self.subject.name, "", *sizes)
+            if pair_game.is_broken:
+                self._why_not[k] = Failure(one.message, traceback=one.traceback)
+                continue
+            reason = kept.get(place, self.kept)
+            self._deep[k] = withheld(one, reason) if reason else one
+
+    def _findings(
+        self,
+        game: UniverseGame,
+        table: UniverseTable,
+        asked: IntArray,
+        budgets: PairBudgets,
+        failure: str,
+        traceback: str,
+    ) -> tuple[Finding, ...]:
+        """Fill the rows of the asked pairs in the table; give the findings in full."""
+        masses, at_budget = power_at_budgets(budgets, self.event_mass)
+        # Validity: what would have been found supposes that draws are independent.
+        is_withheld = bool(self.changes or self.kept)
+        detectable = np.where(is_withheld, np.inf, game.losses(masses, FOUND_WITH))
+        # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
+        learned = game.losses(masses, FOUND_WITH, is_learned=True) if len(table) <= MANY_PAIRS else detectable
+        judged = np.maximum(detectable, learned)
+        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
+        found_enough = np.isfinite(judged) & (judged <= limit)
+        code = np.where(found_enough, VERDICTS.index("not_refuted"), VERDICTS.index("inconclusive"))
+        code = np.where(game.violated, VERDICTS.index("violated"), code)
+        code = np.where(game.broken | bool(failure), VERDICTS.index("error"), code)
+        table.lower[asked], table.epsilon_lower[asked] = game.lower, game.epsilon_lower
+        table.log10_p_value[asked], table.detectable[asked] = game.log_p / math.log(10.0), detectable
+        table.verdict[asked] = code
+        findings = []
+        for k in self._in_full(game, code):
+            pair = self.pairs[int(asked[k])]
+            one = game.game(k, self.promise.for_pair(pair.x, pair.x_prime))
+            one.failure = Failure("", traceback=traceback) if failure else one.failure
+            power = Power(float(masses[k]), FOUND_WITH, float(detectable[k]), float(at_budget[k]))
+            sizes = self.event_mass, self.inconclusive_factor, power
+            finding = finding_of(pair, one, 2 * game.pilot + game.labelled, self.subject.name, "", *sizes)
+            finding = dataclasses.replace(finding, message=failure or finding.message)
+            if self.kept:
+                finding = withheld(finding, self.kept)
+            elif finding.power is not None:
+                finding = dataclasses.replace(finding, verdict=VERDICTS[int(code[k])])
+            findings.append(self._merged(k, finding))
+            _note(table, int(asked[k]), findings[-1])
+        return tuple(findings)
+
+    def _in_full(self, game: UniverseGame, code: IntArray) -> list[int]:
+        """The pairs that have a finding: all, or of many those of the depth, then violated ones, then broken ones."""
+        rank = np.where(game.violated, 1, np.where(code == VERDICTS.index("error"), 2, 3))
+        rank[[*self._deep, *self._why_not]] = 0
+        order = np.lexsort((-game.ratios, rank))
+        if len(order) > LARGEST_FINDINGS:
+            order = order[rank[order] < 3]
+        return sorted(order[:LARGEST_FINDINGS].tolist())
+
+    def _merged(self, k: int, table: Finding) -> Finding:
+        """The finding of a pair by the table and by the depth: its two tests hold together."""
+        deep, why_not = self._deep.get(k), self._why_not.get(k)
+        if deep is not None and deep.verdict == "error" and table.verdict == "violated":
+            why_not = Failure(deep.message, traceback=deep.traceback)
+        if why_not is not None and table.power is not None:
+            # The test of the table was fixed before the depth and is over: it stands, whatever the depth did.
+            notes = (NOT_IN_DEPTH.format(why=why_not.text),)
+            return dataclasses.replace(table, notes=notes, traceback=why_not.traceback)
+        if deep is None or deep.verdict == "error" or deep.power is None or table.power is None:
+            return deep or table
+        return dataclasses.replace(
+            max(deep, table, key=lambda one: one.parameter_lower),
+            verdict=min(deep.verdict, table.verdict, key=("violated", "not_refuted", "inconclusive").index),
+            power=min(deep.power, table.power, key=lambda power: power.detectable),
+            epsilon_lower=max(deep.epsilon_lower, table.epsilon_lower),
+            notes=deep.notes,
+            keys=deep.keys,
+        )
 
     def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
-        if self.on_progress is None:
-            return
-        with np.errstate(divide="ignore", invalid="ignore"):
-            ratios = np.nan_to_num(game.lower / game.lines.budget, nan=0.0, posinf=math.inf)
-        self.on_progress(
-            Progress(
-                draws=draws,
-                planned=game.labelled,
-                runs=game.runs,
-                pairs=len(game.first),
-                violated=int(game.violated.sum()),
-                largest_ratio=float(ratios.max()),
-                largest_log_wealth=None,
-                open_pairs=open_pairs,
+        if self.on_progress is not None:
+            violated, largest = int(game.violated.sum()), float(game.ratios.max())
+            told = draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs
+            self.on_progress(Progress(*told))
+
+
+def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArray, FloatArray]:
+    """The mass of the event that power is stated for, of each pair, and the largest loss inside it that is allowed.
+
+    Masses are those of `exact.response.event_masses`; pairs of a family of free lines have the largest of theirs. The
+    loss is of randomised-response type, in nats; where a family has more than 25 values it is interpolated between as
+    many. Both are of shape (pairs,).
+    """
+    masses, losses = np.zeros((2, len(budgets.values)))
+    for k in np.unique(budgets.family).tolist():
+        family, pairs = budgets.families[k], budgets.family == k
+        values, deltas = budgets.values[pairs], budgets.deltas[pairs]
+        of_pairs = event_masses(family, values, deltas, event_mass)
+        masses[pairs] = of_pairs = np.full_like(of_pairs, of_pairs.max()) if family.anchored else of_pairs
+        if not (family.anchored or family.family == "renyi"):
+            lines = [(values, deltas)] if has_own_line(family) else [own.lines(values, 0.0) for own in family.directions]
+            losses[pairs] = np.min(
+                [np.where(d > 0.0, scipy.special.logit(largest_accuracy(e, d, of_pairs)), e) for e, d in lines], axis=0
             )
-        )
+            continue
+        at = np.unique(values[values > 0.0])
+        at = at if len(at) <= EXACT_LOSSES else np.geomspace(at[0], at[-1], EXACT_LOSSES)
+        exact = [loss_on_claim(family.with_value(value), float(of_pairs[0])) for value in at.tolist()]
+        losses[pairs] = np.interp(values, at, exact, left=0.0) if exact else 0.0
+    return masses, losses
+
+
+def empty_table(pairs: Sequence[Pair], inputs: Inputs, budgets: PairBudgets) -> UniverseTable:
+    """The table of pairs of which nothing has been asked yet."""
+    own = None if isinstance(pairs, AllPairs) else tuple(pair.id for pair in pairs)
+    ids, ends = inputs.ids, zip(inputs.first.tolist(), inputs.second.tolist(), strict=True)
+    lower, log10_p_value = np.zeros((2, len(pairs)))
+    verdict, detectable = np.full(len(pairs), NOT_ASKED, dtype=np.int8), np.full(len(pairs), np.inf)
+    columns = budgets.values, lower, log10_p_value, verdict, detectable
+    return UniverseTable(
+        ids,
+        inputs.first,
+        inputs.second,
+        *columns,
+        budgets.report_delta,
+        labelled=0,
+        draws=0,
+        pair_ids=None if own is None or own == tuple(f"{ids[i]}|{ids[j]}" for i, j in ends) else own,
+        parameter=budgets.parameter,
+    )
+
+
+def _note(table: UniverseTable, row: int, finding: Finding) -> None:
+    """Let a row of the table say what the finding of its pair does."""
+    table.verdict[row] = VERDICTS.index(finding.verdict)
+    table.lower[row] = finding.parameter_lower
+    if finding.budget.delta >= table.delta:  # else its bound is at another delta than those of the table
+        table.epsilon_lower[row] = finding.epsilon_lower
+    table.detectable[row] = math.inf if finding.power is None else finding.power.detectable
+    if finding.power is None:
+        table.epsilon_lower[row] = table.log10_p_value[row] = 0.0

@@ -20,24 +20,29 @@ Validity
 
 from __future__ import annotations
 
+import copy
 import dataclasses
+import functools
 import math
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 import numpy as np
-import scipy
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
 from dpaudit.campaign.label_game import FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
 from dpaudit.campaign.rounds import Counts, Draws, Plan
-from dpaudit.inference.pair_lines import ONLY_X, ONLY_X_PRIME, PairLines, PilotRecords, Record
+from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.pair_lines import WAYS, PairLines, Record
 from dpaudit.learning.partition import CellScore, Partition, fit_partition
-from dpaudit.privacy.claims import FloatArray
+from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.reading.outcomes import Outcomes, unseen
+from dpaudit.testing import learned_power
 from dpaudit.testing.failures import Failure, Returned, common_failure
-from dpaudit.testing.order import Change
+from dpaudit.testing.order import MOST_NUMBERS, Change
+from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.tasks import Draw, Request, toss
 
 
@@ -50,7 +55,6 @@ class TableSizes:
     n_steps: int = 48  # thresholds from 0 up to 6 nats, which few pilots tell from more
     smoothing: float = 0.5  # added to the count of each cell before a ratio is taken
     block_numbers: int = 1 << 19  # cells of a block of pairs worked on at a time: a bound on memory
-    ordered: int = 1_000  # first outcomes of an input in the pilot, whose order is tested
 
 
 SIZES = TableSizes()
@@ -63,32 +67,28 @@ class UniverseGame(Campaign):
     Parameters
     ----------
     first, second : array of int, shape (pairs,)
-        Positions of x and x_prime among the inputs; the two differ.
+        Positions of x and x_prime among so many `inputs`; the two differ. What no pair names is not drawn.
     lines : PairLines
         What each of them is tested against.
-    inputs : int
-        How many inputs there are; positions that no pair names are not drawn.
     samples : int
         About how many draws are taken of each input, at least 10.
     error_rate : float
         P(some bound exceeds its truth) <= error_rate, over all pairs together.
-    draw : callable
-        Carries out tasks.
-    coin : callable
-        The generator of the labels' sum.
+    draw, coin : callable
+        Carries out tasks; gives the generator of the labels' sum.
 
     Attributes
     ----------
-    correct, wrong : array of int, shape (pairs,)
-        The records, and `labelled` the draws that each has been tested on.
+    correct, wrong, level : array, shape (pairs,)
+        The records, of `labelled` draws each, and the levels of the tests.
     lower, epsilon_lower, log_p : array of float, shape (pairs,)
         Lower bounds on the parameter of the claim and on epsilon (one array where that is the parameter), and natural
         logarithms of p-values.
-    level : array of float, shape (pairs,)
-        Of each pair's test.
     broken : array of bool, shape (pairs,)
         Whether every call raised, on both inputs: those of the pilot and the fresh ones. Validity: nothing is said of
         such a pair, so this may rest on draws that are counted.
+    changes : dict of int to Change
+        Of the outcomes of an input from draw to draw.
     """
 
     def __init__(
@@ -105,54 +105,42 @@ class UniverseGame(Campaign):
     ) -> None:
         super().__init__(Draws(draw, first=1))
         self.first, self.second, self.lines = first, second, lines
-        self.error_rate, self.samples = error_rate, samples
-        self._coin = coin
-        self._inputs = inputs
+        self.error_rate, self.samples, self._coin, self._inputs = error_rate, samples, coin, inputs
         self.used = np.unique(np.concatenate([first, second]))
         self.pilot = max(4, int(SIZES.pilot_share * samples) // 2 * 2)  # of each input
         rest = samples - self.pilot
         # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
         self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
-        self.partition: Partition | None = None
-        self._is_over = False
-        self._frozen = Plan({})
+        self._frozen: Plan | None = None
         pairs = len(first)
-        self.way, self.step = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
-        self.merit = np.zeros(pairs)
         self.level = np.full(pairs, error_rate / pairs)
-        self.correct, self.wrong = np.zeros(pairs, dtype=np.int64), np.zeros(pairs, dtype=np.int64)
-        self.lower, self.epsilon_lower, self.log_p = np.zeros(pairs), np.zeros(pairs), np.zeros(pairs)
+        self.way, self.step, self.correct, self.wrong = np.zeros((4, pairs), dtype=np.int64)
+        self.merit, self.lower, self.epsilon_lower, self.log_p = np.zeros((4, pairs))
         self.broken = np.zeros(pairs, dtype=bool)
-        self.is_withheld = False  # whether nothing is said of any pair, since draws depend on each other
         self._failing: dict[int, Failure] = {}  # by input, where all calls so far have raised
-        self.changes: dict[int, Change] = {}  # of the outcomes of an input from draw to draw
-        self._logs = np.empty(0, dtype=np.float32)
-
-    # --- the pilot ---------------------------------------------------------------------------------------------------
+        self.changes: dict[int, Change] = {}
 
     def start(self) -> None:
         """Draw the pilot, fit the partition, and fix every pair's rule and level."""
         half = self.pilot // 2
-        first_draws = min(half, FIRST_DRAWS)
-        self._learn(first_draws)
-        self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
-        cap = max(FIRST_DRAWS, TRAINING_NUMBERS // (self.draws.columns * len(self.used)))
-        if (more := min(cap, half) - first_draws) > 0:
-            self._learn(more)
+        drawn, most = 0, min(half, FIRST_DRAWS)
+        while drawn < most:  # a few draws first, which tell how large an output is
+            self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), most - drawn), keeps=sys.maxsize))
+            self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
+            fitted = max(FIRST_DRAWS, TRAINING_NUMBERS // (self.draws.columns * len(self.used)))
+            drawn, most = most, min(fitted, half)
         parts = {i: self.draws.joined(i) for i in self.used.tolist()}
-        self._failing = {
-            i: found for i, part in parts.items() if (found := common_failure([part]) or _nothing_seen(part))
-        }
-        partition = self.partition = fit_partition(list(parts.values()))
+        seen = {i: common_failure([part]) or _nothing_seen(part) for i, part in parts.items()}
+        self._failing = {i: failure for i, failure in seen.items() if failure}
+        self.partition: Partition = fit_partition(list(parts.values()), self.pilot)
         # What the partition was fitted on is the start of the pilot's first half, so that no draw is wasted.
-        halves = np.zeros((2, self._inputs, partition.size), dtype=np.float32)
-        fitted = len(next(iter(parts.values())))
+        halves = np.zeros((2, self._inputs, self.partition.size), dtype=np.float32)
         for i, part in parts.items():
-            halves[0, i] = partition.count(part)
+            halves[0, i] = self.partition.count(part)
         del parts
-        self.draws.keep_for_order(SIZES.ordered)
-        plan = self._plan(half - fitted, self.pilot - fitted)
-        for i, (a, b) in self._without_failing(plan, self.draws.learn(plan)).items():
+        self.draws.keep_for_order(MOST_NUMBERS)
+        plan = self._plan(half - drawn, self.pilot - drawn)
+        for i, (a, b) in self._cells(plan, self.draws.learn(plan)).items():
             halves[0, i] += a
             halves[1, i] += b - a
         self._fit_rules(halves)
@@ -160,68 +148,58 @@ class UniverseGame(Campaign):
         # Validity: a function of the pilot alone; the shares sum to 1.
         self.level = self.error_rate * shares_by_rank(self.merit)
 
-    def failure(self, pair: int) -> Failure:
-        """What all calls on both inputs of a broken pair did."""
-        return self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
-
     def _fit_rules(self, halves: NDArray[np.float32]) -> None:
         """The rule and the merit of every pair."""
         logs = np.log(halves + np.float32(SIZES.smoothing))
-        size, n_steps = halves.shape[2], SIZES.n_steps
-        trained = 2.0 * self.pilot
-        quantile = float(scipy.special.ndtri(0.5 * self.error_rate / len(self.first)))
-        for pairs, i, others in self._blocks(size):
-            up = np.zeros((2, len(others), n_steps))  # of x and x_prime: mass where the ratio is at least k steps
-            down = np.zeros_like(up)  # and where it is below -k steps
+        n_steps, trained = SIZES.n_steps, 2.0 * self.pilot
+        least = 0.5 * self.error_rate / len(self.first)
+        for pairs, i, others in self._blocks():
+            mass = np.zeros((2, len(others), 2 * n_steps))  # of x and x_prime, by the step of the ratio
             offset = (np.arange(len(others), dtype=np.int32) * (2 * n_steps))[:, None]
             for fit, judge in ((0, 1), (1, 0)):
                 steps = _steps(logs[fit, i], logs[fit, others])
                 flat = (steps + offset).ravel()
                 for side, weights in enumerate((np.broadcast_to(halves[judge, i], steps.shape), halves[judge, others])):
-                    mass = np.bincount(flat, weights.ravel(), minlength=2 * n_steps * len(others))
-                    mass = mass.reshape(len(others), 2 * n_steps)
-                    up[side] += mass[:, : n_steps - 1 : -1].cumsum(axis=1)[:, ::-1]
-                    down[side] += mass[:, :n_steps].cumsum(axis=1)[:, ::-1]
+                    found = np.bincount(flat, weights.ravel(), minlength=2 * n_steps * len(others))
+                    mass[side] += found.reshape(len(others), 2 * n_steps)
+            # Where the ratio is at least k steps, and where it is below -k steps.
+            up = mass[:, :, : n_steps - 1 : -1].cumsum(axis=2)[:, :, ::-1]
+            down = mass[:, :, :n_steps].cumsum(axis=2)[:, :, ::-1]
             correct = np.stack([up[0] + down[1], up[0], down[1]], axis=1) / trained  # (others, ways, steps)
             wrong = np.stack([up[1] + down[0], up[1], down[0]], axis=1) / trained
-            seen = PilotRecords(correct, wrong, trained, self.labelled, quantile)
-            self.way[pairs], self.step[pairs], self.merit[pairs] = self.lines.best(pairs, seen)
+            of_pairs = self.lines.best(pairs, correct, wrong, trained, self.labelled, least)
+            self.way[pairs], self.step[pairs], self.merit[pairs] = of_pairs
 
     def _guesses(self, pairs: IntArray, i: int, others: IntArray) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
         """The cells on which pairs of one x guess x, and x_prime, shape (pairs, cells) each."""
-        steps, way, step = _steps(self._logs[i], self._logs[others]), self.way[pairs, None], self.step[pairs, None]
-        up, down = np.where(way == ONLY_X_PRIME, 2 * SIZES.n_steps, SIZES.n_steps + step), SIZES.n_steps - step
-        return steps >= up.astype(np.int16), steps < np.where(way == ONLY_X, 0, down).astype(np.int16)
-
-    # --- the fresh draws ---------------------------------------------------------------------------------------------
+        steps, step = _steps(self._logs[i], self._logs[others]), self.step[pairs, None].astype(np.int16)
+        guesses_x, guesses_x_prime = WAYS[self.way[pairs]].T[:, :, None]
+        return (steps >= SIZES.n_steps + step) & guesses_x, (steps < SIZES.n_steps - step) & guesses_x_prime
 
     def play(self) -> None:
         """Draw every input afresh, count, and test each pair once."""
         while self.round():
             pass
-        for i in self.draws.kept:
-            if (change := self.draws.change(i)) is not None:
-                self.changes[i] = change
+        changes = {i: self.draws.change(i) for i in self.draws.kept}
+        self.changes = {i: change for i, change in changes.items() if change is not None}
 
     def _freeze(self) -> Plan | None:
         """The one round: so many labelled draws of every pair, by one toss."""
-        if self._is_over:
+        if self._frozen is not None:
             return None
-        self._is_over = True
         self._frozen = self._plan(*toss(self.labelled, self._coin()))
         return self._frozen
 
     def _absorb(self, counts: Counts) -> None:
-        assert self.partition is not None, "start comes before play"
-        counts = self._without_failing(self._frozen, counts)
+        assert self._frozen is not None
+        counts = self._cells(self._frozen, counts)
         is_failing = np.zeros(self._inputs, dtype=bool)
         is_failing[list(self._failing)] = True
         self.broken = is_failing[self.first] & is_failing[self.second]
-        size = self.partition.size
-        labelled = np.zeros((2, self._inputs, size), dtype=np.int32)  # label 1 (as x), label 0 (as x_prime)
-        for i, (as_x, as_x_prime) in counts.items():
-            labelled[0, i], labelled[1, i] = as_x, as_x_prime
-        for pairs, i, others in self._blocks(size):
+        labelled = np.zeros((2, self._inputs, self.partition.size), dtype=np.int32)  # label 1 (as x), 0 (as x_prime)
+        for i, of_labels in counts.items():
+            labelled[:, i] = of_labels
+        for pairs, i, others in self._blocks():
             guess_x, guess_x_prime = self._guesses(pairs, i, others)
             x, x_prime = labelled[0, i], labelled[1, others]
             self.correct[pairs] = (guess_x * x).sum(axis=1) + (guess_x_prime * x_prime).sum(axis=1)
@@ -230,18 +208,14 @@ class UniverseGame(Campaign):
     def _look(self) -> None:
         self.lower, self.epsilon_lower = self.lines.bounds(self.record)
         self.log_p = self.lines.log_p(self.record)
-        self._say_nothing(self.broken)
+        self.withhold(self.broken)
 
-    def withhold_all(self) -> None:
-        """Take back what is said of every pair: it supposes that draws are independent."""
-        self.is_withheld = True
-        self._say_nothing(np.ones_like(self.broken))
-
-    def _say_nothing(self, of: NDArray[np.bool_]) -> None:
+    def withhold(self, of: NDArray[np.bool_] | slice) -> None:
+        """Take back what is said of some pairs, such as of all where draws depend on each other."""
         for said in (self.lower, self.epsilon_lower, self.log_p):
             said[of] = 0.0
 
-    @property
+    @functools.cached_property
     def record(self) -> Record:
         """The record of each pair."""
         guesses = (self.correct + self.wrong).astype(float)
@@ -252,56 +226,77 @@ class UniverseGame(Campaign):
         """The verdict of each pair *is* its bound above the budget."""
         return self.lower > self.lines.budget
 
+    @property
+    def ratios(self) -> FloatArray:
+        """Lower bound over budget; at a budget of 0 inf if violated, else 0."""
+        with np.errstate(divide="ignore", invalid="ignore"):
+            ratio = self.lower / self.lines.budget
+        return np.where(self.lines.budget > 0.0, ratio, np.where(self.violated, np.inf, 0.0))
+
     def rule(self, pair: int) -> CellScore:
         """The guessing rule of one pair."""
-        assert self.partition is not None
         one = np.array([pair])
         guesses = self._guesses(one, int(self.first[pair]), self.second[one])
         return CellScore(self.partition, *(tuple(np.flatnonzero(side[0]).tolist()) for side in guesses))
 
-    def losses(
-        self, event_mass: float, probability: float, guesses_quantile: float, labelled: int | None = None
-    ) -> FloatArray:
-        """The smallest loss of randomised-response type that each pair's test would have found, never understated.
+    def losses(self, masses: FloatArray, probability: float, is_learned: bool = False) -> FloatArray:
+        """The smallest loss of randomised-response type that each pair's test would have found, in nats; inf: none.
 
-        At the level that every pair has at least; of the draws that it has, or of so many `labelled` ones.
+        Of events with these `masses`, shape (pairs,), at the level that every pair has at least; never understated. Of
+        an event that `is_learned` it is that of the worst measured form, an allowance: a rule of the table is taken to
+        need as many times the draws of a witness as that of a fixed game (`dpaudit.testing.learned_power`), which
+        learns from fewer.
         """
-        level = float(self.level.min())
-        return self.lines.losses(labelled or self.labelled, level, event_mass, probability, guesses_quantile)
+        share = 1.0
+        if is_learned:
+            seen = self.labelled * min(float(masses.min(initial=1.0)) / learned_power.event_mass_measured(), 1.0)
+            harder = learned_power.FREE_LINES if self.lines.is_free else 1.0
+            share = min(learned_power.worth(form, True, seen, harder) for form in learned_power.forms()) / seen
+        return self.lines.losses(masses, int(share * self.labelled), float(self.level.min()), probability)
 
-    # --- both --------------------------------------------------------------------------------------------------------
+    def game(self, pair: int, claim: Claim) -> PairGame:
+        """One pair as a label game has it, with its own claim: its level, its one exact test and its bounds."""
+        game = PairGame(claim, (int(self.first[pair]), int(self.second[pair])), False, self.labelled)
+        game.labelled, game.level = self.labelled, float(self.level[pair])
+        game.change = next(iter(self.changes.values()), None)
+        if self.broken[pair]:
+            game.failure = self._failing[int(self.first[pair])].on_both(self._failing[int(self.second[pair])])
+        correct, wrong, lower = int(self.correct[pair]), int(self.wrong[pair]), float(self.lower[pair])
+        main = ExactTest.on_cells(
+            as_lines(claim), self.labelled, self.rule(pair), self.lines.line(self.record, pair)[0]
+        )
+        main.start(game.level)
+        main.take(correct, wrong, lower)
+        # Of a claim that is one line the bound on its parameter is one on epsilon, at the delta of the finding.
+        own = 0.0 if main.claim.anchored else game.epsilon_of(lower)
+        second = copy.copy(main)
+        second.take(correct, wrong, max(own, float(self.epsilon_lower[pair])))
+        game.main, game.uses = main, [(1.0, main), (0.0, second)]
+        return game
 
-    def _blocks(self, size: int) -> list[tuple[IntArray, int, IntArray]]:
+    def _blocks(self) -> Iterator[tuple[IntArray, int, IntArray]]:
         """Blocks of pairs with one x: their positions, x, and their x_primes."""
         order = np.argsort(self.first, kind="stable")
-        starts = np.flatnonzero(np.diff(self.first[order], prepend=-1))
-        most = max(1, SIZES.block_numbers // size)
-        blocks = []
-        for start, end in zip(starts, [*starts[1:], len(order)], strict=True):
-            for begin in range(start, end, most):
-                pairs = order[begin : min(begin + most, end)]
-                blocks.append((pairs, int(self.first[pairs[0]]), self.second[pairs]))
-        return blocks
-
-    def _learn(self, size: int) -> None:
-        """Draw so many outputs of every input, all for the fit."""
-        self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), size), keeps=sys.maxsize))
+        most = max(1, SIZES.block_numbers // self.partition.size)
+        for own in np.split(order, np.flatnonzero(np.diff(self.first[order])) + 1):
+            for begin in range(0, len(own), most):
+                pairs = own[begin : begin + most]
+                yield pairs, int(self.first[pairs[0]]), self.second[pairs]
 
     def _plan(self, *quotas: int) -> Plan:
-        """The first so many draws of every input, counted over the cells; inputs that failed so far are watched."""
-        assert self.partition is not None, "start comes before play"
-        size, counted = max(quotas), [Request(quota, self.partition) for quota in quotas]
-        watched = [*counted, Request(size, Returned())]
-        is_watched = {i: i in self._failing and self._failing[i].calls > 0 for i in self.used.tolist()}
-        return Plan(dict.fromkeys(is_watched, size), {i: watched if is_watched[i] else counted for i in is_watched})
+        """The first so many draws of every input, counted over the cells, and how many calls return."""
+        requests = [*(Request(quota, self.partition) for quota in quotas), Request(max(quotas), Returned())]
+        needed = dict.fromkeys(self.used.tolist(), max(quotas))
+        return Plan(needed, dict.fromkeys(needed, requests))
 
-    def _without_failing(self, plan: Plan, counts: Counts) -> Counts:
-        """The counts over the cells; what the watched inputs did is noted."""
-        for i, failure in list(self._failing.items()):
-            if failure.calls and int(counts[i].pop()[0]):
-                del self._failing[i]
-            elif failure.calls:
+    def _cells(self, plan: Plan, counts: Counts) -> Counts:
+        """The counts over the cells; inputs of which a call has returned fail no longer."""
+        for i, of_input in counts.items():
+            has_returned, failure = int(of_input.pop()[0]) > 0, self._failing.get(i)
+            if failure is not None and failure.calls and not has_returned:
                 self._failing[i] = dataclasses.replace(failure, calls=failure.calls + plan.needed[i])
+            elif failure is not None and failure.calls:
+                del self._failing[i]
         return counts
 
 

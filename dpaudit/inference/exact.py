@@ -112,7 +112,8 @@ class ExactTest(Test):
         """The test of a rule of a table of pairs, at the line of an anchor."""
         test = cls(claim, draws)
         at = int(np.argmin(np.abs(np.array(PAYOFF_SIZES.anchors) - anchor))) if claim.anchored else 0
-        test.rule, test._counter = GuessRule(2, 1, at, 0.0), GuessCounter(cells)
+        ends = 2 if cells.plus else N_BINS, 1 if cells.minus else 0
+        test.rule, test._counter = GuessRule(*ends, at, 0.0), GuessCounter(cells)
         return test
 
     # --- before the draws that are counted ---
@@ -152,6 +153,11 @@ class ExactTest(Test):
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         self._counts += np.stack([counts_x_prime[:N_BINS], counts_x[:N_BINS]])
+
+    def take(self, correct: int, wrong: int, lower: float) -> None:
+        """Take the record of a rule of a table of pairs, and the bound that the table has worked out."""
+        self._counts[1, 2], self._counts[0, 2], self._counts[0, 1] = correct, wrong, self.draws - correct - wrong
+        self._lower = lower
 
     def update(self) -> None:
         self._lower = largest_rejected(self._rejected(), self._lower, self.claim.value)
@@ -236,9 +242,14 @@ class ExactTest(Test):
         return self.rule.record(self._counts)
 
     def describe(self, x: str, x_prime: str) -> str:
+        if isinstance(self._counter, GuessCounter):
+            return self._counter.score.describe(x, x_prime)
         return describe(self.state.counter.mixture, self.state.shown, *self.rule.thresholds, x, x_prime)
 
     def rule_record(self) -> dict[str, Any]:
+        if isinstance(self._counter, GuessCounter):
+            anchor = PAYOFF_SIZES.anchors[self.rule.anchor]
+            return {"game": "guess", "score": self._counter.score.to_dict(), "anchor": anchor}
         predicted = self.state.rounds[-1].predicted
         rule = dataclasses.asdict(self.rule.apart(predicted.mass))
         return rule_record(self.state.counter.mixture, predicted, rule=rule)

@@ -15,7 +15,7 @@ from scipy.stats import norm
 import dpaudit
 from dpaudit.audits import many_pairs
 from dpaudit.audits.many_pairs import (
-    SECONDS_A_PAIR,
+    MOST_GAMES,
     Playing,
     played_as,
     playing_of,
@@ -61,10 +61,9 @@ def neighbours(count):
 
 @pytest.fixture
 def cheap(monkeypatch):
-    """Universes of all that costs more than 0.2 seconds, which is two pairs, with a depth of four pairs."""
-    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 0.2)
-    monkeypatch.setattr(many_pairs, "LOOKS_SECONDS", 0.2)
-    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.45)
+    """Universes of more than two pairs, with a depth of four pairs."""
+    monkeypatch.setattr(many_pairs, "MOST_GAMES", dict.fromkeys(MOST_GAMES, 2))
+    monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 4)
 
 
 # --- what decides ---
@@ -75,8 +74,6 @@ def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most
     assert played_as(most, mode) == Playing(mode, mode, False)
     assert played_as(most + 1, mode) == Playing(mode, "fixed", mode == "fixed")
     assert played_as(501, mode).is_universe and not played_as(0, mode).is_universe
-    seconds = many_pairs.LOOKS_SECONDS if mode == "fixed" else many_pairs.MOST_SECONDS
-    assert most * SECONDS_A_PAIR[mode] == pytest.approx(seconds)
 
 
 class ByPair(dpaudit.GaussianDP):
@@ -139,10 +136,9 @@ def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
 
 def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
     sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
-    assert [selected(METRIC, pairs, "sequential", 5_000) for pairs in sizes] == [3, 16, 16, 32, 44, 20, 20]
-    assert [selected(METRIC, pairs, "fixed", 5_000) for pairs in sizes] == [3, 21, 100, 100, 100, 20, 20]
+    assert [selected(METRIC, pairs) for pairs in sizes] == [3, 21, 100, 100, 100, 20, 20]
     free = dpaudit.ZeroConcentratedDP(0.5)  # whose games take longer
-    assert [selected(free, pairs, "fixed", 5_000) for pairs in sizes] == [3, 16, 16, 32, 44, 3, 3]
+    assert [selected(free, pairs) for pairs in sizes] == [3, 16, 16, 32, 44, 3, 3]
 
 
 def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
@@ -157,8 +153,7 @@ def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
 def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
     """Miss rate: (1.0, 1.5) has a loss of twice its budget; on 4,000 draws it was named in 20 of 20 seeds."""
     table = audited(moved)
-    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 100.0)
-    monkeypatch.setattr(many_pairs, "LOOKS_SECONDS", 100.0)
+    monkeypatch.setattr(many_pairs, "MOST_GAMES", MOST_GAMES)
     games = audited(moved)
     assert table.universe is not None and games.universe is None
     assert [one.id for one in table.findings] == [one.id for one in games.findings]
@@ -174,8 +169,8 @@ def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
 
 
 def test_many_pairs_of_a_sequential_audit_have_the_games_of_fixed_mode(monkeypatch):
-    """To the bit; what was asked for is said. (0.75 pays for one sequential game, and for seven fixed ones.)"""
-    monkeypatch.setattr(many_pairs, "MOST_SECONDS", 0.75)
+    """To the bit; what was asked for is said."""
+    monkeypatch.setattr(many_pairs, "MOST_GAMES", {"sequential": 1, "fixed": 7})
     pairs = dpaudit.all_pairs(POINTS[:4])
     asked, fixed = (audited(moved, pairs=pairs, samples=1_000, mode=mode) for mode in ("sequential", "fixed"))
     assert asked.mode == "fixed" and asked.universe is None
@@ -320,7 +315,7 @@ NAMES = [pytest.param(name, marks=[pytest.mark.slow] if name in ("renyi", "trade
 # draws of the table show at p-values below 1e-12. False alarms: 5% at most by the guarantee, and the seed is fixed.
 @pytest.mark.parametrize("name", NAMES)
 def test_a_universe_of_any_claim_names_a_planted_pair_in_its_own_parameter(cheap, monkeypatch, tmp_path, name):
-    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.0)  # the square root of 15 pairs
+    monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 0)  # the square root of 15 pairs
     claim = FREE[name]
     result = audited(gaussian_moved, claim, samples=3_000)
     table = result.universe
@@ -352,7 +347,7 @@ def claim_value(claim, mu):
 
 @pytest.mark.parametrize("name", NAMES)
 def test_a_universe_of_any_claim_does_not_refute_a_sound_mechanism_and_is_planned_for(cheap, monkeypatch, name):
-    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.0)
+    monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 0)
     result = audited(gaussian, FREE[name], samples=1_000)
     assert result.universe is not None and result.verdict in ("not_refuted", "inconclusive")
     planned = dpaudit.plan(gaussian, FREE[name], dpaudit.all_pairs(POINTS), samples=1_000, event_masses=[0.5], seed=1)
@@ -369,7 +364,7 @@ def test_a_universe_of_any_claim_does_not_refute_a_sound_mechanism_and_is_planne
 # of 400 has a probability of 1.4e-4 at most. 400 audits of 16 inputs, 600 draws each.
 @pytest.mark.long
 def test_sound_pairs_at_their_budgets_alarm_in_at_most_5_percent_of_audits(cheap, monkeypatch):
-    monkeypatch.setattr(many_pairs, "DEPTH_SECONDS", 0.25)
+    monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 2)
     alarms = 0
     for seed in range(400):
         result = audited(response, "eps=1", neighbours(8), samples=600, seed=seed)

@@ -196,7 +196,7 @@ def test_pairs_whose_calls_all_raise_on_both_sides_are_broken_and_others_are_not
     # Two of the inputs raise: only their own pair is broken; against the others raising always is a plain leak.
     assert game.broken.tolist() == [True, False, False, False, False, False]
     assert not game.violated[5]
-    text = game.failure(0).text
+    text = game.game(0, dpaudit.PureDP(1.0)).failure.text
     calls = int(game.runs / 2)  # those on two of the four inputs
     assert text.startswith("ValueError: no data in failing (") and text.endswith(f"from all {calls} calls")
 
@@ -229,8 +229,8 @@ def test_what_all_calls_on_an_input_did_is_kept_once():
 def test_the_detectable_loss_never_understates_that_of_a_budget_on_the_grid_or_off_it():
     game = play(laplace, POINTS, DISTANCES, samples=3_000)
     budget = game.lines.budget
-    exact = detectable_losses(budget, np.zeros_like(budget), game.labelled, float(game.level.min()), 0.1, 0.9, 0.005)
-    found = game.losses(0.1, 0.9, 0.005)
+    exact = detectable_losses(budget, np.zeros_like(budget), game.labelled, float(game.level.min()), 0.1, 0.9, 0.0)
+    found = game.losses(np.full(len(budget), 0.1), 0.9)
     assert np.all(found >= exact - 1e-12)
     assert np.all(found <= exact + 0.1)
 

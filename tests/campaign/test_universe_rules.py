@@ -14,14 +14,15 @@ from scipy import special
 
 from dpaudit.campaign import universe
 from dpaudit.campaign.universe import SIZES, UniverseGame
-from dpaudit.inference.pair_lines import BOTH, ONLY_X, ONLY_X_PRIME, PairLines
 from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
+from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
 
+BOTH, ONLY_X, ONLY_X_PRIME = range(3)  # positions in `WAYS`
 STEPS, SMOOTHING, STEPS_PER_NAT = SIZES.n_steps, SIZES.smoothing, SIZES.steps_per_nat
 BUDGET = 0.5
 
@@ -161,12 +162,14 @@ def test_blocks_of_pairs_change_nothing(monkeypatch, pairs_at_once):
 def test_the_partition_is_fitted_on_the_first_half_of_the_pilot(monkeypatch):
     fitted, own = [], universe.fit_partition
     monkeypatch.setattr(
-        universe, "fit_partition", lambda parts: own(fitted.append([len(part) for part in parts]) or parts)
+        universe,
+        "fit_partition",
+        lambda parts, draws: own(fitted.append([draws, *(len(part) for part in parts)]) or parts, draws),
     )
     for samples in (100, 800, 2_000):
         game = made(noise, [0, 1, 2], samples=samples)
         game.start()
-        assert fitted[-1] == [game.pilot // 2] * 3
+        assert fitted[-1] == [game.pilot, *[game.pilot // 2] * 3]
 
 
 @pytest.mark.parametrize("samples", [10, 100, 2_000, 100_000])

@@ -12,7 +12,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
-from dpaudit.inference.pair_lines import BOTH, ONLY_X, ONLY_X_PRIME, PairLines, Record
+from dpaudit.inference.pair_lines import PairLines, Record
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import DirectedProfile, gaussian_profile, no_promise
 from dpaudit.privacy.pair_budgets import PairBudgets
@@ -20,6 +20,7 @@ from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
 from dpaudit.testing.binomial import binomial_lower
 from dpaudit.testing.hockey_stick import just_above
 
+BOTH, ONLY_X, ONLY_X_PRIME = range(3)  # positions in `WAYS`
 MU = 1.0
 ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, EXACT_SIZES.mass_share
 GAUSSIAN = dpaudit.FDP(lambda rate: stats.norm.cdf(stats.norm.isf(rate) - MU), name="f of mu = 1")
@@ -163,7 +164,7 @@ def test_implied_lines_promise_less_as_the_value_grows_and_nothing_at_the_end():
 def test_the_loss_that_is_found_is_one_that_the_test_rejects_as_often_as_it_says():
     """Randomised response of mass 0.2 and this loss: by the exact law of its guesses."""
     claim, draws, level = dpaudit.GaussianDP(0.2), 4_000, 1e-3
-    losses = table_of(claim, 3).losses(draws, level, 0.2, 0.9, 0.005)
+    losses = table_of(claim, 3).losses(np.full(3, 0.2), draws, level, 0.9)
     assert losses.shape == (3,) and np.ptp(losses) == 0.0
     loss = float(losses[0])
     assert loss > loss_on_claim(claim, 0.2)

@@ -11,11 +11,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.inference.pair_lines import (
-    BOTH,
-    ONLY_X,
     SIZES,
-    FamilyLines,
-    OwnLines,
     PairLines,
     Record,
     lines_at,
@@ -28,6 +24,7 @@ from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import as_pairs
 
+BOTH, ONLY_X = range(2)  # positions in `WAYS`
 LEVEL, DRAWS = 0.05, 40
 STEPS = (1.0, 2.0, 3.0)  # the pair (0, k) is k steps apart
 
@@ -159,10 +156,12 @@ def test_a_pair_among_others_is_judged_as_it_is_alone(name):
 
 
 def test_every_kind_of_claim_has_the_lines_that_suit_it():
-    curve, free = (FamilyLines, False), (FamilyLines, True)
-    assert {name: [(type(own), own.is_free) for _, own in PairLines(budgets(OWN[name]))._groups] for name in OWN} == {
-        "pure": [(OwnLines, False)], "group": [(OwnLines, False)], "curve": [curve], "gaussian": [free],
-        "renyi and pure": [(OwnLines, False), free], "profiles": [free] * 3,
+    lines = {name: PairLines(budgets(OWN[name])) for name in OWN}
+    assert {name: [family.is_free for _, family in own._families] for name, own in lines.items()} == {
+        "pure": [], "group": [], "curve": [False], "gaussian": [True], "renyi and pure": [True], "profiles": [True] * 3,
+    }  # fmt: skip
+    assert {name: len(own._own) for name, own in lines.items() if len(own._own)} == {
+        "pure": 3, "group": 3, "renyi and pure": 1,
     }  # fmt: skip
     assert len(budgets(OWN["gaussian"]).families) == 1 and len(budgets(OWN["profiles"]).families) == 3
     assert budgets(OWN["group"]).report_delta == 0.06
@@ -170,7 +169,7 @@ def test_every_kind_of_claim_has_the_lines_that_suit_it():
 
 @pytest.mark.parametrize("of_pair", [dpaudit.GaussianDP, Steps], ids=["free", "curve"])
 def test_of_more_budgets_than_points_each_pair_takes_the_next_larger_point(of_pair):
-    steps = np.linspace(0.5, 3.0, 2 * SIZES.max_own + 1)
+    steps = np.linspace(0.5, 3.0, SIZES.max_values + 1)
     promised = budgets(of_pair, steps.tolist())
     lines, grid = PairLines(promised), value_grid(promised.values)
     n = np.full(len(steps), 400.0)
@@ -186,7 +185,7 @@ def test_of_more_budgets_than_points_each_pair_takes_the_next_larger_point(of_pa
 
 def test_losses_found_grow_with_the_budget_of_the_pair():
     for name in ("gaussian", "curve", "group", "renyi and pure"):
-        found = PairLines(budgets(OWN[name])).losses(4_000, 1e-3, 0.2, 0.9, 0.005)
+        found = PairLines(budgets(OWN[name])).losses(np.full(3, 0.2), 4_000, 1e-3, 0.9)
         assert (np.diff(found) > 0.0).all() and np.isfinite(found).all()
 
 

@@ -10,10 +10,11 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.inference.exact import SIZES, ExactTest
-from dpaudit.inference.pair_lines import BOTH, PairLines, Record, detectable_losses, log_tails
+from dpaudit.inference.pair_lines import PairLines, Record, detectable_losses, log_tails
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.testing import binomial
+from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 
 RNG = np.random.default_rng(20_261_121)
 GUESSES = RNG.integers(1, 500, size=40)
@@ -29,7 +30,7 @@ def lines(epsilon, delta):
 
 def record_of(correct, guesses, draws, level):
     correct, guesses = np.atleast_1d(correct).astype(float), np.atleast_1d(guesses).astype(float)
-    return Record(correct, guesses, np.full(len(correct), BOTH), np.full(len(correct), level), draws)
+    return Record(correct, guesses, np.zeros(len(correct), dtype=int), np.full(len(correct), level), draws)
 
 
 @pytest.mark.parametrize("delta", [0.0, 0.01])
@@ -79,12 +80,13 @@ def test_the_bound_covers_at_its_level_by_enumeration(delta):
 @pytest.mark.parametrize("delta", [0.0, 0.01])
 def test_the_power_is_that_of_the_exact_test_of_one_pair(delta):
     epsilon = np.array([0.0, 0.5, 1.0, 3.0])
-    found = detectable_losses(epsilon, np.full(4, delta), 20_000, 1e-5, 0.1, 0.9, 0.005)
+    spent = 1e-5 * MASS_SHARE * (delta > 0.0)
+    found = detectable_losses(epsilon, np.full(4, delta), 20_000, 1e-5, 0.1, 0.9, spent)
     for value, loss in zip(epsilon.tolist(), found.tolist(), strict=True):
         test = ExactTest(ApproxDP(value, delta), 20_000)
         test.start(1e-5)
         assert loss == pytest.approx(test.power(0.1, 0.9)[0], abs=1e-9)
-    assert np.isinf(detectable_losses(np.array([30.0]), np.zeros(1), 1_000, 1e-5, 0.1, 0.9, 0.005)).all()
+    assert np.isinf(detectable_losses(np.array([30.0]), np.zeros(1), 1_000, 1e-5, 0.1, 0.9, 0.0)).all()
 
 
 def test_a_tail_too_small_to_be_computed_is_at_most_what_could_be():
@@ -98,15 +100,15 @@ def test_a_tail_too_small_to_be_computed_is_at_most_what_could_be():
 
 
 def test_one_guess_is_enough_for_a_power_where_it_can_refute():
-    # Of 40 draws with an event of mass 0.1 there is no guess with probability 0.9**40 = 0.015, at most one with 0.08.
+    # Of 80 draws with an event of mass 0.1 there is at most one guess with probability 0.0022, at most two with 0.011.
     # One right guess has a p-value of 0.5 against epsilon = 0: it refutes at a level of 0.6, and at no level below 0.5.
-    zero, quantile = np.zeros(1), 0.1
-    assert int(special.bdtrik(quantile, 40, 0.1)) == 1
+    zero = np.zeros(1)
+    assert int(special.bdtrik(GUESSES_QUANTILE, 80, 0.1)) == 1
 
     def loss(draws, level):
-        return detectable_losses(zero, zero, draws, level, 0.1, 0.8, quantile)[0]
+        return detectable_losses(zero, zero, draws, level, 0.1, 0.8, 0.0)[0]
 
-    # P(right) = 0.8 / 0.9 for one guess: the loss is its logit.
-    assert loss(40, 0.6) == pytest.approx(special.logit(0.8 / 0.9), abs=1e-9)
-    assert loss(40, 0.4) == math.inf
+    # P(right) = 0.8 / 0.995 for one guess: the loss is its logit.
+    assert loss(80, 0.6) == pytest.approx(special.logit(0.8 / 0.995), abs=1e-9)
+    assert loss(80, 0.4) == math.inf
     assert loss(5, 0.6) == math.inf  # no guess

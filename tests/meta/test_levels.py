@@ -100,7 +100,6 @@ def line_bound(correct, wrong, labelled, cost, level):
     return max(0.0, math.log(max((accuracy - extra) / (1.0 - accuracy), 1.0)))
 
 
-
 # --- an audit: pairs, bands, stages, tables and depths ---
 
 
@@ -286,7 +285,7 @@ def test_a_pair_of_a_table_pays_for_each_event_that_it_guesses_on():
     ends = np.array([0, 0, 0]), np.array([1, 2, 3])
     options = {"inputs": 4, "samples": 100, "error_rate": LEVEL, "draw": None, "coin": None}
     table = UniverseGame(*ends, pair_lines.PairLines(PairBudgets.same(ApproxDP(1.0, 0.01), 3)), **options)
-    table.way = np.array([pair_lines.BOTH, pair_lines.ONLY_X_PRIME, pair_lines.ONLY_X])
+    table.way = np.array([0, 2, 1])
     table.correct[:], table.wrong[:] = 30, 2
     lower, _ = table.lines.bounds(table.record)
     expected = [line_bound(30, 2, table.labelled, 0.01 * sides / 2.0, LEVEL / 3.0) for sides in (2, 1, 1)]
