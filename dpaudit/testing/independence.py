@@ -34,16 +34,16 @@ class Columns:
     """A few of the columns that a reader reads; NaN where an output has no such part."""
 
     reader: Reader
-    columns: tuple[int, ...]
+    places: tuple[int, ...]
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The numbers of outcomes, shape (draws, columns)."""
-        return outcomes.scored_by(self, lambda: self.reader.read(_with_texts(outcomes))[:, self.columns])
+        return outcomes.scored_by(self, lambda: self.reader.read(_with_texts(outcomes))[:, self.places])
 
     @property
-    def places(self) -> list[str]:
+    def names(self) -> list[str]:
         """What each column is, in words: empty for an output that is a number itself."""
-        names = [self.reader.names[k] for k in self.columns]
+        names = [self.reader.names[k] for k in self.places]
         starts = "the output, place "
         return ["" if n == "the output" else n.replace(starts, "column ") if n.startswith(starts) else n for n in names]
 
@@ -166,7 +166,7 @@ def features(pilot: Outcomes, columns: Columns | None = None) -> list[Feature]:
     columns = columns or columns_of(pilot, categories=False)
     if columns is None:
         return found
-    for k, (values, place) in enumerate(zip(columns(pilot).T, columns.places, strict=True)):
+    for k, (values, place) in enumerate(zip(columns(pilot).T, columns.names, strict=True)):
         known = values[~np.isnan(values)]
         centre = _middle(known)
         spread = _middle(_distances(known, centre))

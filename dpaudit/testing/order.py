@@ -154,7 +154,7 @@ def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
     if outcomes.tokens is not None:
         tests.append(_repeats("outcomes", outcomes.tokens[came_back].astype(str)))
     if columns is not None:
-        for values, place in zip(columns(outcomes)[came_back].T, columns.places, strict=True):
+        for values, place in zip(columns(outcomes)[came_back].T, columns.names, strict=True):
             tests.append(_repeats(f"outputs in {place}" if place else "outputs", values[~np.isnan(values)]))
     least, what = min(tests, default=(1.0, ""))
     return Change(what, min(1.0, least * len(tests)))

@@ -34,7 +34,7 @@ def test_the_leaves_are_those_of_the_outputs_in_any_order(form):
     places = rng.permutation(len(made))
     shuffled = from_objects([made[k] for k in places])
     again = columns_of(shuffled)
-    assert again == columns and len(columns.places) <= COLUMNS
+    assert again == columns and len(columns.names) <= COLUMNS
     assert np.array_equal(columns(shuffled), columns(from_objects(made))[places], equal_nan=True)
 
 
