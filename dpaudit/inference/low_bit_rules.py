@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -67,8 +68,8 @@ class RealColumns(Columns):
 
     def words(self, column: int) -> str:
         """What precedes the words of a view: empty for an output that is a number itself."""
-        name = self.names[column].removeprefix("the output")
-        return f"with an entry at {name} " if name else ""
+        path = re.sub(r"(?:^column |, place )(\d+)$", r"[\1]", self.names[column].removeprefix("the output"))
+        return f"with an entry {path} " if path else ""
 
 
 def choose_columns(first: Outcomes, second: Outcomes) -> RealColumns:

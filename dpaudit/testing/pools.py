@@ -51,7 +51,6 @@ from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.tasks import toss
 
 SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
-GRID_OFFSET = 0.381966  # shifts that are round numbers are far from where the grid of shifts rounds another way
 BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one
 
 
@@ -155,21 +154,13 @@ class MovedDensity:
         return self.log_density(self.x_prime if np.any(data) else self.x, given + by)
 
 
-def hinted_inputs(
-    member: Member, inputs: tuple[Any, Any], log_density: LogDensity | None
-) -> tuple[tuple[Any, Any], LogDensity | None]:
-    """The inputs and the log density that suggest witnesses for the outputs of a member as they are read."""
-    if member.move is None or member.shift is None:
-        return inputs, log_density
-    density = None if log_density is None else MovedDensity(log_density, *inputs, member.move)
-    return (np.zeros_like(member.shift), member.shift), density
-
-
 def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
-    """What is known of a member's pair before it is drawn; `data[i]` is the i-th input."""
-    first, second = member.inputs
-    inputs, density = hinted_inputs(member, (data[first], data[second]), log_density)
-    return Hints(None if density is None else LogRatio(density, *inputs), inputs)
+    """What is known of a member's pair before it is drawn, for its outputs as they are read; `data[i]` is input i."""
+    x, x_prime = (data[i] for i in member.inputs)
+    if member.move is not None and member.shift is not None:
+        log_density = None if log_density is None else MovedDensity(log_density, x, x_prime, member.move)
+        x, x_prime = np.zeros_like(member.shift), member.shift
+    return Hints(None if log_density is None else LogRatio(log_density, x, x_prime), (x, x_prime))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,26 +226,36 @@ def pool_pairs(
     UsageError
         If `wanted` is True and the subject does not say that it is a translation family, or an input has no location.
     """
-    alone = Pooling(tuple((k,) for k in range(len(positions))), tuple(Pool.single(pair) for pair in positions))
-    if wanted is False or not positions:
-        return alone
-    if not says_so(subject.mechanism):
-        if wanted:
+    groups = [[k] for k in range(len(positions))]
+    note = ""
+    where: list[FloatArray | None] = [None] * len(data)
+    if wanted is not False and positions:
+        if says_so(subject.mechanism):
+            where = [location_of(subject.mechanism, x) for x in data]
+        elif wanted:
             raise UsageError(
                 f"pool must be False or None for {subject.name}, which does not say that it is a translation family "
                 "(translation_family = True), got True."
             )
-        return alone
-    where = [location_of(subject.mechanism, x) for x in data]
-    lost = [x for x, location in zip(data, where, strict=True) if location is None]
-    if lost and wanted:
-        raise UsageError(
-            f"pool must be False or None where an input is not finite numbers below 2^53, got {short_form(lost[0])}."
-        )
-    unlike = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled"
-    note = unlike if lost else ""
-    largest = max((float(np.abs(location).max()) for location in where if location is not None), default=0.0)
-    step = SHIFT_PRECISION * largest if largest > 0.0 else 1.0
+        lost = [x for x, location in zip(data, where, strict=True) if location is None]
+        if lost and wanted:
+            raise UsageError(
+                "pool must be False or None where an input is not finite numbers below 2^53, got "
+                f"{short_form(lost[0])}."
+            )
+        if lost and says_so(subject.mechanism):
+            note = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled"
+        groups = _of_one_shift(positions, where, claims)
+    return Pooling(tuple(map(tuple, groups)), tuple(_game([positions[k] for k in g], where) for g in groups), note)
+
+
+def _of_one_shift(
+    positions: Sequence[tuple[int, int]], where: Sequence[FloatArray | None], claims: Sequence[Claim]
+) -> list[list[int]]:
+    """The pairs of each game, in order of their first; those without locations are alone."""
+    largest = max((float(np.abs(location).max(initial=0.0)) for location in where if location is not None), default=0.0)
+    # A power of two: shifts of numbers with few binary digits are whole steps, far from where they round another way.
+    step = 2.0 ** math.floor(math.log2(SHIFT_PRECISION * largest)) if largest > 0.0 else 1.0
     groups: list[list[int]] = []
     known: dict[tuple[Any, ...], list[list[int]]] = {}
     for k, (first, second) in enumerate(positions):
@@ -262,15 +263,14 @@ def pool_pairs(
         if x is None or x_prime is None or x.shape != x_prime.shape:
             groups.append([k])
             continue
-        grid = np.floor((x_prime - x).ravel() / step + GRID_OFFSET)
-        same_shift = known.setdefault((x.shape, tuple(grid.tolist())), [])
+        same_shift = known.setdefault((x.shape, tuple(np.rint((x_prime - x).ravel() / step).tolist())), [])
         group = next((group for group in same_shift if _is_same(claims[group[0]], claims[k])), None)
         if group is None:
             group = []
             groups.append(group)
             same_shift.append(group)
         group.append(k)
-    return Pooling(tuple(map(tuple, groups)), tuple(_game([positions[k] for k in g], where) for g in groups), note)
+    return groups
 
 
 def _game(pairs: Sequence[tuple[int, int]], where: Sequence[FloatArray | None]) -> Pool:

@@ -48,10 +48,6 @@ class Training:
     may_try: bool = False
 
 
-class CannotGoOn(TypeError):
-    """A test whose evidence cannot be saved and gone on with."""
-
-
 class Test(ABC):
     """One use of the error rate on one pair: see the module.
 
@@ -89,7 +85,7 @@ class Test(ABC):
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Take the counts of `trial` on draws that the test does not count."""
-        raise NotImplementedError(f"{type(self).__name__} has no trial.")
+        raise NotImplementedError
 
     @abstractmethod
     def start(self, level: float) -> None:
@@ -161,14 +157,12 @@ class Test(ABC):
     def rule_record(self) -> dict[str, Any]:
         """The witness as data."""
 
-    # --- evidence that goes on in a later run ---
+    # --- evidence that goes on in a later run, of a test that bets ---
 
     def saved(self, origin: str) -> dict[str, Any]:
         """The state as JSON values; `origin` names the streams of the draws that are counted now."""
-        del origin
-        raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")
+        raise NotImplementedError
 
     def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
         """Go on from what `saved` gave, in the session of these streams; ValueError where it is damaged."""
-        del state, origin
-        raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")
+        raise NotImplementedError

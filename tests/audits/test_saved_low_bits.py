@@ -81,7 +81,7 @@ def test_a_rule_around_a_fact_is_saved_by_its_name_and_read_back_for_the_inputs(
 
 def test_words_name_the_entry_and_several_columns_speak_together():
     rule = rule_on(OwnBits("lowest bit"), IN_TABLES)
-    assert rule.events()[0].startswith("with an entry at ['b'], place 1 that are ")
+    assert rule.events()[0].startswith("with an entry ['b'][1] that are ")
     both = LowBitRule(IN_TABLES, rule.tables * 2, GuessRule(60, 0, 0, 0.0))
     assert both.events() == ("whose low bits in 2 coordinates together speak for x", "")
 

@@ -96,7 +96,7 @@ def test_the_rows_of_a_table_are_the_outputs_of_a_batch():
 def test_numbers_inside_tables_are_looked_at_by_the_floating_point_check():
     outcomes = read_outputs([pd.DataFrame({"mean": [0.25]}), pd.DataFrame({"mean": [0.5]})], 2)
     columns = choose_columns(outcomes, outcomes)
-    assert columns(outcomes).tolist() == [[0.25], [0.5]] and columns.words(0) == "with an entry at ['mean'], place 0 "
+    assert columns(outcomes).tolist() == [[0.25], [0.5]] and columns.words(0) == "with an entry ['mean'][0] "
 
 
 @pytest.mark.parametrize("value", [DAY, MOMENT, {"at": MOMENT}, [pd.Series({"a": 1.0})], Tensor([1.0, 2.0])])
