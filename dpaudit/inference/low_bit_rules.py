@@ -43,14 +43,14 @@ from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.whole_numbers import are_integers
 from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.plain import seen
-from dpaudit.testing.independence import COLUMNS, Columns
+from dpaudit.testing.independence import COLUMNS, Columns, more_equal
 
 
 @dataclasses.dataclass(frozen=True)
 class LowBitRuleSizes:
     """How rules on low bits are found."""
 
-    presence: float = 3.0  # standard deviations by which the inputs' shares of numbers in a column may differ
+    presence: float = 1e-3  # p-value below which the inputs' shares of numbers in a column differ
     max_tried: int = 4  # predictors, the clearest ones, whose guessing rules are compared: 3 ms each
     margin: float = 0.2  # nats by which a later view must be better: earlier ones are easier to understand
 
@@ -108,10 +108,8 @@ def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
     sides = [side[np.isfinite(side)] for side in (first, second)]
     if not all(len(side) and np.any(side != side[0]) for side in sides) or all(map(are_integers, sides)):
         return False
-    missing, sizes = [int(np.isnan(side).sum()) for side in (first, second)], [len(first), len(second)]
-    pooled = sum(missing) / sum(sizes)
-    deviation = math.sqrt(pooled * (1.0 - pooled) * (1.0 / sizes[0] + 1.0 / sizes[1]))
-    return abs(missing[0] / sizes[0] - missing[1] / sizes[1]) <= SIZES.presence * deviation
+    missing = [np.isnan(side) for side in (first, second)]
+    return min(more_equal(*missing), more_equal(*missing[::-1])) >= SIZES.presence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -215,12 +213,8 @@ def learn_rule(
 ) -> LowBitRule | None:
     """The rule of the best expected bound, from training draws; None where nothing is worth a guess.
 
-    Parameters
-    ----------
-    sides : (ndarray, ndarray), shape (draws, columns) each
-        The numbers of training draws of x and of x_prime.
-    level, draws : float, int
-        Of the test to come.
+    `sides`, shape (draws, columns) each, are the numbers of training draws of x and of x_prime; `level` and `draws` are
+    those of the test to come.
     """
     matrix, labels = np.concatenate(sides), np.repeat([1, 0], list(map(len, sides)))
     is_held = np.concatenate([np.arange(len(side)) for side in sides]) % 3 >= round(3.0 * EXACT_SIZES.fitted_share)

@@ -102,18 +102,7 @@ def _plain(view: View | LearnedView) -> View | None:
 
 
 def describe(mixture: Mixture, shown: Shown, high: float, low: float, x: str, x_prime: str) -> str:
-    """The rule in words.
-
-    Parameters
-    ----------
-    mixture : Mixture
-    shown : Shown
-        Of this mixture.
-    high, low : float
-        The rule guesses x where the probability of x is at least the first, and x_prime where it is below the second.
-    x, x_prime : str
-        Names of the inputs.
-    """
+    """The rule in words: it guesses x where its probability is at least `high`, and x_prime where it is below `low`."""
     strongest = mixture.strongest()
     guesses = np.where(shown.q >= high, 1, np.where(shown.q < low, -1, 0))
     if strongest is None or (len(guesses) and not guesses.any()):

@@ -19,24 +19,12 @@ KINDS = 3  # of exceptions that a sentence names
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What all calls on some inputs did, so that there is nothing to compare.
+    """What all calls on some inputs did, so that there is nothing to compare."""
 
-    Attributes
-    ----------
-    what : str
-        What was got from the mechanism: the kinds of exceptions, each with the text and the place of its first one.
-    calls : int
-        How many calls raised; 0 where they returned what shows nothing.
-    took_process : bool
-        Whether some calls ended the process that made them: to call again takes far longer than after an exception.
-    traceback : str
-        Of one of the exceptions, as text; empty where none is known.
-    """
-
-    what: str
-    calls: int = 0
-    took_process: bool = False
-    traceback: str = ""
+    what: str  # the kinds of exceptions, each with the text and the place of its first one
+    calls: int = 0  # that raised; 0 where they returned what shows nothing
+    took_process: bool = False  # whether some ended their process: to call again takes longer than after an exception
+    traceback: str = ""  # of one of the exceptions, where one is known
 
     @property
     def text(self) -> str:

@@ -57,16 +57,9 @@ def _bisected(is_low: Callable[[float], bool], low: float, high: float) -> tuple
 
 
 def mean_log_wealth(losses: FloatArray, limit: float, fractions: FloatArray) -> float:
-    """Natural log of the e-value of losses against "the mean is at most `limit`".
+    """Natural log of the e-value of losses in [0, inf] against "the mean is at most `limit`", which is in [0, inf].
 
-    Parameters
-    ----------
-    losses : ndarray of float, shape (draws,)
-        In [0, inf]; no NaN.
-    limit : float
-        In [0, inf].
-    fractions : ndarray of float
-        In (0, 1), chosen before the losses were seen: `stakes`.
+    The `fractions` are chosen before the losses were seen: `stakes`.
 
     Examples
     --------

@@ -79,20 +79,10 @@ class Read:
 
 
 class Pool:
-    """The pairs that one game asks: mostly one, several where they are pooled.
+    """The pairs that one game asks: mostly one, several where they are pooled; the two inputs of each differ.
 
-    Parameters
-    ----------
-    members : sequence of Member
-        At least one; the two inputs of each differ.
-
-    Attributes
-    ----------
-    inputs : tuple of int
-        The positions of the inputs, each once.
-    breadth : float
-        At least 1, and 1 for a single pair: how many times its labelled draws this game can have from the same runs on
-        each input.
+    `inputs` are the positions of the inputs, each once. `breadth`, 1 for a single pair and more for several, is how
+    many times the labelled draws of a pair this game can have from the same runs on each input.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -165,20 +155,11 @@ def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None
 
 @dataclasses.dataclass(frozen=True)
 class Pooling:
-    """Which asked pairs share a game.
+    """Which asked pairs share a game."""
 
-    Attributes
-    ----------
-    groups : tuple of tuple of int
-        The asked pairs of each game, by position, in order of their first.
-    games : tuple of Pool
-    note : str
-        Why pairs of a translation family could not be pooled; else empty.
-    """
-
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...]  # the asked pairs of each game, by position, in order of their first
     games: tuple[Pool, ...]
-    note: str = ""
+    note: str = ""  # why pairs of a translation family could not be pooled
 
     @property
     def pools(self) -> int:
@@ -210,21 +191,9 @@ def pool_pairs(
 ) -> Pooling:
     """Group the asked pairs into games: those of one shift and budget in one, if the subject is a translation family.
 
-    Parameters
-    ----------
-    data : sequence
-        The inputs of the audit.
-    positions : sequence of (int, int)
-        One a pair: its two inputs.
-    claims : sequence of Claim
-        One a pair.
-    wanted : bool or None
-        False pools nothing. None pools what can be pooled; True is an error where an input has no location.
-
-    Raises
-    ------
-    UsageError
-        If `wanted` is True and the subject does not say that it is a translation family, or an input has no location.
+    `positions` (of its two inputs among `data`) and `claims` are one a pair. Where `wanted` is False nothing is pooled,
+    where it is None what can be pooled; where it is True and the subject is none, or an input has no location, that is
+    a UsageError.
     """
     groups = [[k] for k in range(len(positions))]
     note = ""

@@ -30,34 +30,16 @@ from dpaudit.testing.tasks import Statistic
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """Earlier draws of a pair, which a test may be fitted on.
+    """Earlier draws of a pair, which a test may be fitted on."""
 
-    Attributes
-    ----------
-    first, second : Outcomes
-        Of x and of x_prime.
-    hints : Hints
-        What is known of the pair beside them.
-    may_try : bool
-        Whether a trial may follow, on draws that are not counted.
-    """
-
-    first: Outcomes
-    second: Outcomes
-    hints: Hints = NO_HINTS
-    may_try: bool = False
+    first: Outcomes  # of x
+    second: Outcomes  # of x_prime
+    hints: Hints = NO_HINTS  # what is known of the pair beside them
+    may_try: bool = False  # whether a trial may follow, on draws that are not counted
 
 
 class Test(ABC):
-    """One use of the error rate on one pair: see the module.
-
-    Parameters
-    ----------
-    claim : Claim
-        Of this pair, with a finite value.
-    draws : int
-        Labelled draws that may be counted.
-    """
+    """One use of the error rate on one pair: see the module. Its claim's value is finite; `draws` may be counted."""
 
     __test__ = False  # pytest would take it for a test of its own
     can_be_sure: ClassVar[bool] = False  # whether draws can show that more training is worth nothing
@@ -135,7 +117,7 @@ class Test(ABC):
 
     @abstractmethod
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
-        """The smallest loss found with this probability, and that at the budget: see `HockeyStickGame.power`."""
+        """The smallest loss found with this probability, and that at the budget: see `Betting.power`."""
 
     # --- the witness ---
 
