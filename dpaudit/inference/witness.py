@@ -266,7 +266,7 @@ def condensed(mixture: Mixture) -> Mixture:
     def smaller(one: Any) -> Any:
         view = views.setdefault(id(one.view), _smaller(one.view))
         if isinstance(one, Refinement):
-            return dataclasses.replace(one, view=view, shifts=_joined_shifts(one.shifts))
+            return dataclasses.replace(one, view=view, shifts=_joined(one.shifts))
         return dataclasses.replace(one, view=view, tree=None if one.tree is None else _joined(one.tree))
 
     structures = tuple(tuple(map(smaller, parts)) for parts in mixture.structures)
@@ -286,20 +286,16 @@ def _log_odds(steps: Steps) -> FloatArray:
     return np.asarray(scipy.special.logit(np.clip(steps.probabilities, 1e-9, 1.0 - 1e-9)))
 
 
-def _joined(steps: Steps) -> Steps:
-    """Steps whose neighbours are joined while their log odds lie within a limit."""
-    odds = _log_odds(steps)
-    starts = _starts(odds)
-    p = 0.5 * (np.minimum.reduceat(odds, starts) + np.maximum.reduceat(odds, starts))
-    return Steps(steps.edges[starts[1:] - 1], scipy.special.expit(p), steps.evidence)
-
-
-def _joined_shifts(shifts: Shifts) -> Shifts:
-    """The same of cells that shift log odds: their mean weights."""
-    starts = _starts(shifts.weights @ np.array(TREE_SIZES.shifts))
-    counts = np.diff(np.append(starts, len(shifts.weights)))
-    weights = np.add.reduceat(shifts.weights, starts, axis=0) / counts[:, None]
-    return Shifts(shifts.edges[starts[1:] - 1], weights, shifts.evidence)
+def _joined(tree: Any) -> Any:
+    """Steps, or cells that shift log odds, whose neighbours are joined while their log odds lie within a limit."""
+    is_steps = isinstance(tree, Steps)
+    values = _log_odds(tree) if is_steps else tree.weights
+    starts = _starts(values if is_steps else values @ np.array(TREE_SIZES.shifts))
+    counts = np.diff(np.append(starts, len(values)))
+    means = (np.add.reduceat(values, starts, axis=0).T / counts).T
+    edges = tree.edges[starts[1:] - 1]
+    return (Steps(edges, scipy.special.expit(means), tree.evidence) if is_steps
+            else Shifts(edges, means, tree.evidence))  # fmt: skip
 
 
 def _starts(numbers: FloatArray) -> NDArray[np.intp]:

@@ -27,7 +27,7 @@ needed.)
 Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
 pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
 
-Where members have budgets that agree to nine digits only, the pool is tested at the largest.
+Where budgets of members differ by rounding, the pool is tested at the largest.
 """
 
 from __future__ import annotations
@@ -50,8 +50,7 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.tasks import toss
 
-SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
-BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one
+PRECISION = 1e-12  # of the largest coordinate of any location, and of a budget: what differs by less is rounding
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -224,7 +223,7 @@ def _of_one_shift(
     """The pairs of each game, in order of their first; those without locations are alone."""
     largest = max((float(np.abs(location).max(initial=0.0)) for location in where if location is not None), default=0.0)
     # A power of two: shifts of numbers with few binary digits are whole steps, far from where they round another way.
-    step = 2.0 ** math.floor(math.log2(SHIFT_PRECISION * largest)) if largest > 0.0 else 1.0
+    step = 2.0 ** math.frexp(PRECISION * largest)[1]
     groups: list[list[int]] = []
     known: dict[tuple[Any, ...], list[list[int]]] = {}
     for k, (first, second) in enumerate(positions):
@@ -254,7 +253,7 @@ def _game(pairs: Sequence[tuple[int, int]], where: Sequence[FloatArray | None]) 
 
 
 def _is_same(claim: Claim, other: Claim) -> bool:
-    """Whether two claims are one family at values that agree to nine digits."""
+    """Whether two claims are one family at values that differ by rounding at most."""
     if claim is other:
         return True
-    return other.with_value(claim.value) == claim and math.isclose(claim.value, other.value, rel_tol=BUDGET_PRECISION)
+    return other.with_value(claim.value) == claim and math.isclose(claim.value, other.value, rel_tol=PRECISION)
