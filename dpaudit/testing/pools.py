@@ -4,29 +4,25 @@ For a translation family (`dpaudit.subjects.translations`) the two output laws o
 the location of x, are the same for every pair with the same x' - x. A pool is a set of such pairs with one budget. It
 pays one share of the error rate, and the draws of all its inputs serve one test.
 
-The game of a pool with n members: for every labelled draw a member i is drawn uniformly, besides the fair coin of the
-label; the mechanism runs on x_i (label 1) or x_i' (label 0); the rule sees the output less the location of x_i. The
-counts of the 2 n kinds of draws are multinomial, tossed from the coin's stream, and each kind reads draws of its input
-that no other kind of this pool reads: since the draws of an input are independent, and counts add up over draws in any
-order, this is the game with members and labels drawn one by one.
+For every labelled draw of a pool with n members, a member i is drawn uniformly, besides the fair coin of the label; the
+mechanism runs on x_i (label 1) or x_i' (label 0); the rule sees the output less the location of x_i. The counts of the
+2 n kinds of draws are multinomial, tossed from the coin's stream, and each kind reads draws of its input that no other
+kind of this pool reads: draws of an input are independent and counts add up in any order, so this is the game with
+members and labels drawn one by one.
 
-Validity, without the statement of the mechanism
-------------------------------------------------
-What is tested is the pair of mixtures P = sum_i P_i / n and Q = sum_i Q_i / n, where P_i and Q_i are the laws of the
-moved outputs of member i on x_i and x_i'. How far an output is moved depends on i alone, never on the label, so moving
-is post-processing of single outputs: P_i and Q_i keep what the laws of the outputs keep. Every claim is a family of
-inequalities each of whose left sides is linear in (P, Q), with a right side that does not depend on them
-(docs/explanation/label-game.md): P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1)
-eps_r) for bounded g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average
-over the members, which is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and
-P(violated) is at most the pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures
-exceeds the *largest* parameter of the members with at most that probability (parameters are nested). (A Renyi
-divergence itself is only quasi-convex; the inequalities that the game bets on are linear, and this is all that is
-needed.)
+Validity, without the statement of the mechanism: what is tested is the pair of mixtures P = sum_i P_i / n and
+Q = sum_i Q_i / n of the laws of the moved outputs on x_i and x_i'. How far an output is moved depends on i alone, never
+on the label, so moving is post-processing of single outputs. Every claim is a family of inequalities each of whose left
+sides is linear in (P, Q), with a right side that does not depend on them (docs/explanation/label-game.md):
+P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1) eps_r) for bounded g >= 0, and
+both with P and Q exchanged. If every member keeps an inequality, so does the average over the members. So if every pair
+of the pool keeps the claim, the mixtures keep it, and P(violated) is at most the pool's level, whatever the mechanism
+is; and a lower bound on the parameter of the mixtures exceeds the *largest* parameter of the members with at most that
+probability (parameters are nested). (A Renyi divergence itself is only quasi-convex; the inequalities that the game
+bets on are linear, and this is all that is needed.)
 
 Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
 pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
-
 Where budgets of members differ by rounding, the pool is tested at the largest.
 """
 
