@@ -23,7 +23,7 @@ bets on are linear, and this is all that is needed.)
 
 Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
 pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
-Where budgets of members differ by rounding, the pool is tested at the largest.
+Where budgets of members agree to nine digits only, the pool is tested at the largest.
 """
 
 from __future__ import annotations
@@ -46,7 +46,8 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.tasks import toss
 
-PRECISION = 1e-12  # of the largest coordinate of any location, and of a budget: what differs by less is rounding
+SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
+BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -219,7 +220,7 @@ def _of_one_shift(
     """The pairs of each game, in order of their first; those without locations are alone."""
     largest = max((float(np.abs(location).max(initial=0.0)) for location in where if location is not None), default=0.0)
     # A power of two: shifts of numbers with few binary digits are whole steps, far from where they round another way.
-    step = 2.0 ** math.frexp(PRECISION * largest)[1]
+    step = 2.0 ** math.frexp(SHIFT_PRECISION * largest)[1]
     groups: list[list[int]] = []
     known: dict[tuple[Any, ...], list[list[int]]] = {}
     for k, (first, second) in enumerate(positions):
@@ -249,7 +250,7 @@ def _game(pairs: Sequence[tuple[int, int]], where: Sequence[FloatArray | None]) 
 
 
 def _is_same(claim: Claim, other: Claim) -> bool:
-    """Whether two claims are one family at values that differ by rounding at most."""
+    """Whether two claims are one family at values that agree to nine digits."""
     if claim is other:
         return True
-    return other.with_value(claim.value) == claim and math.isclose(claim.value, other.value, rel_tol=PRECISION)
+    return other.with_value(claim.value) == claim and math.isclose(claim.value, other.value, rel_tol=BUDGET_PRECISION)
