@@ -45,7 +45,7 @@ from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.exact import ExactTest
-from dpaudit.inference.low_bit_rules import Columns, LowBitRule, choose_columns, learn_rule
+from dpaudit.inference.low_bit_rules import LowBitRule, RealColumns, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
@@ -250,7 +250,7 @@ class LowBitPair:
     """One pair of the stage: where its outputs hold numbers, its level, its rule, and the finding of its last look."""
 
     candidate: Candidate
-    columns: Columns
+    columns: RealColumns
     level: float = math.nan
     rule: LowBitRule | None = None
     found: FloatingPointPair | None = None

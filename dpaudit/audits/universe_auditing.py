@@ -289,7 +289,8 @@ def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArra
         of_pairs = event_masses(family, values, deltas, event_mass)
         masses[pairs] = of_pairs = np.full_like(of_pairs, of_pairs.max()) if family.anchored else of_pairs
         if not (family.anchored or family.family == "renyi"):
-            lines = [(values, deltas)] if has_own_line(family) else [own.lines(values, 0.0) for own in family.directions]
+            is_own = has_own_line(family)
+            lines = [(values, deltas)] if is_own else [own.lines(values, 0.0) for own in family.directions]
             losses[pairs] = np.min(
                 [np.where(d > 0.0, scipy.special.logit(largest_accuracy(e, d, of_pairs)), e) for e, d in lines], axis=0
             )

@@ -41,7 +41,7 @@ from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.reading.outcomes import Outcomes, unseen
 from dpaudit.testing import learned_power
 from dpaudit.testing.failures import Failure, Returned, common_failure
-from dpaudit.testing.order import MOST_NUMBERS, Change
+from dpaudit.testing.order import LATER_NUMBERS, MOST_OBJECTS, Change
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.tasks import Draw, Request, toss
 
@@ -138,7 +138,7 @@ class UniverseGame(Campaign):
         for i, part in parts.items():
             halves[0, i] = self.partition.count(part)
         del parts
-        self.draws.keep_for_order(MOST_NUMBERS)
+        self.draws.keep_for_order(min(MOST_OBJECTS, LATER_NUMBERS // len(self.used)))
         plan = self._plan(half - drawn, self.pilot - drawn)
         for i, (a, b) in self._cells(plan, self.draws.learn(plan)).items():
             halves[0, i] += a

@@ -19,6 +19,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
+import re
 from collections.abc import Mapping
 from typing import Any
 
@@ -42,69 +43,53 @@ from dpaudit.reading.outcomes import Outcomes
 from dpaudit.reading.whole_numbers import are_integers
 from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.plain import seen
+from dpaudit.testing.independence import COLUMNS, Columns, more_equal
 
 
 @dataclasses.dataclass(frozen=True)
 class LowBitRuleSizes:
     """How rules on low bits are found."""
 
-    max_columns: int = 16  # of an output that a rule looks at
-    presence: float = 3.0  # standard deviations by which the inputs' shares of numbers in a column may differ
+    presence: float = 1e-3  # p-value below which the inputs' shares of numbers in a column differ
     max_tried: int = 4  # predictors, the clearest ones, whose guessing rules are compared: 3 ms each
     margin: float = 0.2  # nats by which a later view must be better: earlier ones are easier to understand
 
 
 SIZES = LowBitRuleSizes()
-NO_GUESS = GuessRule(N_BINS, 0, 0, 0.0)
 VERSION = 2  # of saved rules; those of version 1 had tables of log ratios, and thresholds
 
 
-@dataclasses.dataclass(frozen=True)
-class Columns:
-    """Columns of numbers in outputs: a reader, and which of its columns are meant."""
-
-    reader: Reader
-    places: tuple[int, ...]
-
-    def __call__(self, outcomes: Outcomes) -> FloatArray:
-        """The numbers of outputs, shape (draws, columns)."""
-        matrix = self.reader.read(outcomes)
-        return matrix if matrix.shape[1] == len(self.places) else np.asarray(matrix[:, list(self.places)])
+class RealColumns(Columns):
+    """Columns of numbers in outputs."""
 
     def of_input(self, value: Any) -> FloatArray:
         """The numbers that an input holds where outputs hold these; NaN where it has another form."""
-        alone = Outcomes(np.zeros((1, 4)), np.array([""], dtype=object), raw=(seen(value),))
-        return np.asarray(self(alone)[0])
+        return np.asarray(self(Outcomes(np.zeros((1, 4)), np.array([""], dtype=object), raw=(seen(value),)))[0])
 
     def words(self, column: int) -> str:
         """What precedes the words of a view: empty for an output that is a number itself."""
-        at = self.places[column]
-        for block in self.reader.blocks:
-            if at < block.width:
-                return f"with an entry {block.path}[{at}] " if block.width > 1 or not self.reader.columns else ""
-            at -= block.width
-        path, what = self.reader.keys[at]
-        return f"with an entry {path}{f' ({what})' if what else ''} " if path or what else ""
+        path = re.sub(r"(?:^column |, place )(\d+)$", r"[\1]", self.names[column].removeprefix("the output"))
+        return f"with an entry {path} " if path else ""
 
 
-def choose_columns(first: Outcomes, second: Outcomes) -> Columns:
-    """At most `SIZES.max_columns` columns of reals: of more, those that tell draws of the two inputs best.
+def choose_columns(first: Outcomes, second: Outcomes) -> RealColumns:
+    """At most `COLUMNS` columns of reals: of more, those that tell draws of the two inputs best.
 
     A column is one of reals if it varies on both inputs (two constants are no noise that was rounded), is not always an
     integer, and is a number about as often on either (`SIZES.presence`).
     """
     reader = Reader.learn([first, second])
     if not any(_holds_reals(one.raw) if one.raw else not one.is_integer for one in (first, second)):
-        return Columns(reader, ())
-    everything = Columns(reader, tuple(range(sum(block.width for block in reader.blocks) + len(reader.keys))))
+        return RealColumns(reader, ())
+    everything = RealColumns(reader, tuple(range(sum(block.width for block in reader.blocks) + len(reader.keys))))
     sides = [everything(one) for one in (first, second)]
     chosen = [k for k in everything.places if _is_real_valued(sides[0][:, k], sides[1][:, k])]
-    if len(chosen) > SIZES.max_columns:
+    if len(chosen) > COLUMNS:
         matrix, labels = np.concatenate(sides)[:, chosen], np.repeat([0, 1], list(map(len, sides)))
         bits = lowest_set_bit(matrix)[0]
         clear = np.argsort(-np.maximum(scan(matrix, labels), scan(bits, labels)), kind="stable")
-        chosen = sorted(chosen[k] for k in clear[: SIZES.max_columns])
-    return Columns(*reader.only(chosen))
+        chosen = sorted(chosen[k] for k in clear[:COLUMNS])
+    return RealColumns(*reader.only(chosen))
 
 
 def _holds_reals(value: Any) -> bool:
@@ -123,10 +108,8 @@ def _is_real_valued(first: FloatArray, second: FloatArray) -> bool:
     sides = [side[np.isfinite(side)] for side in (first, second)]
     if not all(len(side) and np.any(side != side[0]) for side in sides) or all(map(are_integers, sides)):
         return False
-    missing, sizes = [int(np.isnan(side).sum()) for side in (first, second)], [len(first), len(second)]
-    pooled = sum(missing) / sum(sizes)
-    deviation = math.sqrt(pooled * (1.0 - pooled) * (1.0 / sizes[0] + 1.0 / sizes[1]))
-    return abs(missing[0] / sizes[0] - missing[1] / sizes[1]) <= SIZES.presence * deviation
+    missing = [np.isnan(side) for side in (first, second)]
+    return min(more_equal(*missing), more_equal(*missing[::-1])) >= SIZES.presence
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -161,9 +144,9 @@ class Table:
 class LowBitRule:
     """A frozen predictor, the sum of tables, with the guessing rule on its bins; counts bins of outputs."""
 
-    columns: Columns
+    columns: RealColumns
     tables: tuple[Table, ...]
-    guesses: GuessRule = NO_GUESS
+    guesses: GuessRule = dataclasses.field(default_factory=lambda: GuessRule(N_BINS, 0, 0, 0.0))
 
     def zeros(self) -> NDArray[np.int64]:
         return np.zeros(N_BINS + 1, dtype=np.int64)
@@ -212,7 +195,7 @@ class LowBitRule:
         IndexError, KeyError, TypeError, ValueError
             If it is none.
         """
-        columns = Columns(Reader.from_dict(record["reader"]), tuple(map(int, record["columns"])))
+        columns = RealColumns(Reader.from_dict(record["reader"]), tuple(map(int, record["columns"])))
         entries = np.stack([columns.of_input(value) for value in (x, x_prime)])
         tables = []
         for one in record["tables"]:
@@ -226,16 +209,12 @@ class LowBitRule:
 
 
 def learn_rule(
-    columns: Columns, sides: tuple[FloatArray, FloatArray], pair: Pair, budget: Budget, level: float, draws: int
+    columns: RealColumns, sides: tuple[FloatArray, FloatArray], pair: Pair, budget: Budget, level: float, draws: int
 ) -> LowBitRule | None:
     """The rule of the best expected bound, from training draws; None where nothing is worth a guess.
 
-    Parameters
-    ----------
-    sides : (ndarray, ndarray), shape (draws, columns) each
-        The numbers of training draws of x and of x_prime.
-    level, draws : float, int
-        Of the test to come.
+    `sides`, shape (draws, columns) each, are the numbers of training draws of x and of x_prime; `level` and `draws` are
+    those of the test to come.
     """
     matrix, labels = np.concatenate(sides), np.repeat([1, 0], list(map(len, sides)))
     is_held = np.concatenate([np.arange(len(side)) for side in sides]) % 3 >= round(3.0 * EXACT_SIZES.fitted_share)

@@ -61,15 +61,7 @@ def claim_digest(claim: Claim) -> str:
 
 
 def pair_state(pair: PairGame, origin: str) -> State:
-    """The state of a pair whose level is fixed, as JSON values.
-
-    Parameters
-    ----------
-    pair : PairGame
-        Of a sequential audit.
-    origin : str
-        Names the streams of the draws that are counted now.
-    """
+    """The state of a pair of a sequential audit with a fixed level; `origin` names the streams that it counts now."""
     return {
         "format": FORMAT,
         "claim": claim_digest(pair.claim),
@@ -84,21 +76,9 @@ def pair_state(pair: PairGame, origin: str) -> State:
 
 
 def restored(state: State, pair: PairGame, origin: str = "") -> PairGame:
-    """`pair`, as it was when its state was taken.
+    """`pair`, as it was when its state was taken; StateError if that is of another format or claim, or damaged.
 
-    Parameters
-    ----------
-    state : dict
-        From `pair_state`.
-    pair : PairGame
-        Of the same claim.
-    origin : str
-        Names the streams of the draws that are counted from here on.
-
-    Raises
-    ------
-    StateError
-        If the state is of another format or claim, or damaged.
+    `origin` names the streams of the draws that are counted from here on.
     """
     if state.get("format") != FORMAT:
         raise StateError(f"state must have format {FORMAT}, got {state.get('format')!r}.")
@@ -124,11 +104,7 @@ def joined(state: State, other: State) -> State:
     """`state` with all that `other` has counted as well, once; the level and the predictor are those of `state`.
 
     Its bounds are those of `state`: made at its level. Where the two have no round in common, wealth is known too.
-
-    Raises
-    ------
-    StateError
-        If the two are not of the same claim and format, or were won by bets of different engines.
+    StateError if the two are not of the same claim and format, or were won by bets of different engines.
     """
     if (state["format"], state["claim"], len(state["uses"])) != (other["format"], other["claim"], len(other["uses"])):
         raise StateError("states must be of the same claim and format.")

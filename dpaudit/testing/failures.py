@@ -14,29 +14,17 @@ from numpy.typing import NDArray
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.subjects.call_outcomes import Failed
 
-KINDS = 3  # of exceptions that are told with their texts, in the order of their names
+KINDS = 3  # of exceptions that a sentence names
 
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What all calls on some inputs did, so that there is nothing to compare.
+    """What all calls on some inputs did, so that there is nothing to compare."""
 
-    Attributes
-    ----------
-    what : str
-        What was got from the mechanism: the kinds of exceptions, each with the text and the place of its first one.
-    calls : int
-        How many calls raised; 0 where they returned what shows nothing.
-    took_process : bool
-        Whether some calls ended the process that made them: to call again takes far longer than after an exception.
-    traceback : str
-        Of one of the exceptions, as text; empty where none is known.
-    """
-
-    what: str
-    calls: int = 0
-    took_process: bool = False
-    traceback: str = ""
+    what: str  # the kinds of exceptions, each with the text and the place of its first one
+    calls: int = 0  # that raised; 0 where they returned what shows nothing
+    took_process: bool = False  # whether some ended their process: to call again takes longer than after an exception
+    traceback: str = ""  # of one of the exceptions, where one is known
 
     @property
     def text(self) -> str:
@@ -61,20 +49,15 @@ class Returned:
 
 def common_failure(inputs: Sequence[Outcomes]) -> Failure | None:
     """What all calls on all of these inputs did, if every one raised; else None."""
+    outputs = [output for outcomes in inputs for output in (outcomes.raw if outcomes.tokens is not None else (None,))]
+    if not all(isinstance(output, Failed) for output in outputs):
+        return None
     first: dict[str, Failed] = {}
-    took_process = False
-    for outcomes in inputs:
-        if outcomes.tokens is None:
-            return None
-        for output in outcomes.raw:
-            if not isinstance(output, Failed):
-                return None
-            known = first.setdefault(output.kind, output)
-            if output.traceback and not known.traceback:
-                first[output.kind] = output
-            took_process |= output.took_process
+    for output in sorted(outputs, key=lambda output: not output.traceback):  # the first of a kind with a traceback
+        first.setdefault(output.kind, output)
     kinds = [first[kind].described for kind in sorted(first)]
     traceback = next((first[kind].traceback for kind in sorted(first) if first[kind].traceback), "")
     more = f" or {len(kinds) - KINDS:,} more kinds" if len(kinds) > KINDS else ""
     calls = sum(len(outcomes) for outcomes in inputs)
+    took_process = any(output.took_process for output in outputs)
     return Failure(" or ".join(kinds[:KINDS]) + more, calls, took_process, traceback)

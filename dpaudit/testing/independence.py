@@ -1,9 +1,10 @@
-"""Are two runs independent of each other? Exact tests of yes-or-no features that were fixed on other draws.
+"""Yes-or-no features of outputs, and the exact test that two runs are independent of each other.
 
-Two runs that share noise share features: being above the median of a column, far from it, equal to the most common
+Two runs that share noise share features: being above the median of a column, far from it, other than the most common
 output. Of outputs that are no numbers the columns are leaves, such as the number under a key. Fisher's exact test asks
 whether a feature of the first tells anything of the same feature of the second: given the margins, the number of pairs
-that have both is hypergeometric if they are independent.
+that have both is hypergeometric if they are independent. `dpaudit.testing.order` asks the same features in the order of
+the calls.
 """
 
 from __future__ import annotations
@@ -16,12 +17,89 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, Reading
-from dpaudit.testing.leaf_columns import LeafColumns, leaf_columns
+from dpaudit.reading.outcomes import Outcomes, from_objects
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.plain import packed
 
-COLUMNS = 16  # of an output that are looked at: the first numbers, or leaves
+COLUMNS = 16  # of numbers that are looked at, or leaves of other outputs: a bound on time; with 3 four keys hid one
+MAX_SAMPLE = 400  # different outputs that leaves are looked for in: a bound on time (unmeasured)
+TOKENS = ("category", "form", "kind", "class", "classes inside", "shape", "dtype")  # whose numbers have no order
 Flags = NDArray[np.bool_]
+
+
+@dataclasses.dataclass(frozen=True)
+class Columns:
+    """A few of the columns that a reader reads; NaN where an output has no such part."""
+
+    reader: Reader
+    places: tuple[int, ...]
+
+    def __call__(self, outcomes: Outcomes) -> FloatArray:
+        """The numbers of outcomes, shape (draws, columns)."""
+        return outcomes.scored_by(self, lambda: self.reader.read(_with_texts(outcomes))[:, self.places])
+
+    @property
+    def names(self) -> list[str]:
+        """What each column is, in words: empty for an output that is a number itself."""
+        names = [self.reader.names[k] for k in self.places]
+        starts = "the output, place "
+        return ["" if n == "the output" else n.replace(starts, "column ") if n.startswith(starts) else n for n in names]
+
+
+def columns_of(outcomes: Outcomes, *, categories: bool = True) -> Columns | None:
+    """At most `COLUMNS` columns: the first numbers, or leaves that vary; None where there are none.
+
+    Of more leaves half are those with the most values and half those with the fewest: what a batch shares has few
+    values, so that columns with the most would leave out what is looked for. Without `categories` texts of a place
+    count only where they are two: more are numbered by chance, and what is above the median is another set of them in
+    other outcomes.
+
+    Validity: they are a function of which outputs there are, and not of their order. They are looked for in one output
+    of each token, the first by its printed form, in the order of tokens; the order of keys is left out.
+    """
+    if outcomes.tokens is None:
+        return Columns(Reader.learn([outcomes]), tuple(range(min(COLUMNS, outcomes.numbers.shape[1]))))
+    objects = _with_texts(outcomes)
+    places: dict[str, list[int]] = {}
+    for position, token in enumerate(objects.tokens.tolist() if objects.tokens is not None else []):
+        places.setdefault(token, []).append(position)
+    if len(places) < 2:
+        return None
+    tokens = sorted(places)
+    tokens = [tokens[k * len(tokens) // min(len(tokens), MAX_SAMPLE)] for k in range(min(len(tokens), MAX_SAMPLE))]
+    chosen = [min(places[token], key=lambda position: _printed(objects.raw[position])) for token in tokens]
+    sample = from_objects([objects.raw[position] for position in chosen])
+    reader = Reader.learn((sample,))
+    different = [len(np.unique(column)) for column in reader.read(sample).T]  # NaN is one value
+    what = [name.partition(" of ")[0].removeprefix("the ") for name in reader.names]
+    own = [
+        k for k, count in enumerate(different)
+        if count > 1 and what[k] != "place" and (categories or count == 2 or what[k] not in TOKENS)
+    ]  # fmt: skip
+    ranked = sorted(own, key=lambda k: (-different[k], k))
+    if len(ranked) > COLUMNS:
+        ranked = ranked[: COLUMNS // 2] + ranked[-(COLUMNS // 2) :]
+    return Columns(*reader.only(sorted(ranked))) if ranked else None
+
+
+def _printed(output: Any) -> str:
+    """The printed form of plain data; that of its bytes where Python does not print it: a very long integer."""
+    try:
+        return repr(output)
+    except ValueError:
+        return repr(packed(output))
+
+
+def _with_texts(outcomes: Outcomes) -> Outcomes:
+    """Outcomes whose exceptions have tokens with their texts: to other readers they are of a kind and no more."""
+    if outcomes.tokens is None or not any(isinstance(output, Failed) for output in outcomes.raw):
+        return outcomes
+    return from_objects([
+        {"raised": output.kind, "message": output.message} if isinstance(output, Failed) else output
+        for output in outcomes.raw
+    ])  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -31,12 +109,12 @@ class Feature:
     `place` says in words what the column is; features of different pilots ask the same where their kinds and places
     are equal.
 
-    Validity: `reading` is fixed on the pilot, so that the answer never depends on the other outputs of a batch (a None
+    Validity: `columns` is fixed on the pilot, so that the answer never depends on the other outputs of a batch (a None
     among numbers makes objects of all of them).
     """
 
-    kind: str  # "above", "far" or "token"
-    reading: Reading | LeafColumns
+    kind: str  # "NaN", "above", "other", "farther" or "token"
+    columns: Columns | None = None
     column: int = 0
     place: str = ""
     centre: float = 0.0
@@ -45,52 +123,76 @@ class Feature:
 
     def of(self, outcomes: Outcomes) -> Flags:
         """The answer for each outcome, shape (draws,)."""
-        if self.kind == "token":
+        if self.columns is None:
             found = outcomes.as_objects().tokens
-            return np.array([token == self.token for token in (found if found is not None else [])], dtype=bool)
-        values = _numbers(self.reading, outcomes)[:, self.column]
+            return np.array([token != self.token for token in (found if found is not None else [])], dtype=bool)
+        return self.of_numbers(self.columns(outcomes)[:, self.column])
+
+    def of_numbers(self, values: FloatArray) -> Flags:
+        """The answer for each number of the column."""
+        if self.kind == "NaN":
+            return np.isnan(values)
         with np.errstate(invalid="ignore"):
-            chosen = values > self.centre if self.kind == "above" else np.abs(values - self.centre) > self.spread
-        return np.asarray(chosen, dtype=bool)
+            if self.kind == "above":
+                return values > self.centre
+            return values != self.centre if self.kind == "other" else _distances(values, self.centre) > self.spread
 
     def __str__(self) -> str:
-        names = {"above": "being above the median", "far": "the distance from the median", "token": "the common value"}
-        return names[self.kind] + (f" in {self.place}" if self.place else "")
+        words = {
+            "NaN": "outputs that are NaN",
+            "above": f"outputs above {self.centre:.4g}",
+            "other": f"outputs other than {self.centre:.4g}",
+            "farther": f"outputs farther than {self.spread:.4g} from {self.centre:.4g}",
+            "token": f"outcomes other than {self.token[:60]}",
+        }
+        return words[self.kind] + (f" in {self.place}" if self.place else "")
 
     def asks_as(self, other: Feature) -> bool:
         """Whether another feature, of another pilot, is of the same kind and place."""
         return (self.kind, self.place) == (other.kind, other.place)
 
 
-def features(pilot: Outcomes) -> list[Feature]:
-    """Features of the outputs of one input, fixed on pilot draws: those that some of these have and some have not."""
+def features(pilot: Outcomes, columns: Columns | None = None) -> list[Feature]:
+    """Features of the outputs of one input, fixed on pilot draws: those that some of these have and some have not.
+
+    `columns` are those that are looked at, by default those of `columns_of` that mean the same in other outcomes.
+    Validity: they are a symmetric function of the pilot.
+    """
     found = []
-    for reading, column, place in _columns(pilot):
-        values = _numbers(reading, pilot)[:, column]
-        values = values[np.isfinite(values)]
-        if values.size:
-            centre = float(np.median(values))
-            spread = float(np.median(np.abs(values - centre)))
-            found += [Feature(kind, reading, column, place, centre, spread) for kind in ("above", "far")]
-    listed = pilot.as_objects().tokens
-    common = Counter(listed.tolist()).most_common(1) if listed is not None else []
-    if common and common[0][1] > 1:
-        found.append(Feature("token", Reading(0), token=common[0][0]))
-    return [feature for feature in found if 0 < feature.of(pilot).sum() < len(pilot)]
+    if pilot.tokens is not None:
+        common = max(Counter(pilot.tokens.tolist()).items(), key=lambda item: (item[1], item[0]), default=("", 0))
+        if 1 < common[1] < len(pilot):
+            found.append(Feature("token", token=common[0]))
+    columns = columns or columns_of(pilot, categories=False)
+    if columns is None:
+        return found
+    for k, (values, place) in enumerate(zip(columns(pilot).T, columns.names, strict=True)):
+        known = values[~np.isnan(values)]
+        centre = _middle(known)
+        spread = _middle(_distances(known, centre))
+        asked = {"NaN": True, "above": True, "other": np.count_nonzero(known == centre) > 1, "farther": spread > 0.0}
+        for kind in (kind for kind, is_asked in asked.items() if is_asked):
+            feature = Feature(kind, columns, k, place, centre, spread)
+            if 0 < np.count_nonzero(feature.of_numbers(values)) < len(values):
+                found.append(feature)
+    return found
 
 
-def _columns(pilot: Outcomes) -> list[tuple[Reading | LeafColumns, int, str]]:
-    """The columns of pilot outputs that are looked at, with what reads them and what they are in words."""
-    columns = pilot.numbers.shape[1]
-    if pilot.tokens is None:
-        reading = Reading(columns)
-        return [(reading, k, f"column {k}" * (columns > 1)) for k in range(min(COLUMNS, columns))]
-    leaves = leaf_columns(pilot, COLUMNS, categories=False)
-    return [] if leaves is None else [(leaves, k, place) for k, place in enumerate(leaves.places)]
+def _middle(values: FloatArray) -> float:
+    """The median of numbers, the upper one of two; 0 of none."""
+    return float(np.partition(values, len(values) // 2)[len(values) // 2]) if len(values) else 0.0
 
 
-def _numbers(reading: Reading | LeafColumns, outcomes: Outcomes) -> FloatArray:
-    return reading(outcomes) if isinstance(reading, LeafColumns) else reading(outcomes).numbers
+def _distances(values: FloatArray, centre: float) -> FloatArray:
+    """How far numbers are from a centre; an infinite one is at 0 from itself."""
+    is_other = values != centre
+    return np.abs(np.subtract(values, centre, out=np.zeros_like(values), where=is_other))
+
+
+def log_binomial(n: Any, k: Any) -> Any:
+    """Natural log of the binomial coefficient, elementwise."""
+    gammaln = scipy.special.gammaln
+    return gammaln(n + 1.0) - gammaln(k + 1.0) - gammaln(n - k + 1.0)
 
 
 def fisher(both: int, first: int, second: int, total: int) -> tuple[float, float]:
@@ -103,10 +205,6 @@ def fisher(both: int, first: int, second: int, total: int) -> tuple[float, float
     (0.003968, 1.0)
     """
     values = np.arange(max(0, first + second - total), min(first, second) + 1)
-
-    def log_binomial(n: Any, k: Any) -> Any:
-        return scipy.special.gammaln(n + 1) - scipy.special.gammaln(k + 1) - scipy.special.gammaln(n - k + 1)
-
     logs = log_binomial(first, values) + log_binomial(total - first, second - values) - log_binomial(total, second)
     masses = np.exp(logs)
     return min(1.0, float(masses[values >= both].sum())), min(1.0, float(masses[values <= both].sum()))

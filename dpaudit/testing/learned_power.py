@@ -1,6 +1,6 @@
 """Power of an audit that has to find the event, by the form in which the event shows.
 
-The power of a game (`HockeyStickGame.power`) is that of a witness who knows the event. An audit learns the event from
+The power of a game (`Test.power`) is that of a witness who knows the event. An audit learns the event from
 its own draws, and finds what such a witness finds in some times fewer. How many times was measured, for each form of
 `dpaudit.bench.gallery.forms`: `learned_power.json` beside this file, which `python -m dpaudit.bench.gallery.curve`
 writes and which says what it was measured on.
@@ -59,17 +59,9 @@ def event_mass_measured() -> float:
 def times(form: str, is_fixed: bool, draws: float) -> float:
     """How many times the draws of a witness an audit takes that learns; inf: it may not find the event at all.
 
-    Between the numbers of draws that were measured it is the larger of both figures, beyond the largest the last one;
-    below the least one nothing is promised.
-
-    Parameters
-    ----------
-    form : str
-        One of `forms`.
-    is_fixed : bool
-        Whether its rule is fixed before the test, or its bets go on learning.
-    draws : float
-        Labelled draws that are counted, for an event of mass 0.1.
+    `is_fixed`: its rule is fixed before the test, else its bets go on learning. `draws` labelled ones are counted, for
+    an event of mass 0.1. Between the numbers of draws that were measured it is the larger of both figures, beyond the
+    largest the last one; below the least one nothing is promised.
     """
     curve = _measured()["forms"][form]["fixed" if is_fixed else "sequential"]
     sizes = [size for size, _ in curve]
@@ -86,14 +78,8 @@ def worth(form: str, is_fixed: bool, draws: float, harder: float = 1.0) -> float
     It is the largest figure of these draws and of all fewer ones, so that more draws never promise less. The times that
     were measured do not fall everywhere as draws grow: they are of few audits (`audits_a_form`), and larger ones look
     for smaller losses. What holds for fewer draws is taken to hold for more, which is an allowance as the times
-    themselves are, and no measurement: a size at which no loss was found keeps the promise of a smaller one.
-
-    Parameters
-    ----------
-    form, is_fixed, draws
-        As for `times`.
-    harder : float
-        By which the times are multiplied; the product is rounded up to one of `STEPS`.
+    themselves are, and no measurement: a size at which no loss was found keeps the promise of a smaller one. Times are
+    multiplied by `harder`, and the product is rounded up to one of `STEPS`.
     """
     sizes = [float(size) for size, _ in _measured()["forms"][form]["fixed" if is_fixed else "sequential"]]
     most = 0.0
@@ -112,22 +98,11 @@ def with_fewer_draws(game: Test, share: float) -> Test:
     return fewer
 
 
-def learned_losses(
-    game: Test, event_mass: float, probability: float, is_fixed: bool
-) -> tuple[tuple[str, float], ...]:
+def learned_losses(game: Test, event_mass: float, probability: float, is_fixed: bool) -> tuple[tuple[str, float], ...]:
     """The loss that an audit finds of an event that it has to learn, by the form of the event.
 
-    inf: none is promised. More draws never promise more loss, see `worth`.
-
-    Parameters
-    ----------
-    game : Test
-        Of one pair, that has started.
-    event_mass, probability : float
-        As for `Test.power`. The mass counts by how many outputs fall into the event, and as 0.1 where it is larger,
-        since no larger one was measured.
-    is_fixed : bool
-        As for `times`.
+    inf: none is promised. More draws never promise more loss, see `worth`. The game is of one pair and has started. The
+    mass counts by how many outputs fall into the event, and as 0.1 where it is larger: no larger one was measured.
     """
     seen, worths = _worths(game, event_mass, is_fixed)
     found = {known: _loss(game, seen, known, event_mass, probability) for known in set(worths)}
@@ -141,7 +116,7 @@ def worst_learned_loss(game: Test, event_mass: float, probability: float, is_fix
 
 
 def _worths(game: Test, event_mass: float, is_fixed: bool) -> tuple[float, list[float]]:
-    """The draws that count for an event of this mass, and what they are worth of each form: see `worth`."""
+    """The draws that count for an event of this mass, and what they are worth of each form."""
     harder = RENYI if game.claim.family == "renyi" else FREE_LINES if is_fixed and game.claim.anchored else 1.0
     seen = game.draws * min(event_mass / event_mass_measured(), 1.0)
     return seen, [worth(form, is_fixed, seen, harder) for form in forms()]

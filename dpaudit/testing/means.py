@@ -24,6 +24,7 @@ References: Waudby-Smith and Ramdas (2024), *Estimating means of bounded random 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 import numpy as np
 import scipy
@@ -31,9 +32,6 @@ import scipy
 from dpaudit.privacy.claims import FloatArray
 
 LARGEST_FRACTION = 0.96  # keeps a loss of 0 from ruin
-STEP = 2.0  # ratio of neighbouring fractions
-BISECTIONS = 60  # a bound is found to the last bit of a double: 60 halvings
-CHUNK = 1 << 14  # losses at a time
 LARGEST_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
 
 
@@ -41,24 +39,27 @@ def stakes(draws: int, level: float) -> FloatArray:
     """Fractions in (0, 1) over which wealth is averaged, with equal weights; they depend on the plan alone.
 
     The best fraction against a mean r times the limit is (r - 1) over the squared coefficient of variation. The
-    smallest here is for a coefficient of about 7: less than that could not reach 1 / level in so many draws.
+    smallest here is for a coefficient of about 7: less than that could not reach 1 / level in so many draws. Each is
+    about twice the one before it.
     """
     smallest = min(0.1, 0.15 * math.sqrt(2.0 * max(1.0, -math.log(level)) / max(draws, 1)))
-    count = 1 + math.ceil(math.log(LARGEST_FRACTION / smallest) / math.log(STEP))
-    return np.asarray(np.geomspace(smallest, LARGEST_FRACTION, count))
+    return np.asarray(np.geomspace(smallest, LARGEST_FRACTION, 1 + math.ceil(math.log2(LARGEST_FRACTION / smallest))))
+
+
+def _bisected(is_low: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
+    """The two ends, close to each other, of a step between what is low and what is not."""
+    while high - low > 1e-9 * high:
+        middle = 0.5 * (low + high)
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if is_low(middle) else (low, middle)
+    return low, high
 
 
 def mean_log_wealth(losses: FloatArray, limit: float, fractions: FloatArray) -> float:
-    """Natural log of the e-value of losses against "the mean is at most `limit`".
+    """Natural log of the e-value of losses in [0, inf] against "the mean is at most `limit`", which is in [0, inf].
 
-    Parameters
-    ----------
-    losses : ndarray of float, shape (draws,)
-        In [0, inf]; no NaN.
-    limit : float
-        In [0, inf].
-    fractions : ndarray of float
-        In (0, 1), chosen before the losses were seen: `stakes`.
+    The `fractions` are chosen before the losses were seen: `stakes`.
 
     Examples
     --------
@@ -74,9 +75,7 @@ def mean_log_wealth(losses: FloatArray, limit: float, fractions: FloatArray) -> 
         return math.inf
     with np.errstate(over="ignore"):
         excess = losses / limit - 1.0  # inf where a tiny limit overflows: rejected, rightly
-    logs = np.zeros(len(fractions))
-    for start in range(0, len(excess), CHUNK):  # (fractions, CHUNK) memory
-        logs += np.log1p(np.outer(fractions, excess[start : start + CHUNK])).sum(axis=1)
+    logs = [np.log1p(fraction * excess).sum() for fraction in fractions]
     return float(np.logaddexp.reduce(logs)) - math.log(len(fractions))
 
 
@@ -93,19 +92,9 @@ def mean_lower(losses: FloatArray, level: float, fractions: FloatArray) -> float
         return 0.0
     if np.isinf(losses).any():
         return math.inf
+    mean = float(losses.mean())  # there the wealth is at most 1, by Jensen's inequality
     threshold = -math.log(level)
-    low, high = 0.0, float(losses.mean())  # at the sample mean the wealth is at most 1, by Jensen's inequality
-    if high == 0.0:
-        return 0.0
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        if mean_log_wealth(losses, middle, fractions) >= threshold:
-            low = middle
-        else:
-            high = middle
-        if high - low <= 1e-9 * high:
-            break
-    return low  # the rejected end: rounded outwards
+    return _bisected(lambda m: mean_log_wealth(losses, m, fractions) >= threshold, 0.0, mean)[0]  # outwards
 
 
 def mean_upper(
@@ -141,17 +130,11 @@ def mean_upper(
         return float((np.sign(y) * size).sum()) - allowance >= threshold
 
     step = 4.0 * deviation * math.sqrt(max(threshold, 1.0) / len(losses))
-    low, high = mean, mean + step
-    for _ in range(200):
-        if rejected(high):
-            break
-        low, high = high, high + (step := 2.0 * step)
-    else:
-        return math.inf
-    for _ in range(BISECTIONS):
-        middle = 0.5 * (low + high)
-        low, high = (low, middle) if rejected(middle) else (middle, high)
-    return high
+    while not rejected(mean + step):
+        if math.isinf(step):
+            return math.inf
+        step *= 2.0
+    return mean + _bisected(lambda more: not rejected(mean + more), 0.0, step)[1]
 
 
 def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArray, power: float) -> float:
@@ -167,34 +150,19 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
     threshold = math.log(len(fractions)) - math.log(level)
     draws, quantile = len(losses), float(scipy.special.ndtri(power))
 
-    def found(ratio: float) -> bool:
-        first, second = np.zeros(len(fractions)), np.zeros(len(fractions))
-        for start in range(0, draws, CHUNK):
-            growth = np.log1p(np.outer(fractions, ratio * shape[start : start + CHUNK] - 1.0))
-            first += growth.sum(axis=1)
-            second += (growth * growth).sum(axis=1)
-        deviation = np.sqrt(np.maximum(second / draws - (first / draws) ** 2, 0.0))
-        return bool((first - quantile * math.sqrt(draws) * deviation >= threshold).any())
+    def is_missed(log_ratio: float) -> bool:
+        excess = math.exp(log_ratio) * shape - 1.0
+        growth = ((part.mean(), part.std()) for part in (np.log1p(fraction * excess) for fraction in fractions))
+        return all(draws * mean - quantile * math.sqrt(draws) * deviation < threshold for mean, deviation in growth)
 
-    low, high = 1.0, 1.25
-    while not found(high):
-        if high >= LARGEST_RATIO:
-            return math.inf
-        low, high = high, min(high * high, LARGEST_RATIO)
-    for _ in range(12):
-        middle = math.sqrt(low * high)
-        low, high = (low, middle) if found(middle) else (middle, high)
-    return high
+    largest = math.log(LARGEST_RATIO)
+    return math.inf if is_missed(largest) else math.exp(_bisected(is_missed, 0.0, largest)[1])
 
 
 def critical_count(trials: int, probability: float, level: float) -> int:
     """The fewest successes k with P(Binomial(trials, probability) >= k) < level; trials + 1 if there are none."""
-    low, high = 0, trials + 1  # tail(0) = 1 is not below the level; tail(trials + 1) = 0 is
-    while high - low > 1:
-        middle = (low + high) // 2
-        tail = float(scipy.special.betainc(middle, trials - middle + 1.0, probability)) if probability > 0.0 else 0.0
-        low, high = (low, middle) if tail < level else (middle, high)
-    return high
+    counts = np.arange(1.0, trials + 1.0)
+    return 1 + int(np.count_nonzero(scipy.special.betainc(counts, trials - counts + 1.0, probability) >= level))
 
 
 def detectable_probability(trials: int, probability: float, level: float, power: float) -> float:

@@ -52,16 +52,8 @@ def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Te
 class PairGame:
     """The uses of the error rate on one pair: its claim's parameter and, where that is another number, epsilon.
 
-    Parameters
-    ----------
-    claim : Claim
-        Of this pair; its value is finite.
-    inputs : (int, int) or Pool
-        Positions of x and x_prime among the inputs of the label game; of all pairs of a pool.
-    sequential, draws
-        As for `HockeyStickGame`; `sequential` bets round by round.
-    hints : Hints
-        What is known of this pair beforehand.
+    The value of `claim` is finite. `inputs` are the positions of x and x_prime among the inputs of the label game, or
+    of all pairs of a pool. A `sequential` game bets round by round; `draws` labelled draws may be counted.
     """
 
     def __init__(

@@ -4,30 +4,26 @@ For a translation family (`dpaudit.subjects.translations`) the two output laws o
 the location of x, are the same for every pair with the same x' - x. A pool is a set of such pairs with one budget. It
 pays one share of the error rate, and the draws of all its inputs serve one test.
 
-The game of a pool with n members: for every labelled draw a member i is drawn uniformly, besides the fair coin of the
-label; the mechanism runs on x_i (label 1) or x_i' (label 0); the rule sees the output less the location of x_i. The
-counts of the 2 n kinds of draws are multinomial, tossed from the coin's stream, and each kind reads draws of its input
-that no other kind of this pool reads: since the draws of an input are independent, and counts add up over draws in any
-order, this is the game with members and labels drawn one by one.
+For every labelled draw of a pool with n members, a member i is drawn uniformly, besides the fair coin of the label; the
+mechanism runs on x_i (label 1) or x_i' (label 0); the rule sees the output less the location of x_i. The counts of the
+2 n kinds of draws are multinomial, tossed from the coin's stream, and each kind reads draws of its input that no other
+kind of this pool reads: draws of an input are independent and counts add up in any order, so this is the game with
+members and labels drawn one by one.
 
-Validity, without the statement of the mechanism
-------------------------------------------------
-What is tested is the pair of mixtures P = sum_i P_i / n and Q = sum_i Q_i / n, where P_i and Q_i are the laws of the
-moved outputs of member i on x_i and x_i'. How far an output is moved depends on i alone, never on the label, so moving
-is post-processing of single outputs: P_i and Q_i keep what the laws of the outputs keep. Every claim is a family of
-inequalities each of whose left sides is linear in (P, Q), with a right side that does not depend on them
-(docs/explanation/label-game.md): P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1)
-eps_r) for bounded g >= 0, and both with P and Q exchanged. If every member keeps an inequality, so does the average
-over the members, which is the one of (P, Q). So if every pair of the pool keeps the claim, the mixtures keep it, and
-P(violated) is at most the pool's level, whatever the mechanism is; and a lower bound on the parameter of the mixtures
-exceeds the *largest* parameter of the members with at most that probability (parameters are nested). (A Renyi
-divergence itself is only quasi-convex; the inequalities that the game bets on are linear, and this is all that is
-needed.)
+Validity, without the statement of the mechanism: what is tested is the pair of mixtures P = sum_i P_i / n and
+Q = sum_i Q_i / n of the laws of the moved outputs on x_i and x_i'. How far an output is moved depends on i alone, never
+on the label, so moving is post-processing of single outputs. Every claim is a family of inequalities each of whose left
+sides is linear in (P, Q), with a right side that does not depend on them (docs/explanation/label-game.md):
+P(S) - e^eps Q(S) <= delta for events S, E_P[r g^(r-1)] - E_Q[(r-1) g^r] <= exp((r-1) eps_r) for bounded g >= 0, and
+both with P and Q exchanged. If every member keeps an inequality, so does the average over the members. So if every pair
+of the pool keeps the claim, the mixtures keep it, and P(violated) is at most the pool's level, whatever the mechanism
+is; and a lower bound on the parameter of the mixtures exceeds the *largest* parameter of the members with at most that
+probability (parameters are nested). (A Renyi divergence itself is only quasi-convex; the inequalities that the game
+bets on are linear, and this is all that is needed.)
 
 Only that the finding holds for *each* pair of the pool rests on the statement. Where it is false, the evidence of the
 pairs that break the claim is diluted by the others; `dpaudit.replay` asks a pair by itself, and tells which.
-
-Where members have budgets that agree to nine digits only, the pool is tested at the largest.
+Where budgets of members agree to nine digits only, the pool is tested at the largest.
 """
 
 from __future__ import annotations
@@ -51,7 +47,6 @@ from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.tasks import toss
 
 SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
-GRID_OFFSET = 0.381966  # shifts that are round numbers are far from where the grid of shifts rounds another way
 BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one
 
 
@@ -80,20 +75,10 @@ class Read:
 
 
 class Pool:
-    """The pairs that one game asks: mostly one, several where they are pooled.
+    """The pairs that one game asks: mostly one, several where they are pooled; the two inputs of each differ.
 
-    Parameters
-    ----------
-    members : sequence of Member
-        At least one; the two inputs of each differ.
-
-    Attributes
-    ----------
-    inputs : tuple of int
-        The positions of the inputs, each once.
-    breadth : float
-        At least 1, and 1 for a single pair: how many times its labelled draws this game can have from the same runs on
-        each input.
+    `inputs` are the positions of the inputs, each once. `breadth`, 1 for a single pair and more for several, is how
+    many times the labelled draws of a pair this game can have from the same runs on each input.
     """
 
     def __init__(self, members: Sequence[Member]) -> None:
@@ -155,39 +140,22 @@ class MovedDensity:
         return self.log_density(self.x_prime if np.any(data) else self.x, given + by)
 
 
-def hinted_inputs(
-    member: Member, inputs: tuple[Any, Any], log_density: LogDensity | None
-) -> tuple[tuple[Any, Any], LogDensity | None]:
-    """The inputs and the log density that suggest witnesses for the outputs of a member as they are read."""
-    if member.move is None or member.shift is None:
-        return inputs, log_density
-    density = None if log_density is None else MovedDensity(log_density, *inputs, member.move)
-    return (np.zeros_like(member.shift), member.shift), density
-
-
 def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
-    """What is known of a member's pair before it is drawn; `data[i]` is the i-th input."""
-    first, second = member.inputs
-    inputs, density = hinted_inputs(member, (data[first], data[second]), log_density)
-    return Hints(None if density is None else LogRatio(density, *inputs), inputs)
+    """What is known of a member's pair before it is drawn, for its outputs as they are read; `data[i]` is input i."""
+    x, x_prime = (data[i] for i in member.inputs)
+    if member.move is not None and member.shift is not None:
+        log_density = None if log_density is None else MovedDensity(log_density, x, x_prime, member.move)
+        x, x_prime = np.zeros_like(member.shift), member.shift
+    return Hints(None if log_density is None else LogRatio(log_density, x, x_prime), (x, x_prime))
 
 
 @dataclasses.dataclass(frozen=True)
 class Pooling:
-    """Which asked pairs share a game.
+    """Which asked pairs share a game."""
 
-    Attributes
-    ----------
-    groups : tuple of tuple of int
-        The asked pairs of each game, by position, in order of their first.
-    games : tuple of Pool
-    note : str
-        Why pairs of a translation family could not be pooled; else empty.
-    """
-
-    groups: tuple[tuple[int, ...], ...]
+    groups: tuple[tuple[int, ...], ...]  # the asked pairs of each game, by position, in order of their first
     games: tuple[Pool, ...]
-    note: str = ""
+    note: str = ""  # why pairs of a translation family could not be pooled
 
     @property
     def pools(self) -> int:
@@ -219,42 +187,40 @@ def pool_pairs(
 ) -> Pooling:
     """Group the asked pairs into games: those of one shift and budget in one, if the subject is a translation family.
 
-    Parameters
-    ----------
-    data : sequence
-        The inputs of the audit.
-    positions : sequence of (int, int)
-        One a pair: its two inputs.
-    claims : sequence of Claim
-        One a pair.
-    wanted : bool or None
-        False pools nothing. None pools what can be pooled; True is an error where an input has no location.
-
-    Raises
-    ------
-    UsageError
-        If `wanted` is True and the subject does not say that it is a translation family, or an input has no location.
+    `positions` (of its two inputs among `data`) and `claims` are one a pair. Where `wanted` is False nothing is pooled,
+    where it is None what can be pooled; where it is True and the subject is none, or an input has no location, that is
+    a UsageError.
     """
-    alone = Pooling(tuple((k,) for k in range(len(positions))), tuple(Pool.single(pair) for pair in positions))
-    if wanted is False or not positions:
-        return alone
-    if not says_so(subject.mechanism):
-        if wanted:
+    groups = [[k] for k in range(len(positions))]
+    note = ""
+    where: list[FloatArray | None] = [None] * len(data)
+    if wanted is not False and positions:
+        if says_so(subject.mechanism):
+            where = [location_of(subject.mechanism, x) for x in data]
+        elif wanted:
             raise UsageError(
                 f"pool must be False or None for {subject.name}, which does not say that it is a translation family "
                 "(translation_family = True), got True."
             )
-        return alone
-    where = [location_of(subject.mechanism, x) for x in data]
-    lost = [x for x, location in zip(data, where, strict=True) if location is None]
-    if lost and wanted:
-        raise UsageError(
-            f"pool must be False or None where an input is not finite numbers below 2^53, got {short_form(lost[0])}."
-        )
-    unlike = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled"
-    note = unlike if lost else ""
-    largest = max((float(np.abs(location).max()) for location in where if location is not None), default=0.0)
-    step = SHIFT_PRECISION * largest if largest > 0.0 else 1.0
+        lost = [x for x, location in zip(data, where, strict=True) if location is None]
+        if lost and wanted:
+            raise UsageError(
+                "pool must be False or None where an input is not finite numbers below 2^53, got "
+                f"{short_form(lost[0])}."
+            )
+        if lost and says_so(subject.mechanism):
+            note = f"{len(lost)} of {len(data)} inputs are not finite numbers below 2^53: their pairs are not pooled"
+        groups = _of_one_shift(positions, where, claims)
+    return Pooling(tuple(map(tuple, groups)), tuple(_game([positions[k] for k in g], where) for g in groups), note)
+
+
+def _of_one_shift(
+    positions: Sequence[tuple[int, int]], where: Sequence[FloatArray | None], claims: Sequence[Claim]
+) -> list[list[int]]:
+    """The pairs of each game, in order of their first; those without locations are alone."""
+    largest = max((float(np.abs(location).max(initial=0.0)) for location in where if location is not None), default=0.0)
+    # A power of two: shifts of numbers with few binary digits are whole steps, far from where they round another way.
+    step = 2.0 ** math.frexp(SHIFT_PRECISION * largest)[1]
     groups: list[list[int]] = []
     known: dict[tuple[Any, ...], list[list[int]]] = {}
     for k, (first, second) in enumerate(positions):
@@ -262,15 +228,14 @@ def pool_pairs(
         if x is None or x_prime is None or x.shape != x_prime.shape:
             groups.append([k])
             continue
-        grid = np.floor((x_prime - x).ravel() / step + GRID_OFFSET)
-        same_shift = known.setdefault((x.shape, tuple(grid.tolist())), [])
+        same_shift = known.setdefault((x.shape, tuple(np.rint((x_prime - x).ravel() / step).tolist())), [])
         group = next((group for group in same_shift if _is_same(claims[group[0]], claims[k])), None)
         if group is None:
             group = []
             groups.append(group)
             same_shift.append(group)
         group.append(k)
-    return Pooling(tuple(map(tuple, groups)), tuple(_game([positions[k] for k in g], where) for g in groups), note)
+    return groups
 
 
 def _game(pairs: Sequence[tuple[int, int]], where: Sequence[FloatArray | None]) -> Pool:

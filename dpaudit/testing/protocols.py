@@ -30,38 +30,16 @@ from dpaudit.testing.tasks import Statistic
 
 @dataclasses.dataclass(frozen=True)
 class Training:
-    """Earlier draws of a pair, which a test may be fitted on.
+    """Earlier draws of a pair, which a test may be fitted on."""
 
-    Attributes
-    ----------
-    first, second : Outcomes
-        Of x and of x_prime.
-    hints : Hints
-        What is known of the pair beside them.
-    may_try : bool
-        Whether a trial may follow, on draws that are not counted.
-    """
-
-    first: Outcomes
-    second: Outcomes
-    hints: Hints = NO_HINTS
-    may_try: bool = False
-
-
-class CannotGoOn(TypeError):
-    """A test whose evidence cannot be saved and gone on with."""
+    first: Outcomes  # of x
+    second: Outcomes  # of x_prime
+    hints: Hints = NO_HINTS  # what is known of the pair beside them
+    may_try: bool = False  # whether a trial may follow, on draws that are not counted
 
 
 class Test(ABC):
-    """One use of the error rate on one pair: see the module.
-
-    Parameters
-    ----------
-    claim : Claim
-        Of this pair, with a finite value.
-    draws : int
-        Labelled draws that may be counted.
-    """
+    """One use of the error rate on one pair: see the module. Its claim's value is finite; `draws` may be counted."""
 
     __test__ = False  # pytest would take it for a test of its own
     can_be_sure: ClassVar[bool] = False  # whether draws can show that more training is worth nothing
@@ -89,7 +67,7 @@ class Test(ABC):
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         """Take the counts of `trial` on draws that the test does not count."""
-        raise NotImplementedError(f"{type(self).__name__} has no trial.")
+        raise NotImplementedError
 
     @abstractmethod
     def start(self, level: float) -> None:
@@ -144,7 +122,7 @@ class Test(ABC):
 
     @abstractmethod
     def power(self, event_mass: float, probability: float) -> tuple[float, float]:
-        """The smallest loss found with this probability, and that at the budget: see `HockeyStickGame.power`."""
+        """The smallest loss found with this probability, and that at the budget: see `Betting.power`."""
 
     # --- the witness ---
 
@@ -166,14 +144,12 @@ class Test(ABC):
     def rule_record(self) -> dict[str, Any]:
         """The witness as data."""
 
-    # --- evidence that goes on in a later run ---
+    # --- evidence that goes on in a later run, of a test that bets ---
 
     def saved(self, origin: str) -> dict[str, Any]:
         """The state as JSON values; `origin` names the streams of the draws that are counted now."""
-        del origin
-        raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")
+        raise NotImplementedError
 
     def restore(self, state: dict[str, Any], origin: str, density: LogRatio | None = None) -> None:
         """Go on from what `saved` gave, in the session of these streams; ValueError where it is damaged."""
-        del state, origin
-        raise CannotGoOn(f"game must bet round by round, got {type(self).__name__}.")
+        raise NotImplementedError

@@ -18,14 +18,14 @@ from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
 from dpaudit.reading.unread import unread
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
+from dpaudit.testing.failures import KINDS
 
 LEAST = 20  # outputs, of which it is worth saying that all are the same
-FEW = 64  # outputs that nearly always show at once that not all are the same
+FEW = 64  # first outputs of an input that show what of them is not read
 TEXTS_DIFFER = (
     "The texts of the exceptions on x are none of those on x′. Look at them: a text that names a record gives it away, "
     "and no rule may have seen it."
 )
-KINDS = 5  # of exceptions that are named, the most frequent ones
 
 
 def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
@@ -99,7 +99,7 @@ def _one_value(parts: Sequence[Outcomes]) -> str:
     for part in parts:
         if not len(part):
             continue
-        if part.tokens is None and not all(map(_are_equal, (part.numbers[:FEW], part.numbers))):
+        if part.tokens is None and not _are_equal(part.numbers):
             return ""
         first = part.rows(slice(0, 1)).as_objects().tokens
         tokens.update(part.tokens if part.tokens is not None else () if first is None else first)

@@ -12,7 +12,7 @@ from dpaudit.features.input_facts import Location
 from dpaudit.features.low_bits import KINDS, Attainable, OwnBits, SeenBefore, low_bit_views
 from dpaudit.features.reader import Reader
 from dpaudit.inference.guess_rules import GuessRule
-from dpaudit.inference.low_bit_rules import Columns, LowBitRule, Table
+from dpaudit.inference.low_bit_rules import LowBitRule, RealColumns, Table
 from dpaudit.learning.rank_tree import Steps
 from dpaudit.reading.outcomes import from_objects, read_outputs
 
@@ -33,7 +33,7 @@ VIEWS = [
 
 
 def rule_on(view, columns=None):
-    columns = Columns(Reader.learn([read_outputs(VALUES, len(VALUES))]), (0,)) if columns is None else columns
+    columns = RealColumns(Reader.learn([read_outputs(VALUES, len(VALUES))]), (0,)) if columns is None else columns
     codes = view(VALUES)
     edges = np.unique(codes[~np.isnan(codes)])[:-1]
     steps = Steps(edges, np.linspace(0.2, 0.9, len(edges) + 1))
@@ -56,7 +56,7 @@ def test_a_rule_reads_back_as_the_same_function(view):
     assert (again.guesses, again.events()) == (rule.guesses, rule.events())
 
 
-IN_TABLES = Columns(Reader.learn([from_objects([{"a": v, "b": [v, 2.0 * v]} for v in (0.1, 0.2, 0.5)])]), (1,))
+IN_TABLES = RealColumns(Reader.learn([from_objects([{"a": v, "b": [v, 2.0 * v]} for v in (0.1, 0.2, 0.5)])]), (1,))
 
 
 @pytest.mark.parametrize("scale_of", ["one", "difference"])

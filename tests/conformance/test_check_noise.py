@@ -71,11 +71,11 @@ def test_features_of_numbers_and_of_other_outputs():
     rng = np.random.default_rng(3)
     numbers = features(read_outputs(rng.normal(size=(50, 2)), 50))
     assert [(feature.kind, feature.column) for feature in numbers] == [
-        ("above", 0), ("far", 0), ("above", 1), ("far", 1)
+        ("above", 0), ("farther", 0), ("above", 1), ("farther", 1)
     ]  # fmt: skip
     texts = ["yes"] * 30 + ["no", None] * 10
     found = features(read_outputs(texts, 50))
-    assert any(feature.kind == "token" and feature.of(read_outputs(texts, 50)).sum() == 30 for feature in found)
+    assert any(feature.kind == "token" and feature.of(read_outputs(texts, 50)).sum() == 20 for feature in found)
     assert features(read_outputs(["yes"] * 50, 50)) == []
     assert not math.isnan(numbers[0].centre)
 
@@ -84,9 +84,10 @@ def test_features_of_dictionaries_ask_the_same_of_other_pilots():
     rng = np.random.default_rng(3)
     pilots = [read_outputs([{"a": float(rng.normal()), "b": k % 2} for k in range(60)], 60) for _ in range(2)]
     first, second = (features(pilot) for pilot in pilots)
-    assert [str(feature) for feature in first[:2]] == [
-        "being above the median in the output['a']", "the distance from the median in the output['a']"
+    assert [(feature.kind, feature.place) for feature in first[:2]] == [
+        ("above", "the output['a']"), ("farther", "the output['a']")
     ]  # fmt: skip
+    assert str(first[0]) == f"outputs above {first[0].centre:.4g} in the output['a']"
     assert sum(f.asks_as(g) for f in first for g in second) == len(first) == len(second)
     assert {feature.of(pilots[1]).sum() for feature in first if feature.place.endswith("['b']")} <= {0, 30}
 

@@ -68,7 +68,7 @@ def test_exceptions_are_counted_by_their_kinds():
     (text,) = remarks([[], [from_objects([*outputs, Ended("time-out", "")])]])
     assert "11 were exceptions or did not come back" in text and "1 ended by time-out" in text
     (text,) = remarks([[from_objects([1.5, *(Failed(f"Kind{k}", "") for k in range(9))])], []])
-    assert "9 were exceptions" in text and "and 4 more kinds" in text
+    assert "9 were exceptions" in text and "and 6 more kinds" in text
     (text,) = remarks([[from_objects([1.5, Failed("KeyError", "")])], []])
     assert "1 was an exception: 1 raised KeyError." in text
 
