@@ -22,21 +22,19 @@ from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.running.digests import input_key
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.draws import Crew
 from dpaudit.running.plain_data import packed, unpacked
-from dpaudit.running.playing import until_it_raises
-from dpaudit.running.store import Store, StoreError, as_text
-from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
-from dpaudit.running.streams import COINS, DRAWS, stream
+from dpaudit.running.playing import game_on, until_it_raises
+from dpaudit.running.store import FAILED, Identity, Night, SavedPair, Store, StoreError, as_text, share_of
+from dpaudit.running.streams import RESTART
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing.order import Change, most_runs_of_batches
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.tasks import Draw, Task, TaskResult
+from dpaudit.testing.tasks import Task, TaskResult
 
 NIGHTS = 30  # of as many draws as this one: what bets of a first night are meant for
-GROWTH = 1.1  # of the outputs that are kept, from which on they are saved again
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
-OLD, NEW, RESTART = 0, 2, 4  # added to the purposes of streams
+NEW = 2  # added to the purposes of the streams of pairs that are new
 
 
 @dataclasses.dataclass
@@ -243,7 +241,7 @@ class AccumulatingAudit:
 
     def _gone_on(self, old: list[int], known: dict[str, SavedPair]) -> _Part:
         """Pairs that go on from their states."""
-        game = self._label_game(old, OLD, self.confidence)
+        game = self._label_game(old, 0, self.confidence)
         for pair, k in zip(game.pairs, old, strict=True):
             self._restore(pair, known[self.keys[k]].state)
         kept: dict[int, Outcomes] = {}
@@ -259,22 +257,20 @@ class AccumulatingAudit:
         return _Part(game, old, {self.keys[k]: known[self.keys[k]] for k in old})
 
     def _label_game(self, chosen: Sequence[int], purpose: int, confidence: float) -> LabelGame:
-        seed = self.night.stream_seed
-        return LabelGame(
+        game = game_on(
+            self.subject,
+            self.data,
             [self.claims[k] for k in chosen],
             [self.positions[k] for k in chosen],
-            samples=self.samples,
-            error_rate=1.0 - confidence,
-            mode=self.mode,
-            draw=self._drawer(seed, purpose),
-            coin=lambda round_, pair: stream(seed, COINS + purpose, round_, pair),
-            log_density=self.subject.log_density if self.subject.has_log_density else None,
-            data=self.data,
+            self.samples,
+            1.0 - confidence,
+            self.mode,
+            root=self.night.stream_seed,
+            restart=purpose,
+            crew=self.crew,
             horizon=NIGHTS * 2 * self.samples,
         )
-
-    def _drawer(self, seed: int, purpose: int) -> Draw:
-        drawer = Drawer(self.subject, self.data, seed, DRAWS + purpose, self.crew)
+        drawer = game.draws.draw
 
         def draw(tasks: Sequence[Task]) -> list[TaskResult]:
             try:
@@ -285,7 +281,8 @@ class AccumulatingAudit:
                 self._batch_raised = self._has_counted  # one of the pilot is drawn anew, output by output
                 raise
 
-        return draw
+        game.draws.draw = draw
+        return game
 
     # --- saving ---
 
@@ -332,7 +329,7 @@ class AccumulatingAudit:
             return self._state(pairs[key])
 
         known = {key: part.saved[key] for key in pairs if is_last or pairs[key].labelled != part.saved[key].labelled}
-        part.saved |= self.store.save(self.night, known, state_of, self._outputs(game, is_last), self._runs)
+        part.saved |= self.store.save(self.night, known, state_of, self._outputs(game), self._runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
@@ -360,12 +357,12 @@ class AccumulatingAudit:
             pair.look()
         pair.finish()
 
-    def _outputs(self, game: LabelGame, is_last: bool) -> dict[str, tuple[int, bytes]]:
-        """Outputs to keep, of inputs that have enough more than when they were saved."""
+    def _outputs(self, game: LabelGame) -> dict[str, tuple[int, bytes]]:
+        """Outputs to keep, of inputs that have more than when they were saved."""
         chosen = {}
         for i in {i for pair in game.pairs for i in pair.inputs}:
             outcomes, key = game.kept(i), self.input_keys[i]
-            if outcomes is None or len(outcomes) <= self._kept.get(key, 0) * (1.0 if is_last else GROWTH):
+            if outcomes is None or len(outcomes) <= self._kept.get(key, 0):
                 continue
             data = packed(outcomes)
             self._kept[key] = len(outcomes)

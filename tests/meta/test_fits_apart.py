@@ -16,7 +16,7 @@ from dpaudit.conformance.case import Case
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.running import nights, streams
+from dpaudit.running import nights, playing, streams
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.store import Store
 from dpaudit.scores import auditing, bets, guesses
@@ -224,8 +224,8 @@ def test_old_and_new_pairs_of_a_night_have_streams_and_coins_of_their_own(monkey
         coins.append(coin(0, 0).random())
         raise Ended
 
-    monkeypatch.setattr(nights, "LabelGame", game)
-    monkeypatch.setattr(nights, "Drawer", lambda subject, data, seed, purpose, crew: purposes.append(purpose))
+    monkeypatch.setattr(playing, "LabelGame", game)
+    monkeypatch.setattr(playing, "Drawer", lambda subject, data, seed, purpose, crew: purposes.append(purpose))
     options = {"samples": 100, "confidence": 0.95, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
     with Store.at(tmp_path / "e.db") as store:
         night = nights.AccumulatingAudit(store, as_subject(laplace), PureDP(1.0), [PureDP(1.0)], [PAIR], **options)

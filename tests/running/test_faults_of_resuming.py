@@ -129,7 +129,7 @@ def test_a_record_of_another_course_is_not_taken(kept, other):
 def test_a_byte_that_was_flipped_anywhere_in_a_record_ends_what_is_read_before_it(kept):
     whole = kept.read_bytes()
     sound = open_checkpoint(kept, HEADER, resume=True, replayable=True)
-    ends = sorted(start + length for start, length in sound._places.values())
+    ends = sorted(start + length for _, _, start, length in sound._places.values())
     sound.close()
     assert len(ends) == 3 and ends[-1] == len(whole)
     for place in range(ends[0], len(whole)):  # of the second and the third record
