@@ -27,7 +27,7 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
 from dpaudit.campaign.rounds import Counts, Draws, Plan
-from dpaudit.campaign.schedules import SMALLEST_ROUND, Mode, schedule_of
+from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.features.density import LogDensity
 from dpaudit.features.hints import NO_HINTS
 from dpaudit.privacy.claims import Claim
@@ -40,15 +40,9 @@ from dpaudit.testing.tasks import Draw, Request
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
-FIRST_DRAWS = 64  # of each input, before the size of an output is known
+FIRST_DRAWS = 64  # of each input, before the size of an output is known; asked whether they show anything, and differ
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
-LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
-# Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
-TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
-VECTOR_DRAWS = 200_000  # the same of vectors in sequential mode, over the pairs, where that is more: they learn slowly
-# Fixed mode: fits of more than a few pairs see so many draws of an input at most, a bound on their time.
-FEW_PAIRS, TRAINING_OF_MANY = 20, 50_000
-TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
+TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs: a bound on memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -168,29 +162,24 @@ class LabelGame(Campaign):
 
     def start(self) -> None:
         """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""
-        side = self.pilot // 2
+        side, even = self.pilot // 2, self.error_rate / len(self.pairs)
         inputs = sorted({i for pair in self.pairs for i in pair.inputs})
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
-        self._learn(dict.fromkeys(inputs, min(side, FIRST_DRAWS)))
+        drawn = min(side, FIRST_DRAWS)
+        self._learn(dict.fromkeys(inputs, drawn))
         self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
-        drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
-            side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
+            side = min(side, self._most_kept(len(inputs)), max(map(self._most_of, self.pairs)))
         targets = {side}
         if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
-        seen: dict[int, tuple[int, int]] = {}
         for target in sorted(targets):
             if target > drawn:
                 self._learn(dict.fromkeys(inputs, target - drawn))
                 drawn = target
-            for k, pair in enumerate(self.pairs):
-                first, second = self._training(pair)
-                known = len(first), len(second)
-                if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    pair.fit(first, second, even, tries=self.schedule.trial(drawn) > 0)
-                    seen[k] = known
+            for pair in self.pairs:
+                pair.fit(*self._training(pair), even, tries=self.schedule.trial(drawn) > 0)
                 if target < side and not pair.is_sure:
                     break  # then all need a longer pilot, on which each is fitted again
             if all(pair.is_sure for pair in self.pairs):
@@ -199,7 +188,7 @@ class LabelGame(Campaign):
         self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
         for pair in self.pairs:
             pair.unseen = self._unseen(pair)
-            pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, LOOKED_AT))) for i in pair.inputs)
+            pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, FIRST_DRAWS))) for i in pair.inputs)
         self._fix_levels()
 
     def start_after(self, shown: Mapping[int, Outcomes]) -> None:
@@ -282,7 +271,7 @@ class LabelGame(Campaign):
     def _unseen(self, pair: PairGame) -> str:
         """The name of a class of which the first outputs show nothing else; empty for none."""
         kept = (self.draws.joined(i) for i in pair.inputs if self.draws.kept[i])
-        return unseen(output for outcomes in kept for output in outcomes.raw[:LOOKED_AT])
+        return unseen(output for outcomes in kept for output in outcomes.raw[:FIRST_DRAWS])
 
     def shown(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
         """The outcomes of both sides of a pair that fits may see, as many of each."""
@@ -290,8 +279,8 @@ class LabelGame(Campaign):
         return self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs))
 
     def kept(self, i: int) -> Outcomes | None:
-        """The outputs of one input that fits of a later run may see: of vectors, the first that this one saw."""
-        return self.draws.joined(i).rows(slice(0, TRAINING_DRAWS[self.mode])) if self.draws.kept.get(i) else None
+        """The outputs of one input that fits of a later run may see."""
+        return self.draws.joined(i) if self.draws.kept.get(i) else None
 
     def labelled(self, pair: PairGame) -> int:
         """Labelled draws that a pair has taken, with its pilot."""
@@ -370,7 +359,7 @@ class LabelGame(Campaign):
         return most - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
-        kept = {i: min(sum(len(part) for part in self.draws.kept[i]), self._most_of(pair)) for i in pair.inputs}
+        kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
         if available >= REFITS.growth_at(pair.labelled) * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
@@ -389,22 +378,12 @@ class LabelGame(Campaign):
         return first, second
 
     def _most_of(self, pair: PairGame) -> int:
-        """The outputs of one input that one member of a game may be fitted on: a bound on time, where they are many."""
-        members = len(pair.pool.members)
-        return self._training_draws if members == 1 else max(FIRST_DRAWS, TRAINING_DRAWS[self.mode] // members)
-
-    @property
-    def _training_draws(self) -> int:
-        """The outputs of one input that one game may be fitted on."""
-        most = TRAINING_DRAWS[self.mode]
-        if self.schedule.looks_once and len(self.pairs) > FEW_PAIRS:  # a trial counts the other draws before the test
-            most = min(most, TRAINING_OF_MANY)
-        is_longer = self.mode == "sequential" and self.draws.are_vectors
-        return max(most, VECTOR_DRAWS // len(self.pairs)) if is_longer else most
+        """The outputs of one input that one member of a game may be fitted on: a bound on time."""
+        return max(FIRST_DRAWS, TRAINING_DRAWS[self.mode] // len(pair.pool.members))
 
     def _most_kept(self, inputs: int) -> int:
         """The outputs of one input that are kept, of so many inputs."""
-        return max(FIRST_DRAWS, min(self._training_draws, TRAINING_NUMBERS // (self.draws.columns * inputs)))
+        return max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self.draws.columns * inputs)))
 
     def _keeps(self, needed: dict[int, int]) -> int:
         return self._most_kept(max(len(self.draws.kept), len(needed)))

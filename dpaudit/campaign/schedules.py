@@ -26,7 +26,8 @@ PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a se
 # found in half as many draws, and one threshold in about as many; what shows seldom, and then for certain, takes more.
 # From about 30,000 draws on, longer pilots gain nothing.
 FIXED_PILOT, FIXED_SHARE = 4_000, 0.35
-LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}  # labelled draws, whatever the share
+# Draws of one input that fits may see, and so of a pilot: a fit takes 40,000 of both inputs, in fixed mode of half.
+TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 50_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: the most by which one is seen too late
 SMALLEST_ROUND = 16  # labelled draws
@@ -64,7 +65,7 @@ class Schedule:
         return self._at_most(share, self.planned // 4)
 
     def _at_most(self, share: int, most: int) -> int:
-        return 2 * max(1, min(share, LARGEST_PILOT[self.mode], most) // 2)
+        return 2 * max(1, min(share, 2 * TRAINING_DRAWS[self.mode], most) // 2)
 
     @property
     def most_before_test(self) -> int:

@@ -187,6 +187,7 @@ class LearningState:
             "mixture": self._mixture_record(self.counter.mixture),
             "foretold": self.foretold.tolist(),
             "read_at": self._read_at,
+            "views": [{**view.to_dict(), "counts": counts.tolist()} for view, counts in self._views],
         }
 
     def _mixture_record(self, mixture: Mixture) -> dict[str, Any]:
@@ -200,7 +201,8 @@ class LearningState:
         following = Predicted.from_dict(record["next"])
         self.rounds = [*(Round.from_dict(one, origin) for one in record["rounds"]), Round.of(following)]
         mixture = Mixture.from_dict(record["mixture"], density)
-        self.counter, self._views = BinCounter(mixture), []
+        self._views = [_restored(one, mixture.reader.n_columns) for one in record["views"]]
+        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
         self.foretold = np.array(record["foretold"], dtype=float).reshape(NO_FORETELLING.shape)
         if len(following.q) != N_BINS or not np.all(np.isfinite(self.foretold)):
             raise ValueError(f"a table must predict of {N_BINS} bins, and have foretold finite numbers")
@@ -214,6 +216,15 @@ def _counted(told: Told, matrix: FloatArray, labels: Labels) -> tuple[CountedVie
     view = CountedView.of(told.view, told.cost, told.values)
     swaps = told.view.swaps(matrix) if isinstance(told.view, View) else None
     return view, view.counts_of(told.values, labels, swaps)
+
+
+def _restored(record: dict[str, Any], columns: int) -> tuple[CountedView, Counts]:
+    """A counted view of so many columns that was saved, with its counts."""
+    view, counts = CountedView.from_dict(record), np.array(record["counts"], dtype=np.int64)
+    view.cells_of(np.zeros((1, columns)))  # it reads columns that there are
+    if counts.shape != (2, view.size) or counts.min() < 0:
+        raise ValueError("a counted view must have a count of each label in each cell")
+    return view, counts
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:

@@ -24,8 +24,16 @@ from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
-from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
-from dpaudit.learning.learned_views import Known, LearnedView, Logistic, learned_from_dict, learners, out_of_fold
+from dpaudit.features.views import View, choose_views
+from dpaudit.learning.learned_views import (
+    Known,
+    LearnedView,
+    Logistic,
+    any_view_from_dict,
+    any_view_to_dict,
+    learners,
+    out_of_fold,
+)
 from dpaudit.learning.rank_tree import (
     Forest,
     Grown,
@@ -235,9 +243,7 @@ class Mixture:
         place = {key: k for k, key in enumerate(views)}
         return {
             "reader": self.reader.to_dict(),
-            "views": [
-                view_to_dict(view) if isinstance(view, View) else {"learned": view.to_dict()} for view in views.values()
-            ],
+            "views": [any_view_to_dict(view) for view in views.values()],
             "structures": [[part.to_dict(place[id(part.view)]) for part in structure] for structure in self.structures],
             "refinements": [one.to_dict(place[id(one.view)]) for one in self.refinements],
             "weights": [[w.hex() for w in row] for row in self.weights.tolist()],
@@ -253,9 +259,7 @@ class Mixture:
 
     @classmethod
     def _from_dict(cls, record: dict[str, Any], density: LogRatio | None) -> Mixture:
-        views = [
-            learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
-        ]
+        views = [any_view_from_dict(one) for one in record["views"]]
         parts = tuple(tuple(Part.from_dict(part, views) for part in structure) for structure in record["structures"])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
         if weights.shape != NO_FORETELLING.shape or len(parts) != len(STRUCTURES) - 1:

@@ -391,5 +391,5 @@ def _digest_of(statistic: Any) -> str:
     if known is None:
         while len(_DIGESTS) >= 64:
             _DIGESTS.pop(next(iter(_DIGESTS)))
-        known = _DIGESTS[id(statistic)] = (statistic, digest(statistic, whole=False))
+        known = _DIGESTS[id(statistic)] = (statistic, digest(statistic))
     return known[1]
