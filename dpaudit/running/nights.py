@@ -131,11 +131,10 @@ class AccumulatingAudit:
         new = [k for k, key in enumerate(self.keys) if key not in known]
         if any(known[self.keys[k]].state.get("one_by_one") for k in old):
             self._restart_one_by_one()
-        broken: list[tuple[int, PairGame, int]] = []
         failure = traceback = ""
         try:
             if new:
-                self._parts.append(self._begun(new, broken))
+                self._parts.append(self._begun(new))
             if old:
                 self._parts.insert(0, self._gone_on(old, known))
             for part in self._parts:
@@ -154,17 +153,15 @@ class AccumulatingAudit:
             raise
         if not failure:
             self.store.end(self.night, "finished")
-        games: list[PairGame | None] = [None] * len(self.pairs)
-        samples = [0] * len(self.pairs)
+        found: dict[int, tuple[PairGame, int]] = {}
         for part in self._parts:
             for k, pair in zip(part.positions, part.game.pairs, strict=True):
-                for _, game in pair.uses:
-                    game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
-                games[k], samples[k] = pair, part.game.labelled(pair)
-        for k, pair, drawn in broken:
-            games[k], samples[k] = pair, drawn
-        played = [game for game in games if game is not None]
-        return Played(played, samples, self._runs, failure, traceback, self.night, bool(known), self.subject)
+                if not pair.is_broken:
+                    for _, game in pair.uses:
+                        game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
+                found[k] = pair, part.game.labelled(pair)
+        games, samples = ([one[part] for _, one in sorted(found.items())] for part in (0, 1))
+        return Played(games, samples, self._runs, failure, traceback, self.night, bool(known), self.subject)
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
@@ -180,37 +177,36 @@ class AccumulatingAudit:
 
     def _played(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> tuple[str, str]:
         """Play one part; what went wrong, with the traceback."""
-        if not part.game.pairs:  # all of them raised in the pilot, whatever the input
-            return "", ""
         self._has_counted = True
         return until_it_raises(lambda: part.game.play(lambda _: self._after_round(part, on_progress)), self.subject)
 
     def _look_at_batches(self) -> None:
         """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
-        games = [(part.game, place, k) for part in self._parts for place, k in enumerate(part.positions)]
-        pairs = [game.pairs[place] for game, place, _ in games]
-        if not pairs or any(pair.change for pair in pairs):
+        games = {id(pair): (part.game, pair) for part in self._parts for pair in self._pairs_of(part).values()}
+        if not games or any(pair.change for _, pair in games.values()):
             return
-        game, place, k = max(games, key=lambda one: (one[0].pairs[one[1]].is_violated, one[0].pairs[one[1]].wealth))
+        game, pair = max(games.values(), key=lambda one: (one[1].is_violated, one[1].wealth))
         # Asked of the night's own draws: a pair that was adopted from the store has none.
-        inputs = game.pairs[place].inputs
-        hint = min(1.0, len(inputs) * min(game.draws.hint(i) for i in inputs))
+        hint = min(1.0, len(pair.inputs) * min(map(game.draws.hint, pair.inputs)))
         most = most_runs_of_batches(self._runs, hint)
-        x = self.data[self.positions[k][0]]
-        shared, self._runs_of_batches = self._ask_batches(
-            self.subject, x, self.night.stream_seed, most, bool(self._runs) and game.pairs[place].is_violated
-        )
+        is_violated, x = bool(self._runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
+        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most, is_violated)
         if shared is None:
             return
         for part in self._parts:
-            for pair in part.game.pairs:
+            for pair in self._pairs_of(part).values():
                 pair.change = shared
             self._save(part, is_last=True)
 
+    def _pairs_of(self, part: _Part) -> dict[str, PairGame]:
+        """The pairs of a part that have evidence, by their keys: not those of which all calls of the pilot raised."""
+        pairs = zip(part.positions, part.game.pairs, strict=True)
+        return {self.keys[k]: pair for k, pair in pairs if not pair.is_broken}
+
     # --- the two parts ---
 
-    def _begun(self, new: list[int], broken: list[tuple[int, PairGame, int]]) -> _Part:
-        """Pairs that are new: after their pilot, and let in; the others are `broken`, with the labelled draws of it."""
+    def _begun(self, new: list[int]) -> _Part:
+        """Pairs that are new, after their pilot: let in, unless all calls of it raised."""
         generation = self.store.next_generation(self.night)
         confidence = 1.0 - (1.0 - self.confidence) * share_of(generation)
         game = self._label_game(new, NEW, confidence)
@@ -221,22 +217,20 @@ class AccumulatingAudit:
             self._restart_one_by_one()
             game = self._label_game(new, NEW + RESTART, confidence)
             game.start()
-        broken += [(k, pair, game.labelled(pair)) for k, pair in zip(new, game.pairs, strict=True) if pair.is_broken]
-        sound = [(k, pair) for k, pair in zip(new, game.pairs, strict=True) if not pair.is_broken]
-        game.pairs = [pair for _, pair in sound]
-        part = _Part(game, [k for k, _ in sound], {})
-        wanted = []
-        for k, pair in sound:
-            asked = self.pairs[k]
+        part = _Part(game, new, {})
+        positions = {key: k for k, key in enumerate(self.keys)}
+        wanted = {}
+        for key, pair in self._pairs_of(part).items():
+            asked = self.pairs[positions[key]]
             names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
             promised = pair.claim.parameter, float(pair.claim.value)
-            wanted.append(SavedPair(self.keys[k], *names, *promised, generation, pair.level, self._state(pair)))
-        part.saved = self.store.admit(self.night, wanted)
-        for own, (_, pair) in zip(wanted, sound, strict=True):
-            there = part.saved[own.key]
+            wanted[key] = SavedPair(key, *names, *promised, generation, pair.level, self._state(pair))
+        part.saved = self.store.admit(self.night, list(wanted.values()))
+        for key, pair in self._pairs_of(part).items():
+            there = part.saved[key]
             pair.start(there.level)  # Validity: as it was let in; nothing was counted yet
-            if _rounds(there.state) != _rounds(own.state):  # another night has let it in since: to be joined
-                part.saved[own.key] = dataclasses.replace(there, revision=-1)
+            if _rounds(there.state) != _rounds(wanted[key].state):  # another night has let it in since: to be joined
+                part.saved[key] = dataclasses.replace(there, revision=-1)
         return part
 
     def _gone_on(self, old: list[int], known: dict[str, SavedPair]) -> _Part:
@@ -317,7 +311,7 @@ class AccumulatingAudit:
         new one, at a time that the batch has chosen.
         """
         begun, game = time.monotonic(), part.game
-        pairs = dict(zip((self.keys[k] for k in part.positions), game.pairs, strict=True))
+        pairs = self._pairs_of(part)
 
         def state_of(key: str, there: SavedPair | None) -> State | None:
             if there is not None and not joins:
@@ -329,7 +323,8 @@ class AccumulatingAudit:
             return self._state(pairs[key])
 
         known = {key: part.saved[key] for key in pairs if is_last or pairs[key].labelled != part.saved[key].labelled}
-        part.saved |= self.store.save(self.night, known, state_of, self._outputs(game), self._runs)
+        outputs = self._outputs(game, {i for pair in pairs.values() for i in pair.inputs})
+        part.saved |= self.store.save(self.night, known, state_of, outputs, self._runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
@@ -357,10 +352,10 @@ class AccumulatingAudit:
             pair.look()
         pair.finish()
 
-    def _outputs(self, game: LabelGame) -> dict[str, tuple[int, bytes]]:
+    def _outputs(self, game: LabelGame, inputs: set[int]) -> dict[str, tuple[int, bytes]]:
         """Outputs to keep, of inputs that have more than when they were saved."""
         chosen = {}
-        for i in {i for pair in game.pairs for i in pair.inputs}:
+        for i in inputs:
             outcomes, key = game.kept(i), self.input_keys[i]
             if outcomes is None or len(outcomes) <= self._kept.get(key, 0):
                 continue

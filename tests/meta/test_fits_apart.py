@@ -229,7 +229,7 @@ def test_old_and_new_pairs_of_a_night_have_streams_and_coins_of_their_own(monkey
     options = {"samples": 100, "confidence": 0.95, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
     with Store.at(tmp_path / "e.db") as store:
         night = nights.AccumulatingAudit(store, as_subject(laplace), PureDP(1.0), [PureDP(1.0)], [PAIR], **options)
-        for begin in (lambda: night._begun([0], []), lambda: night._gone_on([0], {})):
+        for begin in (lambda: night._begun([0]), lambda: night._gone_on([0], {})):
             with pytest.raises(Ended):
                 begin()
     assert len({*coins}) == len({*purposes}) == 2
