@@ -39,13 +39,12 @@ NEW = 2  # added to the purposes of the streams of pairs that are new
 
 @dataclasses.dataclass
 class Played:
-    """What a night leaves: each pair's game, its labelled draws of all nights together, and what went wrong.
+    """What a night leaves: each pair's game with its labelled draws of all nights together, and what went wrong.
 
     `went_on` says whether a pair of the subject had evidence before, be it one that is not asked tonight.
     """
 
-    games: list[PairGame]
-    samples: list[int]
+    games: list[tuple[PairGame, int]]
     runs: int
     failure: str
     traceback: str  # of what went wrong, as text
@@ -160,8 +159,8 @@ class AccumulatingAudit:
                     for _, game in pair.uses:
                         game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
                 found[k] = pair, part.game.labelled(pair)
-        games, samples = ([one[part] for _, one in sorted(found.items())] for part in (0, 1))
-        return Played(games, samples, self._runs, failure, traceback, self.night, bool(known), self.subject)
+        games = [found[k] for k in sorted(found)]
+        return Played(games, self._runs, failure, traceback, self.night, bool(known), self.subject)
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
