@@ -19,6 +19,7 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -34,7 +35,8 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.pools import Pool, Read, hints_of
+from dpaudit.testing.pools import Pool, hints_of
+from dpaudit.testing.protocols import Test
 from dpaudit.testing.remarks import keys_of, not_read, remarks
 from dpaudit.testing.tasks import Draw, Request
 
@@ -120,7 +122,8 @@ class LabelGame(Campaign):
             for claim, pool in zip(claims, pools, strict=True)
         ]
         self._sizes: dict[int, int] = {}  # of the round that was frozen last: labelled draws of each pair,
-        self._readers: dict[int, list[tuple[int, Read]]] = {}  # and who reads which draws of an input
+        # and for whom each request of an input counts: pair, use and side.
+        self._readers: dict[int, list[tuple[int, int, int]]] = {}
 
     @property
     def pilot(self) -> int:
@@ -239,20 +242,20 @@ class LabelGame(Campaign):
         # All pairs give up the same draws for it, also those that would have nothing to try.
         if size == 0 or not all(pair.main.trial for pair in self.pairs):
             return 0
-        tried = [(pair, game, game.trial) for pair in self.pairs for _, game in pair.uses if game.trial is not None]
-        requests: dict[int, list[Request]] = {i: [] for pair, *_ in tried for i in pair.inputs}
-        for pair, _, trial in tried:
-            for member in pair.pool.members:
-                for i in member.inputs:
-                    requests[i].append(Request(size, trial, 0, member.move))
-        counts = self.draws.learn(Plan(dict.fromkeys(sorted(requests), size), requests))
-        counted = {i: iter(of_input) for i, of_input in counts.items()}
-        for pair, game, trial in tried:
-            totals = [trial.zeros(), trial.zeros()]
-            for member in pair.pool.members:
-                for side, i in enumerate(member.inputs):
-                    totals[side] += next(counted[i])
-            game.try_out(*totals)
+        requests: dict[int, list[Request]] = {}
+        tried: dict[int, list[tuple[Test, int]]] = {}
+        for pair in self.pairs:
+            for (_, game), member in itertools.product(pair.uses, pair.pool.members):
+                if game.trial is not None:
+                    for side, i in enumerate(member.inputs):
+                        requests.setdefault(i, []).append(Request(size, game.trial, 0, member.move))
+                        tried.setdefault(i, []).append((game, side))
+        totals: dict[Test, list[Any]] = {}
+        for i, counts in self.draws.learn(Plan(dict.fromkeys(sorted(requests), size), requests)).items():
+            for (game, side), vector in zip(tried[i], counts, strict=True):
+                totals.setdefault(game, [0, 0])[side] += vector
+        for game, sides in totals.items():
+            game.try_out(*sides)
         return size
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
@@ -297,32 +300,30 @@ class LabelGame(Campaign):
         sizes = self.schedule.sizes(self.pairs, open_pairs, self.runs) if open_pairs else {}
         self._sizes, self._readers = {}, {}
         needed: dict[int, int] = {}
+        requests: dict[int, list[Request]] = {}
         for k, size in sizes.items():
             pool, left = self.pairs[k].pool, self._left(self.pairs[k])
             self._sizes[k] = left if left - size < SMALLEST_ROUND else size
             for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k))):
                 needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
-                self._readers.setdefault(read.input, []).append((k, read))
-        requests = {
-            i: [
-                Request(read.quota, game.statistic, read.start, read.move)
-                for k, read in reads
-                for _, game in self.pairs[k].uses
-            ]
-            for i, reads in self._readers.items()
-        }
+                for use, (_, game) in enumerate(self.pairs[k].uses):
+                    self._readers.setdefault(read.input, []).append((k, use, read.side))
+                    asked = Request(read.quota, game.statistic, read.start, read.move)
+                    requests.setdefault(read.input, []).append(asked)
         return Plan(needed, requests, 0 if self.schedule.looks_once else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
-        totals = {k: [[game.statistic.zeros() for _, game in self.pairs[k].uses] for _ in (0, 1)] for k in self._sizes}
-        for i, reads in self._readers.items():
-            vectors = iter(counts[i])
-            for k, read in reads:
-                for use in range(len(self.pairs[k].uses)):
-                    totals[k][read.side][use] = totals[k][read.side][use] + next(vectors)
+        totals = {
+            (k, use): [game.statistic.zeros(), game.statistic.zeros()]
+            for k in self._sizes
+            for use, (_, game) in enumerate(self.pairs[k].uses)
+        }
+        for i, readers in self._readers.items():
+            for (k, use, side), vector in zip(readers, counts[i], strict=True):
+                totals[k, use][side] = totals[k, use][side] + vector
+        for (k, use), sides in totals.items():
+            self.pairs[k].uses[use][1].add(*sides)
         for k, size in self._sizes.items():
-            for (_, game), first, second in zip(self.pairs[k].uses, *totals[k], strict=True):
-                game.add(first, second)
             self.pairs[k].labelled += size
 
     def _look(self) -> None:

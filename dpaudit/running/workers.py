@@ -19,7 +19,6 @@ import signal
 import tempfile
 import threading
 import time
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from pathlib import Path
@@ -97,7 +96,11 @@ def outcome(job: Job, item: Any) -> Any:
         return Raised(error)
 
 
-class Workers(ABC):
+class WorkerDied(Exception):
+    """A worker ended with the group that it had."""
+
+
+class Workers:
     """Those who carry out groups of items.
 
     Attributes
@@ -113,15 +116,49 @@ class Workers(ABC):
     overhead: float
     slots: int
     is_ready: bool = True
+    attempts: int = 1  # at a group whose worker died before it is given up: a cluster makes its own
 
-    def warm_up(self) -> None:  # noqa: B027 (what most have nothing to do for)
+    def warm_up(self) -> None:
         """Let them start, without waiting for it."""
 
-    @abstractmethod
     def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
         """(position of a group, its results, seconds of one worker), in the order in which they end."""
+        contents = {k: _pack(list(group)) for k, group in enumerate(groups)}
+        failed = 0
+        while contents:
+            before = len(contents)
+            calls: dict[Any, int] = {}
+            try:
+                for k, content in contents.items():
+                    calls[self._submit(packed, content)] = k
+                for call, content in self._ended(list(calls)):
+                    results, seconds = pickle.loads(content)
+                    del contents[calls[call]]
+                    yield calls[call], results, seconds
+            except WorkerDied as error:
+                failed = failed + 1 if len(contents) == before else 1
+                if failed >= self.attempts:
+                    raise SubjectError(
+                        "mechanism must leave the process that runs it alive, got "
+                        f"{failed} times a worker that died ({error}). Try jobs=1 to see it."
+                    ) from error
+            finally:  # after an interrupt, or where the consumer stopped: nobody waits for the rest
+                if contents:
+                    with contextlib.suppress(Exception):
+                        self._cancel(list(calls))
 
-    def close(self) -> None:  # noqa: B027
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        """A call for one group."""
+        raise NotImplementedError
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
+        """Each call with what it gave, in the order in which they end; `WorkerDied` where one has none to give."""
+        raise NotImplementedError
+
+    def _cancel(self, calls: list[Any]) -> None:
+        """Let go of those that have not ended."""
+
+    def close(self) -> None:
         """Give back what was opened."""
 
 
@@ -156,7 +193,7 @@ def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None
 class LokyWorkers(Workers):
     """Processes of this machine. They are kept for the next audit, and end by themselves when nothing comes."""
 
-    overhead = 0.003
+    overhead, attempts = 0.003, ATTEMPTS
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -175,31 +212,26 @@ class LokyWorkers(Workers):
         except _loky().BrokenProcessPool:  # one was killed since the last batch: the next batch has new ones
             self._end()
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
-        loky = _loky()
+    def _submit(self, packed: Packed, content: bytes) -> Any:
         self.warm_up()
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="dpaudit-")
-        there = packed.in_file(self._folder.name)
-        contents = {k: _pack(group) for k, group in enumerate(groups)}
-        failed = 0
-        while contents:
-            before = len(contents)
-            futures: dict[Any, int] = {}
+        try:
+            return self._pool().submit(carry_out_group, VERSIONS, packed.in_file(self._folder.name), content)
+        except _loky().BrokenProcessPool as error:
+            self._end()
+            raise WorkerDied(type(error).__name__) from error
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
+        for call in as_completed(calls):
             try:
-                for k, content in contents.items():
-                    futures[self._pool().submit(carry_out_group, VERSIONS, there, content)] = k
-                for future in as_completed(futures):
-                    results, seconds = pickle.loads(future.result())
-                    del contents[futures[future]]
-                    yield futures[future], results, seconds
-            except loky.BrokenProcessPool as error:
+                yield call, call.result()
+            except _loky().BrokenProcessPool as error:
                 self._end()
-                failed = failed + 1 if len(contents) == before else 1
-                if failed >= ATTEMPTS:
-                    raise _lost(f"{failed} times a worker process that died ({type(error).__name__})") from error
-            finally:  # after an interrupt, or where the consumer stopped: nobody waits for the rest
-                for future in futures:
-                    future.cancel()
+                raise WorkerDied(type(error).__name__) from error
+
+    def _cancel(self, calls: list[Any]) -> None:
+        for call in calls:
+            call.cancel()
 
     def close(self) -> None:
         if self._folder is not None:
@@ -239,52 +271,15 @@ class JoblibWorkers(Workers):
             yield k, *pickle.loads(content)
 
 
-class _ClusterWorkers(Workers):
-    """The workers of a cluster: a job is put there once, and calls name it."""
-
-    overhead = 0.02
-
-    def __init__(self) -> None:
-        self._packed: dict[str, Any] = {}
-
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
-        if packed.digest not in self._packed:
-            self._packed[packed.digest] = self._put(packed)
-        job = self._packed[packed.digest]
-        calls = {self._submit(job, _pack(group)): k for k, group in enumerate(groups)}
-        try:
-            for call, content in self._ended(list(calls)):
-                yield calls[call], *pickle.loads(content)
-        except BaseException:
-            with contextlib.suppress(Exception):
-                self._cancel(list(calls))
-            raise
-
-    @abstractmethod
-    def _put(self, packed: Packed) -> Any:
-        """The job in the cluster."""
-
-    @abstractmethod
-    def _submit(self, job: Any, content: bytes) -> Any:
-        """A call for one group."""
-
-    @abstractmethod
-    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
-        """Each call with what it gave, in the order in which they end."""
-
-    @abstractmethod
-    def _cancel(self, calls: list[Any]) -> None:
-        """Let go of those that have not ended."""
-
-
-class DaskWorkers(_ClusterWorkers):
+class DaskWorkers(Workers):
     """The workers of a dask cluster: the one named, else that of this process's client, else one of this machine.
 
     The scheduler keeps every call, so what is lost with a worker is carried out again by another.
     """
 
+    overhead = 0.02
+
     def __init__(self, jobs: int, address: str | None) -> None:
-        super().__init__()
         self._distributed = distributed = _library("distributed", "dask")
         address = address or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
         self._own: list[Any] = []  # what was opened here
@@ -310,17 +305,17 @@ class DaskWorkers(_ClusterWorkers):
             where = address or "of this machine"
             raise UsageError(f"cluster must be a dask scheduler with workers, got {where!r} ({error}).") from error
         self._client = client
+        self._jobs: dict[str, Any] = {}  # there, by digest
 
     @property
     def slots(self) -> int:  # type: ignore[override]
         return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
 
-    def _put(self, packed: Packed) -> Any:
-        # The result of a call of its own: the scheduler knows how to make it again if its holder dies.
-        return self._client.submit(_itself, packed, key=f"dpaudit-job-{packed.digest}")
-
-    def _submit(self, job: Any, content: bytes) -> Any:
-        return self._client.submit(carry_out_group, VERSIONS, job, content, pure=False)
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        if packed.digest not in self._jobs:
+            # The result of a call of its own: the scheduler knows how to make it again if its holder dies.
+            self._jobs[packed.digest] = self._client.submit(_itself, packed, key=f"dpaudit-job-{packed.digest}")
+        return self._client.submit(carry_out_group, VERSIONS, self._jobs[packed.digest], content, pure=False)
 
     def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
         with self._client.as_current():
@@ -329,7 +324,7 @@ class DaskWorkers(_ClusterWorkers):
             try:
                 yield call, call.result()
             except self._distributed.scheduler.KilledWorker as error:
-                raise _lost(f"workers of the cluster that died ({error})") from error
+                raise WorkerDied(str(error)) from error
             except ModuleNotFoundError as error:
                 raise UsageError(f"workers must have what the subject needs installed, got {error}.") from error
             except (self._distributed.CancelledError, OSError) as error:
@@ -339,18 +334,19 @@ class DaskWorkers(_ClusterWorkers):
         self._client.cancel(calls, force=True)
 
     def close(self) -> None:
-        self._packed = {}
+        self._jobs = {}
         for opened in self._own:
             with contextlib.suppress(Exception):
                 opened.close()
         self._own = []
 
 
-class RayWorkers(_ClusterWorkers):
+class RayWorkers(Workers):
     """The workers of a ray cluster: the one named, else `RAY_ADDRESS`, else processes of this machine."""
 
+    overhead = 0.02
+
     def __init__(self, jobs: int, address: str | None) -> None:
-        super().__init__()
         self._ray = ray = _library("ray", "ray")
         self._has_started = not ray.is_initialized()
         if self._has_started:
@@ -361,16 +357,16 @@ class RayWorkers(_ClusterWorkers):
             except (OSError, ValueError, RuntimeError) as error:
                 raise UsageError(f"cluster must be one of ray, got {address!r} ({error}).") from error
         self._call = ray.remote(max_retries=ATTEMPTS)(carry_out_group)
+        self._jobs: dict[str, Any] = {}  # there, by digest
 
     @property
     def slots(self) -> int:  # type: ignore[override]
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def _put(self, packed: Packed) -> Any:
-        return self._ray.put(packed)
-
-    def _submit(self, job: Any, content: bytes) -> Any:
-        return self._call.remote(VERSIONS, job, content)
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        if packed.digest not in self._jobs:
+            self._jobs[packed.digest] = self._ray.put(packed)
+        return self._call.remote(VERSIONS, self._jobs[packed.digest], content)
 
     def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
         ray = self._ray
@@ -379,7 +375,7 @@ class RayWorkers(_ClusterWorkers):
             try:
                 yield ended[0], ray.get(ended[0])
             except ray.exceptions.WorkerCrashedError as error:
-                raise _lost(f"workers of the cluster that died ({type(error).__name__})") from error
+                raise WorkerDied(type(error).__name__) from error
             except ray.exceptions.RayTaskError as error:
                 raise (error.cause if isinstance(error.cause, DpauditError) else error) from error
 
@@ -389,7 +385,7 @@ class RayWorkers(_ClusterWorkers):
                 self._ray.cancel(call, force=True)
 
     def close(self) -> None:
-        self._packed = {}
+        self._jobs = {}
         if self._has_started:
             self._ray.shutdown()
 
@@ -397,10 +393,6 @@ class RayWorkers(_ClusterWorkers):
 def _loky() -> Any:
     """The processes of joblib; imported when some are asked for, as most audits ask for none."""
     return importlib.import_module("joblib.externals.loky")
-
-
-def _lost(what: str) -> SubjectError:
-    return SubjectError(f"mechanism must leave the process that runs it alive, got {what}. Try jobs=1 to see it.")
 
 
 def _library(module: str, extra: str) -> Any:
