@@ -85,8 +85,6 @@ class LabelGame(Campaign):
         (round, pair) to the generator of that pair's labels in that round.
     log_density : callable, optional
         The mechanism's own, with `data[i]` the i-th input.
-    horizon : int, optional
-        Labelled draws of a pair that bets are meant for, with those of later runs; those of this run by default.
     calls, largest_batch
         See `Draws`.
     """
@@ -103,7 +101,6 @@ class LabelGame(Campaign):
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),
-        horizon: int | None = None,
         calls: bool = False,
         largest_batch: int | None = None,
     ) -> None:
@@ -116,7 +113,7 @@ class LabelGame(Campaign):
                 claim,
                 pool,
                 not self.schedule.looks_once,
-                max(pool.labelled((horizon or self.schedule.limit) - self.schedule.pilot), 1),
+                max(pool.labelled(self.schedule.limit - self.schedule.pilot), 1),
                 hints_of(pool.members[0], data, log_density) if len(data) else NO_HINTS,
             )
             for claim, pool in zip(claims, pools, strict=True)

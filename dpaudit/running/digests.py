@@ -12,7 +12,6 @@ import numpy as np
 
 from dpaudit.reading.outcomes import canonical
 
-DIGITS = 24  # hexadecimal ones that are shown: two inputs of one digest are as good as impossible
 DEEPEST = 30  # levels of nesting that a digest follows
 
 OfObject = Callable[[Any], str]
@@ -33,7 +32,7 @@ def input_key(value: Any) -> str:
 
 
 def digest(value: Any) -> str:
-    """24 hexadecimal digits of the contents of `value`: numbers by their bits, arrays, containers, dataclasses.
+    """64 hexadecimal digits of the contents of `value`: numbers by their bits, arrays, containers, dataclasses.
 
     Of a function or an object of any other kind only its name counts, never its address.
 
@@ -42,7 +41,7 @@ def digest(value: Any) -> str:
     >>> digest({"x": [1.0, None]}) == digest({"x": [1.0, None]}), digest(0.0) == digest(-0.0), digest(1) == digest(True)
     (True, False, False)
     """
-    return _hexadecimal(value, lambda found: str(getattr(found, "__qualname__", "")))[:DIGITS]
+    return _hexadecimal(value, lambda found: str(getattr(found, "__qualname__", "")))
 
 
 def _hexadecimal(value: Any, of_object: OfObject, depth: int = 0) -> str:

@@ -32,7 +32,6 @@ from dpaudit.testing.order import Change, most_runs_of_batches
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.tasks import Task, TaskResult
 
-NIGHTS = 30  # of as many draws as this one: what bets of a first night are meant for
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 NEW = 2  # added to the purposes of the streams of pairs that are new
 
@@ -261,7 +260,6 @@ class AccumulatingAudit:
             root=self.night.stream_seed,
             restart=purpose,
             crew=self.crew,
-            horizon=NIGHTS * 2 * self.samples,
         )
         drawer = game.draws.draw
 

@@ -27,7 +27,6 @@ def game_on(
     root: int,
     restart: int,
     crew: Crew,
-    horizon: int | None = None,
 ) -> LabelGame:
     """The label game of an audit with this seed; `restart` is added to the purposes of its streams."""
     return LabelGame(
@@ -40,7 +39,6 @@ def game_on(
         coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
         log_density=subject.log_density if subject.has_log_density else None,
         data=data,
-        horizon=horizon,
         calls=not subject.is_vectorised,
     )
 

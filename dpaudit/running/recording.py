@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_CALLS = 10_000  # of one run, beyond which constant noise is taken to never end a loop
-MOST_VALUES = 20_000  # numbers of one run that are kept
-WORD_BITS = 128  # of the state of PCG64
+MOST_CALLS = 20_000  # of one run, beyond which constant noise is taken to never end a loop; numbers that are kept
 
 # The parameters of each method, in their order.
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -241,7 +239,7 @@ class RecordingGenerator(np.random.Generator):
             log.calls.append(Call(method, np.shape(value), noise, words))
         if method in _FAMILIES:
             numbers = np.asarray(value, dtype=float)
-            if len(log.families) + numbers.size <= MOST_VALUES:
+            if len(log.families) + numbers.size <= MOST_CALLS:
                 log.values.append(np.ravel(numbers - _CENTRES[method](given)))
                 scale = np.asarray(_scale(method, given), dtype=float)
                 log.scales.append(np.ravel(np.broadcast_to(scale, numbers.shape)).copy())
@@ -281,14 +279,12 @@ def words_between(first: Any, last: Any) -> int:
     """
     walker = np.random.PCG64(0)
     walker.state = first
-    target, steps = last["state"]["state"], 0
-    for bit in range(WORD_BITS):
-        here = walker.state["state"]["state"]
-        if here == target:
-            break
-        if (here ^ target) >> bit & 1:
-            walker.advance(1 << bit)
-            steps += 1 << bit
+    target, steps, bit = last["state"]["state"], 0, 1
+    while (here := walker.state["state"]["state"]) != target:
+        if (here ^ target) & bit:
+            walker.advance(bit)
+            steps += bit
+        bit <<= 1
     return steps
 
 

@@ -45,7 +45,6 @@ def game_of(mechanism, claim, seed, samples=200):
         draw=Drawer(as_subject(mechanism), data, seed, 0),
         coin=lambda round_, pair: stream(seed, 1, round_, pair),
         data=data,
-        horizon=20_000,
     )
 
 
@@ -251,7 +250,7 @@ TABLE = ("uses", 0, "table")
 @pytest.mark.parametrize(
     ("path", "value", "said"),
     [
-        (("format",), 1, "format 2, got 1"),
+        (("format",), 1, "format 3, got 1"),
         (("claim",), "0" * 16, "same claim"),
         (("uses",), [], "one that was saved"),
         (("uses", 0, "lower"), None, "lower"),
