@@ -34,20 +34,11 @@ Counts = dict[int, list[NDArray[np.int64]]]
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """One round, fixed before the first of its draws.
+    """One round, fixed before the first of its draws."""
 
-    Attributes
-    ----------
-    needed : mapping of int to int
-        Draws of each input.
-    requests : mapping of int to sequence of Request
-        What is counted on the draws of each input; nothing by default.
-    keeps : int
-        Outcomes of an input that later fits may see, of all rounds together; of others a few are kept for their order.
-    """
-
-    needed: Mapping[int, int]
-    requests: Mapping[int, Sequence[Request]] = dataclasses.field(default_factory=dict)
+    needed: Mapping[int, int]  # draws of each input
+    requests: Mapping[int, Sequence[Request]] = dataclasses.field(default_factory=dict)  # what is counted on them
+    # Outcomes of an input that later fits may see, of all rounds together; of others a few are kept for their order.
     keeps: int = 0
 
 
@@ -73,26 +64,13 @@ class Draws:
         Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
     largest_batch : int, optional
         Draws of one input that are asked for at a time, at most; by default as many as memory allows.
-
-    Attributes
-    ----------
-    round : int
-        The number of the round that comes next.
-    runs : int
-        Draws so far.
-    kept : dict of int to list of Outcomes
-        What fits may see of each input.
-    later : dict of int to LaterOutcomes
-        Of each input a few of later draws, for their order alone.
-    columns : int
-        How many numbers an outcome is.
     """
 
     def __init__(self, draw: Draw, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
-        self.draw, self.round, self.runs = draw, first, 0
-        self.kept: dict[int, list[Outcomes]] = {}
-        self.later: dict[int, LaterOutcomes] = {}
-        self.columns = 1
+        self.draw, self.round, self.runs = draw, first, 0  # the round that comes next, and all draws so far
+        self.kept: dict[int, list[Outcomes]] = {}  # what fits may see of each input
+        self.later: dict[int, LaterOutcomes] = {}  # a few of later draws, for their order alone
+        self.columns = 1  # how many numbers an outcome is
         self._calls, self._largest_batch = calls, largest_batch or sys.maxsize
         self._batches: dict[int, list[int]] = {}  # the sizes of those that this run has drawn of what is kept
         self._from_before: dict[int, int] = {}  # of the outcomes that are kept, how many an earlier run has drawn

@@ -37,19 +37,11 @@ LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair tak
 
 @dataclasses.dataclass
 class Schedule:
-    """When the pairs of a label game draw, in rounds with a look after each.
+    """When the pairs of a label game draw, in rounds with a look after each."""
 
-    Parameters
-    ----------
-    planned : int
-        Labelled draws of a pair, with the pilot.
-    pairs, inputs : int
-        How many pairs, and how many inputs they have together.
-    """
-
-    planned: int
+    planned: int  # labelled draws of a pair, with the pilot
     pairs: int
-    inputs: int
+    inputs: int  # how many the pairs have together
     mode: Mode = "sequential"
     looks_once = False  # whether a test is looked at once, at the end, and fitted before it alone
 
@@ -80,13 +72,7 @@ class Schedule:
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         """The labelled draws of the next round, of each pair that plays in it.
 
-        Parameters
-        ----------
-        pairs : sequence of PairGame
-        open_pairs : sequence of int
-            Positions of those that may still draw; at least one.
-        runs : int
-            So far, with the pilot.
+        `open_pairs` are the positions of those that may still draw, at least one; `runs` are those so far.
         """
         del runs
         size = max(SMALLEST_ROUND, int(self._growth(pairs, open_pairs) * self._used(pairs, open_pairs)))

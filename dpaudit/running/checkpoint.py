@@ -90,13 +90,7 @@ class Checkpoint:
         return len(self._places)
 
     def find(self, purpose: int, task: Task) -> TaskResult | Raised | None:
-        """The result of a task that was finished before.
-
-        Raises
-        ------
-        UsageError
-            If another task of that place was: the audit took another course then.
-        """
+        """The result of a task that was finished before; `UsageError` if another task of that place was."""
         known = self._places.get((purpose, task.input, task.round, task.chunk))
         if known is None:
             return None
@@ -136,13 +130,7 @@ class Checkpoint:
             self._give_up(str(error.strerror or error), everything=not self._replayable)
 
     def save(self, path: Path) -> Path:
-        """Copy a temporary checkpoint to a file; a file stays where it is.
-
-        Raises
-        ------
-        UsageError
-            If the place cannot be written.
-        """
+        """Copy a temporary checkpoint to a file; a file stays where it is. `UsageError` if it cannot be written."""
         if self.path is None:
             from dpaudit.results.model import write_whole
 
@@ -195,22 +183,10 @@ class Checkpoint:
 def open_checkpoint(
     path: str | os.PathLike[str], header: dict[str, Any], *, resume: bool, replayable: bool
 ) -> Checkpoint:
-    """Open the checkpoint of an audit: a new file, or the one that is there.
+    """Open the checkpoint of an audit: a new file or, to `resume`, the one that is there, whose header must be equal.
 
-    Parameters
-    ----------
-    path : str or path
-    header : dict
-        Which audit it is; every entry must be equal in the file that is there.
-    resume : bool
-        Whether to go on from a file that is there. Without it such a file is refused.
-    replayable : bool
-        Whether the subject draws the same bits again.
-
-    Raises
-    ------
-    UsageError
-        If the place cannot be written, is used by another process, or holds something else or another audit.
+    `replayable` says whether the subject draws the same bits again. `UsageError` if the place cannot be written, is
+    used by another process, or holds something else or another audit.
     """
     place = Path(path)
     try:
@@ -257,25 +233,13 @@ def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
 
 @dataclasses.dataclass
 class CheckpointPlan:
-    """Where an audit is to keep its checkpoint, before it is known which audit it is; afterwards the checkpoint.
+    """Where an audit is to keep its checkpoint, before it is known which audit it is; afterwards the checkpoint."""
 
-    Attributes
-    ----------
-    path : Path or None
-        None: a temporary one, which can be saved when the audit is interrupted.
-    resume : bool
-        Whether to go on from a file that is there.
-    on_trouble : callable, optional
-        Told in one sentence why nothing is noted any more.
-    on_resume : callable, optional
-        Told in one sentence what was read back of an audit that is to be gone on with.
-    """
-
-    path: Path | None = None
-    resume: bool = False
-    on_trouble: Callable[[str], None] | None = None
+    path: Path | None = None  # None: a temporary one, which can be saved when the audit is interrupted
+    resume: bool = False  # whether to go on from a file that is there
+    on_trouble: Callable[[str], None] | None = None  # told in one sentence why nothing is noted any more
     checkpoint: Checkpoint | None = None
-    on_resume: Callable[[str], None] | None = None
+    on_resume: Callable[[str], None] | None = None  # told in one sentence what was read back
 
     def seed(self) -> int | None:
         """The seed of the file that is there and to be gone on from."""
@@ -316,13 +280,7 @@ class CheckpointPlan:
 
 
 def as_plan(checkpoint: str | os.PathLike[str] | CheckpointPlan | None, resume: bool) -> CheckpointPlan | None:
-    """The plan of a call of `dpaudit.audit`.
-
-    Raises
-    ------
-    UsageError
-        If the arguments make no sense.
-    """
+    """The plan of a call of `dpaudit.audit`; `UsageError` if the arguments make no sense."""
     if not isinstance(resume, bool):
         raise UsageError(f"resume must be True or False, got {resume!r}.")
     if isinstance(checkpoint, CheckpointPlan):

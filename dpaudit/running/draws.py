@@ -107,18 +107,7 @@ class DrawJob:
 
 
 class Crew:
-    """Who draws for one audit, and where it is noted: this process, its workers, its checkpoint.
-
-    Parameters
-    ----------
-    jobs : int
-        Worker processes; 1 draws here. With a cluster's backend: of a cluster of this machine, where none is named.
-    backend : str
-        "loky", "dask", "ray", or the name of another backend of joblib.
-    cluster : str, optional
-        The address of a scheduler.
-    checkpoint : Checkpoint, optional
-        Where finished chunks are noted, and found again.
+    """Who draws for one audit, and where it is noted: this process, its workers (`open_workers`), its checkpoint.
 
     Attributes
     ----------
@@ -306,18 +295,7 @@ class Crew:
 
 @dataclasses.dataclass
 class Drawer:
-    """Carries out the tasks of one purpose of an audit: the `draw` of a label game.
-
-    Attributes
-    ----------
-    subject : Subject
-    data : sequence or mapping
-        The inputs of the audit, by position.
-    seed, purpose : int
-        Of the streams.
-    crew : Crew
-        Who carries them out; by default this process alone.
-    """
+    """Carries out the tasks of one purpose of an audit, on `data` by position: the `draw` of a label game."""
 
     subject: Subject
     data: Sequence[Any] | Mapping[int, Any]

@@ -67,24 +67,10 @@ class _Part:
 
 
 class AccumulatingAudit:
-    """Plays one night.
+    """Plays one night of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
-    Parameters
-    ----------
-    store : Store
-    subject : Subject
-        Replayable: whether the draws of another one are new every night cannot be known.
-    promise : Claim
-        Of the call.
-    claims, pairs
-        Of the pairs that are asked: their claims, and themselves.
-    samples, mode, confidence, seed
-        As for `dpaudit.audit`; the mode is one that looks after each round.
-    crew : Crew
-        Who draws.
-    ask_batches : callable
-        (subject, input, seed, most) to what small batches on this input share, drawn from streams of the seed, and
-        their runs: at most so many, or as many as they need where `most` is None.
+    `ask_batches` takes a subject, an input, a seed, and the most runs (None: as many as it needs), and gives what small
+    batches on this input share, drawn from streams of the seed, and their runs.
     """
 
     def __init__(

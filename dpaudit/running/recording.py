@@ -93,23 +93,12 @@ class EndlessLoop(BaseException):
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call on the generator.
-
-    Attributes
-    ----------
-    method : str
-    shape : tuple of int
-        Of what it returned.
-    noise : tuple of (str, bytes)
-        The parameters that say how much noise there is, with the bits of their values as doubles.
-    parameters : str
-        The same in words.
-    """
+    """One call on the generator."""
 
     method: str
-    shape: tuple[int, ...]
-    noise: tuple[tuple[str, bytes], ...]
-    parameters: str
+    shape: tuple[int, ...]  # of what it returned
+    noise: tuple[tuple[str, bytes], ...]  # the parameters that say how much there is, with the bits of their values
+    parameters: str  # the same in words
 
     def __str__(self) -> str:
         return f"{self.method}({self.parameters})" + (f" of shape {self.shape}" if self.shape else "")
@@ -117,34 +106,17 @@ class Call:
 
 @dataclasses.dataclass
 class Log:
-    """What one run asked of its generator, and of those that it spawned.
+    """What one run asked of its generator, and of those that it spawned."""
 
-    Attributes
-    ----------
-    calls : list of Call
-        The first `MOST_CALLS`.
-    count : int
-        All calls.
-    values, scales : list of arrays
-        The noise that was given, less its centre, and its scale, number by number; of laws with a scale.
-    families : list of str
-        The law of each of these numbers.
-    is_constant : bool
-        Whether every value given so far had a fixed one that could stand for it.
-    is_complete : bool
-        Whether all numbers are among `values`.
-    is_open : bool
-        Whether the stream itself was handed out.
-    """
-
-    calls: list[Call] = dataclasses.field(default_factory=list)
-    count: int = 0
+    calls: list[Call] = dataclasses.field(default_factory=list)  # the first `MOST_CALLS`
+    count: int = 0  # all calls
+    # The noise that was given, less its centre, its scale and its law, number by number; of laws with a scale.
     values: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
     scales: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
     families: list[str] = dataclasses.field(default_factory=list)
-    is_constant: bool = True
-    is_complete: bool = True
-    is_open: bool = False
+    is_constant: bool = True  # whether every value given so far had a fixed one that could stand for it
+    is_complete: bool = True  # whether all numbers are among `values`
+    is_open: bool = False  # whether the stream itself was handed out
 
     def note_other(self, what: str) -> None:
         """Note something else that was done with the generator."""

@@ -189,10 +189,7 @@ class Store:
     def at(cls, path: str | os.PathLike[str], create: bool = True) -> Store:
         """Open the store at `path`; make it where there is none, if `create`.
 
-        Raises
-        ------
-        UsageError
-            If it is no store, one of a later version, or not there.
+        `UsageError` if it is no store, one of another version, or not there.
         """
         place = Path(path)
         if not place.exists() and not create:
@@ -283,10 +280,7 @@ class Store:
     def begin(self, identity: Identity, confidence: float, seed: int, samples: int) -> Night:
         """Note a new night, before its first draw: its stream is used up, whatever comes of it.
 
-        Raises
-        ------
-        UsageError
-            If the confidence is not that of the subject's first night, or a night failed.
+        `UsageError` if the confidence is not that of the subject's first night, or a night failed.
         """
         with self.transaction() as execute:
             about = {name: as_text(value) for name, value in dataclasses.asdict(identity).items() if value is not None}
@@ -367,17 +361,9 @@ class Store:
         Validity: the verdicts are those of the one product that is in the store. Where another night of the subject has
         written since, this one joins that to its own and looks again (`state_of`); what it saw alone does not count.
 
-        Parameters
-        ----------
-        known : mapping of key to SavedPair
-            What this night knows of the store.
-        state_of : callable
-            (key, pair) to the state to be saved, where the pair is what another night has written, or None for nothing
-            new; None where nothing must be saved.
-        outputs : mapping of an input's key to (count, bytes)
-            To be kept.
-        runs : int
-            Of the mechanism, this night.
+        `known` is what this night knows of the store, by keys. `state_of` gives the state to be saved, or None for
+        none, of a key and the pair that another night has written, or None for nothing new. `outputs` are those of
+        inputs, by keys, with their counts; `runs` are all of this night.
         """
         with self.transaction() as execute:
             self._check_may_add(execute, night)
@@ -450,11 +436,8 @@ class Store:
         share evenly the next generation's share: what they have won elsewhere plays no part in it. Their bounds, made
         at levels of another store, begin anew.
 
-        Raises
-        ------
-        UsageError
-            If the two have a stream of a subject in common, or different confidences for one, or a call raised for a
-            whole batch in a night of a subject of both: nothing is taken over.
+        `UsageError` if the two have a stream of a subject in common, or different confidences for one, or a call raised
+        for a whole batch in a night of a subject of both: nothing is taken over.
         """
         theirs = other.subjects()
         with other.transaction() as execute:

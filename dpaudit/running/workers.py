@@ -101,21 +101,11 @@ class WorkerDied(Exception):
 
 
 class Workers:
-    """Those who carry out groups of items.
+    """Those who carry out groups of items."""
 
-    Attributes
-    ----------
-    slots : int
-        How many groups are carried out at the same time.
-    overhead : float
-        Seconds that a batch of groups costs beside its work, about.
-    is_ready : bool
-        Whether they have started: those of a cluster are there from the beginning.
-    """
-
-    overhead: float
-    slots: int
-    is_ready: bool = True
+    overhead: float  # seconds that a batch of groups costs beside its work, about
+    slots: int  # how many groups are carried out at the same time
+    is_ready: bool = True  # whether they have started: those of a cluster are there from the beginning
     attempts: int = 1  # at a group whose worker died before it is given up: a cluster makes its own
 
     def warm_up(self) -> None:
@@ -163,12 +153,10 @@ class Workers:
 
 
 def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None:
-    """The workers that the options name; None: draw in this process.
+    """The workers of so many processes, of a backend or of a cluster's scheduler; None: draw in this process.
 
-    Raises
-    ------
-    UsageError
-        If the backend is unknown or not installed, or the cluster cannot be reached.
+    `backend` is "loky", "dask", "ray", or the name of another backend of joblib. `UsageError` if it is unknown or not
+    installed, or the cluster cannot be reached.
     """
     clusters = {"dask": DaskWorkers, "ray": RayWorkers}
     if backend in clusters:
