@@ -20,6 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import itertools
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -118,6 +119,7 @@ class LabelGame(Campaign):
             )
             for claim, pool in zip(claims, pools, strict=True)
         ]
+        self._gone_on: set[int] = set()  # the pairs of earlier runs, which have no pilot
         self._sizes: dict[int, int] = {}  # of the round that was frozen last: labelled draws of each pair,
         # and for whom each request of an input counts: pair, use and side.
         self._readers: dict[int, list[tuple[int, int, int]]] = {}
@@ -161,35 +163,36 @@ class LabelGame(Campaign):
         return [first for i in pair.inputs if (first := self.draws.first(i)) is not None]
 
     def start(self) -> None:
-        """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""
-        side, even = self.pilot // 2, self.error_rate / len(self.pairs)
-        inputs = sorted({i for pair in self.pairs for i in pair.inputs})
+        """Draw the pilot of all pairs that have no level yet, fit them on it, rank them, and fix their levels."""
+        pairs = [pair for pair in self.pairs if math.isnan(pair.level)]
+        side, even = self.pilot // 2, self.error_rate / len(pairs)
+        inputs = sorted({i for pair in pairs for i in pair.inputs})
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
         drawn = min(side, FIRST_DRAWS)
         self._learn(dict.fromkeys(inputs, drawn))
         self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
-            side = min(side, self._most_kept(len(inputs)), max(map(self._most_of, self.pairs)))
+            side = min(side, self._most_kept(len(inputs)), max(map(self._most_of, pairs)))
         targets = {side}
-        if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
+        if all(game.can_be_sure for pair in pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
         for target in sorted(targets):
             if target > drawn:
                 self._learn(dict.fromkeys(inputs, target - drawn))
                 drawn = target
-            for pair in self.pairs:
+            for pair in pairs:
                 pair.fit(*self._training(pair), even, tries=self.schedule.trial(drawn) > 0)
                 if target < side and not pair.is_sure:
                     break  # then all need a longer pilot, on which each is fitted again
-            if all(pair.is_sure for pair in self.pairs):
+            if all(pair.is_sure for pair in pairs):
                 break
-        self._call_again(drawn, even)
+        self._call_again(pairs, drawn, even)
         self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
-        for pair in self.pairs:
+        for pair in pairs:
             pair.unseen = self._unseen(pair)
             pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, FIRST_DRAWS))) for i in pair.inputs)
-        self._fix_levels()
+        self._fix_levels(pairs)
 
     def start_after(self, shown: Mapping[int, Outcomes]) -> None:
         """Start on what an earlier game has kept of each input, instead of a pilot: every draw of this game is counted.
@@ -200,23 +203,23 @@ class LabelGame(Campaign):
         self._shorten_pilot(0)
         for pair in self.pairs:
             pair.fit(*self._training(pair), self.error_rate / len(self.pairs))
-        self._fix_levels()
+        self._fix_levels(self.pairs)
 
-    def _fix_levels(self) -> None:
+    def _fix_levels(self, pairs: Sequence[PairGame]) -> None:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
-        for pair, weight in zip(self.pairs, shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
+        for pair, weight in zip(pairs, shares_by_rank([pair.main.merit for pair in pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
 
-    def _call_again(self, drawn: int, level: float) -> None:
+    def _call_again(self, pairs: Sequence[PairGame], drawn: int, level: float) -> None:
         """Lengthen the pilot of pairs of which no call has returned, until one does or enough calls have raised.
 
         Of a mechanism that mostly raises, a short pilot shows nothing else. One that ends its process is not asked
         again: that takes long.
         """
-        for pair in self.pairs:
+        for pair in pairs:
             self._note_failures(pair)
         most = min(FAILED_CALLS, self.planned // 4, self._most_kept(len(self.draws.kept)))
-        raised = again = [pair for pair in self.pairs if any(pair.failures)]
+        raised = again = [pair for pair in pairs if any(pair.failures)]
         # Validity: whose pilot is longer, and by how much, is a function of the pilot, and nothing of it is counted.
         while drawn < most and (again := [pair for pair in again if pair.may_return]):
             more = min(drawn, most - drawn)
@@ -256,13 +259,16 @@ class LabelGame(Campaign):
         return size
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
-        """Go on from earlier runs, instead of `start`: `pairs` are those of then, `kept` outputs that fits may see.
+        """Go on with pairs that have a level, as they were after earlier runs: `kept` are outputs that fits may see.
 
-        Validity: all that is counted from here on is drawn after these.
+        The other pairs `start` behind it. Validity: all that is counted from here on is drawn after these.
         """
-        self.schedule.pilot = 0
-        self.draws.go_on(sorted({i for pair in self.pairs for i in pair.inputs}), kept)
-        for pair in self.pairs:
+        old = [pair for pair in self.pairs if not math.isnan(pair.level)]
+        self._gone_on = {id(pair) for pair in old}
+        if len(old) == len(self.pairs):
+            self.schedule.pilot = 0
+        self.draws.go_on(sorted({i for pair in old for i in pair.inputs}), kept)
+        for pair in old:
             pair.labelled_before = pair.labelled
             pair.unseen = self._unseen(pair)
             if not pair.is_violated or pair.trained_on == 0:
@@ -284,7 +290,11 @@ class LabelGame(Campaign):
 
     def labelled(self, pair: PairGame) -> int:
         """Labelled draws that a pair has taken, with its pilot."""
-        return pair.pool.labelled(self.pilot) + pair.pilot_more + pair.labelled
+        return pair.pool.labelled(self._pilot_of(pair)) + pair.pilot_more + pair.labelled
+
+    def _pilot_of(self, pair: PairGame) -> int:
+        """The pilot of a pair: none where it goes on."""
+        return 0 if id(pair) in self._gone_on else self.pilot
 
     def _shorten_pilot(self, drawn: int) -> None:
         for pair in self.pairs:
@@ -353,7 +363,7 @@ class LabelGame(Campaign):
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
         if pair.is_broken or (not self.schedule.looks_once and pair.is_violated):
             return 0
-        most = pair.pool.labelled(self.schedule.limit - self.pilot) - pair.pilot_more
+        most = pair.pool.labelled(self.schedule.limit - self._pilot_of(pair)) - pair.pilot_more
         return most - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:

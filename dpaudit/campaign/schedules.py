@@ -75,16 +75,14 @@ class Schedule:
         `open_pairs` are the positions of those that may still draw, at least one; `runs` are those so far.
         """
         del runs
-        size = max(SMALLEST_ROUND, int(self._growth(pairs, open_pairs) * self._used(pairs, open_pairs)))
-        return {k: pairs[k].pool.labelled(size) for k in open_pairs}
+        growth = self._growth(pairs, open_pairs)
+        used = {k: self.pilot + pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs}
+        return {k: pairs[k].pool.labelled(max(SMALLEST_ROUND, int(growth * so_far))) for k, so_far in used.items()}
 
     def drawn(self, pairs: Sequence[PairGame], runs: int) -> int:
         """Labelled draws so far, of the planned ones."""
         del runs
         return self.pilot + max(int(pair.labelled / pair.pool.breadth) for pair in pairs)
-
-    def _used(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
-        return self.pilot + max(pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs)
 
     def _growth(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
         growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]

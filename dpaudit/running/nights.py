@@ -1,8 +1,8 @@
 """One night of an audit whose evidence accumulates: bets go on from the store, on fresh streams, and are saved.
 
-Old pairs go on from their states; new ones play a pilot first, which fixes their levels, and are let in before the
-first draw that counts. After a round the counts are committed, and only then is anything shown: what a kill loses,
-nobody has seen, and its stream is used up.
+All pairs are of one label game. Old ones go on from their states; new ones play a pilot first, which fixes their
+levels, and are let in before the first draw that counts. After a round the counts are committed, and only then is
+anything shown: what a kill loses, nobody has seen, and its stream is used up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpaudit.campaign.campaign import Progress
-from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
 from dpaudit.inference.saved import State, StateError, claim_digest, joined, pair_state, restored
@@ -33,7 +32,6 @@ from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.tasks import Task, TaskResult
 
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
-NEW = 2  # added to the purposes of the streams of pairs that are new
 
 
 @dataclasses.dataclass
@@ -55,15 +53,6 @@ class Played:
     def options(self) -> dict[str, Any]:
         """What a result says of it."""
         return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
-
-
-@dataclasses.dataclass
-class _Part:
-    """Old or new pairs of one night: their label game, their positions among the asked ones, and the store's rows."""
-
-    game: LabelGame
-    positions: list[int]
-    saved: dict[str, SavedPair]
 
 
 class AccumulatingAudit:
@@ -104,31 +93,32 @@ class AccumulatingAudit:
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
         self.night = store.begin(identity, confidence, seed, samples)
         self._last_saved = self._saving = 0.0
-        self._parts: list[_Part] = []
+        self._saved: dict[str, SavedPair] = {}  # what the store has of the pairs
         self._has_counted = self._batch_raised = False
         self._kept: dict[str, int] = {}
 
     def play(self, on_progress: Callable[[Progress], None] | None = None) -> Played:
         """Play the night; everything that was counted is saved, whatever is raised."""
         known = self.store.pairs_of(self.night)
-        old = [k for k, key in enumerate(self.keys) if key in known]
-        new = [k for k, key in enumerate(self.keys) if key not in known]
-        if any(known[self.keys[k]].state.get("one_by_one") for k in old):
-            self._restart_one_by_one()
-        failure = traceback = ""
+        if any(known[key].state.get("one_by_one") for key in self.keys if key in known):
+            self._call_one_by_one()
         try:
-            if new:
-                self._parts.append(self._begun(new))
-            if old:
-                self._parts.insert(0, self._gone_on(old, known))
-            for part in self._parts:
-                if not failure:
-                    failure, traceback = self._played(part, on_progress)
-                    if failure:
-                        # Validity: what raised was not counted, and what it would have shown may be why; so nothing
-                        # follows on it. Other nights that are under way are told first.
-                        self.store.end(self.night, FAILED)
-                self._save(part, is_last=True, joins=not failure)
+            try:
+                self._begin(known, 0)
+            except CallError:
+                # Validity: as in `dpaudit.audit`. Nothing was counted yet; from here on raising is an outcome of one
+                # draw.
+                self._call_one_by_one()
+                self._begin(known, RESTART)
+            self._has_counted = True
+            failure, traceback = until_it_raises(
+                lambda: self.game.play(lambda _: self._after_round(on_progress)), self.subject
+            )
+            if failure:
+                # Validity: what raised was not counted, and what it would have shown may be why; so nothing follows on
+                # it. Other nights that are under way are told first.
+                self.store.end(self.night, FAILED)
+            self._save(is_last=True, joins=not failure)
             if not failure:
                 self._look_at_batches()
         except BaseException:
@@ -137,14 +127,10 @@ class AccumulatingAudit:
             raise
         if not failure:
             self.store.end(self.night, "finished")
-        found: dict[int, tuple[PairGame, int]] = {}
-        for part in self._parts:
-            for k, pair in zip(part.positions, part.game.pairs, strict=True):
-                if not pair.is_broken:
-                    for _, game in pair.uses:
-                        game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
-                found[k] = pair, part.game.labelled(pair)
-        games = [found[k] for k in sorted(found)]
+        for pair in self._pairs().values():
+            for _, game in pair.uses:
+                game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
+        games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
         return Played(games, self._runs, failure, traceback, self.night, bool(known), self.subject)
 
     def _lay_out(self) -> None:
@@ -154,99 +140,23 @@ class AccumulatingAudit:
         self.data, self.positions = find(self.pairs)
         self.input_keys = _numbered([input_key(x) for x in self.data])
 
-    def _restart_one_by_one(self) -> None:
+    def _call_one_by_one(self) -> None:
         """Call the subject once a draw from here on."""
         self.subject = dataclasses.replace(self.subject, one_by_one=True)
         self._lay_out()
 
-    def _played(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> tuple[str, str]:
-        """Play one part; what went wrong, with the traceback."""
-        self._has_counted = True
-        return until_it_raises(lambda: part.game.play(lambda _: self._after_round(part, on_progress)), self.subject)
+    def _pairs(self) -> dict[str, PairGame]:
+        """The pairs that have evidence, by their keys: not those of which all calls of the pilot raised."""
+        return {key: pair for key, pair in zip(self.keys, self.game.pairs, strict=True) if not pair.is_broken}
 
-    def _look_at_batches(self) -> None:
-        """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
-        games = {id(pair): (part.game, pair) for part in self._parts for pair in self._pairs_of(part).values()}
-        if not games or any(pair.change for _, pair in games.values()):
-            return
-        game, pair = max(games.values(), key=lambda one: (one[1].is_violated, one[1].wealth))
-        # Asked of the night's own draws: a pair that was adopted from the store has none.
-        hint = min(1.0, len(pair.inputs) * min(map(game.draws.hint, pair.inputs)))
-        most = most_runs_of_batches(self._runs, hint)
-        is_violated, x = bool(self._runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
-        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most, is_violated)
-        if shared is None:
-            return
-        for part in self._parts:
-            for pair in self._pairs_of(part).values():
-                pair.change = shared
-            self._save(part, is_last=True)
-
-    def _pairs_of(self, part: _Part) -> dict[str, PairGame]:
-        """The pairs of a part that have evidence, by their keys: not those of which all calls of the pilot raised."""
-        pairs = zip(part.positions, part.game.pairs, strict=True)
-        return {self.keys[k]: pair for k, pair in pairs if not pair.is_broken}
-
-    # --- the two parts ---
-
-    def _begun(self, new: list[int]) -> _Part:
-        """Pairs that are new, after their pilot: let in, unless all calls of it raised."""
+    def _begin(self, known: dict[str, SavedPair], restart: int) -> None:
+        """Make the game: old pairs as they are known, new ones after their pilot and let in, unless it only raised."""
         generation = self.store.next_generation(self.night)
-        confidence = 1.0 - (1.0 - self.confidence) * share_of(generation)
-        game = self._label_game(new, NEW, confidence)
-        try:
-            game.start()
-        except CallError:
-            # Validity: as in `dpaudit.audit`. Nothing was counted yet; from here on raising is an outcome of one draw.
-            self._restart_one_by_one()
-            game = self._label_game(new, NEW + RESTART, confidence)
-            game.start()
-        part = _Part(game, new, {})
-        positions = {key: k for k, key in enumerate(self.keys)}
-        wanted = {}
-        for key, pair in self._pairs_of(part).items():
-            asked = self.pairs[positions[key]]
-            names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
-            promised = pair.claim.parameter, float(pair.claim.value)
-            wanted[key] = SavedPair(key, *names, *promised, generation, pair.level, self._state(pair))
-        part.saved = self.store.admit(self.night, list(wanted.values()))
-        for key, pair in self._pairs_of(part).items():
-            there = part.saved[key]
-            pair.start(there.level)  # Validity: as it was let in; nothing was counted yet
-            if _rounds(there.state) != _rounds(wanted[key].state):  # another night has let it in since: to be joined
-                part.saved[key] = dataclasses.replace(there, revision=-1)
-        return part
-
-    def _gone_on(self, old: list[int], known: dict[str, SavedPair]) -> _Part:
-        """Pairs that go on from their states."""
-        game = self._label_game(old, 0, self.confidence)
-        for pair, k in zip(game.pairs, old, strict=True):
-            self._restore(pair, known[self.keys[k]].state)
-        kept: dict[int, Outcomes] = {}
-        for i in {i for k in old for i in self.positions[k]}:
-            data = self.store.outputs_of(self.night, self.input_keys[i])
-            if data is not None:
-                try:
-                    kept[i] = unpacked(data)
-                except ValueError as error:
-                    raise self._unreadable(error) from error
-                self._kept[self.input_keys[i]] = len(kept[i])
-        game.go_on(kept)
-        return _Part(game, old, {self.keys[k]: known[self.keys[k]] for k in old})
-
-    def _label_game(self, chosen: Sequence[int], purpose: int, confidence: float) -> LabelGame:
-        game = game_on(
-            self.subject,
-            self.data,
-            [self.claims[k] for k in chosen],
-            [self.positions[k] for k in chosen],
-            self.samples,
-            1.0 - confidence,
-            self.mode,
-            root=self.night.stream_seed,
-            restart=purpose,
-            crew=self.crew,
-        )
+        error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
+        self.game = game = game_on(
+            self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,
+            root=self.night.stream_seed, restart=restart, crew=self.crew,
+        )  # fmt: skip
         drawer = game.draws.draw
 
         def draw(tasks: Sequence[Task]) -> list[TaskResult]:
@@ -259,7 +169,57 @@ class AccumulatingAudit:
                 raise
 
         game.draws.draw = draw
-        return game
+        self._saved = {key: known[key] for key in self.keys if key in known}
+        old = {key: pair for key, pair in self._pairs().items() if key in known}
+        for key, pair in old.items():
+            self._restore(pair, known[key].state)
+        if old:
+            game.go_on(self._kept_of({i for pair in old.values() for i in pair.inputs}))
+        if len(old) == len(game.pairs):
+            return
+        game.start()
+        wanted = {}
+        pairs = self._pairs()
+        for key in pairs.keys() - known.keys():
+            asked, pair = self.pairs[self.keys.index(key)], pairs[key]
+            names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
+            promised = pair.claim.parameter, float(pair.claim.value)
+            wanted[key] = SavedPair(key, *names, *promised, generation, pair.level, self._state(pair))
+        self._saved |= self.store.admit(self.night, [wanted[key] for key in self.keys if key in wanted])
+        for key, own in wanted.items():
+            there = self._saved[key]
+            pairs[key].start(there.level)  # Validity: as it was let in; nothing was counted yet
+            if _rounds(there.state) != _rounds(own.state):  # another night has let it in since: to be joined
+                self._saved[key] = dataclasses.replace(there, revision=-1)
+
+    def _kept_of(self, inputs: set[int]) -> dict[int, Outcomes]:
+        """The outputs of earlier nights that fits may see."""
+        kept: dict[int, Outcomes] = {}
+        for i in inputs:
+            data = self.store.outputs_of(self.night, self.input_keys[i])
+            if data is not None:
+                try:
+                    kept[i] = unpacked(data)
+                except ValueError as error:
+                    raise self._unreadable(error) from error
+                self._kept[self.input_keys[i]] = len(kept[i])
+        return kept
+
+    def _look_at_batches(self) -> None:
+        """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
+        pairs = list(self._pairs().values())
+        if not pairs or any(pair.change for pair in pairs):
+            return
+        pair = max(pairs, key=lambda one: (one.is_violated, one.wealth))
+        # Asked of the night's own draws: a pair that was adopted from the store has none.
+        hint = min(1.0, len(pair.inputs) * min(map(self.game.draws.hint, pair.inputs)))
+        most = most_runs_of_batches(self._runs, hint)
+        is_violated, x = bool(self._runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
+        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most, is_violated)
+        if shared is not None:
+            for pair in pairs:
+                pair.change = shared
+            self._save(is_last=True)
 
     # --- saving ---
 
@@ -279,22 +239,21 @@ class AccumulatingAudit:
             f"at {str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
         )
 
-    def _after_round(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> None:
+    def _after_round(self, on_progress: Callable[[Progress], None] | None) -> None:
         # Validity: what was not saved is not shown, so nobody breaks off a night by what it is about to lose.
         if time.monotonic() - self._last_saved < self._saving * (1.0 / SHARE_OF_SAVING - 1.0):
             return
-        self._save(part)
+        self._save()
         if on_progress is not None:
-            on_progress(part.game.progress())
+            on_progress(self.game.progress())
 
-    def _save(self, part: _Part, is_last: bool = False, joins: bool = True) -> None:
+    def _save(self, is_last: bool = False, joins: bool = True) -> None:
         """Commit what was counted since the last time; join what other nights of the subject have added.
 
         Validity: after a batch that raised nothing is joined (`joins`): a product with what others won meanwhile is a
         new one, at a time that the batch has chosen.
         """
-        begun, game = time.monotonic(), part.game
-        pairs = self._pairs_of(part)
+        begun, pairs = time.monotonic(), self._pairs()
 
         def state_of(key: str, there: SavedPair | None) -> State | None:
             if there is not None and not joins:
@@ -302,12 +261,12 @@ class AccumulatingAudit:
             if there is not None:
                 self._join(pairs[key], there.state)
             if pairs[key].is_violated:  # Validity: what is saved may be all that a later night sees of it
-                game.look_at_order(pairs[key])
+                self.game.look_at_order(pairs[key])
             return self._state(pairs[key])
 
-        known = {key: part.saved[key] for key in pairs if is_last or pairs[key].labelled != part.saved[key].labelled}
-        outputs = self._outputs(game, {i for pair in pairs.values() for i in pair.inputs})
-        part.saved |= self.store.save(self.night, known, state_of, outputs, self._runs)
+        known = {key: self._saved[key] for key in pairs if is_last or pairs[key].labelled != self._saved[key].labelled}
+        outputs = self._outputs({i for pair in pairs.values() for i in pair.inputs})
+        self._saved |= self.store.save(self.night, known, state_of, outputs, self._runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
@@ -335,11 +294,11 @@ class AccumulatingAudit:
             pair.look()
         pair.finish()
 
-    def _outputs(self, game: LabelGame, inputs: set[int]) -> dict[str, tuple[int, bytes]]:
+    def _outputs(self, inputs: set[int]) -> dict[str, tuple[int, bytes]]:
         """Outputs to keep, of inputs that have more than when they were saved."""
         chosen = {}
         for i in inputs:
-            outcomes, key = game.kept(i), self.input_keys[i]
+            outcomes, key = self.game.kept(i), self.input_keys[i]
             if outcomes is None or len(outcomes) <= self._kept.get(key, 0):
                 continue
             data = packed(outcomes)
@@ -351,7 +310,7 @@ class AccumulatingAudit:
     @property
     def _runs(self) -> int:
         """Of the mechanism, this night."""
-        return sum(part.game.runs for part in self._parts) + self._runs_of_batches
+        return self.game.runs + self._runs_of_batches
 
 
 def _rounds(state: State) -> list[str]:

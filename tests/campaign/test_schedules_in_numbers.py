@@ -77,13 +77,17 @@ def test_a_sequential_round_is_a_share_of_the_draws_so_far(open_pairs):
     asked = list(range(8 - open_pairs, 8))
     pairs = apart(8, labelled=[100 * k for k in range(8)])
     growth = 0.02 if open_pairs < 5 else 0.08
-    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(growth * (1_774 + 700)))
+
+    def rounds(growth):
+        return {k: int(growth * (1_774 + 100 * k)) for k in asked}
+
+    assert schedule.sizes(pairs, asked, 0) == rounds(growth)
     # A longer round only where every open pair is far from a decision.
     for pair in pairs:
         pair.is_far = True
-    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(0.145 * (1_774 + 700)))
+    assert schedule.sizes(pairs, asked, 0) == rounds(0.145)
     pairs[7].is_far = False
-    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(growth * (1_774 + 700)))
+    assert schedule.sizes(pairs, asked, 0) == rounds(growth)
 
 
 def test_no_sequential_round_is_shorter_than_16_and_a_pool_has_more_labelled_draws_of_the_same_runs():
@@ -93,7 +97,7 @@ def test_no_sequential_round_is_shorter_than_16_and_a_pool_has_more_labelled_dra
     pairs = [Pair(pool, labelled=10_000), Pair(Pool.single((4, 5)), labelled=0)]
     assert schedule.sizes(pairs, [1], 0) == {1: 16}
     # 274 of the pilot and 5,000 runs' worth of the pool.
-    assert schedule.sizes(pairs, [0, 1], 0) == {0: 2 * int(0.02 * 5_274), 1: int(0.02 * 5_274)}
+    assert schedule.sizes(pairs, [0, 1], 0) == {0: 2 * int(0.02 * 5_274), 1: 16}
     assert schedule.drawn(pairs, 0) == 5_274
 
 

@@ -18,6 +18,7 @@ import pytest
 
 import dpaudit
 from dpaudit.audits import call
+from dpaudit.campaign.label_game import LabelGame
 from dpaudit.inference.saved import counted
 from dpaudit.running import nights
 from dpaudit.running.digests import input_key
@@ -626,16 +627,16 @@ def test_a_pair_that_another_night_let_in_keeps_its_level(path, monkeypatch):
     # The night beside this one lets the pair in, and is broken off before it has bet. Its level is another one (four
     # pairs): the pair keeps it.
     mechanism = Meanwhile(path)
-    play = nights.LabelGame.play
+    play = LabelGame.play
 
     def broken_off(game, *arguments):
         raise KeyboardInterrupt
 
     def beside(path, *arguments, **options):
-        monkeypatch.setattr(nights.LabelGame, "play", broken_off)
+        monkeypatch.setattr(LabelGame, "play", broken_off)
         with pytest.raises(KeyboardInterrupt):
             begun_with(path, *arguments, **{**options, "pairs": [(0, 1), (1, 0), (1, 2), (2, 1)]})
-        monkeypatch.setattr(nights.LabelGame, "play", play)
+        monkeypatch.setattr(LabelGame, "play", play)
 
     begun_with = night_of
     monkeypatch.setitem(globals(), "night_of", beside)
@@ -756,10 +757,10 @@ def test_what_a_night_that_was_overtaken_saw_alone_does_not_count(path):
 
     def beside(progress):
         if not inner:
-            inner.append(night_of(path, seed=2, samples=50))
+            inner.append(night_of(path, leaking, seed=2, samples=50))
         shown.append((progress.largest_log_wealth, only_pair(path).log_wealth))
 
-    outer = night_of(path, seed=3, samples=50, on_progress=beside)
+    outer = night_of(path, leaking, seed=3, samples=50, on_progress=beside)
     assert shown[0][0] != shown[0][1]  # it was overtaken behind its first look
     assert outer.findings[0].log_wealth == only_pair(path).log_wealth
     assert sum(use["now"] is None for use in only_pair(path).state["uses"]) == 0
