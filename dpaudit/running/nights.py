@@ -24,7 +24,17 @@ from dpaudit.running.digests import input_key
 from dpaudit.running.draws import Crew
 from dpaudit.running.plain_data import packed, unpacked
 from dpaudit.running.playing import game_on, until_it_raises
-from dpaudit.running.store import FAILED, Identity, Night, SavedPair, Store, StoreError, as_text, share_of
+from dpaudit.running.store import (
+    FAILED,
+    Identity,
+    Night,
+    SavedPair,
+    Store,
+    StoreError,
+    as_text,
+    next_generation,
+    share_of,
+)
 from dpaudit.running.streams import RESTART
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing.order import Change, most_runs_of_batches
@@ -151,7 +161,7 @@ class AccumulatingAudit:
 
     def _begin(self, known: dict[str, SavedPair], restart: int) -> None:
         """Make the game: old pairs as they are known, new ones after their pilot and let in, unless it only raised."""
-        generation = self.store.next_generation(self.night)
+        generation = next_generation(known)
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
             self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,

@@ -159,7 +159,8 @@ def share_of(generation: int) -> float:
 def _layout(execute: Any) -> dict[str, list[str]]:
     """The columns of each table of a file, in their order."""
     tables = [name for (name,) in execute("select name from sqlite_master where type = 'table'").fetchall()]
-    return {name: [column[1] for column in execute(f"pragma table_info('{name}')").fetchall()] for name in tables}
+    query = "select name from pragma_table_info(?) order by cid"
+    return {name: [column for (column,) in execute(query, (name,)).fetchall()] for name in tables}
 
 
 with contextlib.closing(sqlite3.connect(":memory:")) as _empty:
@@ -323,10 +324,6 @@ class Store:
             found = self._inputs_at(execute, night.subject, night.life, key=key)
         return found[0]["outputs"] if found else None
 
-    def next_generation(self, night: Night) -> int:
-        """The generation of pairs that are new tonight, unless others come in first."""
-        return _next_generation(self.pairs_of(night))
-
     def admit(self, night: Night, new: Sequence[SavedPair]) -> dict[str, SavedPair]:
         """Let new pairs in, none of whose draws was counted yet; gives all of them back as they stand in the store.
 
@@ -336,7 +333,7 @@ class Store:
         with self.transaction() as execute:
             self._check_may_add(execute, night)
             known = self._pairs_at(execute, night.subject, night.life)
-            generation = _next_generation(known)
+            generation = next_generation(known)
             for pair in new:
                 if pair.key in known:
                     continue
@@ -467,7 +464,7 @@ class Store:
                         ) from error
                 known = self._pairs_at(execute, **here)
                 new = sum(pair.key not in known for pair in subject["pairs"])
-                generation = _next_generation(known)
+                generation = next_generation(known)
                 level = (1.0 - subject["confidence"]) * share_of(generation) / max(new, 1)
                 for pair in subject["pairs"]:
                     if pair.key in known:
@@ -601,7 +598,8 @@ def _joined_pair(own: SavedPair, other: SavedPair) -> SavedPair:
     return dataclasses.replace(own, state=state, revision=own.revision + 1)
 
 
-def _next_generation(pairs: Mapping[str, SavedPair]) -> int:
+def next_generation(pairs: Mapping[str, SavedPair]) -> int:
+    """The generation of pairs that come in behind these."""
     return 1 + max((pair.generation for pair in pairs.values()), default=-1)
 
 

@@ -584,6 +584,18 @@ def test_nights_of_another_law_are_each_looked_at_by_themselves(path):
         assert not result.side_findings and not result.findings[0].notes
 
 
+def test_a_new_pair_shares_the_draws_of_old_ones_and_is_looked_at_early(path):
+    """Each takes 2,000 labelled draws a night; the new one reads those of the old one, in shorter rounds at first."""
+    night_of(path, samples=1_000)
+    looks = []
+    second = night_of(
+        path, pairs=[(0, 1), (1, 0)], seed=2, samples=1_000, on_progress=lambda progress: looks.append(progress.runs)
+    )
+    assert second.samples < 3_600 and looks[0] < 1_000
+    old, new = (pair.labelled for pair in subjects_of(path)[0]["pairs"])
+    assert (old, new) == (2_000 - 24 + 2_000, 2_000 - 100)
+
+
 def test_two_first_nights_beside_each_other_share_one_pair(path):
     inner = []
 

@@ -13,7 +13,7 @@ from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.inference.saved import FORMAT
 from dpaudit.running import plain_data
-from dpaudit.running.store import FAILED, LAYOUT, Identity, SavedPair, Store, StoreError, share_of
+from dpaudit.running.store import FAILED, LAYOUT, Identity, SavedPair, Store, StoreError, next_generation, share_of
 
 RATE = 0.05
 ONE = Identity("f" * 16, "laplace", "m.py:laplace", "eps=1")
@@ -121,7 +121,7 @@ def test_behind_a_batch_that_raised_nothing_is_added_but_by_its_own_night(store)
 
 def test_pairs_that_come_in_beside_each_other_have_levels_that_sum_to_less_than_the_error_rate(store):
     first, second = begun(store), begun(store)
-    assert store.next_generation(first) == store.next_generation(second) == 0
+    assert next_generation(store.pairs_of(first)) == next_generation(store.pairs_of(second)) == 0
     own = store.admit(first, [new_pair("a", 0, 0.5), new_pair("b", 0, 0.5)])
     assert [pair.generation for pair in own.values()] == [0, 0]
     # The second night asked before; its new pair comes in as of a later generation, with all of its state's level.
@@ -129,13 +129,13 @@ def test_pairs_that_come_in_beside_each_other_have_levels_that_sum_to_less_than_
     assert list(others) == ["b", "c"] and others["b"] == own["b"]
     assert others["c"].generation == 1
     assert others["c"].level == others["c"].state["level"] == pytest.approx(0.3 * RATE * share_of(1), rel=1e-12)
-    assert store.next_generation(first) == 2
+    assert next_generation(store.pairs_of(first)) == 2
     third = store.admit(first, [new_pair("d", 2)])["d"]
     assert (third.generation, third.level) == (2, RATE * share_of(2))
     stored = store.pairs_of(first)
     assert list(stored) == ["a", "b", "c", "d"]
     assert sum(pair.level for pair in stored.values()) <= RATE
-    assert store.pairs_of(begun(store, OTHER)) == {} and store.next_generation(begun(store, OTHER)) == 0
+    assert store.pairs_of(begun(store, OTHER)) == {} and next_generation(store.pairs_of(begun(store, OTHER))) == 0
 
 
 def test_shares_of_all_generations_sum_to_one():
@@ -243,7 +243,7 @@ def test_what_is_forgotten_is_gone_but_for_its_nights_and_no_night_of_then_adds_
         with pytest.raises(StoreError, match="got a new life"):
             adds()
     again = begun(store)
-    assert store.next_generation(again) == 0 and store.pairs_of(again) == {}
+    assert next_generation(store.pairs_of(again)) == 0 and store.pairs_of(again) == {}
     assert store.forget([ONE.digest]) == 0  # no pair yet
     assert store.forget([]) == 0
 
