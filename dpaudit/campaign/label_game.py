@@ -70,23 +70,19 @@ class LabelGame(Campaign):
 
     Parameters
     ----------
-    claims : sequence of Claim
-        One a game, with finite values.
-    inputs : sequence of (int, int) or Pool
-        One a game: the positions of x and x_prime among the audit's inputs, which differ; or the pairs that it pools.
+    claims, inputs : sequences
+        One a game: its claim, with a finite value, and the positions of x and x_prime among the audit's inputs, which
+        differ; or the pairs that it pools.
     samples : int
         At most 2 * samples labelled draws are taken a pair; in adaptive mode about samples runs an input, on average
         over the inputs (coins may call for a few more), and `ADAPTIVE_REACH` times as many labelled draws a pair.
     error_rate : float
         Of everything together: P(some bound of some pair exceeds its truth) is at most this.
-    mode : {"sequential", "adaptive", "fixed"}
-    draw : callable
-        Carries out tasks; see `Task`.
     coin : callable
         (round, pair) to the generator of that pair's labels in that round.
-    log_density : callable, optional
-        The mechanism's own, with `data[i]` the i-th input.
-    calls, largest_batch
+    log_density, data
+        The mechanism's own density, and the inputs by their positions.
+    draw, calls, largest_batch
         See `Draws`.
     """
 

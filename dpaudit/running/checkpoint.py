@@ -54,26 +54,13 @@ class Checkpoint:
     """A checkpoint that is open for reading and writing.
 
     Made by `open_checkpoint` (a file) or `temporary_checkpoint` (a file without a name, until it is saved).
-
-    Attributes
-    ----------
-    path : Path or None
-    trouble : str
-        Why nothing is noted any more; empty as long as all is well.
-    recovered : int
-        Draws that were read back from a file that was there.
-    beside : dict or None
-        What had been contained when the last chunk was noted, of an isolated subject.
-    is_torn : bool
-        Whether that file had an end that could not be read, which was cut off.
-    on_trouble : callable or None
-        Told in one sentence why nothing is noted any more.
     """
 
     def __init__(self, stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
-        self.path, self.trouble, self.recovered = path, "", 0
-        self.beside: dict[str, Any] | None = None
-        self.on_trouble: Callable[[str], None] | None = None
+        self.path, self.trouble = path, ""  # why nothing is noted any more; empty as long as all is well
+        self.recovered = 0  # draws that were read back
+        self.beside: dict[str, Any] | None = None  # what had been contained when the last chunk was noted
+        self.on_trouble: Callable[[str], None] | None = None  # told in one sentence why nothing is noted any more
         self._journal, self._replayable = Journal(stream, FIRST_LINE, header), replayable
         # Of each task: its size, the digest of what was asked, and where its result is.
         self._places: dict[Place, tuple[int, str, int, int]] = {}
@@ -84,6 +71,7 @@ class Checkpoint:
                 end = start + len(content)
         except (ValueError, TypeError, KeyError, RecursionError) as error:
             raise UsageError(f"checkpoint must hold records of tasks, got another form ({path}).") from error
+        # Whether the file had an end that could not be read, which is cut off.
         self.is_torn = self._journal.cut(end or self._journal.begin)
 
     def __len__(self) -> int:

@@ -24,23 +24,12 @@ SYNC_SECONDS = 5.0  # at most so long a record is not yet on the disk; one that 
 
 
 def open_private(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading and writing, which nobody else may read where it is new; it is not emptied.
-
-    Raises
-    ------
-    OSError
-    """
+    """Open a file for reading and writing, which nobody else may read where it is new; it is not emptied."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
 
 
 def lock(stream: BinaryIO, path: Path, what: str) -> None:
-    """Take the file for this process, until it is closed.
-
-    Raises
-    ------
-    UsageError
-        If another one has it.
-    """
+    """Take the file for this process, until it is closed; `UsageError` if another one has it."""
     try:
         import fcntl
     except ImportError:  # not on this system: nothing stops a second process there
@@ -52,28 +41,10 @@ def lock(stream: BinaryIO, path: Path, what: str) -> None:
 
 
 class Journal:
-    """A journal that is open for reading and writing.
+    """A journal that is open for reading and writing: a file that is empty, or has `form` as its first line.
 
-    Parameters
-    ----------
-    stream : file
-        Empty, or a journal.
-    form : bytes
-        The first line.
-    header : dict, optional
-        What it is of: written where the file is empty.
-
-    Attributes
-    ----------
-    header : dict
-        What the file says that it is of.
-    begin, end : int
-        Where the header ends, and where the last whole record does.
-
-    Raises
-    ------
-    ValueError
-        If it has another form, or no whole header.
+    An empty one gets the header, which says what it is of; `header` is what the file says. ValueError if it has another
+    form, or no whole header. `begin` and `end` are where the header ends, and where the last whole record does.
     """
 
     def __init__(self, stream: BinaryIO, form: bytes, header: dict[str, Any] | None = None) -> None:
@@ -101,12 +72,9 @@ class Journal:
         return self._stream.closed
 
     def append(self, content: bytes) -> int:
-        """Write a record in one piece, all or none, and on the disk soon; gives the position of its first byte.
+        """Write a record in one piece, and on the disk soon; gives the position of its first byte.
 
-        Raises
-        ------
-        OSError
-            If there is no room: the file is as before.
+        OSError if there is no room: the file is as before.
         """
         self._write(_framed(content))
         return self.end - len(content)
