@@ -75,7 +75,9 @@ class Schedule:
         `open_pairs` are the positions of those that may still draw, at least one; `runs` are those so far.
         """
         del runs
-        growth = self._growth(pairs, open_pairs)
+        growth = _growth(len(open_pairs))
+        if all(pairs[k].is_far for k in open_pairs):
+            growth = max(growth, FAR_GROWTH)
         used = {k: self.pilot + pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs}
         return {k: pairs[k].pool.labelled(max(SMALLEST_ROUND, int(growth * so_far))) for k, so_far in used.items()}
 
@@ -83,10 +85,6 @@ class Schedule:
         """Labelled draws so far, of the planned ones."""
         del runs
         return self.pilot + max(int(pair.labelled / pair.pool.breadth) for pair in pairs)
-
-    def _growth(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
-        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
-        return max(growth, FAR_GROWTH) if all(pairs[k].is_far for k in open_pairs) else growth
 
 
 class Fixed(Schedule):
@@ -136,8 +134,9 @@ class Adaptive(Schedule):
             return {}
         are_open = [pairs[k] for k in open_pairs]
         used = np.array([pair.pool.labelled(self.pilot) + pair.labelled for pair in are_open], dtype=float)
-        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
-        step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # of a pair of its own a labelled draw is one run
+        step = min(
+            max(SMALLEST_ROUND, _growth(len(open_pairs)) * used.sum()), left
+        )  # of a pair of its own a labelled draw is one run
         has_begun = any(pair.labelled for pair in pairs)
         target = shares_by_rank([(pair.wealth,) if has_begun else pair.main.merit for pair in are_open])
         wanted = np.maximum(target * (used.sum() + step) - used, 0.0)
@@ -155,6 +154,10 @@ class Adaptive(Schedule):
             if shared >= SMALLEST_ROUND and so_far < pool.labelled(self.planned):
                 sizes[k] = max(sizes.get(k, 0), shared)
         return dict(sorted(sizes.items()))
+
+
+def _growth(open_pairs: int) -> float:
+    return ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= open_pairs)]
 
 
 SCHEDULES: dict[Mode, type[Schedule]] = {"sequential": Schedule, "adaptive": Adaptive, "fixed": Fixed}

@@ -27,7 +27,6 @@ from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.store import (
     FAILED,
     Identity,
-    Night,
     SavedPair,
     Store,
     StoreError,
@@ -44,32 +43,12 @@ from dpaudit.testing.tasks import Task, TaskResult
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 
 
-@dataclasses.dataclass
-class Played:
-    """What a night leaves: each pair's game with its labelled draws of all nights together, and what went wrong.
-
-    `went_on` says whether a pair of the subject had evidence before, be it one that is not asked tonight.
-    """
-
-    games: list[tuple[PairGame, int]]
-    runs: int
-    failure: str
-    traceback: str  # of what went wrong, as text
-    night: Night
-    went_on: bool
-    subject: Subject
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What a result says of it."""
-        return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
-
-
 class AccumulatingAudit:
     """Plays one night of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
     `ask_batches` takes a subject, an input, a seed, and the most runs (None: as many as it needs), and gives what small
-    batches on this input share, drawn from streams of the seed, and their runs.
+    batches on this input share, drawn from streams of the seed, and their runs. Played, `games` are those of the pairs
+    with their labelled draws of this night, and `failure` and `traceback` say what went wrong.
     """
 
     def __init__(
@@ -103,13 +82,17 @@ class AccumulatingAudit:
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
         self.night = store.begin(identity, confidence, seed, samples)
         self._last_saved = self._saving = 0.0
+        self.games: list[tuple[PairGame, int]] = []
+        self.failure = self.traceback = ""
+        self.went_on = False  # whether a pair of the subject had evidence before, be it one that is not asked tonight
         self._saved: dict[str, SavedPair] = {}  # what the store has of the pairs
         self._has_counted = self._batch_raised = False
         self._kept: dict[str, int] = {}
 
-    def play(self, on_progress: Callable[[Progress], None] | None = None) -> Played:
-        """Play the night; everything that was counted is saved, whatever is raised."""
+    def play(self, on_progress: Callable[[Progress], None] | None = None) -> AccumulatingAudit:
+        """Play the night, once, and give it back; everything that was counted is saved, whatever is raised."""
         known = self.store.pairs_of(self.night)
+        self.went_on = bool(known)
         if any(known[key].state.get("one_by_one") for key in self.keys if key in known):
             self._call_one_by_one()
         try:
@@ -121,27 +104,37 @@ class AccumulatingAudit:
                 self._call_one_by_one()
                 self._begin(known, RESTART)
             self._has_counted = True
-            failure, traceback = until_it_raises(
+            self.failure, self.traceback = until_it_raises(
                 lambda: self.game.play(lambda _: self._after_round(on_progress)), self.subject
             )
-            if failure:
+            if self.failure:
                 # Validity: what raised was not counted, and what it would have shown may be why; so nothing follows on
                 # it. Other nights that are under way are told first.
                 self.store.end(self.night, FAILED)
-            self._save(is_last=True, joins=not failure)
-            if not failure:
+            self._save(is_last=True, joins=not self.failure)
+            if not self.failure:
                 self._look_at_batches()
         except BaseException:
             if self._batch_raised:
                 self.store.end(self.night, FAILED)
             raise
-        if not failure:
+        if not self.failure:
             self.store.end(self.night, "finished")
         for pair in self._pairs().values():
             for _, game in pair.uses:
                 game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
-        games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
-        return Played(games, self._runs, failure, traceback, self.night, bool(known), self.subject)
+        self.games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a result says of it."""
+        return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
+
+    @property
+    def runs(self) -> int:
+        """Of the mechanism, this night."""
+        return self.game.runs + self._runs_of_batches
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
@@ -223,8 +216,8 @@ class AccumulatingAudit:
         pair = max(pairs, key=lambda one: (one.is_violated, one.wealth))
         # Asked of the night's own draws: a pair that was adopted from the store has none.
         hint = min(1.0, len(pair.inputs) * min(map(self.game.draws.hint, pair.inputs)))
-        most = most_runs_of_batches(self._runs, hint)
-        is_violated, x = bool(self._runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
+        most = most_runs_of_batches(self.runs, hint)
+        is_violated, x = bool(self.runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
         shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most, is_violated)
         if shared is not None:
             for pair in pairs:
@@ -276,7 +269,7 @@ class AccumulatingAudit:
 
         known = {key: self._saved[key] for key in pairs if is_last or pairs[key].labelled != self._saved[key].labelled}
         outputs = self._outputs({i for pair in pairs.values() for i in pair.inputs})
-        self._saved |= self.store.save(self.night, known, state_of, outputs, self._runs)
+        self._saved |= self.store.save(self.night, known, state_of, outputs, self.runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
@@ -316,11 +309,6 @@ class AccumulatingAudit:
             if data is not None:
                 chosen[key] = len(outcomes), data
         return chosen
-
-    @property
-    def _runs(self) -> int:
-        """Of the mechanism, this night."""
-        return self.game.runs + self._runs_of_batches
 
 
 def _rounds(state: State) -> list[str]:
