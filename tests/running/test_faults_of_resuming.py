@@ -45,9 +45,9 @@ def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, m
     said = []
     save = AccumulatingAudit._save
 
-    def noted(self, part, is_last=False, joins=True):
+    def noted(self, is_last=False, joins=True):
         said.append(joins)
-        return save(self, part, is_last, joins)
+        return save(self, is_last, joins)
 
     monkeypatch.setattr(AccumulatingAudit, "_save", noted)
     calls = []
