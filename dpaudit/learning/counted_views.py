@@ -8,14 +8,13 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logit
 
 from dpaudit.features.views import View
-from dpaudit.learning.learned_views import LearnedView, any_view_from_dict, any_view_to_dict
+from dpaudit.learning.learned_views import LearnedView
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Shifts, Steps, grow, shift_trees, told_by_shifts
 from dpaudit.privacy.claims import FloatArray
 
@@ -68,17 +67,6 @@ class CountedView:
         ends = np.unique(np.concatenate([cuts, atoms, atoms + 1]))
         ends = ends[(ends > 0) & (ends < len(distinct))]
         return cls(view, _between(distinct[ends - 1], distinct[ends]), cost)
-
-    def to_dict(self) -> dict[str, Any]:
-        """The view and its cells as JSON values."""
-        return {"view": any_view_to_dict(self.view), "edges": self.edges.tolist(), "cost": self.cost}
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> CountedView:
-        """What `to_dict` wrote."""
-        return cls(
-            any_view_from_dict(record["view"]), np.array(record["edges"], dtype=float).ravel(), float(record["cost"])
-        )
 
     @property
     def is_mirrored(self) -> bool:

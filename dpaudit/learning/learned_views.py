@@ -317,16 +317,6 @@ class Known:
 KINDS: dict[str, Any] = {"known": Known, "logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
 
 
-def any_view_to_dict(view: View | LearnedView) -> dict[str, Any]:
-    """A view, learned or not, as JSON values."""
-    return view_to_dict(view) if isinstance(view, View) else {"learned": view.to_dict()}
-
-
-def any_view_from_dict(record: dict[str, Any]) -> View | LearnedView:
-    """What `any_view_to_dict` wrote."""
-    return learned_from_dict(record["learned"]) if "learned" in record else view_from_dict(record)
-
-
 def learned_from_dict(record: dict[str, Any]) -> LearnedView:
     """The fitted estimator that `to_dict` wrote; ValueError where its kind is unknown."""
     if record["kind"] not in KINDS:

@@ -24,16 +24,8 @@ from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
-from dpaudit.features.views import View, choose_views
-from dpaudit.learning.learned_views import (
-    Known,
-    LearnedView,
-    Logistic,
-    any_view_from_dict,
-    any_view_to_dict,
-    learners,
-    out_of_fold,
-)
+from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
+from dpaudit.learning.learned_views import Known, LearnedView, Logistic, learned_from_dict, learners, out_of_fold
 from dpaudit.learning.rank_tree import (
     Forest,
     Grown,
@@ -235,15 +227,20 @@ class Mixture:
         )  # fmt: skip
         return None if best is None else self.structures[best[1]][best[2]]
 
+    @property
+    def views(self) -> list[View | LearnedView]:
+        """The views of all its models, each once; in the same order when it was read from what was saved."""
+        models: list[Part | Refinement] = [part for structure in self.structures for part in structure]
+        return list({id(one.view): one.view for one in [*models, *self.refinements]}.values())
+
     def to_dict(self) -> dict[str, Any]:
         """The mixture as JSON values; models of one view share it."""
-        models: list[Part | Refinement] = [part for structure in self.structures for part in structure]
-        models += self.refinements
-        views = {id(one.view): one.view for one in models}
-        place = {key: k for k, key in enumerate(views)}
+        place = {id(view): k for k, view in enumerate(self.views)}
         return {
             "reader": self.reader.to_dict(),
-            "views": [any_view_to_dict(view) for view in views.values()],
+            "views": [
+                view_to_dict(view) if isinstance(view, View) else {"learned": view.to_dict()} for view in self.views
+            ],
             "structures": [[part.to_dict(place[id(part.view)]) for part in structure] for structure in self.structures],
             "refinements": [one.to_dict(place[id(one.view)]) for one in self.refinements],
             "weights": [[w.hex() for w in row] for row in self.weights.tolist()],
@@ -259,7 +256,9 @@ class Mixture:
 
     @classmethod
     def _from_dict(cls, record: dict[str, Any], density: LogRatio | None) -> Mixture:
-        views = [any_view_from_dict(one) for one in record["views"]]
+        views = [
+            learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
+        ]
         parts = tuple(tuple(Part.from_dict(part, views) for part in structure) for structure in record["structures"])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
         if weights.shape != NO_FORETELLING.shape or len(parts) != len(STRUCTURES) - 1:

@@ -163,7 +163,7 @@ def test_a_later_session_goes_on_learning_where_no_more_outputs_are_kept(monkeyp
     assert before and set(after) == {before[0] + game.pairs[0].labelled - state["labelled"]}
 
 
-@pytest.mark.parametrize("damage", [{"counts": [[1], [1]]}, {"edges": 3.0}, {"view": {}}, {"cost": "x"}])
+@pytest.mark.parametrize("damage", [{"counts": [[1], [1]]}, {"edges": 3.0}, {"view": 99}, {"cost": "x"}])
 def test_a_counted_view_that_is_damaged_is_refused(damage, monkeypatch):
     monkeypatch.setattr(learning_state, "SIZES", dataclasses.replace(learning_state.SIZES, counted_from=100))
     state = state_of("eps=8", samples=400)
