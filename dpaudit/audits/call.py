@@ -419,8 +419,7 @@ class Call:
         self.subject = night.subject
         options = {"store": os.fspath(self.store), **night.options}
         alone = tuple((k,) for k in range(len(pairs)))
-        games = list(zip(night.games, night.samples, strict=True))
-        return Played(games, alone, night.runs, night.failure, options, night.traceback)
+        return Played(night.games, alone, night.runs, night.failure, options, night.traceback)
 
     def _ask_batches(self, x: Any, most: int | None, is_violated: bool) -> tuple[Change | None, int]:
         """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""

@@ -35,7 +35,7 @@ from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.errors import SubjectError
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import Finding
-from dpaudit.running.randomness import randomness_moved
+from dpaudit.running.draws import randomness_moved
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 

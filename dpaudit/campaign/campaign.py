@@ -48,13 +48,7 @@ class Progress:
 
 
 class Campaign(ABC):
-    """Rounds of draws in the order that validity needs; see the module.
-
-    Parameters
-    ----------
-    draws : Draws
-        Who draws, and what is kept.
-    """
+    """Rounds of draws in the order that validity needs; see the module."""
 
     def __init__(self, draws: Draws) -> None:
         self.draws = draws

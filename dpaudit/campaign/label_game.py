@@ -19,6 +19,8 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
 from __future__ import annotations
 
 import dataclasses
+import itertools
+import math
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -27,28 +29,23 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
 from dpaudit.campaign.rounds import Counts, Draws, Plan
-from dpaudit.campaign.schedules import SMALLEST_ROUND, Mode, schedule_of
+from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.features.density import LogDensity
 from dpaudit.features.hints import NO_HINTS
 from dpaudit.privacy.claims import Claim
 from dpaudit.reading.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.pools import Pool, Read, hints_of
+from dpaudit.testing.pools import Pool, hints_of
+from dpaudit.testing.protocols import Test
 from dpaudit.testing.remarks import keys_of, not_read, remarks
 from dpaudit.testing.tasks import Draw, Request
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}
-FIRST_DRAWS = 64  # of each input, before the size of an output is known
+FIRST_DRAWS = 64  # of each input, before the size of an output is known; asked whether they show anything, and differ
 FAILED_CALLS = 400  # on each input, or half of those asked for, before it is said that all calls raise
-LOOKED_AT = 64  # first outputs of an input that are asked whether they show anything, and differ
-# Draws of one input kept for fitting: a bound on memory, together with TRAINING_NUMBERS, and on the time of refits.
-TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 200_000}
-VECTOR_DRAWS = 200_000  # the same of vectors in sequential mode, over the pairs, where that is more: they learn slowly
-# Fixed mode: fits of more than a few pairs see so many draws of an input at most, a bound on their time.
-FEW_PAIRS, TRAINING_OF_MANY = 20, 50_000
-TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs
+TRAINING_NUMBERS = 4_000_000  # numbers kept for fitting, over all inputs: a bound on memory
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,25 +70,19 @@ class LabelGame(Campaign):
 
     Parameters
     ----------
-    claims : sequence of Claim
-        One a game, with finite values.
-    inputs : sequence of (int, int) or Pool
-        One a game: the positions of x and x_prime among the audit's inputs, which differ; or the pairs that it pools.
+    claims, inputs : sequences
+        One a game: its claim, with a finite value, and the positions of x and x_prime among the audit's inputs, which
+        differ; or the pairs that it pools.
     samples : int
         At most 2 * samples labelled draws are taken a pair; in adaptive mode about samples runs an input, on average
         over the inputs (coins may call for a few more), and `ADAPTIVE_REACH` times as many labelled draws a pair.
     error_rate : float
         Of everything together: P(some bound of some pair exceeds its truth) is at most this.
-    mode : {"sequential", "adaptive", "fixed"}
-    draw : callable
-        Carries out tasks; see `Task`.
     coin : callable
         (round, pair) to the generator of that pair's labels in that round.
-    log_density : callable, optional
-        The mechanism's own, with `data[i]` the i-th input.
-    horizon : int, optional
-        Labelled draws of a pair that bets are meant for, with those of later runs; those of this run by default.
-    calls, largest_batch
+    log_density, data
+        The mechanism's own density, and the inputs by their positions.
+    draw, calls, largest_batch
         See `Draws`.
     """
 
@@ -107,7 +98,6 @@ class LabelGame(Campaign):
         coin: Callable[[int, int], np.random.Generator],
         log_density: LogDensity | None = None,
         data: Sequence[Any] = (),
-        horizon: int | None = None,
         calls: bool = False,
         largest_batch: int | None = None,
     ) -> None:
@@ -120,13 +110,15 @@ class LabelGame(Campaign):
                 claim,
                 pool,
                 not self.schedule.looks_once,
-                max(pool.labelled((horizon or self.schedule.limit) - self.schedule.pilot), 1),
+                max(pool.labelled(self.schedule.limit - self.schedule.pilot), 1),
                 hints_of(pool.members[0], data, log_density) if len(data) else NO_HINTS,
             )
             for claim, pool in zip(claims, pools, strict=True)
         ]
+        self._gone_on: set[int] = set()  # the pairs of earlier runs, which have no pilot
         self._sizes: dict[int, int] = {}  # of the round that was frozen last: labelled draws of each pair,
-        self._readers: dict[int, list[tuple[int, Read]]] = {}  # and who reads which draws of an input
+        # and for whom each request of an input counts: pair, use and side.
+        self._readers: dict[int, list[tuple[int, int, int]]] = {}
 
     @property
     def pilot(self) -> int:
@@ -167,40 +159,36 @@ class LabelGame(Campaign):
         return [first for i in pair.inputs if (first := self.draws.first(i)) is not None]
 
     def start(self) -> None:
-        """Draw the pilot, fit every pair on it, rank the pairs, and fix the levels."""
-        side = self.pilot // 2
-        inputs = sorted({i for pair in self.pairs for i in pair.inputs})
+        """Draw the pilot of all pairs that have no level yet, fit them on it, rank them, and fix their levels."""
+        pairs = [pair for pair in self.pairs if math.isnan(pair.level)]
+        side, even = self.pilot // 2, self.error_rate / len(pairs)
+        inputs = sorted({i for pair in pairs for i in pair.inputs})
         # A few draws first, which tell how large an output is, and so how many fit into a chunk.
-        self._learn(dict.fromkeys(inputs, min(side, FIRST_DRAWS)))
+        drawn = min(side, FIRST_DRAWS)
+        self._learn(dict.fromkeys(inputs, drawn))
         self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
-        drawn, even = min(side, FIRST_DRAWS), self.error_rate / len(self.pairs)
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
-            side = min(side, self._most_kept(len(inputs)), max(self._most_of(pair) for pair in self.pairs))
+            side = min(side, self._most_kept(len(inputs)), max(map(self._most_of, pairs)))
         targets = {side}
-        if all(game.can_be_sure for pair in self.pairs for _, game in pair.uses):
+        if all(game.can_be_sure for pair in pairs for _, game in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
-        seen: dict[int, tuple[int, int]] = {}
         for target in sorted(targets):
             if target > drawn:
                 self._learn(dict.fromkeys(inputs, target - drawn))
                 drawn = target
-            for k, pair in enumerate(self.pairs):
-                first, second = self._training(pair)
-                known = len(first), len(second)
-                if seen.get(k) != known:  # else no more draws are kept than at the last fit
-                    pair.fit(first, second, even, tries=self.schedule.trial(drawn) > 0)
-                    seen[k] = known
+            for pair in pairs:
+                pair.fit(*self._training(pair), even, tries=self.schedule.trial(drawn) > 0)
                 if target < side and not pair.is_sure:
                     break  # then all need a longer pilot, on which each is fitted again
-            if all(pair.is_sure for pair in self.pairs):
+            if all(pair.is_sure for pair in pairs):
                 break
-        self._call_again(drawn, even)
+        self._call_again(pairs, drawn, even)
         self._shorten_pilot(2 * (drawn + self._try_out(drawn)))
-        for pair in self.pairs:
+        for pair in pairs:
             pair.unseen = self._unseen(pair)
-            pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, LOOKED_AT))) for i in pair.inputs)
-        self._fix_levels()
+            pair.repeats = all(is_one_value(self.draws.joined(i).rows(slice(0, FIRST_DRAWS))) for i in pair.inputs)
+        self._fix_levels(pairs)
 
     def start_after(self, shown: Mapping[int, Outcomes]) -> None:
         """Start on what an earlier game has kept of each input, instead of a pilot: every draw of this game is counted.
@@ -211,23 +199,23 @@ class LabelGame(Campaign):
         self._shorten_pilot(0)
         for pair in self.pairs:
             pair.fit(*self._training(pair), self.error_rate / len(self.pairs))
-        self._fix_levels()
+        self._fix_levels(self.pairs)
 
-    def _fix_levels(self) -> None:
+    def _fix_levels(self, pairs: Sequence[PairGame]) -> None:
         # Validity: levels are a function of the pilot alone, and sum to the error rate of the call.
-        for pair, weight in zip(self.pairs, shares_by_rank([pair.main.merit for pair in self.pairs]), strict=True):
+        for pair, weight in zip(pairs, shares_by_rank([pair.main.merit for pair in pairs]), strict=True):
             pair.start(self.error_rate * float(weight))
 
-    def _call_again(self, drawn: int, level: float) -> None:
+    def _call_again(self, pairs: Sequence[PairGame], drawn: int, level: float) -> None:
         """Lengthen the pilot of pairs of which no call has returned, until one does or enough calls have raised.
 
         Of a mechanism that mostly raises, a short pilot shows nothing else. One that ends its process is not asked
         again: that takes long.
         """
-        for pair in self.pairs:
+        for pair in pairs:
             self._note_failures(pair)
         most = min(FAILED_CALLS, self.planned // 4, self._most_kept(len(self.draws.kept)))
-        raised = again = [pair for pair in self.pairs if any(pair.failures)]
+        raised = again = [pair for pair in pairs if any(pair.failures)]
         # Validity: whose pilot is longer, and by how much, is a function of the pilot, and nothing of it is counted.
         while drawn < most and (again := [pair for pair in again if pair.may_return]):
             more = min(drawn, most - drawn)
@@ -250,30 +238,33 @@ class LabelGame(Campaign):
         # All pairs give up the same draws for it, also those that would have nothing to try.
         if size == 0 or not all(pair.main.trial for pair in self.pairs):
             return 0
-        tried = [(pair, game, game.trial) for pair in self.pairs for _, game in pair.uses if game.trial is not None]
-        requests: dict[int, list[Request]] = {i: [] for pair, *_ in tried for i in pair.inputs}
-        for pair, _, trial in tried:
-            for member in pair.pool.members:
-                for i in member.inputs:
-                    requests[i].append(Request(size, trial, 0, member.move))
-        counts = self.draws.learn(Plan(dict.fromkeys(sorted(requests), size), requests))
-        counted = {i: iter(of_input) for i, of_input in counts.items()}
-        for pair, game, trial in tried:
-            totals = [trial.zeros(), trial.zeros()]
-            for member in pair.pool.members:
-                for side, i in enumerate(member.inputs):
-                    totals[side] += next(counted[i])
-            game.try_out(*totals)
+        requests: dict[int, list[Request]] = {}
+        tried: dict[int, list[tuple[Test, int]]] = {}
+        for pair in self.pairs:
+            for (_, game), member in itertools.product(pair.uses, pair.pool.members):
+                if game.trial is not None:
+                    for side, i in enumerate(member.inputs):
+                        requests.setdefault(i, []).append(Request(size, game.trial, 0, member.move))
+                        tried.setdefault(i, []).append((game, side))
+        totals: dict[Test, list[Any]] = {}
+        for i, counts in self.draws.learn(Plan(dict.fromkeys(sorted(requests), size), requests)).items():
+            for (game, side), vector in zip(tried[i], counts, strict=True):
+                totals.setdefault(game, [0, 0])[side] += vector
+        for game, sides in totals.items():
+            game.try_out(*sides)
         return size
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
-        """Go on from earlier runs, instead of `start`: `pairs` are those of then, `kept` outputs that fits may see.
+        """Go on with pairs that have a level, as they were after earlier runs: `kept` are outputs that fits may see.
 
-        Validity: all that is counted from here on is drawn after these.
+        The other pairs `start` behind it. Validity: all that is counted from here on is drawn after these.
         """
-        self.schedule.pilot = 0
-        self.draws.go_on(sorted({i for pair in self.pairs for i in pair.inputs}), kept)
-        for pair in self.pairs:
+        old = [pair for pair in self.pairs if not math.isnan(pair.level)]
+        self._gone_on = {id(pair) for pair in old}
+        if len(old) == len(self.pairs):
+            self.schedule.pilot = 0
+        self.draws.go_on(sorted({i for pair in old for i in pair.inputs}), kept)
+        for pair in old:
             pair.labelled_before = pair.labelled
             pair.unseen = self._unseen(pair)
             if not pair.is_violated or pair.trained_on == 0:
@@ -282,7 +273,7 @@ class LabelGame(Campaign):
     def _unseen(self, pair: PairGame) -> str:
         """The name of a class of which the first outputs show nothing else; empty for none."""
         kept = (self.draws.joined(i) for i in pair.inputs if self.draws.kept[i])
-        return unseen(output for outcomes in kept for output in outcomes.raw[:LOOKED_AT])
+        return unseen(output for outcomes in kept for output in outcomes.raw[:FIRST_DRAWS])
 
     def shown(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
         """The outcomes of both sides of a pair that fits may see, as many of each."""
@@ -290,12 +281,16 @@ class LabelGame(Campaign):
         return self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs))
 
     def kept(self, i: int) -> Outcomes | None:
-        """The outputs of one input that fits of a later run may see: of vectors, the first that this one saw."""
-        return self.draws.joined(i).rows(slice(0, TRAINING_DRAWS[self.mode])) if self.draws.kept.get(i) else None
+        """The outputs of one input that fits of a later run may see."""
+        return self.draws.joined(i) if self.draws.kept.get(i) else None
 
     def labelled(self, pair: PairGame) -> int:
         """Labelled draws that a pair has taken, with its pilot."""
-        return pair.pool.labelled(self.pilot) + pair.pilot_more + pair.labelled
+        return pair.pool.labelled(self._pilot_of(pair)) + pair.pilot_more + pair.labelled
+
+    def _pilot_of(self, pair: PairGame) -> int:
+        """The pilot of a pair: none where it goes on."""
+        return 0 if id(pair) in self._gone_on else self.pilot
 
     def _shorten_pilot(self, drawn: int) -> None:
         for pair in self.pairs:
@@ -308,32 +303,30 @@ class LabelGame(Campaign):
         sizes = self.schedule.sizes(self.pairs, open_pairs, self.runs) if open_pairs else {}
         self._sizes, self._readers = {}, {}
         needed: dict[int, int] = {}
+        requests: dict[int, list[Request]] = {}
         for k, size in sizes.items():
             pool, left = self.pairs[k].pool, self._left(self.pairs[k])
             self._sizes[k] = left if left - size < SMALLEST_ROUND else size
             for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k))):
                 needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
-                self._readers.setdefault(read.input, []).append((k, read))
-        requests = {
-            i: [
-                Request(read.quota, game.statistic, read.start, read.move)
-                for k, read in reads
-                for _, game in self.pairs[k].uses
-            ]
-            for i, reads in self._readers.items()
-        }
+                for use, (_, game) in enumerate(self.pairs[k].uses):
+                    self._readers.setdefault(read.input, []).append((k, use, read.side))
+                    asked = Request(read.quota, game.statistic, read.start, read.move)
+                    requests.setdefault(read.input, []).append(asked)
         return Plan(needed, requests, 0 if self.schedule.looks_once else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
-        totals = {k: [[game.statistic.zeros() for _, game in self.pairs[k].uses] for _ in (0, 1)] for k in self._sizes}
-        for i, reads in self._readers.items():
-            vectors = iter(counts[i])
-            for k, read in reads:
-                for use in range(len(self.pairs[k].uses)):
-                    totals[k][read.side][use] = totals[k][read.side][use] + next(vectors)
+        totals = {
+            (k, use): [game.statistic.zeros(), game.statistic.zeros()]
+            for k in self._sizes
+            for use, (_, game) in enumerate(self.pairs[k].uses)
+        }
+        for i, readers in self._readers.items():
+            for (k, use, side), vector in zip(readers, counts[i], strict=True):
+                totals[k, use][side] = totals[k, use][side] + vector
+        for (k, use), sides in totals.items():
+            self.pairs[k].uses[use][1].add(*sides)
         for k, size in self._sizes.items():
-            for (_, game), first, second in zip(self.pairs[k].uses, *totals[k], strict=True):
-                game.add(first, second)
             self.pairs[k].labelled += size
 
     def _look(self) -> None:
@@ -366,11 +359,11 @@ class LabelGame(Campaign):
         """Labelled draws that the pair may still take: none once a sequential pair is decided."""
         if pair.is_broken or (not self.schedule.looks_once and pair.is_violated):
             return 0
-        most = pair.pool.labelled(self.schedule.limit - self.pilot) - pair.pilot_more
+        most = pair.pool.labelled(self.schedule.limit - self._pilot_of(pair)) - pair.pilot_more
         return most - (pair.labelled - pair.labelled_before)
 
     def _fit_again(self, pair: PairGame) -> None:
-        kept = {i: min(sum(len(part) for part in self.draws.kept[i]), self._most_of(pair)) for i in pair.inputs}
+        kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
         if available >= REFITS.growth_at(pair.labelled) * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
@@ -389,22 +382,12 @@ class LabelGame(Campaign):
         return first, second
 
     def _most_of(self, pair: PairGame) -> int:
-        """The outputs of one input that one member of a game may be fitted on: a bound on time, where they are many."""
-        members = len(pair.pool.members)
-        return self._training_draws if members == 1 else max(FIRST_DRAWS, TRAINING_DRAWS[self.mode] // members)
-
-    @property
-    def _training_draws(self) -> int:
-        """The outputs of one input that one game may be fitted on."""
-        most = TRAINING_DRAWS[self.mode]
-        if self.schedule.looks_once and len(self.pairs) > FEW_PAIRS:  # a trial counts the other draws before the test
-            most = min(most, TRAINING_OF_MANY)
-        is_longer = self.mode == "sequential" and self.draws.are_vectors
-        return max(most, VECTOR_DRAWS // len(self.pairs)) if is_longer else most
+        """The outputs of one input that one member of a game may be fitted on: a bound on time."""
+        return max(FIRST_DRAWS, TRAINING_DRAWS[self.mode] // len(pair.pool.members))
 
     def _most_kept(self, inputs: int) -> int:
         """The outputs of one input that are kept, of so many inputs."""
-        return max(FIRST_DRAWS, min(self._training_draws, TRAINING_NUMBERS // (self.draws.columns * inputs)))
+        return max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self.draws.columns * inputs)))
 
     def _keeps(self, needed: dict[int, int]) -> int:
         return self._most_kept(max(len(self.draws.kept), len(needed)))

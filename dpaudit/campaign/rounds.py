@@ -27,28 +27,18 @@ from dpaudit.testing.order import (
 from dpaudit.testing.tasks import Draw, Request, Task, TaskResult
 
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
-CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, unless that made more chunks than the next line
-MOST_CHUNKS_OF_CALLS = 16  # of one input in one round: as many processes can share its draws
+CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that processes can share a round
 
 Counts = dict[int, list[NDArray[np.int64]]]
 
 
 @dataclasses.dataclass(frozen=True)
 class Plan:
-    """One round, fixed before the first of its draws.
+    """One round, fixed before the first of its draws."""
 
-    Attributes
-    ----------
-    needed : mapping of int to int
-        Draws of each input.
-    requests : mapping of int to sequence of Request
-        What is counted on the draws of each input; nothing by default.
-    keeps : int
-        Outcomes of an input that later fits may see, of all rounds together; of others a few are kept for their order.
-    """
-
-    needed: Mapping[int, int]
-    requests: Mapping[int, Sequence[Request]] = dataclasses.field(default_factory=dict)
+    needed: Mapping[int, int]  # draws of each input
+    requests: Mapping[int, Sequence[Request]] = dataclasses.field(default_factory=dict)  # what is counted on them
+    # Outcomes of an input that later fits may see, of all rounds together; of others a few are kept for their order.
     keeps: int = 0
 
 
@@ -74,26 +64,13 @@ class Draws:
         Whether a draw is a call of its own: chunks are smaller then, so that more processes can share a round.
     largest_batch : int, optional
         Draws of one input that are asked for at a time, at most; by default as many as memory allows.
-
-    Attributes
-    ----------
-    round : int
-        The number of the round that comes next.
-    runs : int
-        Draws so far.
-    kept : dict of int to list of Outcomes
-        What fits may see of each input.
-    later : dict of int to LaterOutcomes
-        Of each input a few of later draws, for their order alone.
-    columns, are_vectors
-        How many numbers an outcome is, and whether outcomes are vectors of numbers.
     """
 
     def __init__(self, draw: Draw, first: int = 0, *, calls: bool = False, largest_batch: int | None = None) -> None:
-        self.draw, self.round, self.runs = draw, first, 0
-        self.kept: dict[int, list[Outcomes]] = {}
-        self.later: dict[int, LaterOutcomes] = {}
-        self.columns, self.are_vectors = 1, False
+        self.draw, self.round, self.runs = draw, first, 0  # the round that comes next, and all draws so far
+        self.kept: dict[int, list[Outcomes]] = {}  # what fits may see of each input
+        self.later: dict[int, LaterOutcomes] = {}  # a few of later draws, for their order alone
+        self.columns = 1  # how many numbers an outcome is
         self._calls, self._largest_batch = calls, largest_batch or sys.maxsize
         self._batches: dict[int, list[int]] = {}  # the sizes of those that this run has drawn of what is kept
         self._from_before: dict[int, int] = {}  # of the outcomes that are kept, how many an earlier run has drawn
@@ -109,7 +86,6 @@ class Draws:
     def measure(self, outcomes: Sequence[Outcomes]) -> None:
         """Note how large an outcome is."""
         self.columns = max((part.numbers.shape[1] for part in outcomes), default=1)
-        self.are_vectors = self.columns > 1 and all(part.tokens is None for part in outcomes)
 
     def take(self, plan: Plan) -> Fresh:
         """Draw one round; its outcomes stay closed until `release`."""
@@ -189,11 +165,9 @@ class Draws:
     def _tasks(self, plan: Plan) -> list[Task]:
         """The round in chunks, each with its part of what is counted and kept."""
         largest = min(max(64, CHUNK_NUMBERS // self.columns), self._largest_batch)
+        chunk_size = min(largest, CHUNK_CALLS) if self._calls else largest
         tasks = []
         for i, count in plan.needed.items():
-            chunk_size = largest
-            if self._calls:
-                chunk_size = min(largest, max(CHUNK_CALLS, -(-count // MOST_CHUNKS_OF_CALLS)))
             room = plan.keeps - sum(len(part) for part in self.kept.get(i, ())) if plan.keeps else 0
             for chunk, start in enumerate(range(0, count, chunk_size)):
                 size = min(chunk_size, count - start)

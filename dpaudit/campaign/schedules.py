@@ -26,7 +26,8 @@ PILOT_PER_PAIR = 250  # labelled draws by which each further pair lengthens a se
 # found in half as many draws, and one threshold in about as many; what shows seldom, and then for certain, takes more.
 # From about 30,000 draws on, longer pilots gain nothing.
 FIXED_PILOT, FIXED_SHARE = 4_000, 0.35
-LARGEST_PILOT = {"sequential": 100_000, "adaptive": 100_000, "fixed": 400_000}  # labelled draws, whatever the share
+# Draws of one input that fits may see, and so of a pilot: a fit takes 40,000 of both inputs, in fixed mode of half.
+TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 50_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: the most by which one is seen too late
 SMALLEST_ROUND = 16  # labelled draws
@@ -36,19 +37,11 @@ LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair tak
 
 @dataclasses.dataclass
 class Schedule:
-    """When the pairs of a label game draw, in rounds with a look after each.
+    """When the pairs of a label game draw, in rounds with a look after each."""
 
-    Parameters
-    ----------
-    planned : int
-        Labelled draws of a pair, with the pilot.
-    pairs, inputs : int
-        How many pairs, and how many inputs they have together.
-    """
-
-    planned: int
+    planned: int  # labelled draws of a pair, with the pilot
     pairs: int
-    inputs: int
+    inputs: int  # how many the pairs have together
     mode: Mode = "sequential"
     looks_once = False  # whether a test is looked at once, at the end, and fitted before it alone
 
@@ -64,7 +57,7 @@ class Schedule:
         return self._at_most(share, self.planned // 4)
 
     def _at_most(self, share: int, most: int) -> int:
-        return 2 * max(1, min(share, LARGEST_PILOT[self.mode], most) // 2)
+        return 2 * max(1, min(share, 2 * TRAINING_DRAWS[self.mode], most) // 2)
 
     @property
     def most_before_test(self) -> int:
@@ -79,29 +72,19 @@ class Schedule:
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         """The labelled draws of the next round, of each pair that plays in it.
 
-        Parameters
-        ----------
-        pairs : sequence of PairGame
-        open_pairs : sequence of int
-            Positions of those that may still draw; at least one.
-        runs : int
-            So far, with the pilot.
+        `open_pairs` are the positions of those that may still draw, at least one; `runs` are those so far.
         """
         del runs
-        size = max(SMALLEST_ROUND, int(self._growth(pairs, open_pairs) * self._used(pairs, open_pairs)))
-        return {k: pairs[k].pool.labelled(size) for k in open_pairs}
+        growth = _growth(len(open_pairs))
+        if all(pairs[k].is_far for k in open_pairs):
+            growth = max(growth, FAR_GROWTH)
+        used = {k: self.pilot + pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs}
+        return {k: pairs[k].pool.labelled(max(SMALLEST_ROUND, int(growth * so_far))) for k, so_far in used.items()}
 
     def drawn(self, pairs: Sequence[PairGame], runs: int) -> int:
         """Labelled draws so far, of the planned ones."""
         del runs
         return self.pilot + max(int(pair.labelled / pair.pool.breadth) for pair in pairs)
-
-    def _used(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
-        return self.pilot + max(pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs)
-
-    def _growth(self, pairs: Sequence[PairGame], open_pairs: Sequence[int]) -> float:
-        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
-        return max(growth, FAR_GROWTH) if all(pairs[k].is_far for k in open_pairs) else growth
 
 
 class Fixed(Schedule):
@@ -151,8 +134,9 @@ class Adaptive(Schedule):
             return {}
         are_open = [pairs[k] for k in open_pairs]
         used = np.array([pair.pool.labelled(self.pilot) + pair.labelled for pair in are_open], dtype=float)
-        growth = ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= len(open_pairs))]
-        step = min(max(SMALLEST_ROUND, growth * used.sum()), left)  # of a pair of its own a labelled draw is one run
+        step = min(
+            max(SMALLEST_ROUND, _growth(len(open_pairs)) * used.sum()), left
+        )  # of a pair of its own a labelled draw is one run
         has_begun = any(pair.labelled for pair in pairs)
         target = shares_by_rank([(pair.wealth,) if has_begun else pair.main.merit for pair in are_open])
         wanted = np.maximum(target * (used.sum() + step) - used, 0.0)
@@ -170,6 +154,10 @@ class Adaptive(Schedule):
             if shared >= SMALLEST_ROUND and so_far < pool.labelled(self.planned):
                 sizes[k] = max(sizes.get(k, 0), shared)
         return dict(sorted(sizes.items()))
+
+
+def _growth(open_pairs: int) -> float:
+    return ROUND_GROWTH[max(least for least in ROUND_GROWTH if least <= open_pairs)]
 
 
 SCHEDULES: dict[Mode, type[Schedule]] = {"sequential": Schedule, "adaptive": Adaptive, "fixed": Fixed}

@@ -31,7 +31,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
-from dpaudit.campaign.label_game import FIRST_DRAWS, LOOKED_AT, TRAINING_NUMBERS
+from dpaudit.campaign.label_game import FIRST_DRAWS, TRAINING_NUMBERS
 from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.pair_lines import WAYS, PairLines, Record
@@ -302,7 +302,7 @@ class UniverseGame(Campaign):
 
 def _nothing_seen(part: Outcomes) -> Failure | None:
     """Which class an input's outputs show nothing else than; None where they differ, or show something."""
-    kind = unseen(part.raw[:LOOKED_AT]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""
+    kind = unseen(part.raw[:FIRST_DRAWS]) if part.tokens is not None and len(set(part.tokens)) == 1 else ""
     return Failure(f"{kind}, of which nothing is seen but its name") if kind else None
 
 

@@ -30,22 +30,9 @@ class FixedRule(Protocol):
 
 
 class WitnessGame(Campaign):
-    """Asks a test with a fixed rule once, on draws of inputs 0 (x) and 1 (x_prime).
+    """Asks a test that has a rule and is not started once, on `labelled` draws of inputs 0 (x) and 1 (x_prime).
 
-    Parameters
-    ----------
-    test : FixedRule
-        With its rule set; not started.
-    level : float
-        Of its one look.
-    labelled : int
-        Labelled draws.
-    draw : callable
-        Carries out tasks.
-    coin : Generator
-        Of the labels alone.
-    move : array, optional
-        What outputs are read less of.
+    `level` is that of its one look, `coin` draws the labels alone, and outputs are read less `move`.
     """
 
     def __init__(

@@ -94,14 +94,13 @@ def merge_command(others: tuple[str, ...], path: str) -> None:
     """
     from dpaudit.reports.wording import plural
     from dpaudit.running.store import Store
-    from dpaudit.running.store_merging import merge
     from dpaudit.scores import ledger
 
     with Store.at(path) as store:
         for place in others:
             with Store.at(place, create=False) as other:
                 ledger.merge(store, other, writes=False)  # refuse before anything is taken over
-                nights, pairs = merge(store, other)
+                nights, pairs = store.merge(other)
                 nights += ledger.merge(store, other)
             click.echo(f"{place}: {plural(nights, 'night')}, {plural(pairs, 'pair')}")
 

@@ -8,6 +8,7 @@ counted too, and fits in between use these counts alone; where one view tells al
 from __future__ import annotations
 
 import dataclasses
+import operator
 from typing import Any
 
 import numpy as np
@@ -159,12 +160,18 @@ class LearningState:
         for one in counted:
             if not one.name:
                 one.name = f"{origin}#{sum(known.name.startswith(f'{origin}#') for known in self.rounds)}"
+        places = {id(view): k for k, view in enumerate(self.counter.mixture.views)}
         return {
             "rounds": [one.to_dict(origin) for one in counted],
             "next": self.rounds[-1].predicted.by_bins().to_dict(),
             "mixture": self._mixture_record(self.counter.mixture),
             "foretold": self.foretold.tolist(),
             "read_at": self._read_at,
+            "views": [
+                {"view": places[id(one.view)], "edges": one.edges.tolist(), "cost": one.cost, "counts": counts.tolist()}
+                for one, counts in self._views
+                if id(one.view) in places  # the others tell nothing
+            ],
         }
 
     def _mixture_record(self, mixture: Mixture) -> dict[str, Any]:
@@ -178,7 +185,8 @@ class LearningState:
         following = Predicted.from_dict(record["next"])
         self.rounds = [*(Round.from_dict(one, origin) for one in record["rounds"]), Round.of(following)]
         mixture = Mixture.from_dict(record["mixture"], density)
-        self.counter, self._views = BinCounter(mixture), []
+        self._views = [_restored(one, mixture) for one in record["views"]]
+        self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
         self.foretold = np.array(record["foretold"], dtype=float).reshape(NO_FORETELLING.shape)
         if len(following.q) != N_BINS or not np.all(np.isfinite(self.foretold)):
             raise ValueError(f"a table must predict of {N_BINS} bins, and have foretold finite numbers")
@@ -193,6 +201,17 @@ def _counted(told: Told, mixture: Mixture, matrix: FloatArray, labels: Labels) -
     trees = [part.tree for part in parts if part.view is told.view and part.tree is not None]
     view = CountedView.of(told.view, told.cost, told.values, trees)
     return view, view.counts_of(told.values, labels, swaps_of(told.view, matrix))
+
+
+def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Counts]:
+    """A counted view of a mixture that was saved, with its counts."""
+    edges, counts = (np.array(record[name]) for name in ("edges", "counts"))
+    view = CountedView(
+        mixture.views[operator.index(record["view"])], edges.astype(float).ravel(), float(record["cost"])
+    )
+    if counts.shape != (2, view.size) or counts.dtype != np.int64 or counts.min() < 0:
+        raise ValueError("a counted view must have a count of each label in each cell")
+    return view, counts
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:

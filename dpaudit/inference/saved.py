@@ -29,7 +29,7 @@ from dpaudit.testing.order import Change
 if TYPE_CHECKING:
     from dpaudit.testing.pair_game import PairGame
 
-FORMAT = 2  # of saved states: 1 had the bets of an earlier engine
+FORMAT = 3  # of saved states: 1 had the bets of an earlier engine, 2 no counts of views
 
 State = dict[str, Any]
 

@@ -265,7 +265,8 @@ def condensed(mixture: Mixture) -> Mixture:
 
 def _smaller(view: Any) -> Any:
     if isinstance(view, Neighbours):
-        step = max(1, math.ceil(max(map(len, view.sides)) * len(view.views) / SIZES.max_points))  # one of both sides: a ratio
+        numbers = max(map(len, view.sides)) * len(view.views)
+        step = max(1, math.ceil(numbers / SIZES.max_points))  # one of both sides: a ratio
         return dataclasses.replace(view, sides=(view.sides[0][::step], view.sides[1][::step]))
     if isinstance(view, Additive):
         return dataclasses.replace(view, trees=tuple(map(_joined, view.trees)))

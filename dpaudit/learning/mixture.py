@@ -192,11 +192,15 @@ class Mixture:
         """The part of the largest weight among those with trees; None where nothing but the fair coin is left."""
         return max(self.parts, key=lambda part: part.weight, default=None)
 
+    @property
+    def views(self) -> list[View | LearnedView]:
+        """The views of all its models, each once; in the same order when it was read from what was saved."""
+        return list({id(part.view): part.view for part in (*self.parts, *self.shifted)}.values())
+
     def to_dict(self) -> dict[str, Any]:
         """The mixture as JSON values; models of one view share it."""
-        views = {id(part.view): part.view for part in (*self.parts, *self.shifted)}
-        place = {key: k for k, key in enumerate(views)}
-        own = [view_to_dict(one) if isinstance(one, View) else {"learned": one.to_dict()} for one in views.values()]
+        place = {id(view): k for k, view in enumerate(self.views)}
+        own = [view_to_dict(one) if isinstance(one, View) else {"learned": one.to_dict()} for one in self.views]
         return {
             "reader": self.reader.to_dict(),
             "views": own,

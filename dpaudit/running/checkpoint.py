@@ -4,10 +4,10 @@ An audit is a function of its seed, its options and the results of its chunks: w
 same state and goes on with the chunks that are missing. So a checkpoint is a journal of results, and nothing else.
 
 The file is a `dpaudit.running.journal`: its header says which audit it is; its records are a chunk each, or all chunks
-of a round that are drawn together. A record is written before anybody looks at the result. In front of a chunk of an
-isolated subject stands what isolation has contained so far (JSON), in the same piece: an audit that goes on knows of
-calls that were lost before, as one that was never interrupted does. What follows the last whole chunk is torn: it is
-cut off, and drawn again.
+of a round that are drawn together. A record is written before anybody looks at the result. It says which tasks it is of
+and, for an isolated subject, what isolation has contained so far (JSON), and then has their results
+(`dpaudit.running.plain_data`): an audit that goes on knows of calls that were lost before, as one that was never
+interrupted does. What follows the last whole record is torn: it is cut off, and drawn again.
 
 Validity
 --------
@@ -30,29 +30,20 @@ import contextlib
 import dataclasses
 import json
 import os
-import struct
 import tempfile
 import warnings
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import numpy as np
-
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
 from dpaudit.running.digests import digest
-from dpaudit.running.journal import Journal, framed, header_of, lock, open_private
-from dpaudit.running.plain_data import NotPlainError, from_bytes, to_bytes
+from dpaudit.running.journal import Journal, lock, open_private
+from dpaudit.running.plain_data import NotPlainError, block, from_bytes, text_of, to_bytes
 from dpaudit.running.workers import Raised
 from dpaudit.testing.tasks import Task, TaskResult
 
-FIRST_LINE = b"dpaudit checkpoint 2\n"  # 1 had the counts of an earlier engine
-KEY = struct.Struct("<5I12s")  # purpose, input, round, chunk, size; the first 12 bytes of the digest of what is asked
-BESIDE = b"\xfe\xff\xff\xff"  # begins a record of what was contained before the next chunk was noted
-SEVERAL = b"\xff\xff\xff\xff"  # begins a record of several tasks: no purpose is so large
-COUNT = struct.Struct("<I")  # how many, followed by the length of each
-NAME = "audit.checkpoint"
-
+FIRST_LINE = b"dpaudit checkpoint 3\n"  # 1 had the counts of an earlier engine, 2 other records
 PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides
 SHOWN = "shown"  # entry of a header for people: values of which the others are digests
 
@@ -63,51 +54,42 @@ class Checkpoint:
     """A checkpoint that is open for reading and writing.
 
     Made by `open_checkpoint` (a file) or `temporary_checkpoint` (a file without a name, until it is saved).
-
-    Attributes
-    ----------
-    header : dict
-        Which audit it is of.
-    path : Path or None
-    trouble : str
-        Why nothing is noted any more; empty as long as all is well.
-    recovered : int
-        Draws that were read back from a file that was there.
-    beside : dict or None
-        What had been contained when the last chunk was noted, of an isolated subject.
-    is_torn : bool
-        Whether that file had an end that could not be read, which was cut off.
     """
 
-    def __init__(self, journal: Journal, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
-        self.header, self.path, self.trouble = header, path, ""
-        self.recovered, self.is_torn = 0, False
-        self.beside: dict[str, Any] | None = None
-        self.on_trouble: Callable[[str], None] | None = None
-        self._journal, self._replayable = journal, replayable
-        self._places: dict[Place, tuple[int, int]] = {}
+    def __init__(self, stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> None:
+        self.path, self.trouble = path, ""  # why nothing is noted any more; empty as long as all is well
+        self.recovered = 0  # draws that were read back
+        self.beside: dict[str, Any] | None = None  # what had been contained when the last chunk was noted
+        self.on_trouble: Callable[[str], None] | None = None  # told in one sentence why nothing is noted any more
+        self._journal, self._replayable = Journal(stream, FIRST_LINE, header), replayable
+        # Of each task: its size, the digest of what was asked, and where its result is.
+        self._places: dict[Place, tuple[int, str, int, int]] = {}
+        end = 0
+        try:
+            for start, content in self._journal.records():
+                self.recovered += self._find_places(start, content)
+                end = start + len(content)
+        except (ValueError, TypeError, KeyError, RecursionError) as error:
+            raise UsageError(f"checkpoint must hold records of tasks, got another form ({path}).") from error
+        # Whether the file had an end that could not be read, which is cut off.
+        self.is_torn = self._journal.cut(end or self._journal.begin)
 
     def __len__(self) -> int:
         return len(self._places)
 
     def find(self, purpose: int, task: Task) -> TaskResult | Raised | None:
-        """The result of a task that was finished before.
-
-        Raises
-        ------
-        UsageError
-            If another task of that place was: the audit took another course then.
-        """
+        """The result of a task that was finished before; `UsageError` if another task of that place was."""
         known = self._places.get((purpose, task.input, task.round, task.chunk))
         if known is None:
             return None
-        content = self._journal.read(*known)
-        if content[: KEY.size] != _key(purpose, task):
+        size, asked, start, length = known
+        if (size, asked) != (task.size, _asked(task)):
             raise UsageError(
                 f"checkpoint must lead to where its audit was, got another course at round {task.round} of input "
-                f"{task.input} ({self._name()}). The subject or a library is not what it was; begin again without it."
+                f"{task.input} ({self.path or 'in memory'}). The subject or a library is not what it was; begin again "
+                "without it."
             )
-        return from_bytes(content[KEY.size :])
+        return from_bytes(self._journal.read(start, length))
 
     def note(
         self,
@@ -122,29 +104,21 @@ class Checkpoint:
         if self.trouble or not results:
             return
         try:
-            parts = [_key(purpose, task) + to_bytes(result) for task, result in results]
+            parts = [to_bytes(result) for _, result in results]
+            tasks = [
+                [purpose, task.input, task.round, task.chunk, task.size, _asked(task), len(part)]
+                for (task, _), part in zip(results, parts, strict=True)
+            ]
+            content = block({"tasks": tasks, "beside": beside}, *parts)
+            self._find_places(self._journal.append(content), content)
         except NotPlainError as error:
-            if not self._replayable:
+            if not self._replayable:  # else it is drawn again on the way back: the same bits
                 self._give_up(f"an output of type {error} is no plain value", everything=True)
-            return  # drawn again on the way back: the same bits
-        content = parts[0] if len(parts) == 1 else _several(parts)
-        before = framed(BESIDE + json.dumps(beside).encode("ascii")) if beside is not None else b""
-        try:
-            end = self._journal.append(before + framed(content))
         except OSError as error:
             self._give_up(str(error.strerror or error), everything=not self._replayable)
-            return
-        self._find_places(end - len(content), content)
-        self.beside = beside
 
     def save(self, path: Path) -> Path:
-        """Copy a temporary checkpoint to a file; a file stays where it is.
-
-        Raises
-        ------
-        UsageError
-            If the place cannot be written.
-        """
+        """Copy a temporary checkpoint to a file; a file stays where it is. `UsageError` if it cannot be written."""
         if self.path is None:
             from dpaudit.results.model import write_whole
 
@@ -180,135 +154,84 @@ class Checkpoint:
 
     def _find_places(self, start: int, content: bytes) -> int:
         """Note where the results of a record are, which begins at `start`; the draws of its tasks."""
-        parts, draws = [(0, len(content))], 0
-        if content.startswith(SEVERAL):
-            (count,) = COUNT.unpack_from(content, len(SEVERAL))
-            lengths = struct.unpack_from(f"<{count}I", content, len(SEVERAL) + COUNT.size)
-            ends = np.cumsum([len(SEVERAL) + COUNT.size * (1 + count), *lengths]).tolist()
-            parts = list(zip(ends[:-1], lengths, strict=True))
-        for offset, length in parts:
-            *key, size, _ = KEY.unpack_from(content, offset)
-            draws += size
-            self._places[key[0], key[1], key[2], key[3]] = (start + offset, length)
+        record, position = text_of(content)
+        beside = record["beside"]
+        if beside is not None and not isinstance(beside, dict):
+            raise ValueError("what was contained must be an object")
+        draws = 0
+        for purpose, input_, round_, chunk, size, asked, length in record["tasks"]:
+            self._places[purpose, input_, round_, chunk] = (size, asked, start + position, length)
+            position, draws = position + length, draws + size
+            if not 0 <= length <= position <= len(content):
+                raise ValueError("results must be in their record")
+        self.beside = beside
         return draws
-
-    def _name(self) -> str:
-        return str(self.path) if self.path is not None else "in memory"
-
-    def _read(self, position: int) -> None:
-        """Find the records, and cut off what is torn."""
-        beside = None
-        for start, content in self._journal.records():
-            if content.startswith(BESIDE):
-                beside = content[len(BESIDE) :]
-                continue
-            if len(content) < KEY.size:
-                break
-            # What stands in front of a chunk that is torn was contained in calls that are made again.
-            position, self.beside = start + len(content), None if beside is None else _contained(beside, self._name())
-            self.recovered += self._find_places(start, content)
-        self.is_torn = self._journal.cut(position)
 
 
 def open_checkpoint(
     path: str | os.PathLike[str], header: dict[str, Any], *, resume: bool, replayable: bool
 ) -> Checkpoint:
-    """Open the checkpoint of an audit: a new file, or the one that is there.
+    """Open the checkpoint of an audit: a new file or, to `resume`, the one that is there, whose header must be equal.
 
-    Parameters
-    ----------
-    path : str or path
-    header : dict
-        Which audit it is; every entry must be equal in the file that is there.
-    resume : bool
-        Whether to go on from a file that is there. Without it such a file is refused.
-    replayable : bool
-        Whether the subject draws the same bits again.
-
-    Raises
-    ------
-    UsageError
-        If the place cannot be written, is used by another process, or holds something else or another audit.
+    `replayable` says whether the subject draws the same bits again. `UsageError` if the place cannot be written, is
+    used by another process, or holds something else or another audit.
     """
     place = Path(path)
     try:
         place.parent.mkdir(parents=True, exist_ok=True)
         stream = open_private(place)  # not emptied: until the lock is held it may be another process's
+        try:
+            lock(stream, place, "checkpoint")
+            if stream.seek(0, os.SEEK_END):
+                if not resume:
+                    raise UsageError(
+                        f"checkpoint must be a new file, got {str(place)!r}, which is there. Use resume (--resume) to "
+                        "go on from it, or remove it."
+                    )
+                _check_header(read_header(place), header, place)
+            return Checkpoint(stream, header, place, replayable)
+        except BaseException:
+            stream.close()
+            raise
     except OSError as error:
         raise UsageError(
             f"checkpoint must be a file that can be written, got {str(place)!r} ({error.strerror})."
         ) from error
-    try:
-        lock(stream, place, "checkpoint")
-        if stream.seek(0, os.SEEK_END) == 0:
-            return _begun(stream, header, place, replayable)
-        if not resume:
-            raise UsageError(
-                f"checkpoint must be a new file, got {str(place)!r}, which is there. Use resume (--resume) to go on "
-                "from it, or remove it."
-            )
-        begins, there = _read_header(place)
-        _check_header(there, header, place)
-        checkpoint = Checkpoint(Journal(stream, FIRST_LINE, header), header, place, replayable)
-        checkpoint._read(begins)
-        return checkpoint
-    except BaseException:
-        stream.close()
-        raise
 
 
 def temporary_checkpoint(header: dict[str, Any], *, replayable: bool) -> Checkpoint | None:
     """A checkpoint in a file without a name, which `save` copies to a place; None where there is no room for one."""
     try:
         stream: BinaryIO = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115
-        return _begun(stream, header, None, replayable)
-    except (OSError, UsageError):
+        return Checkpoint(stream, header, None, replayable)
+    except OSError:
         return None
 
 
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Which audit a checkpoint is of; UsageError where it is no checkpoint of this version."""
-    return _read_header(path)[1]
-
-
-def _read_header(path: str | os.PathLike[str]) -> tuple[int, dict[str, Any]]:
-    """The position behind the header, and the header."""
     try:
         with open(path, "rb") as stream:
-            return header_of(stream, FIRST_LINE)
+            return Journal(stream, FIRST_LINE).header
     except OSError as error:
         raise UsageError(f"checkpoint must be a readable file, got {os.fspath(path)!r} ({error.strerror}).") from error
-    except ValueError as error:
+    except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"checkpoint must be a checkpoint of dpaudit, got {os.fspath(path)!r} ({error}).") from error
 
 
 @dataclasses.dataclass
 class CheckpointPlan:
-    """Where an audit is to keep its checkpoint, before it is known which audit it is; afterwards the checkpoint.
+    """Where an audit is to keep its checkpoint, before it is known which audit it is; afterwards the checkpoint."""
 
-    Attributes
-    ----------
-    path : Path or None
-        None: a temporary one, which can be saved when the audit is interrupted.
-    resume : bool
-        Whether to go on from a file that is there.
-    on_trouble : callable, optional
-        Told in one sentence why nothing is noted any more.
-    on_resume : callable, optional
-        Told in one sentence what was read back of an audit that is to be gone on with.
-    """
-
-    path: Path | None = None
-    resume: bool = False
-    on_trouble: Callable[[str], None] | None = None
+    path: Path | None = None  # None: a temporary one, which can be saved when the audit is interrupted
+    resume: bool = False  # whether to go on from a file that is there
+    on_trouble: Callable[[str], None] | None = None  # told in one sentence why nothing is noted any more
     checkpoint: Checkpoint | None = None
-    on_resume: Callable[[str], None] | None = None
+    on_resume: Callable[[str], None] | None = None  # told in one sentence what was read back
 
     def seed(self) -> int | None:
         """The seed of the file that is there and to be gone on from."""
-        if self.path is None or not self.resume or not _holds_something(self.path):
-            return None
-        seed = read_header(self.path).get("seed")
+        seed = read_header(self.path).get("seed") if self.path is not None and self.resume and self._holds() else None
         return seed if isinstance(seed, int) else None
 
     def open(self, header: dict[str, Any], *, replayable: bool) -> Checkpoint | None:
@@ -316,10 +239,10 @@ class CheckpointPlan:
         if self.path is None:
             self.checkpoint = temporary_checkpoint(header, replayable=replayable)
         else:
-            was_there, held = self.path.exists(), _holds_something(self.path)
+            begins = "" if self._holds() else "is empty" if self.path.exists() else "is not there"
             self.checkpoint = open_checkpoint(self.path, header, resume=self.resume, replayable=replayable)
             if self.resume and self.on_resume is not None:
-                self.on_resume(_resumed_text(self.checkpoint, self.path, was_there, held))
+                self.on_resume(self._resumed_text(self.checkpoint, begins))
         if self.checkpoint is not None:
             self.checkpoint.on_trouble = self.on_trouble
         return self.checkpoint
@@ -329,15 +252,23 @@ class CheckpointPlan:
         if self.checkpoint is not None and (finished or self.path is not None):
             self.checkpoint.close(finished=finished)
 
+    def _holds(self) -> bool:
+        """Whether there is something at the path: a folder too, which is refused when it is opened."""
+        return self.path is not None and self.path.exists() and (self.path.is_dir() or self.path.stat().st_size > 0)
+
+    def _resumed_text(self, checkpoint: Checkpoint, begins: str) -> str:
+        """What was read back; `begins` says why nothing was."""
+        torn = " Its end was torn: what it held is drawn again." if checkpoint.is_torn else ""
+        if not len(checkpoint):
+            return (
+                f"The checkpoint {str(self.path)!r} {begins or 'holds no finished draws'}: the audit begins anew.{torn}"
+            )
+        parts = f"{len(checkpoint):,} finished {'part' if len(checkpoint) == 1 else 'parts'}"
+        return f"Going on from {str(self.path)!r}: {checkpoint.recovered:,} draws in {parts} are taken from it.{torn}"
+
 
 def as_plan(checkpoint: str | os.PathLike[str] | CheckpointPlan | None, resume: bool) -> CheckpointPlan | None:
-    """The plan of a call of `dpaudit.audit`.
-
-    Raises
-    ------
-    UsageError
-        If the arguments make no sense.
-    """
+    """The plan of a call of `dpaudit.audit`; `UsageError` if the arguments make no sense."""
     if not isinstance(resume, bool):
         raise UsageError(f"resume must be True or False, got {resume!r}.")
     if isinstance(checkpoint, CheckpointPlan):
@@ -351,30 +282,6 @@ def as_plan(checkpoint: str | os.PathLike[str] | CheckpointPlan | None, resume: 
     except TypeError as error:
         raise UsageError(f"checkpoint must be a path, got {checkpoint!r}.") from error
     return CheckpointPlan(path, resume, lambda said: warnings.warn(said, DpauditCheckpointWarning, stacklevel=2))
-
-
-def _resumed_text(checkpoint: Checkpoint, path: Path, was_there: bool, held: bool) -> str:
-    """What was read back of a checkpoint."""
-    if not held:
-        return f"The checkpoint {str(path)!r} {'is empty' if was_there else 'is not there'}: the audit begins anew."
-    torn = " Its end was torn: what it held is drawn again." if checkpoint.is_torn else ""
-    if not len(checkpoint):
-        return f"The checkpoint {str(path)!r} holds no finished draws: the audit begins anew.{torn}"
-    parts = f"{len(checkpoint):,} finished {'part' if len(checkpoint) == 1 else 'parts'}"
-    return f"Going on from {str(path)!r}: {checkpoint.recovered:,} draws in {parts} are taken from it.{torn}"
-
-
-def _holds_something(path: Path) -> bool:
-    return path.exists() and (path.is_dir() or path.stat().st_size > 0)
-
-
-def _begun(stream: BinaryIO, header: dict[str, Any], path: Path | None, replayable: bool) -> Checkpoint:
-    try:
-        return Checkpoint(Journal(stream, FIRST_LINE, header), header, path, replayable)
-    except OSError as error:
-        raise UsageError(
-            f"checkpoint must be a file that can be written, got {str(path)!r} ({error.strerror})."
-        ) from error
 
 
 def _check_header(there: dict[str, Any], here: dict[str, Any], path: Path) -> None:
@@ -416,26 +323,10 @@ def _differences(there: dict[str, Any], here: dict[str, Any], different: set[str
     return said + [f"its {name.replace('_', ' ')} is {there.get(name)}, here {here.get(name)}" for name in others]
 
 
-def _contained(content: bytes, name: str) -> dict[str, Any]:
-    try:
-        found = json.loads(content)
-        if not isinstance(found, dict):
-            raise ValueError(f"a record must be an object, got {type(found).__name__}.")
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"checkpoint must hold what was contained as JSON, got another form ({name}).") from error
-    return found
-
-
-def _several(parts: Sequence[bytes]) -> bytes:
-    """The results of several tasks as one record, of which a torn end loses all."""
-    lengths = struct.pack(f"<{len(parts)}I", *map(len, parts))
-    return SEVERAL + COUNT.pack(len(parts)) + lengths + b"".join(parts)
-
-
-def _key(purpose: int, task: Task) -> bytes:
+def _asked(task: Task) -> str:
+    """A digest of what is counted on a task's draws, and what is kept of them."""
     asked = [(request.quota, _digest_of(request.statistic), request.start, request.move) for request in task.requests]
-    content = bytes.fromhex(digest([asked, task.keep, task.start, *([True] if task.is_last else [])]))
-    return KEY.pack(purpose, task.input, task.round, task.chunk, task.size, content)
+    return digest([asked, task.keep, task.start, task.is_last])
 
 
 _DIGESTS: dict[int, tuple[Any, str]] = {}  # of the last statistics, which many tasks share
@@ -446,5 +337,5 @@ def _digest_of(statistic: Any) -> str:
     if known is None:
         while len(_DIGESTS) >= 64:
             _DIGESTS.pop(next(iter(_DIGESTS)))
-        known = _DIGESTS[id(statistic)] = (statistic, digest(statistic, whole=False))
+        known = _DIGESTS[id(statistic)] = (statistic, digest(statistic))
     return known[1]

@@ -12,9 +12,9 @@ import numpy as np
 
 from dpaudit.reading.outcomes import canonical
 
-DIGITS = 24  # hexadecimal ones that are shown: two inputs of one digest are as good as impossible
 DEEPEST = 30  # levels of nesting that a digest follows
-LARGE, SPREAD = 1 << 20, 1 << 16  # bytes of an array that is looked at here and there, and entries that are looked at
+
+OfObject = Callable[[Any], str]
 
 
 def input_key(value: Any) -> str:
@@ -28,37 +28,38 @@ def input_key(value: Any) -> str:
     >>> input_key(0.0) == input_key(0.0), input_key(0.0) == input_key(-0.0), input_key([1, 2]) == input_key((1, 2))
     (True, False, False)
     """
-    state = hashlib.sha256()
-    _feed(state, value, 0, True, canonical)
-    return state.hexdigest()
+    return _hexadecimal(value, canonical)
 
 
-def digest(value: Any, *, whole: bool = True) -> str:
-    """24 hexadecimal digits of the contents of `value`: numbers by their bits, arrays, containers, dataclasses.
+def digest(value: Any) -> str:
+    """64 hexadecimal digits of the contents of `value`: numbers by their bits, arrays, containers, dataclasses.
 
-    Of a function or an object of any other kind only its name counts, never its address; of an array of more than a
-    million bytes only some 65,000 entries, evenly spread, unless `whole`.
+    Of a function or an object of any other kind only its name counts, never its address.
 
     Examples
     --------
     >>> digest({"x": [1.0, None]}) == digest({"x": [1.0, None]}), digest(0.0) == digest(-0.0), digest(1) == digest(True)
     (True, False, False)
     """
+    return _hexadecimal(value, lambda found: str(getattr(found, "__qualname__", "")))
+
+
+def _hexadecimal(value: Any, of_object: OfObject, depth: int = 0) -> str:
     state = hashlib.sha256()
-    _feed(state, value, 0, whole, _name)
-    return state.hexdigest()[:DIGITS]
+    _feed(state, value, of_object, depth)
+    return str(state.hexdigest())
 
 
-def _name(value: Any) -> str:
-    return str(getattr(value, "__qualname__", ""))
-
-
-def _feed(state: Any, value: Any, depth: int, whole: bool, of_object: Callable[[Any], str]) -> None:
+def _feed(state: Any, value: Any, of_object: OfObject, depth: int) -> None:
     def say(*parts: str) -> None:
         for part in parts:
             content = part.encode("utf-8", "surrogatepass")
             state.update(len(content).to_bytes(8, "little"))
             state.update(content)
+
+    def follow(*items: Any) -> None:
+        for item in items:
+            _feed(state, item, of_object, depth + 1)
 
     kind = type(value)
     if depth > DEEPEST:
@@ -69,39 +70,28 @@ def _feed(state: Any, value: Any, depth: int, whole: bool, of_object: Callable[[
         say("float", value.hex())
     elif isinstance(value, np.ma.MaskedArray):
         say("masked")
-        _feed(state, (np.ma.getmaskarray(value), value.data), depth + 1, whole, of_object)
+        follow((np.ma.getmaskarray(value), value.data))
     elif isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biufcUSmM":
         say("array", value.dtype.str, repr(value.shape))
-        if not whole and value.nbytes > LARGE:
-            value = value.ravel()[:: max(value.size // SPREAD, 1)]
         state.update(np.ascontiguousarray(value).tobytes())
     elif isinstance(value, np.ndarray | np.void):  # of objects, or with fields
         say("objects", str(value.dtype), repr(value.shape))
-        _feed(state, value.tolist(), depth + 1, whole, of_object)
+        follow(value.tolist())
     elif isinstance(value, enum.Enum):
         say("enum", kind.__qualname__, value.name)
     elif isinstance(value, Mapping):
         say("mapping", str(len(value)))
-        for key, item in value.items():
-            _feed(state, key, depth + 1, whole, of_object)
-            _feed(state, item, depth + 1, whole, of_object)
+        follow(*(part for item in value.items() for part in item))
     elif isinstance(value, Set):
-        say("set", *sorted(_of_item(item, depth + 1, whole, of_object) for item in value))
+        say("set", *sorted(_hexadecimal(item, of_object, depth + 1) for item in value))
     elif isinstance(value, list | tuple):
         say(kind.__name__, str(len(value)))
-        for item in value:
-            _feed(state, item, depth + 1, whole, of_object)
+        follow(*value)
     elif dataclasses.is_dataclass(value) and not isinstance(value, type):
         say("dataclass", kind.__qualname__)
         for field in dataclasses.fields(value):
             if field.compare:
                 say(field.name)
-                _feed(state, getattr(value, field.name, None), depth + 1, whole, of_object)
+                follow(getattr(value, field.name, None))
     else:
         say("object", kind.__qualname__, of_object(value))
-
-
-def _of_item(item: Any, depth: int, whole: bool, of_object: Callable[[Any], str]) -> str:
-    state = hashlib.sha256()
-    _feed(state, item, depth, whole, of_object)
-    return str(state.hexdigest())

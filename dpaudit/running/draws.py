@@ -8,43 +8,47 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import random
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
-from dpaudit.running.randomness import randomness_moved
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
-from dpaudit.running.workers import Packed, Raised, Workers, open_workers, outcome
+from dpaudit.running.workers import Packed, Raised, open_workers, outcome
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import Seen
 from dpaudit.testing.tasks import Task, TaskResult
 
-WORTH_SENDING = 0.0  # seconds that workers must save, beside their overhead, before a batch is sent to them
-WARM_UP_SECONDS = 2.0  # of drawing still to come from which workers are started beside it
-STARTING_SECONDS = 1.0  # that starting workers takes, about, where a batch would wait for it
+STARTING_SECONDS = 1.0  # that starting workers takes, about: an audit that draws for longer starts them beside it
 TELL_SECONDS = 0.25  # between two words on the progress of one batch
-MOST_INTERLEAVED = 8  # inputs whose calls are made in one random order
-MOST_HYPERGEOMETRIC = 1_000_000_000  # calls, below which that order is drawn segment by segment
-SEGMENT = 1 << 14  # of these calls
+MOST_INTERLEAVED = 8  # inputs whose calls are made in one random order: the outputs of a chunk of each are held
 GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
-
-def carry_out(subject: Subject, data: Any, seed: int, purpose: int, task: Task) -> TaskResult:
-    """Draw the task's chunk on `data`, count each request, keep `task.keep` of the outcomes."""
-    return counted(subject.observe(data, task.size, stream_of(seed, purpose, task)), task)
+Drawn = Iterator[tuple[int, TaskResult | Raised]]  # positions of tasks, and what they gave
 
 
-def stream_of(seed: int, purpose: int, task: Task) -> np.random.Generator:
-    """That of a task's chunk."""
-    return stream(seed, purpose, task.input, task.round, task.chunk)
+def randomness_moved(subject: Subject, rng: np.random.Generator) -> Callable[[], bool]:
+    """A function that tells whether randomness has been taken since now: of `rng`, or of global generators.
+
+    Global ones count where the subject is given no generator. A seed is drawn from `rng` for every call, so that of a
+    subject that takes one this is always so.
+    """
+
+    def state() -> Any:
+        if subject.replayable:
+            return rng.bit_generator.state
+        _, keys, *rest = np.random.get_state()  # noqa: NPY002
+        return keys.tobytes(), *rest, random.getstate()  # type: ignore[attr-defined]
+
+    before = state()
+    return lambda: bool(state() != before)
 
 
 def counted(outputs: Any, task: Task) -> TaskResult:
@@ -69,13 +73,32 @@ class DrawJob:
     moved: dict[int, bool] = dataclasses.field(default_factory=dict, compare=False, repr=False)
 
     def __call__(self, task: Task) -> TaskResult:
-        if task.input in self.moved:
-            return carry_out(self.subject, self.data[task.input], self.seed, self.purpose, task)
-        rng = stream_of(self.seed, self.purpose, task)
+        rng = self.stream_of(task)
         moved = randomness_moved(self.subject, rng)
         outputs = self.subject.observe(self.data[task.input], task.size, rng)
-        self.moved[task.input] = moved()
+        self.moved.setdefault(task.input, moved())
         return counted(outputs, task)
+
+    def calls(self, tasks: Sequence[tuple[int, Task]]) -> Iterator[tuple[int, TaskResult | Raised] | None]:
+        """Make the calls of tasks of one input one by one: a result with the last call of each task, None before."""
+        for k, task in tasks:
+            rng, outputs = self.stream_of(task), Seen()
+            moved = randomness_moved(self.subject, rng)
+            calls = self.subject.observe_one_by_one(self.data[task.input], task.size, rng)
+            for left in reversed(range(task.size)):
+                try:
+                    outputs.append(next(calls))
+                except DpauditError as error:
+                    yield k, Raised(error)
+                    return
+                if left:
+                    yield None
+            self.moved.setdefault(task.input, moved())
+            yield k, counted(outputs, task)
+
+    def stream_of(self, task: Task) -> np.random.Generator:
+        """That of a task's chunk."""
+        return stream(self.seed, self.purpose, task.input, task.round, task.chunk)
 
     @functools.cached_property
     def packed(self) -> Packed:
@@ -83,83 +106,13 @@ class DrawJob:
         return Packed(self, self.subject.name)
 
 
-def is_interleaved(subject: Subject, inputs: Sequence[Any], runs: int) -> bool:
-    """Whether so many calls on several inputs are made in one random order, where they are made here.
-
-    Validity: a mechanism that changes from call to call, or a machine that does, cannot tell then which input it is.
-    Of many inputs the outputs that have to be held until a task is complete would be too many. Calls on one object that
-    is given twice would share a working copy.
-    """
-    are_apart = len({id(data) for data in inputs}) == len(inputs)
-    is_called_once = not subject.is_vectorised and not subject.is_contained
-    return is_called_once and are_apart and 2 <= len(inputs) <= MOST_INTERLEAVED and runs < MOST_HYPERGEOMETRIC
-
-
-class _Part:
-    """The calls on one input, made one by one: task by task.
+class Crew:
+    """Who draws for one audit, and where it is noted: this process, its workers (`open_workers`), its checkpoint.
 
     Attributes
     ----------
-    position, task
-        Those of the task that its calls are of.
-    outputs : list
-        Of these calls, as far as they were made.
-    call : callable
-        Makes the next one.
-    """
-
-    def __init__(self, job: DrawJob, tasks: Sequence[tuple[int, Task]]) -> None:
-        self._job, self._tasks = job, list(reversed(tasks))
-        self.begin()
-
-    def begin(self) -> None:
-        """Go on to the next task."""
-        if not self._tasks:
-            self.outputs = Seen()
-            return
-        self.position, self.task = self._tasks.pop()
-        job, task = self._job, self.task
-        rng = stream_of(job.seed, job.purpose, task)
-        self._moved = randomness_moved(job.subject, rng) if task.input not in job.moved else None
-        self.outputs = Seen()
-        self.call = job.subject.observe_one_by_one(job.data[task.input], task.size, rng).__next__
-
-    @property
-    def left(self) -> int:
-        """Calls of the task that are still to be made."""
-        return self.task.size - len(self.outputs)
-
-    def result(self) -> TaskResult:
-        """That of the task, once all calls were made."""
-        if self._moved is not None:
-            self._job.moved[self.task.input] = self._moved()
-        return counted(self.outputs, self.task)
-
-
-def _place(flags: NDArray[np.bool_], count: int) -> int:
-    """How many of the flags it takes to have so many that are true; all of them where there are fewer."""
-    places = np.flatnonzero(flags)
-    return int(places[count - 1]) + 1 if len(places) >= count else len(flags)
-
-
-class Crew:
-    """Who draws for one audit, and where it is noted: this process, its workers, its checkpoint.
-
-    Parameters
-    ----------
-    jobs : int
-        Worker processes; 1 draws here. With a cluster's backend: of a cluster of this machine, where none is named.
-    backend : str
-        "loky", "dask", "ray", or the name of another backend of joblib.
-    cluster : str, optional
-        The address of a scheduler.
-    checkpoint : Checkpoint, optional
-        Where finished chunks are noted, and found again.
     expected : int
         Runs that the audit will take, about: whether it is worth to start workers.
-
-    Attributes
-    ----------
     found : int
         Chunks that were found in the checkpoint.
     noted_error : SubjectError or None
@@ -167,15 +120,10 @@ class Crew:
     """
 
     def __init__(
-        self,
-        jobs: int = 1,
-        backend: str = "loky",
-        cluster: str | None = None,
-        checkpoint: Checkpoint | None = None,
-        expected: int = 0,
+        self, jobs: int = 1, backend: str = "loky", cluster: str | None = None, checkpoint: Checkpoint | None = None
     ) -> None:
-        self.workers: Workers | None = open_workers(jobs, backend, cluster)
-        self.checkpoint, self.expected, self.found = checkpoint, expected, 0
+        self.workers = open_workers(jobs, backend, cluster)
+        self.checkpoint, self.expected, self.found = checkpoint, 0, 0
         self.noted_error: SubjectError | None = None
         self._seconds, self._runs = 0.0, 0  # of one process
         self._tell: Callable[[Progress], None] | None = None
@@ -204,24 +152,22 @@ class Crew:
         """
         found: dict[int, TaskResult | Raised] = {}
         if self.checkpoint is not None:
-            found = {
-                k: known
-                for k, task in enumerate(tasks)
-                if (known := self.checkpoint.find(job.purpose, task)) is not None
-            }
+            known = ((k, self.checkpoint.find(job.purpose, task)) for k, task in enumerate(tasks))
+            found = {k: result for k, result in known if result is not None}
         done = sum(tasks[k].size for k in found)
         self._check_first(job, tasks, found)
         self.found += len(found)
-        end = min((k for k, known in found.items() if isinstance(known, Raised)), default=len(tasks))
-        missing = [k for k in range(end) if k not in found]
-        for part in self._carried_out(job, tasks, missing):
+        end = min((k for k, result in found.items() if isinstance(result, Raised)), default=len(tasks))
+        for part in self._carried_out(job, {k: tasks[k] for k in range(end) if k not in found}):
             if self.checkpoint is not None:
                 # Validity: noted before anybody looks at it, so that no chunk that was looked at is ever drawn again.
                 noted = [(tasks[k], result) for k, result in part]
                 self.checkpoint.note(job.purpose, noted, job.subject.contained_so_far())
             found.update(part)
             done += sum(tasks[k].size for k, _ in part)
-            self._tell_runs(done)
+            if self._tell and self._state and time.monotonic() - self._told > TELL_SECONDS:
+                self._told = time.monotonic()
+                self._tell(dataclasses.replace(self._state, runs=self._state.runs + done))
         results: list[TaskResult] = []
         for _, result in sorted(found.items(), key=lambda item: (not isinstance(item[1], Raised), item[0])):
             if isinstance(result, Raised):  # the first of them
@@ -235,111 +181,92 @@ class Crew:
         if self.workers is not None:
             self.workers.close()
 
-    def _carried_out(
-        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
-    ) -> Iterator[list[tuple[int, TaskResult | Raised]]]:
+    def _carried_out(self, job: DrawJob, missing: dict[int, Task]) -> Iterator[list[tuple[int, TaskResult | Raised]]]:
         """The missing tasks' results, in parts that are noted as one; up to the first that raises, if carried out here.
 
         Validity: what a subject draws together is one part. Were half of a round noted and the other half drawn again,
         the calls of that half would come later than those that were noted, and a time-out would tell which they are.
         """
-        if missing and job.subject.draws_together:
-            yield self._together(job, tasks, missing)
-        elif missing and self._is_worth_sending(job, [tasks[k] for k in missing]):
-            yield from ([one] for one in self._sent(job, tasks, missing))
+        if not missing:
+            return
+        if job.subject.draws_together:
+            yield self._together(job, missing)
+        # A subject with randomness of its own is always drawn here: copies of its state in several processes could
+        # repeat each other. So is an isolated one: what its calls did is noted, and its patience counted, in one place.
+        elif job.subject.replayable and not job.subject.is_contained and self.seconds_saved(missing) > 0.0:
+            yield from ([one] for one in self._sent(job, missing))
+        elif self._is_interleaved(job, missing):
+            yield from ([one] for one in self._in_random_order(job, missing))
         else:
-            yield from ([one] for one in self._drawn_here(job, tasks, missing))
+            for k, task in missing.items():
+                start = time.perf_counter()
+                result = outcome(job, task)
+                self._pace(time.perf_counter() - start, task.size)
+                yield [(k, result)]
+                if isinstance(result, Raised):
+                    return
 
-    def _together(
-        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
-    ) -> list[tuple[int, TaskResult | Raised]]:
+    def _together(self, job: DrawJob, missing: dict[int, Task]) -> list[tuple[int, TaskResult | Raised]]:
         """The results of tasks whose calls are all made in one random order."""
-        chosen = [tasks[k] for k in missing]
-        streams = [stream(job.seed, job.purpose, task.input, task.round, task.chunk) for task in chosen]
-        parts = [(job.data[task.input], task.size, rng) for task, rng in zip(chosen, streams, strict=True)]
+        parts = [(job.data[task.input], task.size, job.stream_of(task)) for task in missing.values()]
         try:
             outputs = job.subject.together(parts)
         except DpauditError as error:
-            return [(missing[0], Raised(error))]
-        return [(k, counted(batch, task)) for k, batch, task in zip(missing, outputs, chosen, strict=True)]
+            return [(min(missing), Raised(error))]
+        return [(k, counted(batch, task)) for (k, task), batch in zip(missing.items(), outputs, strict=True)]
 
-    def _drawn_here(
-        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
-    ) -> Iterator[tuple[int, TaskResult | Raised]]:
-        """Each missing task's result, drawn in this process; up to the first that raises."""
-        inputs = [job.data[i] for i in sorted({tasks[k].input for k in missing})]
-        if is_interleaved(job.subject, inputs, sum(tasks[k].size for k in missing)):
-            yield from self._in_random_order(job, tasks, missing)
-            return
-        for k in missing:
-            start = time.perf_counter()
-            result = outcome(job, tasks[k])
-            self._pace(time.perf_counter() - start, tasks[k].size)
-            yield k, result
-            if isinstance(result, Raised):
-                return
+    def _is_interleaved(self, job: DrawJob, missing: dict[int, Task]) -> bool:
+        """Whether calls on several inputs are made in one random order, where they are made here.
 
-    def _in_random_order(
-        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
-    ) -> Iterator[tuple[int, TaskResult | Raised]]:
-        """Each missing task's result, the calls of all of them made in one uniformly random order.
+        Validity: a mechanism that changes from call to call, or a machine that does, cannot tell then which input it
+        is. Of many inputs the outputs that have to be held until a task is complete would be too many. Calls on one
+        object that is given twice would share a working copy.
+        """
+        inputs = {task.input for task in missing.values()}
+        are_apart = len({id(job.data[i]) for i in inputs}) == len(inputs)
+        is_called_once = not job.subject.is_vectorised and not job.subject.is_contained
+        return is_called_once and are_apart and 2 <= len(inputs) <= MOST_INTERLEAVED
+
+    def _in_random_order(self, job: DrawJob, missing: dict[int, Task]) -> Drawn:
+        """Each missing task's result, the calls of all of them made in one uniformly random order (a byte a call).
 
         Those on one input are made in the order of its tasks, so that no more than one of each is held.
         """
-        first = tasks[missing[0]]
+        first = missing[min(missing)]
         rng = stream(job.seed, ORDER_OF_CALLS, job.purpose, first.input, first.round, first.chunk)
-        inputs = list(dict.fromkeys(tasks[k].input for k in missing))
-        parts = [_Part(job, [(k, tasks[k]) for k in missing if tasks[k].input == i]) for i in inputs]
-        left = np.array([sum(tasks[k].size for k in missing if tasks[k].input == i) for i in inputs])
+        by_input: dict[int, list[tuple[int, Task]]] = {}
+        for k, task in missing.items():
+            by_input.setdefault(task.input, []).append((k, task))
+        sizes = [sum(task.size for _, task in tasks) for tasks in by_input.values()]
+        calls = [job.calls(tasks) for tasks in by_input.values()]
+        order = np.repeat(np.arange(len(sizes), dtype=np.uint8), sizes)
+        rng.shuffle(order)
         start = time.perf_counter()
-        while left.any():
-            # The law of a segment of one random order of all that is left.
-            drawn = rng.multivariate_hypergeometric(left, min(SEGMENT, int(left.sum())))
-            left -= drawn
-            order = np.repeat(np.arange(len(inputs)), drawn)
-            rng.shuffle(order)
-            while len(order):
-                # Up to the first call that completes a task, or the end of the segment.
-                ends = [_place(order == number, part.left) for number, part in enumerate(parts)]
-                now, order = order[: min(ends)], order[min(ends) :]
-                calls, holds = [part.call for part in parts], [part.outputs.append for part in parts]
-                for number in now.tolist():
-                    try:
-                        holds[number](calls[number]())
-                    except DpauditError as error:
-                        yield parts[number].position, Raised(error)
-                        return
-                for part in parts:
-                    if part.left == 0:
-                        self._pace(time.perf_counter() - start, part.task.size)
-                        yield part.position, part.result()
-                        start = time.perf_counter()
-                        part.begin()
+        for number in memoryview(order.data):
+            if (done := next(calls[number])) is not None:
+                self._pace(time.perf_counter() - start, missing[done[0]].size)
+                yield done
+                if isinstance(done[1], Raised):
+                    return
+                start = time.perf_counter()
 
-    def _sent(
-        self, job: DrawJob, tasks: Sequence[Task], missing: Sequence[int]
-    ) -> Iterator[tuple[int, TaskResult | Raised]]:
+    def _sent(self, job: DrawJob, missing: dict[int, Task]) -> Drawn:
         assert self.workers is not None
-        groups = _groups([tasks[k].size for k in missing], GROUPS_A_SLOT * self.workers.slots)
-        sent = [[missing[place] for place in group] for group in groups]
-        for position, results, seconds in self.workers.run(job.packed, [[tasks[k] for k in group] for group in sent]):
-            self._pace(seconds, sum(tasks[k].size for k in sent[position]))
-            yield from zip(sent[position], results, strict=True)
+        count = min(GROUPS_A_SLOT * self.workers.slots, len(missing))
+        groups = [list(missing)[first::count] for first in range(count)]  # chunks are about of one size
+        for place, results, seconds in self.workers.run(job.packed, [[missing[k] for k in group] for group in groups]):
+            self._pace(seconds, sum(missing[k].size for k in groups[place]))
+            yield from zip(groups[place], results, strict=True)
 
-    def _is_worth_sending(self, job: DrawJob, tasks: Sequence[Task]) -> bool:
-        """Whether workers would be done before this process is, by the time that draws have taken so far.
-
-        A subject with randomness of its own is always drawn here: copies of its state in several processes could
-        repeat each other. So is an isolated one: what its calls did is noted, and its patience counted, in one place.
-        """
-        if self.workers is None or not job.subject.replayable or job.subject.is_contained:
-            return False
+    def seconds_saved(self, missing: Mapping[int, Task]) -> float:
+        """By which workers would be done before this process is, by the time that draws have taken so far."""
+        if self.workers is None:
+            return 0.0
         pace = self.seconds_a_run
-        if pace * (self.expected - self._runs) > WARM_UP_SECONDS:
+        if pace * (self.expected - self._runs) > STARTING_SECONDS:
             self.workers.warm_up()
-        saved = pace * sum(task.size for task in tasks) * (1.0 - 1.0 / min(len(tasks), self.workers.slots))
-        waiting = 0.0 if self.workers.is_ready else STARTING_SECONDS
-        return saved - self.workers.overhead - waiting > WORTH_SENDING
+        saved = pace * sum(task.size for task in missing.values()) * (1 - 1 / min(len(missing), self.workers.slots))
+        return saved - self.workers.overhead - (0.0 if self.workers.is_ready else STARTING_SECONDS)
 
     def _check_first(self, job: DrawJob, tasks: Sequence[Task], found: Mapping[int, TaskResult | Raised]) -> None:
         """Draw the first chunk that was found again: a fingerprint does not see all that a subject depends on."""
@@ -357,12 +284,6 @@ class Crew:
                 "Something that it depends on has changed; begin again without the checkpoint."
             )
 
-    def _tell_runs(self, done: int) -> None:
-        """Tell of the runs of a batch that is not complete, at most so often."""
-        if self._tell is not None and self._state is not None and time.monotonic() - self._told > TELL_SECONDS:
-            self._told = time.monotonic()
-            self._tell(dataclasses.replace(self._state, runs=self._state.runs + done))
-
     @property
     def seconds_a_run(self) -> float:
         """That a run takes in one process, of those that were drawn so far; 0 where none was."""
@@ -374,18 +295,7 @@ class Crew:
 
 @dataclasses.dataclass
 class Drawer:
-    """Carries out the tasks of one purpose of an audit: the `draw` of a label game.
-
-    Attributes
-    ----------
-    subject : Subject
-    data : sequence or mapping
-        The inputs of the audit, by position.
-    seed, purpose : int
-        Of the streams.
-    crew : Crew
-        Who carries them out; by default this process alone.
-    """
+    """Carries out the tasks of one purpose of an audit, on `data` by position: the `draw` of a label game."""
 
     subject: Subject
     data: Sequence[Any] | Mapping[int, Any]
@@ -403,15 +313,3 @@ class Drawer:
 
     def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
         return self.crew.carry_out(self._job, tasks)
-
-
-def _groups(sizes: Sequence[int], most: int) -> list[list[int]]:
-    """Positions in at most so many groups of about the same total, the largest first."""
-    order = sorted(range(len(sizes)), key=lambda k: -sizes[k])
-    groups: list[list[int]] = [[] for _ in range(min(most, len(sizes)))]
-    totals = [0] * len(groups)
-    for k in order:
-        least = totals.index(min(totals))
-        groups[least].append(k)
-        totals[least] += sizes[k]
-    return groups

@@ -24,69 +24,60 @@ SYNC_SECONDS = 5.0  # at most so long a record is not yet on the disk; one that 
 
 
 def open_private(path: str | os.PathLike[str]) -> BinaryIO:
-    """Open a file for reading and writing, which nobody else may read where it is new; it is not emptied.
-
-    Raises
-    ------
-    OSError
-    """
+    """Open a file for reading and writing, which nobody else may read where it is new; it is not emptied."""
     return os.fdopen(os.open(path, os.O_RDWR | os.O_CREAT, 0o600), "r+b", buffering=0)
 
 
-def framed(content: bytes) -> bytes:
-    """A record as it stands in the file."""
-    return FRAME.pack(len(content), zlib.crc32(content)) + content
+def lock(stream: BinaryIO, path: Path, what: str) -> None:
+    """Take the file for this process, until it is closed; `UsageError` if another one has it."""
+    try:
+        import fcntl
+    except ImportError:  # not on this system: nothing stops a second process there
+        return
+    try:
+        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        raise UsageError(f"{what} must be used by one audit at a time, got {str(path)!r}, which is in use.") from error
 
 
 class Journal:
-    """A journal that is open for reading and writing.
+    """A journal that is open for reading and writing: a file that is empty, or has `form` as its first line.
 
-    Parameters
-    ----------
-    stream : file
-        Empty, or a journal.
-    form : bytes
-        The first line.
-    header : dict
-        What it is of: written where the file is empty.
-
-    Attributes
-    ----------
-    end : int
-        Where the last whole record ends.
+    An empty one gets the header, which says what it is of; `header` is what the file says. ValueError if it has another
+    form, or no whole header. `begin` and `end` are where the header ends, and where the last whole record does.
     """
 
-    def __init__(self, stream: BinaryIO, form: bytes, header: dict[str, Any]) -> None:
+    def __init__(self, stream: BinaryIO, form: bytes, header: dict[str, Any] | None = None) -> None:
         self._stream, self._synced = stream, time.monotonic()
         self.end = stream.seek(0, os.SEEK_END)
-        if not self.end:
-            self.append(form + framed(json.dumps(header, sort_keys=True).encode()))
+        if header is not None and not self.end:
+            self._write(form + _framed(json.dumps(header, sort_keys=True).encode()))
+        stream.seek(0)
+        first = stream.readline(len(form) + 8)
+        if not first.startswith(form.rstrip().rpartition(b" ")[0] + b" "):
+            raise ValueError("its first line is another one")
+        start, content = next(self._frames(len(first)), (0, None))
+        self.header: dict[str, Any] = {} if content is None else dict(json.loads(content))
+        if first != form:
+            raise ValueError(
+                f"it is one of dpaudit {self.header.get('dpaudit', 'of another version')}, which this version does not "
+                "go on from: finish it with that version, or remove it and begin again"
+            )
+        if content is None:
+            raise ValueError("its header is torn")
+        self.begin = start + len(content)
 
     @property
     def is_closed(self) -> bool:
         return self._stream.closed
 
-    def append(self, records: bytes) -> int:
-        """Write records in one piece, all or none, and on the disk soon; gives the new end.
+    def append(self, content: bytes) -> int:
+        """Write a record in one piece, and on the disk soon; gives the position of its first byte.
 
-        Raises
-        ------
-        OSError
-            If there is no room: the file is as before.
+        OSError if there is no room: the file is as before.
         """
-        self._stream.seek(self.end)
-        try:
-            written = 0
-            while written < len(records):
-                written += self._stream.write(records[written:])
-        except OSError:
-            with contextlib.suppress(OSError):
-                self._stream.truncate(self.end)
-            raise
-        self.end += len(records)
-        if time.monotonic() - self._synced > SYNC_SECONDS:
-            self.sync()
-        return self.end
+        self._write(_framed(content))
+        return self.end - len(content)
 
     def read(self, start: int, length: int) -> bytes:
         """Bytes of a record."""
@@ -95,23 +86,10 @@ class Journal:
 
     def records(self) -> Iterator[tuple[int, bytes]]:
         """The whole records behind the header, each with the position of its first byte."""
-        self._stream.seek(0)
-        self._stream.readline()
-        position = self._stream.tell()
-        is_header = True
-        while True:
-            self._stream.seek(position)
-            length, crc = _frame(self._stream)
-            content = self._stream.read(length) if 0 <= length <= self.end - position else b""
-            if len(content) != length or zlib.crc32(content) != crc:
-                return
-            if not is_header:
-                yield position + FRAME.size, content
-            is_header = False
-            position += FRAME.size + length
+        return self._frames(self.begin)
 
     def cut(self, end: int) -> bool:
-        """Cut off what stands behind `end`, a torn record; False where nothing does."""
+        """Cut off what stands behind `end`; False where nothing does."""
         is_torn = end < self.end
         if is_torn:
             self.end = end  # also where the file keeps it: nobody reads it
@@ -128,52 +106,32 @@ class Journal:
         self.sync()
         self._stream.close()
 
+    def _write(self, content: bytes) -> None:
+        self._stream.seek(self.end)
+        try:
+            written = 0
+            while written < len(content):
+                written += self._stream.write(content[written:])
+        except OSError:
+            with contextlib.suppress(OSError):
+                self._stream.truncate(self.end)
+            raise
+        self.end += len(content)
+        if time.monotonic() - self._synced > SYNC_SECONDS:
+            self.sync()
 
-def lock(stream: BinaryIO, path: Path, what: str) -> None:
-    """Take the file for this process, until it is closed.
-
-    Raises
-    ------
-    UsageError
-        If another one has it.
-    """
-    try:
-        import fcntl
-    except ImportError:  # not on this system: nothing stops a second process there
-        return
-    try:
-        fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        raise UsageError(f"{what} must be used by one audit at a time, got {str(path)!r}, which is in use.") from error
-
-
-def header_of(stream: BinaryIO, form: bytes) -> tuple[int, dict[str, Any]]:
-    """Where the header of a journal ends, and what it says.
-
-    Raises
-    ------
-    ValueError
-        If it has another form, or no whole header.
-    """
-    first, name = stream.readline(len(form) + 8), form.rstrip().rpartition(b" ")[0]
-    if not first.startswith(name + b" "):
-        raise ValueError("its first line is another one")
-    length, crc = _frame(stream)
-    content = stream.read(length) if length >= 0 else b""
-    is_whole = len(content) == length and zlib.crc32(content) == crc
-    header: dict[str, Any] = json.loads(content) if is_whole else {}
-    if first != form:
-        raise ValueError(
-            f"it is one of dpaudit {header.get('dpaudit', 'of another version')}, which this version does not go on "
-            "from: finish it with that version, or remove it and begin again"
-        )
-    if not is_whole:
-        raise ValueError("its header is torn")
-    return len(form) + FRAME.size + length, header
+    def _frames(self, position: int) -> Iterator[tuple[int, bytes]]:
+        while True:
+            frame = self.read(position, FRAME.size)
+            position += len(frame)
+            length, crc = FRAME.unpack(frame) if len(frame) == FRAME.size else (self.end, 0)
+            content = self.read(position, length) if length <= self.end - position else b""
+            if len(content) != length or zlib.crc32(content) != crc:
+                return
+            yield position, content
+            position += length
 
 
-def _frame(stream: BinaryIO) -> tuple[int, int]:
-    """Length and CRC-32 of the record that comes next; a length of -1 where there is no whole frame."""
-    frame = stream.read(FRAME.size)
-    length, crc = FRAME.unpack(frame) if len(frame) == FRAME.size else (-1, 0)
-    return length, crc
+def _framed(content: bytes) -> bytes:
+    """A record as it stands in the file."""
+    return FRAME.pack(len(content), zlib.crc32(content)) + content

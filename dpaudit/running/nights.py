@@ -1,8 +1,8 @@
 """One night of an audit whose evidence accumulates: bets go on from the store, on fresh streams, and are saved.
 
-Old pairs go on from their states; new ones play a pilot first, which fixes their levels, and are let in before the
-first draw that counts. After a round the counts are committed, and only then is anything shown: what a kill loses,
-nobody has seen, and its stream is used up.
+All pairs are of one label game. Old ones go on from their states; new ones play a pilot first, which fixes their
+levels, and are let in before the first draw that counts. After a round the counts are committed, and only then is
+anything shown: what a kill loses, nobody has seen, and its stream is used up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,6 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from dpaudit.campaign.campaign import Progress
-from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
 from dpaudit.inference.saved import State, StateError, claim_digest, joined, pair_state, restored
@@ -22,73 +21,34 @@ from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes
 from dpaudit.running.digests import input_key
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.draws import Crew
 from dpaudit.running.plain_data import packed, unpacked
-from dpaudit.running.playing import until_it_raises
-from dpaudit.running.store import Store, StoreError, as_text
-from dpaudit.running.store_rows import FAILED, Identity, Night, SavedPair, share_of
-from dpaudit.running.streams import COINS, DRAWS, stream
+from dpaudit.running.playing import game_on, until_it_raises
+from dpaudit.running.store import (
+    FAILED,
+    Identity,
+    SavedPair,
+    Store,
+    StoreError,
+    as_text,
+    next_generation,
+    share_of,
+)
+from dpaudit.running.streams import RESTART
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.testing.order import Change, most_runs_of_batches
 from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.tasks import Draw, Task, TaskResult
+from dpaudit.testing.tasks import Task, TaskResult
 
-NIGHTS = 30  # of as many draws as this one: what bets of a first night are meant for
-GROWTH = 1.1  # of the outputs that are kept, from which on they are saved again
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
-OLD, NEW, RESTART = 0, 2, 4  # added to the purposes of streams
-
-
-@dataclasses.dataclass
-class Played:
-    """What a night leaves: each pair's game, its labelled draws of all nights together, and what went wrong.
-
-    `went_on` says whether a pair of the subject had evidence before, be it one that is not asked tonight.
-    """
-
-    games: list[PairGame]
-    samples: list[int]
-    runs: int
-    failure: str
-    traceback: str  # of what went wrong, as text
-    night: Night
-    went_on: bool
-    subject: Subject
-
-    @property
-    def options(self) -> dict[str, Any]:
-        """What a result says of it."""
-        return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
-
-
-@dataclasses.dataclass
-class _Part:
-    """Old or new pairs of one night: their label game, their positions among the asked ones, and the store's rows."""
-
-    game: LabelGame
-    positions: list[int]
-    saved: dict[str, SavedPair]
 
 
 class AccumulatingAudit:
-    """Plays one night.
+    """Plays one night of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
-    Parameters
-    ----------
-    store : Store
-    subject : Subject
-        Replayable: whether the draws of another one are new every night cannot be known.
-    promise : Claim
-        Of the call.
-    claims, pairs
-        Of the pairs that are asked: their claims, and themselves.
-    samples, mode, confidence, seed
-        As for `dpaudit.audit`; the mode is one that looks after each round.
-    crew : Crew
-        Who draws.
-    ask_batches : callable
-        (subject, input, seed, most) to what small batches on this input share, drawn from streams of the seed, and
-        their runs: at most so many, or as many as they need where `most` is None.
+    `ask_batches` takes a subject, an input, a seed, and the most runs (None: as many as it needs), and gives what small
+    batches on this input share, drawn from streams of the seed, and their runs. Played, `games` are those of the pairs
+    with their labelled draws of this night, and `failure` and `traceback` say what went wrong.
     """
 
     def __init__(
@@ -122,51 +82,59 @@ class AccumulatingAudit:
         identity = Identity(subject.fingerprint, subject.name, subject.target, str(promise))
         self.night = store.begin(identity, confidence, seed, samples)
         self._last_saved = self._saving = 0.0
-        self._parts: list[_Part] = []
+        self.games: list[tuple[PairGame, int]] = []
+        self.failure = self.traceback = ""
+        self.went_on = False  # whether a pair of the subject had evidence before, be it one that is not asked tonight
+        self._saved: dict[str, SavedPair] = {}  # what the store has of the pairs
         self._has_counted = self._batch_raised = False
         self._kept: dict[str, int] = {}
 
-    def play(self, on_progress: Callable[[Progress], None] | None = None) -> Played:
-        """Play the night; everything that was counted is saved, whatever is raised."""
+    def play(self, on_progress: Callable[[Progress], None] | None = None) -> AccumulatingAudit:
+        """Play the night, once, and give it back; everything that was counted is saved, whatever is raised."""
         known = self.store.pairs_of(self.night)
-        old = [k for k, key in enumerate(self.keys) if key in known]
-        new = [k for k, key in enumerate(self.keys) if key not in known]
-        if any(known[self.keys[k]].state.get("one_by_one") for k in old):
-            self._restart_one_by_one()
-        broken: list[tuple[int, PairGame, int]] = []
-        failure = traceback = ""
+        self.went_on = bool(known)
+        if any(known[key].state.get("one_by_one") for key in self.keys if key in known):
+            self._call_one_by_one()
         try:
-            if new:
-                self._parts.append(self._begun(new, broken))
-            if old:
-                self._parts.insert(0, self._gone_on(old, known))
-            for part in self._parts:
-                if not failure:
-                    failure, traceback = self._played(part, on_progress)
-                    if failure:
-                        # Validity: what raised was not counted, and what it would have shown may be why; so nothing
-                        # follows on it. Other nights that are under way are told first.
-                        self.store.end(self.night, FAILED)
-                self._save(part, is_last=True, joins=not failure)
-            if not failure:
+            try:
+                self._begin(known, 0)
+            except CallError:
+                # Validity: as in `dpaudit.audit`. Nothing was counted yet; from here on raising is an outcome of one
+                # draw.
+                self._call_one_by_one()
+                self._begin(known, RESTART)
+            self._has_counted = True
+            self.failure, self.traceback = until_it_raises(
+                lambda: self.game.play(lambda _: self._after_round(on_progress)), self.subject
+            )
+            if self.failure:
+                # Validity: what raised was not counted, and what it would have shown may be why; so nothing follows on
+                # it. Other nights that are under way are told first.
+                self.store.end(self.night, FAILED)
+            self._save(is_last=True, joins=not self.failure)
+            if not self.failure:
                 self._look_at_batches()
         except BaseException:
             if self._batch_raised:
                 self.store.end(self.night, FAILED)
             raise
-        if not failure:
+        if not self.failure:
             self.store.end(self.night, "finished")
-        games: list[PairGame | None] = [None] * len(self.pairs)
-        samples = [0] * len(self.pairs)
-        for part in self._parts:
-            for k, pair in zip(part.positions, part.game.pairs, strict=True):
-                for _, game in pair.uses:
-                    game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
-                games[k], samples[k] = pair, part.game.labelled(pair)
-        for k, pair, drawn in broken:
-            games[k], samples[k] = pair, drawn
-        played = [game for game in games if game is not None]
-        return Played(played, samples, self._runs, failure, traceback, self.night, bool(known), self.subject)
+        for pair in self._pairs().values():
+            for _, game in pair.uses:
+                game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
+        self.games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
+        return self
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """What a result says of it."""
+        return {"night": self.night.ordinal, "stream": self.night.origin, "went_on": self.went_on}
+
+    @property
+    def runs(self) -> int:
+        """Of the mechanism, this night."""
+        return self.game.runs + self._runs_of_batches
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
@@ -175,106 +143,24 @@ class AccumulatingAudit:
         self.data, self.positions = find(self.pairs)
         self.input_keys = _numbered([input_key(x) for x in self.data])
 
-    def _restart_one_by_one(self) -> None:
+    def _call_one_by_one(self) -> None:
         """Call the subject once a draw from here on."""
         self.subject = dataclasses.replace(self.subject, one_by_one=True)
         self._lay_out()
 
-    def _played(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> tuple[str, str]:
-        """Play one part; what went wrong, with the traceback."""
-        if not part.game.pairs:  # all of them raised in the pilot, whatever the input
-            return "", ""
-        self._has_counted = True
-        return until_it_raises(lambda: part.game.play(lambda _: self._after_round(part, on_progress)), self.subject)
+    def _pairs(self) -> dict[str, PairGame]:
+        """The pairs that have evidence, by their keys: not those of which all calls of the pilot raised."""
+        return {key: pair for key, pair in zip(self.keys, self.game.pairs, strict=True) if not pair.is_broken}
 
-    def _look_at_batches(self) -> None:
-        """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
-        games = [(part.game, place, k) for part in self._parts for place, k in enumerate(part.positions)]
-        pairs = [game.pairs[place] for game, place, _ in games]
-        if not pairs or any(pair.change for pair in pairs):
-            return
-        game, place, k = max(games, key=lambda one: (one[0].pairs[one[1]].is_violated, one[0].pairs[one[1]].wealth))
-        # Asked of the night's own draws: a pair that was adopted from the store has none.
-        inputs = game.pairs[place].inputs
-        hint = min(1.0, len(inputs) * min(game.draws.hint(i) for i in inputs))
-        most = most_runs_of_batches(self._runs, hint)
-        x = self.data[self.positions[k][0]]
-        shared, self._runs_of_batches = self._ask_batches(
-            self.subject, x, self.night.stream_seed, most, bool(self._runs) and game.pairs[place].is_violated
-        )
-        if shared is None:
-            return
-        for part in self._parts:
-            for pair in part.game.pairs:
-                pair.change = shared
-            self._save(part, is_last=True)
-
-    # --- the two parts ---
-
-    def _begun(self, new: list[int], broken: list[tuple[int, PairGame, int]]) -> _Part:
-        """Pairs that are new: after their pilot, and let in; the others are `broken`, with the labelled draws of it."""
-        generation = self.store.next_generation(self.night)
-        confidence = 1.0 - (1.0 - self.confidence) * share_of(generation)
-        game = self._label_game(new, NEW, confidence)
-        try:
-            game.start()
-        except CallError:
-            # Validity: as in `dpaudit.audit`. Nothing was counted yet; from here on raising is an outcome of one draw.
-            self._restart_one_by_one()
-            game = self._label_game(new, NEW + RESTART, confidence)
-            game.start()
-        broken += [(k, pair, game.labelled(pair)) for k, pair in zip(new, game.pairs, strict=True) if pair.is_broken]
-        sound = [(k, pair) for k, pair in zip(new, game.pairs, strict=True) if not pair.is_broken]
-        game.pairs = [pair for _, pair in sound]
-        part = _Part(game, [k for k, _ in sound], {})
-        wanted = []
-        for k, pair in sound:
-            asked = self.pairs[k]
-            names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
-            promised = pair.claim.parameter, float(pair.claim.value)
-            wanted.append(SavedPair(self.keys[k], *names, *promised, generation, pair.level, self._state(pair)))
-        part.saved = self.store.admit(self.night, wanted)
-        for own, (_, pair) in zip(wanted, sound, strict=True):
-            there = part.saved[own.key]
-            pair.start(there.level)  # Validity: as it was let in; nothing was counted yet
-            if _rounds(there.state) != _rounds(own.state):  # another night has let it in since: to be joined
-                part.saved[own.key] = dataclasses.replace(there, revision=-1)
-        return part
-
-    def _gone_on(self, old: list[int], known: dict[str, SavedPair]) -> _Part:
-        """Pairs that go on from their states."""
-        game = self._label_game(old, OLD, self.confidence)
-        for pair, k in zip(game.pairs, old, strict=True):
-            self._restore(pair, known[self.keys[k]].state)
-        kept: dict[int, Outcomes] = {}
-        for i in {i for k in old for i in self.positions[k]}:
-            data = self.store.outputs_of(self.night, self.input_keys[i])
-            if data is not None:
-                try:
-                    kept[i] = unpacked(data)
-                except ValueError as error:
-                    raise self._unreadable(error) from error
-                self._kept[self.input_keys[i]] = len(kept[i])
-        game.go_on(kept)
-        return _Part(game, old, {self.keys[k]: known[self.keys[k]] for k in old})
-
-    def _label_game(self, chosen: Sequence[int], purpose: int, confidence: float) -> LabelGame:
-        seed = self.night.stream_seed
-        return LabelGame(
-            [self.claims[k] for k in chosen],
-            [self.positions[k] for k in chosen],
-            samples=self.samples,
-            error_rate=1.0 - confidence,
-            mode=self.mode,
-            draw=self._drawer(seed, purpose),
-            coin=lambda round_, pair: stream(seed, COINS + purpose, round_, pair),
-            log_density=self.subject.log_density if self.subject.has_log_density else None,
-            data=self.data,
-            horizon=NIGHTS * 2 * self.samples,
-        )
-
-    def _drawer(self, seed: int, purpose: int) -> Draw:
-        drawer = Drawer(self.subject, self.data, seed, DRAWS + purpose, self.crew)
+    def _begin(self, known: dict[str, SavedPair], restart: int) -> None:
+        """Make the game: old pairs as they are known, new ones after their pilot and let in, unless it only raised."""
+        generation = next_generation(known)
+        error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
+        self.game = game = game_on(
+            self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,
+            root=self.night.stream_seed, restart=restart, crew=self.crew,
+        )  # fmt: skip
+        drawer = game.draws.draw
 
         def draw(tasks: Sequence[Task]) -> list[TaskResult]:
             try:
@@ -285,7 +171,58 @@ class AccumulatingAudit:
                 self._batch_raised = self._has_counted  # one of the pilot is drawn anew, output by output
                 raise
 
-        return draw
+        game.draws.draw = draw
+        self._saved = {key: known[key] for key in self.keys if key in known}
+        old = {key: pair for key, pair in self._pairs().items() if key in known}
+        for key, pair in old.items():
+            self._restore(pair, known[key].state)
+        if old:
+            game.go_on(self._kept_of({i for pair in old.values() for i in pair.inputs}))
+        if len(old) == len(game.pairs):
+            return
+        game.start()
+        wanted = {}
+        pairs = self._pairs()
+        for key in pairs.keys() - known.keys():
+            asked, pair = self.pairs[self.keys.index(key)], pairs[key]
+            names = as_text(asked.id), as_text(asked.x_id), as_text(asked.x_prime_id)
+            promised = pair.claim.parameter, float(pair.claim.value)
+            wanted[key] = SavedPair(key, *names, *promised, generation, pair.level, self._state(pair))
+        self._saved |= self.store.admit(self.night, [wanted[key] for key in self.keys if key in wanted])
+        for key, own in wanted.items():
+            there = self._saved[key]
+            pairs[key].start(there.level)  # Validity: as it was let in; nothing was counted yet
+            if _rounds(there.state) != _rounds(own.state):  # another night has let it in since: to be joined
+                self._saved[key] = dataclasses.replace(there, revision=-1)
+
+    def _kept_of(self, inputs: set[int]) -> dict[int, Outcomes]:
+        """The outputs of earlier nights that fits may see."""
+        kept: dict[int, Outcomes] = {}
+        for i in inputs:
+            data = self.store.outputs_of(self.night, self.input_keys[i])
+            if data is not None:
+                try:
+                    kept[i] = unpacked(data)
+                except ValueError as error:
+                    raise self._unreadable(error) from error
+                self._kept[self.input_keys[i]] = len(kept[i])
+        return kept
+
+    def _look_at_batches(self) -> None:
+        """Ask small batches, where no pair has changed so far; what they share is saved, and stays with the pairs."""
+        pairs = list(self._pairs().values())
+        if not pairs or any(pair.change for pair in pairs):
+            return
+        pair = max(pairs, key=lambda one: (one.is_violated, one.wealth))
+        # Asked of the night's own draws: a pair that was adopted from the store has none.
+        hint = min(1.0, len(pair.inputs) * min(map(self.game.draws.hint, pair.inputs)))
+        most = most_runs_of_batches(self.runs, hint)
+        is_violated, x = bool(self.runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
+        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most, is_violated)
+        if shared is not None:
+            for pair in pairs:
+                pair.change = shared
+            self._save(is_last=True)
 
     # --- saving ---
 
@@ -305,22 +242,21 @@ class AccumulatingAudit:
             f"at {str(self.store.path)!r}. Forget it with `dpaudit evidence forget`, or use the version that wrote it."
         )
 
-    def _after_round(self, part: _Part, on_progress: Callable[[Progress], None] | None) -> None:
+    def _after_round(self, on_progress: Callable[[Progress], None] | None) -> None:
         # Validity: what was not saved is not shown, so nobody breaks off a night by what it is about to lose.
         if time.monotonic() - self._last_saved < self._saving * (1.0 / SHARE_OF_SAVING - 1.0):
             return
-        self._save(part)
+        self._save()
         if on_progress is not None:
-            on_progress(part.game.progress())
+            on_progress(self.game.progress())
 
-    def _save(self, part: _Part, is_last: bool = False, joins: bool = True) -> None:
+    def _save(self, is_last: bool = False, joins: bool = True) -> None:
         """Commit what was counted since the last time; join what other nights of the subject have added.
 
         Validity: after a batch that raised nothing is joined (`joins`): a product with what others won meanwhile is a
         new one, at a time that the batch has chosen.
         """
-        begun, game = time.monotonic(), part.game
-        pairs = dict(zip((self.keys[k] for k in part.positions), game.pairs, strict=True))
+        begun, pairs = time.monotonic(), self._pairs()
 
         def state_of(key: str, there: SavedPair | None) -> State | None:
             if there is not None and not joins:
@@ -328,11 +264,12 @@ class AccumulatingAudit:
             if there is not None:
                 self._join(pairs[key], there.state)
             if pairs[key].is_violated:  # Validity: what is saved may be all that a later night sees of it
-                game.look_at_order(pairs[key])
+                self.game.look_at_order(pairs[key])
             return self._state(pairs[key])
 
-        known = {key: part.saved[key] for key in pairs if is_last or pairs[key].labelled != part.saved[key].labelled}
-        part.saved |= self.store.save(self.night, known, state_of, self._outputs(game, is_last), self._runs)
+        known = {key: self._saved[key] for key in pairs if is_last or pairs[key].labelled != self._saved[key].labelled}
+        outputs = self._outputs({i for pair in pairs.values() for i in pair.inputs})
+        self._saved |= self.store.save(self.night, known, state_of, outputs, self.runs)
         self._last_saved = time.monotonic()
         self._saving = self._last_saved - begun
 
@@ -360,23 +297,18 @@ class AccumulatingAudit:
             pair.look()
         pair.finish()
 
-    def _outputs(self, game: LabelGame, is_last: bool) -> dict[str, tuple[int, bytes]]:
-        """Outputs to keep, of inputs that have enough more than when they were saved."""
+    def _outputs(self, inputs: set[int]) -> dict[str, tuple[int, bytes]]:
+        """Outputs to keep, of inputs that have more than when they were saved."""
         chosen = {}
-        for i in {i for pair in game.pairs for i in pair.inputs}:
-            outcomes, key = game.kept(i), self.input_keys[i]
-            if outcomes is None or len(outcomes) <= self._kept.get(key, 0) * (1.0 if is_last else GROWTH):
+        for i in inputs:
+            outcomes, key = self.game.kept(i), self.input_keys[i]
+            if outcomes is None or len(outcomes) <= self._kept.get(key, 0):
                 continue
             data = packed(outcomes)
             self._kept[key] = len(outcomes)
             if data is not None:
                 chosen[key] = len(outcomes), data
         return chosen
-
-    @property
-    def _runs(self) -> int:
-        """Of the mechanism, this night."""
-        return sum(part.game.runs for part in self._parts) + self._runs_of_batches
 
 
 def _rounds(state: State) -> list[str]:

@@ -1,4 +1,8 @@
-"""Results of tasks as bytes and back: arrays and plain values, data and never code."""
+"""Results of tasks as bytes and back: arrays and plain values, data and never code.
+
+Everything that is saved is a block: the length of a JSON text (4 bytes, little-endian), the text, and bytes that it
+says the meaning of.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ import json
 import math
 import struct
 import zlib
+from collections.abc import Callable, Iterable
 from decimal import Decimal
 from typing import Any
 
@@ -22,7 +27,7 @@ from dpaudit.subjects.foreign import own
 from dpaudit.testing.tasks import TaskResult
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
-MOST_BYTES = 1 << 28  # of outputs that are unpacked: more is no file of ours
+MOST_BYTES = 1 << 28  # of what is unpacked: more is no file of ours
 NO_TRACEBACK = "No traceback: the call was noted in a checkpoint, which keeps none.\n"
 
 
@@ -30,8 +35,43 @@ class NotPlainError(Exception):
     """A value that is not data alone, such as an object of the subject's own class."""
 
 
+def block(data: Any, *parts: bytes) -> bytes:
+    """A JSON text with its length, and the bytes behind it.
+
+    Raises
+    ------
+    NotPlainError
+        If an integer is beyond the limit of its text.
+    """
+    try:
+        text = json.dumps(data, separators=(",", ":")).encode()
+    except ValueError as error:
+        raise NotPlainError("int") from error
+    return b"".join([struct.pack("<I", len(text)), text, *parts])
+
+
+def text_of(content: bytes) -> tuple[Any, int]:
+    """What the text of a block says, and where the bytes behind it begin; ValueError where it is no block."""
+    if len(content) < 4:
+        raise ValueError("no block: it is too short")
+    end = 4 + int.from_bytes(content[:4], "little")
+    return json.loads(content[4:end]), end
+
+
+def inflated(content: bytes) -> bytes:
+    """The bytes that zlib made smaller; ValueError where they are damaged, or more than `MOST_BYTES`."""
+    inflater = zlib.decompressobj()
+    try:
+        found = inflater.decompress(content, MOST_BYTES)
+    except zlib.error as error:
+        raise ValueError(str(error)) from error
+    if inflater.unconsumed_tail:
+        raise ValueError(f"more than {MOST_BYTES:,} bytes")
+    return found
+
+
 def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
-    """A result as bytes: the length of a JSON text, the text, and the arrays that it names.
+    """A result as a block with the arrays that it names.
 
     Without `places`: only what is part of the outcomes, not where exceptions came from.
 
@@ -41,12 +81,15 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
         If a training draw is no plain value.
     """
     if isinstance(result, Raised):
-        return _framed({"error": _error_to_data(result.error)}, [])
+        error = result.error
+        if isinstance(error, CallError):
+            return block({"error": {"call": [error.subject_name, error.size, error.error]}})
+        if isinstance(error, SubjectError):
+            return block({"error": {"subject": str(error)}})
+        raise NotPlainError(type(error).__qualname__)
     arrays: list[NDArray[Any]] = []
-    data: dict[str, Any] = {"counts": []}
-    for counts in result.counts:
-        small = counts.astype(np.min_scalar_type(int(counts.max(initial=0))))
-        data["counts"].append(_placed(small, arrays))
+    small = [counts.astype(np.min_scalar_type(int(counts.max(initial=0)))) for counts in result.counts]
+    data: dict[str, Any] = {"counts": [_placed(counts, arrays) for counts in small]}
     kept = result.kept
     if kept is not None and kept.tokens is None:
         shape = list(kept.shape)
@@ -54,7 +97,7 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
     elif kept is not None:
         raw = kept.raw if places else [one.bare if isinstance(one, Failed) else one for one in kept.raw]
         data["kept"] = {"raw": [to_data(output) for output in raw]}
-    return _framed(data, arrays)
+    return block(data, *(array.tobytes() for array in arrays))
 
 
 def from_bytes(content: bytes) -> TaskResult | Raised:
@@ -65,12 +108,11 @@ def from_bytes(content: bytes) -> TaskResult | Raised:
     ValueError
         If it is something else.
     """
-    (length,) = struct.unpack_from("<I", content)
     try:
-        data = json.loads(content[4 : 4 + length])
-        if "error" in data:
-            return Raised(_error_from_data(data["error"]))
-        arrays = content[4 + length :]
+        data, start = text_of(content)
+        if error := data.get("error"):
+            return Raised(CallError(*error["call"]) if "call" in error else SubjectError(str(error["subject"])))
+        arrays = content[start:]
         counts = tuple(_array(arrays, place).astype(np.int64) for place in data["counts"])
         kept = data.get("kept")
         if kept is None:
@@ -81,7 +123,7 @@ def from_bytes(content: bytes) -> TaskResult | Raised:
         if numbers.dtype != float or numbers.ndim != 2 or numbers.shape[1] != math.prod(shape):
             raise ValueError("no result: numbers must have the shape of their outputs")
         return TaskResult(counts, Outcomes(numbers, None, shape, bool(kept["is_integer"])))
-    except (KeyError, TypeError, AttributeError) as error:
+    except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"no result: {error!r}") from error
 
 
@@ -103,13 +145,12 @@ def packed(outcomes: Outcomes) -> bytes | None:
 def unpacked(data: bytes) -> Outcomes:
     """The outcomes of `packed`; ValueError where they are damaged."""
     try:
-        inflater = zlib.decompressobj()
-        result = from_bytes(inflater.decompress(data, MOST_BYTES))
-        if not inflater.unconsumed_tail and isinstance(result, TaskResult) and result.kept is not None:
-            return result.kept
-    except (zlib.error, struct.error, IndexError, ValueError, RecursionError) as error:
+        result = from_bytes(inflated(data))
+    except ValueError as error:
         raise ValueError(f"outputs must be ones that were kept, got {error!r:.200}.") from error
-    raise ValueError(f"outputs must be ones that were kept, of {MOST_BYTES:,} bytes at most.")
+    if not isinstance(result, TaskResult) or result.kept is None:
+        raise ValueError("outputs must be ones that were kept, got another result.")
+    return result.kept
 
 
 def to_data(value: Any) -> Any:
@@ -117,34 +158,13 @@ def to_data(value: Any) -> Any:
     kind = type(value)
     if value is None or kind in (bool, int, str):
         return value
-    if kind is float:
-        return {"float": value.hex()}
     if kind is list:
         return [to_data(item) for item in value]
-    if kind is tuple:
-        return {"tuple": [to_data(item) for item in value]}
-    if kind is dict:
-        return {"dict": [[to_data(key), to_data(item)] for key, item in value.items()]}
-    if kind in (set, frozenset):
-        # In an order of its own: that of a set of texts is another one in every process, and bytes are compared.
-        return {kind.__name__: sorted((to_data(item) for item in value), key=json.dumps)}
-    if kind is bytes:
-        return {"bytes": base64.b64encode(value).decode()}
-    if kind is complex:
-        return {"complex": [value.real.hex(), value.imag.hex()]}
-    if kind is Decimal:
-        return {"decimal": str(value)}
-    if kind is Failed:
-        # No traceback: it names files of this machine, and what it quotes may be more than the outcome says.
-        return {"failed": [value.kind, value.message, *([value.place] if value.traceback else [])]}
-    if kind is Ended:
-        return {"ended": [value.kind, value.message]}
-    if kind is Opaque:
-        return {"opaque": [value.kind, to_data(value.state), value.text]}
-    if isinstance(value, np.generic) and value.dtype.kind in ARRAYS:
-        return {"scalar": [value.dtype.str, base64.b64encode(value.tobytes()).decode()]}
-    if kind is np.ndarray and value.dtype.kind in ARRAYS:
-        return {"array": [value.dtype.str, list(value.shape), base64.b64encode(value.tobytes()).decode()]}
+    if kind in KINDS:
+        return {kind.__name__.lower(): KINDS[kind][0](value)}
+    if (kind is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind in ARRAYS:
+        name = "array" if kind is np.ndarray else "scalar"
+        return {name: [value.dtype.str, list(value.shape), _text(value.tobytes())]}
     known = own(value)
     if known is not value:
         return to_data(known)
@@ -158,51 +178,61 @@ def from_data(data: Any) -> Any:
     if not isinstance(data, dict):
         return data
     ((kind, content),) = data.items()
-    if kind == "float":
-        return float.fromhex(content)
-    if kind in ("tuple", "set", "frozenset"):
-        return {"tuple": tuple, "set": set, "frozenset": frozenset}[kind](from_data(item) for item in content)
-    if kind == "dict":
-        return {from_data(key): from_data(item) for key, item in content}
-    if kind == "bytes":
-        return base64.b64decode(content)
-    if kind == "complex":
-        return complex(*(float.fromhex(part) for part in content))
-    if kind == "decimal":
-        return Decimal(content)
-    if kind == "failed":
-        # A place was noted of an outcome with a traceback: it is told from those without, as it was before.
-        return Failed(*content, *([NO_TRACEBACK] if len(content) == 3 else []))
-    if kind == "ended":
-        return Ended(*content)
-    if kind == "opaque":
-        return Opaque(content[0], from_data(content[1]), content[2])
-    if kind == "scalar":
-        return np.frombuffer(base64.b64decode(content[1]), dtype=np.dtype(content[0]))[0]
-    if kind == "array":
-        flat = np.frombuffer(base64.b64decode(content[2]), dtype=np.dtype(content[0]))
-        return flat.reshape(content[1]).copy()
-    raise ValueError(f"no kind of value: {kind!r}")
+    if kind not in _READERS:
+        raise ValueError(f"no kind of value: {kind!r}")
+    return _READERS[kind](content)
 
 
-def _error_to_data(error: Exception) -> Any:
-    if isinstance(error, CallError):
-        return {"call": [error.subject_name, error.size, error.error]}
-    if isinstance(error, SubjectError):
-        return {"subject": str(error)}
-    raise NotPlainError(type(error).__qualname__)
+def _text(value: bytes) -> str:
+    return base64.b64encode(value).decode()
 
 
-def _error_from_data(data: Any) -> SubjectError:
-    return CallError(*data["call"]) if "call" in data else SubjectError(str(data["subject"]))
+def _list(value: Iterable[Any]) -> list[Any]:
+    return [to_data(item) for item in value]
 
 
-def _framed(data: Any, arrays: list[NDArray[Any]]) -> bytes:
-    try:
-        text = json.dumps(data, separators=(",", ":")).encode()
-    except ValueError as error:  # an integer beyond the limit of its text
-        raise NotPlainError("int") from error
-    return b"".join([struct.pack("<I", len(text)), text, *(array.tobytes() for array in arrays)])
+def _sorted(value: Iterable[Any]) -> list[Any]:
+    """In an order of its own: that of a set of texts is another one in every process, and bytes are compared."""
+    return sorted(_list(value), key=json.dumps)
+
+
+def _failed(value: Failed) -> list[str]:
+    """No traceback: it names files of this machine, and what it quotes may be more than the outcome says."""
+    return [value.kind, value.message, *([value.place] if value.traceback else [])]
+
+
+def _read_failed(content: list[str]) -> Failed:
+    """A place was noted of an outcome with a traceback: it is told from those without, as it was before."""
+    return Failed(*content, *([NO_TRACEBACK] if len(content) == 3 else []))
+
+
+def _read_array(content: Any) -> NDArray[Any]:
+    kind, shape, text = content
+    return np.frombuffer(base64.b64decode(text), dtype=np.dtype(kind)).reshape(shape).copy()
+
+
+# Each type as JSON and back; its name in lower case stands before it.
+KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
+    float: (float.hex, float.fromhex),
+    tuple: (_list, lambda content: tuple(map(from_data, content))),
+    set: (_sorted, lambda content: set(map(from_data, content))),
+    frozenset: (_sorted, lambda content: frozenset(map(from_data, content))),
+    dict: (lambda value: list(map(_list, value.items())), lambda content: dict(map(from_data, content))),
+    bytes: (_text, base64.b64decode),
+    complex: (lambda value: [value.real.hex(), value.imag.hex()], lambda parts: complex(*map(float.fromhex, parts))),
+    Decimal: (str, Decimal),
+    Failed: (_failed, _read_failed),
+    Ended: (lambda value: [value.kind, value.message], lambda content: Ended(*content)),
+    Opaque: (
+        lambda value: [value.kind, to_data(value.state), value.text],
+        lambda content: Opaque(content[0], from_data(content[1]), content[2]),
+    ),
+}
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **{kind.__name__.lower(): reader for kind, (_, reader) in KINDS.items()},
+    "array": _read_array,
+    "scalar": lambda content: _read_array(content)[()],
+}
 
 
 def _placed(array: NDArray[Any], arrays: list[NDArray[Any]]) -> list[Any]:

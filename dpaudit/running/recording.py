@@ -20,100 +20,71 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-MOST_CALLS = 10_000  # of one run, beyond which constant noise is taken to never end a loop
-MOST_VALUES = 20_000  # numbers of one run that are kept
-WORD_BITS = 128  # of the state of PCG64
+MOST_CALLS = 20_000  # of one run, beyond which constant noise is taken to never end a loop; numbers that are kept
 
 # The parameters of each method, in their order.
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "beta": ("a", "b", "size"),
-    "binomial": ("n", "p", "size"),
-    "bytes": ("length",),
-    "chisquare": ("df", "size"),
-    "choice": ("a", "size", "replace", "p", "axis", "shuffle"),
-    "dirichlet": ("alpha", "size"),
-    "exponential": ("scale", "size"),
-    "f": ("dfnum", "dfden", "size"),
-    "gamma": ("shape", "scale", "size"),
-    "geometric": ("p", "size"),
-    "gumbel": ("loc", "scale", "size"),
-    "hypergeometric": ("ngood", "nbad", "nsample", "size"),
-    "integers": ("low", "high", "size", "dtype", "endpoint"),
-    "laplace": ("loc", "scale", "size"),
-    "logistic": ("loc", "scale", "size"),
-    "lognormal": ("mean", "sigma", "size"),
-    "logseries": ("p", "size"),
-    "multinomial": ("n", "pvals", "size"),
-    "multivariate_hypergeometric": ("colors", "nsample", "size", "method"),
-    "multivariate_normal": ("mean", "cov", "size", "check_valid", "tol"),
-    "negative_binomial": ("n", "p", "size"),
-    "noncentral_chisquare": ("df", "nonc", "size"),
-    "noncentral_f": ("dfnum", "dfden", "nonc", "size"),
-    "normal": ("loc", "scale", "size"),
-    "pareto": ("a", "size"),
-    "permutation": ("x", "axis"),
-    "permuted": ("x", "axis", "out"),
-    "poisson": ("lam", "size"),
-    "power": ("a", "size"),
-    "random": ("size", "dtype", "out"),
-    "rayleigh": ("scale", "size"),
-    "shuffle": ("x", "axis"),
-    "standard_cauchy": ("size",),
-    "standard_exponential": ("size", "dtype", "method", "out"),
-    "standard_gamma": ("shape", "size", "dtype", "out"),
-    "standard_normal": ("size", "dtype", "out"),
-    "standard_t": ("df", "size"),
-    "triangular": ("left", "mode", "right", "size"),
-    "uniform": ("low", "high", "size"),
-    "vonmises": ("mu", "kappa", "size"),
-    "wald": ("mean", "scale", "size"),
-    "weibull": ("a", "size"),
-    "zipf": ("a", "size"),
+    method: tuple(names.split())
+    for names, methods in {
+        "size": ("standard_cauchy",),
+        "size dtype out": ("random", "standard_normal"),
+        "size dtype method out": ("standard_exponential",),
+        "loc scale size": ("gumbel", "laplace", "logistic", "normal"),
+        "scale size": ("exponential", "rayleigh"),
+        "shape scale size": ("gamma",),
+        "shape size dtype out": ("standard_gamma",),
+        "low high size": ("uniform",),
+        "low high size dtype endpoint": ("integers",),
+        "left mode right size": ("triangular",),
+        "mean sigma size": ("lognormal",),
+        "mean scale size": ("wald",),
+        "mean cov size check_valid tol": ("multivariate_normal",),
+        "mu kappa size": ("vonmises",),
+        "df size": ("chisquare", "standard_t"),
+        "df nonc size": ("noncentral_chisquare",),
+        "dfnum dfden size": ("f",),
+        "dfnum dfden nonc size": ("noncentral_f",),
+        "a b size": ("beta",),
+        "a size": ("pareto", "power", "weibull", "zipf"),
+        "a size replace p axis shuffle": ("choice",),
+        "alpha size": ("dirichlet",),
+        "n p size": ("binomial", "negative_binomial"),
+        "n pvals size": ("multinomial",),
+        "p size": ("geometric", "logseries"),
+        "lam size": ("poisson",),
+        "ngood nbad nsample size": ("hypergeometric",),
+        "colors nsample size method": ("multivariate_hypergeometric",),
+        "length": ("bytes",),
+        "x axis": ("permutation", "shuffle"),
+        "x axis out": ("permuted",),
+    }.items()
+    for method in methods
 }
 _DEFAULTS: Mapping[str, Any] = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0}
 # A fixed value for each law that is usual as noise, as a function of its parameters: any value would do.
 _CENTRES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "exponential": lambda given: given["scale"] * math.log(2.0),
-    "gamma": lambda given: np.asarray(given["shape"]) * given["scale"],
+    **dict.fromkeys(
+        ("laplace", "logistic", "normal", "standard_cauchy", "standard_normal", "standard_t"),
+        lambda given: given["loc"],
+    ),
+    **dict.fromkeys(("exponential", "standard_exponential"), lambda given: given["scale"] * math.log(2.0)),
+    **dict.fromkeys(("gamma", "standard_gamma"), lambda given: np.asarray(given["shape"]) * given["scale"]),
+    **dict.fromkeys(("random", "uniform"), lambda given: 0.5 * (np.asarray(given["low"]) + np.asarray(given["high"]))),
     "gumbel": lambda given: given["loc"] - given["scale"] * math.log(math.log(2.0)),
-    "laplace": lambda given: given["loc"],
-    "logistic": lambda given: given["loc"],
-    "normal": lambda given: given["loc"],
-    "random": lambda given: 0.5,
-    "standard_cauchy": lambda given: 0.0,
-    "standard_exponential": lambda given: math.log(2.0),
-    "standard_gamma": lambda given: given["shape"],
-    "standard_normal": lambda given: 0.0,
-    "standard_t": lambda given: 0.0,
-    "uniform": lambda given: 0.5 * (np.asarray(given["low"]) + np.asarray(given["high"])),
 }
-# The scale of those laws of one shape, of which a multiple is of the same kind.
-_SCALES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    "exponential": lambda given: given["scale"],
-    "laplace": lambda given: given["scale"],
-    "logistic": lambda given: given["scale"],
-    "normal": lambda given: given["scale"],
-    "random": lambda given: 1.0,
-    "standard_exponential": lambda given: 1.0,
-    "standard_normal": lambda given: 1.0,
-    "uniform": lambda given: np.asarray(given["high"]) - np.asarray(given["low"]),
+# The laws of one shape, of which a multiple is of the same kind.
+_FAMILIES = {
+    **{name: name for name in ("exponential", "laplace", "logistic", "normal", "uniform")},
+    "standard_normal": "normal",
+    "standard_exponential": "exponential",
+    "random": "uniform",
 }
-_FAMILIES = {"standard_normal": "normal", "standard_exponential": "exponential", "random": "uniform"}
-# What says how much noise there is, as opposed to where it is centred.
-NOISE_PARAMETERS: Mapping[str, tuple[str, ...]] = {
-    "exponential": ("scale",),
-    "gamma": ("shape", "scale"),
-    "geometric": ("p",),
-    "gumbel": ("scale",),
-    "laplace": ("scale",),
-    "logistic": ("scale",),
-    "lognormal": ("sigma",),
-    "multivariate_normal": ("cov",),
-    "normal": ("scale",),
-    "rayleigh": ("scale",),
-    "standard_gamma": ("shape",),
-    "standard_t": ("df",),
-}
+# What says how much noise there is, as opposed to where it is centred; of a geometric law that is its p.
+_OF_NOISE = ("scale", "shape", "sigma", "cov", "df")
+
+
+def _scale(method: str, given: Mapping[str, Any]) -> Any:
+    return np.asarray(given["high"]) - np.asarray(given["low"]) if method == "uniform" else given["scale"]
 
 
 class EndlessLoop(BaseException):
@@ -122,23 +93,12 @@ class EndlessLoop(BaseException):
 
 @dataclasses.dataclass(frozen=True)
 class Call:
-    """One call on the generator.
-
-    Attributes
-    ----------
-    method : str
-    shape : tuple of int
-        Of what it returned.
-    noise : tuple of (str, bytes)
-        The parameters that say how much noise there is, with the bits of their values as doubles.
-    parameters : str
-        The same in words.
-    """
+    """One call on the generator."""
 
     method: str
-    shape: tuple[int, ...]
-    noise: tuple[tuple[str, bytes], ...]
-    parameters: str
+    shape: tuple[int, ...]  # of what it returned
+    noise: tuple[tuple[str, bytes], ...]  # the parameters that say how much there is, with the bits of their values
+    parameters: str  # the same in words
 
     def __str__(self) -> str:
         return f"{self.method}({self.parameters})" + (f" of shape {self.shape}" if self.shape else "")
@@ -146,34 +106,17 @@ class Call:
 
 @dataclasses.dataclass
 class Log:
-    """What one run asked of its generator, and of those that it spawned.
+    """What one run asked of its generator, and of those that it spawned."""
 
-    Attributes
-    ----------
-    calls : list of Call
-        The first `MOST_CALLS`.
-    count : int
-        All calls.
-    values, scales : list of arrays
-        The noise that was given, less its centre, and its scale, number by number; of laws with a scale.
-    families : list of str
-        The law of each of these numbers.
-    is_constant : bool
-        Whether every value given so far had a fixed one that could stand for it.
-    is_complete : bool
-        Whether all numbers are among `values`.
-    is_open : bool
-        Whether the stream itself was handed out.
-    """
-
-    calls: list[Call] = dataclasses.field(default_factory=list)
-    count: int = 0
+    calls: list[Call] = dataclasses.field(default_factory=list)  # the first `MOST_CALLS`
+    count: int = 0  # all calls
+    # The noise that was given, less its centre, its scale and its law, number by number; of laws with a scale.
     values: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
     scales: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
     families: list[str] = dataclasses.field(default_factory=list)
-    is_constant: bool = True
-    is_complete: bool = True
-    is_open: bool = False
+    is_constant: bool = True  # whether every value given so far had a fixed one that could stand for it
+    is_complete: bool = True  # whether all numbers are among `values`
+    is_open: bool = False  # whether the stream itself was handed out
 
     def note_other(self, what: str) -> None:
         """Note something else that was done with the generator."""
@@ -259,19 +202,20 @@ class RecordingGenerator(np.random.Generator):
         log = self.log
         log.count += 1
         if log.count <= MOST_CALLS:
-            names = [name for name in NOISE_PARAMETERS.get(method, ()) if name in given]
+            told = _OF_NOISE if method != "geometric" else ("p",)
+            names = [name for name in told if name in PARAMETERS[method] and name in given]
             noise = tuple((name, np.asarray(given[name], dtype=float).tobytes()) for name in names)
             if method == "uniform":  # its width
-                noise = (("width", np.asarray(_SCALES[method](given), dtype=float).tobytes()),)
+                noise = (("width", np.asarray(_scale(method, given), dtype=float).tobytes()),)
             words = ", ".join(f"{name}={_short(given[name])}" for name in names)
             log.calls.append(Call(method, np.shape(value), noise, words))
-        if method in _SCALES and method in _CENTRES:
+        if method in _FAMILIES:
             numbers = np.asarray(value, dtype=float)
-            if len(log.families) + numbers.size <= MOST_VALUES:
+            if len(log.families) + numbers.size <= MOST_CALLS:
                 log.values.append(np.ravel(numbers - _CENTRES[method](given)))
-                scale = np.asarray(_SCALES[method](given), dtype=float)
+                scale = np.asarray(_scale(method, given), dtype=float)
                 log.scales.append(np.ravel(np.broadcast_to(scale, numbers.shape)).copy())
-                log.families += [_FAMILIES.get(method, method)] * numbers.size
+                log.families += [_FAMILIES[method]] * numbers.size
                 return
         log.is_complete = False
 
@@ -307,14 +251,12 @@ def words_between(first: Any, last: Any) -> int:
     """
     walker = np.random.PCG64(0)
     walker.state = first
-    target, steps = last["state"]["state"], 0
-    for bit in range(WORD_BITS):
-        here = walker.state["state"]["state"]
-        if here == target:
-            break
-        if (here ^ target) >> bit & 1:
-            walker.advance(1 << bit)
-            steps += 1 << bit
+    target, steps, bit = last["state"]["state"], 0, 1
+    while (here := walker.state["state"]["state"]) != target:
+        if (here ^ target) & bit:
+            walker.advance(bit)
+            steps += bit
+        bit <<= 1
     return steps
 
 

@@ -18,7 +18,6 @@ import hashlib
 import json
 import math
 import os
-import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -26,16 +25,21 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, UsageError
-from dpaudit.inference.saved import FORMAT, State
+from dpaudit.inference.saved import FORMAT, State, StateError, at_level, joined
 from dpaudit.running.journal import open_private
-from dpaudit.running.store_rows import Identity, Night, SavedPair, failed_night, share_of
+from dpaudit.running.plain_data import inflated
+from dpaudit.running.streams import EVIDENCE
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
 PATIENCE = 60.0  # seconds to wait for another writer
-MOST_STATE = 1 << 26  # bytes of the state of a pair, unpacked: more is no state of ours
+FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
+FAILED = "failed"  # of a night in which a call raised for a whole batch
+FORGOTTEN = -1  # the life of nights that were forgotten in a store that was merged
 TABLES = """
 create table subjects (
     id integer primary key, digest text not null unique, fingerprint text not null, name text not null, target text,
@@ -57,22 +61,111 @@ create table looks (
     pair integer not null references pairs, night integer not null references nights, labelled integer not null,
     log_wealth real, lower real not null, primary key (pair, night));
 """
+Row = dict[str, Any]
 
 
-# The columns of each table, in their order: what stands before the first blank of each part, but for constraints.
-COLUMNS = {
-    statement.split("(", 1)[0].split()[-1]: [
-        part.split()[0]
-        for part in re.sub(r"\([^()]*\)", "", statement.split("(", 1)[1].rsplit(")", 1)[0]).split(",")
-        if part.split()[0] not in ("unique", "primary")
-    ]
-    for statement in TABLES.split(";")
-    if statement.strip()
-}
-NIGHT_COLUMNS = ("seed", "number", "life", "started", "ended", "status", "samples", "runs", "version")
-LOOK_COLUMNS = ("key", "seed", "number", "started", "labelled", "log_wealth", "lower")
-ABOUT_PAIR = ("name", "x", "x_prime", "parameter", "budget", "generation", "level")
-PAIR_COLUMNS = (*ABOUT_PAIR, "labelled", "log_wealth", "lower", "violated", "revision", "state", "digest")
+@dataclasses.dataclass(frozen=True)
+class Identity:
+    """What evidence is about: a mechanism's fingerprint, with its name and target, and a claim."""
+
+    fingerprint: str
+    name: str
+    target: str | None
+    claim: str
+
+    @property
+    def digest(self) -> str:
+        """64 hexadecimal digits; the name and the target do not count."""
+        return hashlib.sha256(f"{self.fingerprint}\n{self.claim}".encode("utf-8", "surrogatepass")).hexdigest()
+
+
+@dataclasses.dataclass(frozen=True)
+class Night:
+    """One audit in a store: its subject's row, its own, the subject's life, the seed and number of its stream."""
+
+    subject: int
+    id: int
+    life: int
+    seed: int
+    number: int
+    digest: str
+    ordinal: int
+
+    @property
+    def origin(self) -> str:
+        """Names its streams."""
+        return f"{self.seed}/{self.number}"
+
+    @property
+    def stream_seed(self) -> int:
+        """The seed of its streams, 128 bits from the seed of the call, the subject, and the number of the night."""
+        words = [int(self.digest[start : start + 8], 16) for start in range(0, 64, 8)]
+        sequence = np.random.SeedSequence(self.seed, spawn_key=(EVIDENCE, *words, self.number))
+        return int.from_bytes(sequence.generate_state(4, np.uint32).tobytes(), "little")
+
+
+@dataclasses.dataclass(frozen=True)
+class SavedPair:
+    """What the store holds of one pair. `revision` counts the writes."""
+
+    key: str
+    name: str
+    x: str
+    x_prime: str
+    parameter: str
+    budget: float
+    generation: int
+    level: float
+    state: State
+    revision: int = 0
+
+    @property
+    def labelled(self) -> int:
+        """Labelled draws that were bet on."""
+        return int(self.state["labelled"])
+
+    @property
+    def log_wealth(self) -> float | None:
+        """Log e-value against the budget; None where it was not known when it was saved."""
+        use = self.state["uses"][0]
+        return None if use["now"] is None else float(use["now"]) + math.log(float(use.get("share", 1.0)))
+
+    @property
+    def lower(self) -> float:
+        """The lower bound on the claim's parameter."""
+        return float(self.state["uses"][0]["lower"])
+
+    @property
+    def is_violated(self) -> bool:
+        return bool(self.state["violated"])
+
+
+ABOUT_PAIR = [field.name for field in dataclasses.fields(SavedPair) if field.name != "state"]
+
+
+def share_of(generation: int) -> float:
+    """The share of a subject's error rate for the pairs that came in together, as the `generation`-th of its life.
+
+    The pairs of the first night have 95%; those that come later share what is left, in a series that sums to 5%.
+
+    Examples
+    --------
+    >>> share_of(0), round(share_of(1), 4), sum(share_of(g) for g in range(10_000)) <= 1.0
+    (0.95, 0.0304, True)
+    """
+    return FIRST_SHARE if generation == 0 else (1.0 - FIRST_SHARE) * 6.0 / (math.pi * generation) ** 2
+
+
+def _layout(execute: Any) -> dict[str, list[str]]:
+    """The columns of each table of a file, in their order."""
+    tables = [name for (name,) in execute("select name from sqlite_master where type = 'table'").fetchall()]
+    query = "select name from pragma_table_info(?) order by cid"
+    return {name: [column for (column,) in execute(query, (name,)).fetchall()] for name in tables}
+
+
+with contextlib.closing(sqlite3.connect(":memory:")) as _empty:
+    _empty.executescript(TABLES)
+    COLUMNS = _layout(_empty.execute)
 
 
 class StoreError(DpauditError):
@@ -97,10 +190,7 @@ class Store:
     def at(cls, path: str | os.PathLike[str], create: bool = True) -> Store:
         """Open the store at `path`; make it where there is none, if `create`.
 
-        Raises
-        ------
-        UsageError
-            If it is no store, one of a later version, or not there.
+        `UsageError` if it is no store, one of another version, or not there.
         """
         place = Path(path)
         if not place.exists() and not create:
@@ -153,19 +243,14 @@ class Store:
 
     def _check_layout(self, execute: Any) -> None:
         """`UsageError` if the file has other tables or columns than ours, or code of its own: a store is data."""
-        found = {
-            name: [column[1] for column in execute(f"pragma table_info({name})").fetchall()]
-            for kind, name in execute("select type, name from sqlite_master").fetchall()
-            if kind == "table" and name in COLUMNS
-        }
         others = execute("select type, name from sqlite_master where type in ('trigger', 'view')").fetchall()
         if others:
             kind, name = others[0]
             raise UsageError(f"store must have no {kind}, got {name!r:.80} at {str(self.path)!r}.")
-        if found != COLUMNS:
-            wrong = next(name for name in COLUMNS if found.get(name) != COLUMNS[name])
+        found = _layout(execute)
+        if wrong := [name for name in COLUMNS if found.get(name) != COLUMNS[name]]:
             raise UsageError(
-                f"store must have the columns of layout {LAYOUT}, got others in {wrong} at {str(self.path)!r}."
+                f"store must have the columns of layout {LAYOUT}, got others in {wrong[0]} at {str(self.path)!r}."
             )
 
     @contextlib.contextmanager
@@ -196,68 +281,48 @@ class Store:
     def begin(self, identity: Identity, confidence: float, seed: int, samples: int) -> Night:
         """Note a new night, before its first draw: its stream is used up, whatever comes of it.
 
-        Raises
-        ------
-        UsageError
-            If the confidence is not that of the subject's first night, or a night failed.
+        `UsageError` if the confidence is not that of the subject's first night, or a night failed.
         """
         with self.transaction() as execute:
-            name, target = as_text(identity.name), None if identity.target is None else as_text(identity.target)
-            execute(
-                "insert into subjects (digest, fingerprint, name, target, claim, confidence, life, created) "
-                "values (?, ?, ?, ?, ?, ?, 0, ?) "
-                "on conflict (digest) do update set name = excluded.name, target = coalesce(excluded.target, target)",
-                (identity.digest, identity.fingerprint, name, target, as_text(identity.claim), confidence, _now()),
-            )
-            query = "select id, confidence, life from subjects where digest = ?"
-            subject, first, life = execute(query, (identity.digest,)).fetchone()
-            if first != confidence:
+            about = {name: as_text(value) for name, value in dataclasses.asdict(identity).items() if value is not None}
+            row: Row = {"digest": identity.digest, **about, "confidence": confidence, "life": 0, "created": _now()}
+            _put(execute, "subjects", row, keeps=True)
+            change = "update subjects set name = ?, target = coalesce(?, target) where digest = ?"
+            execute(change, (about["name"], about.get("target"), identity.digest))
+            (row,) = _rows(execute, "subjects", digest=identity.digest)
+            if row["confidence"] != confidence:
                 raise UsageError(
-                    f"confidence must be {first:g}, as on the first night of this evidence, got {confidence:g}. "
-                    "Audit with that, or keep another store."
+                    f"confidence must be {row['confidence']:g}, as on the first night of this evidence, got "
+                    f"{confidence:g}. Audit with that, or keep another store."
                 )
-            # Validity: the batch that raised was dropped for what it would have shown, so no product goes on behind it.
-            if (failed := failed_night(execute, subject, life)) is not None:
+            subject, life = row["id"], row["life"]
+            if (failed := _failed_night(execute, subject, life)) is not None:
                 raise UsageError(
                     f"mechanism must not have raised for a whole batch, got {identity.name!r}, which did in night "
                     f"{failed}. Let it return one output a call, or forget its evidence and begin anew."
                 )
-            self.check_format(execute, subject, life, name)
-            number = execute(
-                "select coalesce(max(number) + 1, 0) from nights where subject = ? and seed = ?", (subject, str(seed))
-            ).fetchone()[0]
-            night = execute(
-                "insert into nights (subject, life, seed, number, started, status, samples, runs, version) "
-                "values (?, ?, ?, ?, ?, 'started', ?, 0, ?)",
-                (subject, life, str(seed), number, _now(), samples, __version__),
-            ).lastrowid
-            query = "select count(*) from nights where subject = ? and life = ?"
-            ordinal = execute(query, (subject, life)).fetchone()[0]
-        return Night(subject, night, life, seed, number, identity.digest, ordinal)
+            self._check_format(execute, row)
+            earlier = _rows(execute, "nights", subject=subject, seed=str(seed))
+            number = max((night["number"] for night in earlier), default=-1) + 1
+            night = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": _now()}
+            id_ = _put(
+                execute,
+                "nights",
+                {**night, "status": "started", "samples": samples, "runs": 0, "version": __version__},
+            )
+            ordinal = len(_rows(execute, "nights", subject=subject, life=life))
+        return Night(subject, id_, life, seed, number, identity.digest, ordinal)
 
     def pairs_of(self, night: Night) -> dict[str, SavedPair]:
         """The pairs of the night's subject, by their keys."""
         with self.transaction() as execute:
-            return self.pairs_at(execute, night.subject, night.life)
+            return self._pairs_at(execute, night.subject, night.life)
 
     def outputs_of(self, night: Night, key: str) -> bytes | None:
         """The outputs of an input that fits may see."""
         with self.transaction() as execute:
-            row = execute(
-                "select outputs, digest from inputs where subject = ? and life = ? and key = ?",
-                (night.subject, night.life, key),
-            ).fetchone()
-        if row is None:
-            return None
-        return self._checked(row[0], row[1], f"the outputs of input {key[:12]}")
-
-    def next_generation(self, night: Night, execute: Any = None) -> int:
-        """The generation of pairs that are new tonight, unless others come in first."""
-        if execute is None:
-            with self.transaction() as execute:
-                return self.next_generation(night, execute)
-        query = "select coalesce(max(generation) + 1, 0) from pairs where subject = ? and life = ?"
-        return int(execute(query, (night.subject, night.life)).fetchone()[0])
+            found = self._inputs_at(execute, night.subject, night.life, key=key)
+        return found[0]["outputs"] if found else None
 
     def admit(self, night: Night, new: Sequence[SavedPair]) -> dict[str, SavedPair]:
         """Let new pairs in, none of whose draws was counted yet; gives all of them back as they stand in the store.
@@ -267,18 +332,18 @@ class Store:
         """
         with self.transaction() as execute:
             self._check_may_add(execute, night)
-            known = self.pairs_at(execute, night.subject, night.life)
-            generation = self.next_generation(night, execute)
+            known = self._pairs_at(execute, night.subject, night.life)
+            generation = next_generation(known)
             for pair in new:
                 if pair.key in known:
                     continue
                 if pair.generation != generation:
                     level = pair.level * share_of(generation) / share_of(pair.generation)
-                    pair = dataclasses.replace(
-                        pair, generation=generation, level=level, state={**pair.state, "level": level}
-                    )
-                self.write(execute, night.subject, night.life, pair)
-            return {pair.key: self.pairs_at(execute, night.subject, night.life)[pair.key] for pair in new}
+                    state = {**pair.state, "level": level}
+                    pair = dataclasses.replace(pair, generation=generation, level=level, state=state)
+                _write(execute, night.subject, night.life, pair)
+            there = self._pairs_at(execute, night.subject, night.life)
+        return {pair.key: there[pair.key] for pair in new}
 
     def save(
         self,
@@ -293,39 +358,28 @@ class Store:
         Validity: the verdicts are those of the one product that is in the store. Where another night of the subject has
         written since, this one joins that to its own and looks again (`state_of`); what it saw alone does not count.
 
-        Parameters
-        ----------
-        known : mapping of key to SavedPair
-            What this night knows of the store.
-        state_of : callable
-            (key, pair) to the state to be saved, where the pair is what another night has written, or None for nothing
-            new; None where nothing must be saved.
-        outputs : mapping of an input's key to (count, bytes)
-            To be kept, where they have grown.
-        runs : int
-            Of the mechanism, this night.
+        `known` is what this night knows of the store, by keys. `state_of` gives the state to be saved, or None for
+        none, of a key and the pair that another night has written, or None for nothing new. `outputs` are those of
+        inputs, by keys, with their counts; `runs` are all of this night.
         """
         with self.transaction() as execute:
             self._check_may_add(execute, night)
             saved: dict[str, SavedPair] = {}
             for key, before in known.items():
-                query = "select revision from pairs where subject = ? and life = ? and key = ?"
-                is_same = execute(query, (night.subject, night.life, key)).fetchone()[0] == before.revision
-                there = before if is_same else self.pairs_at(execute, night.subject, night.life, key)[key]
+                query = "select id, revision from pairs where subject = ? and life = ? and key = ?"
+                row, revision = execute(query, (night.subject, night.life, key)).fetchone()
+                is_same = revision == before.revision
+                there = before if is_same else self._pairs_at(execute, night.subject, night.life, key=key)[key]
                 state = state_of(key, None if is_same else there)
                 if state is None:
                     continue
                 pair = saved[key] = dataclasses.replace(there, state=state, revision=there.revision + 1)
-                row = self.write(execute, night.subject, night.life, pair)
-                execute(
-                    "insert or replace into looks (pair, night, labelled, log_wealth, lower) values (?, ?, ?, ?, ?)",
-                    (row, night.id, pair.labelled, _not_nan(pair.log_wealth), pair.lower),
-                )
+                _write(execute, night.subject, night.life, pair)
+                look = {"labelled": pair.labelled, "log_wealth": _not_nan(pair.log_wealth), "lower": pair.lower}
+                _put(execute, "looks", {"pair": row, "night": night.id, **look})
             for key, (count, data) in outputs.items():
-                execute(
-                    "insert or replace into inputs (subject, life, key, count, outputs, digest) values (?,?,?,?,?,?)",
-                    (night.subject, night.life, key, count, data, _digest(data)),
-                )
+                about = {"subject": night.subject, "life": night.life, "key": key, "count": count}
+                _put(execute, "inputs", {**about, "outputs": data, "digest": _digest(data)})
             execute("update nights set runs = ? where id = ?", (runs, night.id))
         return saved
 
@@ -336,38 +390,22 @@ class Store:
 
     # --- what is there ---
 
-    def subjects(self) -> list[dict[str, Any]]:
-        """Every subject with the number of its nights and what is known of its pairs."""
+    def subjects(self) -> list[Row]:
+        """Every subject with its nights, and what is known of its pairs."""
         with self.transaction() as execute:
-            columns = "id, digest, fingerprint, name, target, claim, confidence, life, created"
-            rows = execute(f"select {columns} from subjects order by id").fetchall()
-            found = [dict(zip(columns.split(", "), row, strict=True)) for row in rows]
+            found = _rows(execute, "subjects")
             for subject in found:
-                query = f"select {', '.join(NIGHT_COLUMNS)} from nights where subject = ? order by id"
-                nights = execute(query, (subject["id"],)).fetchall()
-                subject["nights"] = [dict(zip(NIGHT_COLUMNS, row, strict=True)) for row in nights]
-                subject["pairs"] = list(self.pairs_at(execute, subject["id"], subject["life"]).values())
+                subject["nights"] = _rows(execute, "nights", subject=subject["id"])
+                subject["pairs"] = list(self._pairs_at(execute, subject["id"], subject["life"]).values())
+                names = ("key", "seed", "number", "started", "labelled", "log_wealth", "lower")
                 query = (
                     "select pairs.key, nights.seed, nights.number, nights.started, looks.labelled, looks.log_wealth, "
                     "looks.lower from looks join pairs on looks.pair = pairs.id join nights on looks.night = nights.id "
                     "where pairs.subject = ? and pairs.life = ? order by nights.id"
                 )
                 rows = execute(query, (subject["id"], subject["life"])).fetchall()
-                subject["looks"] = [dict(zip(LOOK_COLUMNS, row, strict=True)) for row in rows]
+                subject["looks"] = [dict(zip(names, row, strict=True)) for row in rows]
         return found
-
-    def outputs(self) -> dict[int, list[tuple[str, int, bytes, str]]]:
-        """The outputs that are kept of every subject, by its row: input's key, count, bytes and their digest."""
-        with self.transaction() as execute:
-            rows = execute(
-                "select subjects.id, key, count, outputs, inputs.digest from subjects left join inputs "
-                "on inputs.subject = subjects.id and inputs.life = subjects.life order by subjects.id, key"
-            ).fetchall()
-        kept: dict[int, list[tuple[str, int, bytes, str]]] = {row[0]: [] for row in rows}
-        for row, key, count, data, digest in rows:
-            if key is not None:
-                kept[row].append((key, count, self._checked(data, digest, "outputs"), digest))
-        return kept
 
     def forget(self, digests: Sequence[str]) -> int:
         """Forget the evidence of these subjects; the number of pairs that were forgotten.
@@ -377,94 +415,192 @@ class Store:
         """
         forgotten = 0
         with self.transaction() as execute:
-            for digest in digests:
-                row = execute("select id, life from subjects where digest = ?", (digest,)).fetchone()
-                if row is None:
-                    continue
+            for subject in (row for digest in digests for row in _rows(execute, "subjects", digest=digest)):
+                row = subject["id"], subject["life"]
                 query = "delete from looks where pair in (select id from pairs where subject = ? and life = ?)"
                 execute(query, row)
                 forgotten += execute("delete from pairs where subject = ? and life = ?", row).rowcount
                 execute("delete from inputs where subject = ? and life = ?", row)
-                execute("update subjects set life = life + 1 where id = ?", (row[0],))
+                execute("update subjects set life = life + 1 where id = ?", row[:1])
         return forgotten
+
+    def merge(self, other: Store) -> tuple[int, int]:
+        """Take over the evidence of another store: the number of nights and of pairs that came.
+
+        Subjects, nights and pairs are added; where both have bet on a pair, on streams of their own, wealth multiplies.
+
+        Validity: the levels stay those of this store, whose error rate is the one that goes on. Pairs that are new here
+        share evenly the next generation's share: what they have won elsewhere plays no part in it. Their bounds, made
+        at levels of another store, begin anew.
+
+        `UsageError` if the two have a stream of a subject in common, or different confidences for one, or a call raised
+        for a whole batch in a night of a subject of both: nothing is taken over.
+        """
+        theirs = other.subjects()
+        with other.transaction() as execute:
+            for subject in theirs:
+                other._check_format(execute, subject)
+                subject["inputs"] = other._inputs_at(execute, subject["id"], subject["life"])
+        with self.transaction() as execute:
+            for subject in theirs:
+                _put(execute, "subjects", {**_own(subject, "subjects"), "life": 0}, keeps=True)
+                (own,) = _rows(execute, "subjects", digest=subject["digest"])
+                here = {"subject": own["id"], "life": own["life"]}
+                if own["confidence"] != subject["confidence"]:
+                    raise UsageError(
+                        f"confidences must be the same in both stores, got {own['confidence']:g} and "
+                        f"{subject['confidence']:g} for {subject['name']!r}, {subject['claim']}."
+                    )
+                self._check_format(execute, own)
+                _check_goes_on(execute, own, subject)
+                for night in subject["nights"]:
+                    of_life = own["life"] if night["life"] == subject["life"] else FORGOTTEN
+                    try:
+                        _put(execute, "nights", {**_own(night, "nights"), **here, "life": of_life}, adds=True)
+                    except sqlite3.IntegrityError as error:
+                        raise UsageError(
+                            f"stores must have no stream in common, got {night['seed']}/{night['number']} of "
+                            f"{subject['name']!r}, {subject['claim']}, in both. Its draws would count twice."
+                        ) from error
+                known = self._pairs_at(execute, **here)
+                new = sum(pair.key not in known for pair in subject["pairs"])
+                generation = next_generation(known)
+                level = (1.0 - subject["confidence"]) * share_of(generation) / max(new, 1)
+                for pair in subject["pairs"]:
+                    if pair.key in known:
+                        pair = _joined_pair(known[pair.key], pair)
+                    elif known:
+                        state = at_level(pair.state, level, keeps_bounds=False)
+                        pair = dataclasses.replace(pair, generation=generation, level=level, state=state)
+                    # else the whole subject is new here, and its levels are those that it had
+                    _write(execute, own["id"], own["life"], pair)
+                for row in subject["inputs"]:
+                    _put(execute, "inputs", {**row, **here}, keeps=True)
+        return sum(len(one["nights"]) for one in theirs), sum(len(one["pairs"]) for one in theirs)
 
     # --- rows ---
 
-    def check_format(self, execute: Any, subject: int, life: int, name: str) -> None:
-        """Refuse to go on from evidence of an earlier engine: all pairs of a life have one format.
-
-        Raises
-        ------
-        UsageError
-        """
-        key = execute("select key from pairs where subject = ? and life = ? limit 1", (subject, life)).fetchone()
-        if key is None or self.pairs_at(execute, subject, life, key[0])[key[0]].state.get("format") == FORMAT:
+    def _check_format(self, execute: Any, subject: Row) -> None:
+        """Refuse to go on from evidence of an earlier engine: all pairs of a life have one format."""
+        row, life = subject["id"], subject["life"]
+        if all(pair.state.get("format") == FORMAT for pair in self._pairs_at(execute, row, life).values()):
             return
-        query = "select version from nights where subject = ? and life = ? order by id desc limit 1"
-        version = execute(query, (subject, life)).fetchone()
-        by = "of another version" if version is None else version[0]
+        nights = _rows(execute, "nights", subject=row, life=life)
+        by = nights[-1]["version"] if nights else "of another version"
         raise UsageError(
-            f"store must have evidence that this version goes on from, got that of dpaudit {by} for {name!r} at "
-            f"{str(self.path)!r}. It can still be listed and exported; begin anew in another file, forget it with "
-            "`dpaudit evidence forget`, or go on with that version."
+            f"store must have evidence that this version goes on from, got that of dpaudit {by} for "
+            f"{subject['name']!r} at {str(self.path)!r}. It can still be listed and exported; begin anew in another "
+            "file, forget it with `dpaudit evidence forget`, or go on with that version."
         )
 
     def _check_may_add(self, execute: Any, night: Night) -> None:
-        life = execute("select life from subjects where id = ?", (night.subject,)).fetchone()[0]
-        if life != night.life:
+        (subject,) = _rows(execute, "subjects", id=night.subject)
+        if subject["life"] != night.life:
             raise StoreError("evidence must not be forgotten while an audit adds to it, got a new life of its subject.")
-        # Validity: as in `begin`; also of a night that was under way when the batch of another one raised.
-        failed = failed_night(execute, night.subject, night.life, besides=night.id)
+        # As in `begin`; also of a night that was under way when the batch of another one raised.
+        failed = _failed_night(execute, night.subject, night.life, besides=night.id)
         if failed is not None:
             raise StoreError(
                 f"mechanism must not raise for a whole batch while an audit adds to its evidence, got night {failed}, "
                 "in which it did. Let it return one output a call, or forget its evidence and begin anew."
             )
 
-    def pairs_at(self, execute: Any, subject: int, life: int, key: str | None = None) -> dict[str, SavedPair]:
-        columns = ", ".join(("key", *ABOUT_PAIR, "state", "digest", "revision"))
-        query = f"select {columns} from pairs where subject = ? and life = ?"
-        chosen = (query + " and key = ?", (subject, life, key)) if key else (query + " order by id", (subject, life))
+    def _pairs_at(self, execute: Any, subject: int, life: int, **which: Any) -> dict[str, SavedPair]:
+        """The pairs of a life, by their keys."""
         found = {}
-        for row in execute(*chosen).fetchall():
-            about, (blob, digest, revision) = dict(zip(("key", *ABOUT_PAIR), row, strict=False)), row[-3:]
-            data = self._checked(blob, digest, f"the state of pair {about['name']}")
+        for row in _rows(execute, "pairs", subject=subject, life=life, **which):
+            data = self._checked(row["state"], row["digest"], f"the state of pair {row['name']}")
             try:
-                inflater = zlib.decompressobj()
-                text = inflater.decompress(data, MOST_STATE)
-                state = None if inflater.unconsumed_tail else json.loads(text)
+                state = json.loads(inflated(data))
                 if not isinstance(state, dict):
-                    raise ValueError(f"it is no object of at most {MOST_STATE:,} bytes")
-            except (zlib.error, ValueError, RecursionError) as error:
+                    raise ValueError("it is no object")
+            except (ValueError, RecursionError) as error:
                 raise self._said(sqlite3.DatabaseError(f"a state that cannot be read: {error}")) from error
-            found[about["key"]] = SavedPair(**about, state=state, revision=revision)
+            found[row["key"]] = SavedPair(**{name: row[name] for name in ABOUT_PAIR}, state=state)
         return found
 
-    def write(self, execute: Any, subject: int, life: int, pair: SavedPair) -> int:
-        blob = zlib.compress(json.dumps(pair.state).encode(), 6)
-        values = (
-            *(getattr(pair, name) for name in ABOUT_PAIR),
-            pair.labelled,
-            _not_nan(pair.log_wealth),
-            pair.lower,
-            int(pair.is_violated),
-            pair.revision,
-            blob,
-            _digest(blob),
-        )
-        changed = ", ".join(f"{name} = excluded.{name}" for name in PAIR_COLUMNS)
-        execute(
-            f"insert into pairs (subject, life, key, {', '.join(PAIR_COLUMNS)}) "
-            f"values (?, ?, ?{', ?' * len(PAIR_COLUMNS)}) on conflict (subject, life, key) do update set {changed}",
-            (subject, life, pair.key, *values),
-        )
-        query = "select id from pairs where subject = ? and life = ? and key = ?"
-        return int(execute(query, (subject, life, pair.key)).fetchone()[0])
+    def _inputs_at(self, execute: Any, subject: int, life: int, **which: Any) -> list[Row]:
+        """The outputs that are kept of inputs."""
+        found = _rows(execute, "inputs", subject=subject, life=life, **which)
+        for row in found:
+            self._checked(row["outputs"], row["digest"], f"the outputs of input {row['key'][:12]}")
+        return found
 
     def _checked(self, blob: bytes, digest: str, what: str) -> bytes:
         if _digest(blob) != digest:
             raise self._said(sqlite3.DatabaseError(f"{what} that is damaged"))
         return blob
+
+
+def _rows(execute: Any, table: str, **which: Any) -> list[Row]:
+    """The rows of a table that have these values, in the order in which they came."""
+    columns, chosen = COLUMNS[table], " and ".join(f"{name} = ?" for name in which) or "1"
+    query = f"select {', '.join(columns)} from {table} where {chosen} order by rowid"
+    return [dict(zip(columns, row, strict=True)) for row in execute(query, tuple(which.values())).fetchall()]
+
+
+def _put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:
+    """Put a row into a table, in the place of one with its keys, unless that one is kept or must not be there."""
+    way = "insert or ignore" if keeps else "insert" if adds else "insert or replace"
+    marks = ", ".join("?" * len(row))
+    return int(execute(f"{way} into {table} ({', '.join(row)}) values ({marks})", tuple(row.values())).lastrowid)
+
+
+def _own(row: Row, table: str) -> Row:
+    """The columns of a row of another store without its number there."""
+    return {name: row[name] for name in COLUMNS[table] if name != "id"}
+
+
+def _write(execute: Any, subject: int, life: int, pair: SavedPair) -> None:
+    blob = zlib.compress(json.dumps(pair.state).encode(), 6)
+    row = {
+        **{name: getattr(pair, name) for name in ABOUT_PAIR},
+        "labelled": pair.labelled,
+        "log_wealth": _not_nan(pair.log_wealth),
+        "lower": pair.lower,
+        "violated": int(pair.is_violated),
+        "state": blob,
+        "digest": _digest(blob),
+    }
+    _put(execute, "pairs", {"subject": subject, "life": life, **row}, keeps=True)
+    where = "where subject = ? and life = ? and key = ?"
+    changed = ", ".join(f"{name} = ?" for name in row)
+    execute(f"update pairs set {changed} {where}", (*row.values(), subject, life, pair.key))
+
+
+def _failed_night(execute: Any, subject: int, life: int, besides: int | None = None) -> int | None:
+    """Which night of this life, from 1 on, had a call that raised for a whole batch, besides one of this row; or None.
+
+    Validity: the batch was dropped for what it would have shown, so no product goes on behind it.
+    """
+    nights = enumerate(_rows(execute, "nights", subject=subject, life=life), 1)
+    return next((k for k, night in nights if night["status"] == FAILED and night["id"] != besides), None)
+
+
+def _check_goes_on(execute: Any, own: Row, subject: Row) -> None:
+    """Refuse a product with evidence that ends with a batch that raised; alone it is taken over as it is."""
+    here = [night["status"] for night in _rows(execute, "nights", subject=own["id"], life=own["life"])]
+    there = [night["status"] for night in subject["nights"] if night["life"] == subject["life"]]
+    for which, nights in (("first", here), ("second", there)):
+        if here and there and FAILED in nights:
+            raise UsageError(
+                f"mechanism must not have raised for a whole batch in either store, got {subject['name']!r}, which did "
+                f"in night {nights.index(FAILED) + 1} of the {which} one. Forget that evidence, or merge without it."
+            )
+
+
+def _joined_pair(own: SavedPair, other: SavedPair) -> SavedPair:
+    """What two stores have of one pair, at the level of its own."""
+    try:
+        state = at_level(joined(own.state, other.state), own.level, keeps_bounds=True)
+    except StateError as error:
+        raise UsageError(f"states must be of one claim in both stores, got others ({error}).") from error
+    return dataclasses.replace(own, state=state, revision=own.revision + 1)
+
+
+def next_generation(pairs: Mapping[str, SavedPair]) -> int:
+    """The generation of pairs that come in behind these."""
+    return 1 + max((pair.generation for pair in pairs.values()), default=-1)
 
 
 def _digest(data: bytes) -> str:

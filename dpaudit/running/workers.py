@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import copy
 import hashlib
 import importlib
 import os
@@ -21,24 +22,22 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, as_completed
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
 
 from dpaudit.environment import __version__
 from dpaudit.errors import DpauditError, SubjectError, UsageError
 
-CLUSTERS = ("dask", "ray")
-LARGE_JOB = 1 << 16  # bytes from which a job is handed to local workers in a file, once, and not with every group
 ATTEMPTS = 3  # at a group whose worker died before it is given up
-KNOWN_JOBS = 8  # that a worker keeps unpacked
 IDLE_SECONDS = 120  # after which local workers end by themselves
 TIMEOUT = 15  # seconds to find a cluster
 THREAD_VARIABLES = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMEXPR_NUM_THREADS")
 VERSIONS = {"dpaudit": __version__, "numpy": np.__version__, "python": ".".join(platform.python_version_tuple()[:2])}
 
 Job = Callable[[Any], Any]
-_jobs: dict[tuple[str, int], Job] = {}  # in a worker, by digest and thread: threads do not share a subject's state
+Results = Iterator[tuple[int, list[Any], float]]
+_known = threading.local()  # in a worker, its last job, a thread: threads do not share a subject's state
 _pools: dict[int, Any] = {}  # of local workers, by their number: kept from one audit to the next
 
 
@@ -50,7 +49,7 @@ class Raised:
 
 
 class Packed:
-    """A job as bytes, or as a file that local workers read; `digest` names it."""
+    """A job as bytes, or in a file that local workers read; `digest` names it."""
 
     def __init__(self, job: Job, name: str) -> None:
         try:
@@ -60,26 +59,22 @@ class Packed:
                 f"mechanism must be one that can be sent to worker processes, got {name} ({error}). Use jobs=1."
             ) from error
         self.digest = hashlib.sha256(self.content).hexdigest()
-        self.path: str | None = None
+        self.path = ""
 
     def in_file(self, folder: str) -> Packed:
-        """The same, in a file if it is large."""
-        if self.content is None or len(self.content) < LARGE_JOB:
-            return self
-        path = Path(folder, self.digest)
-        path.write_bytes(self.content)
-        there = object.__new__(Packed)
-        there.content, there.digest, there.path = None, self.digest, str(path)
+        """The same in a file, so that it is handed over once and not with every group."""
+        there = copy.copy(self)
+        there.content, there.path = None, os.path.join(folder, self.digest)
+        if self.content is not None and not os.path.exists(there.path):
+            Path(there.path).write_bytes(self.content)
         return there
 
     def unpacked(self) -> Job:
-        key = (self.digest, threading.get_ident())
-        if key not in _jobs:
-            content = self.content if self.content is not None else Path(str(self.path)).read_bytes()
-            while len(_jobs) >= KNOWN_JOBS:
-                _jobs.pop(next(iter(_jobs)), None)
-            _jobs[key] = pickle.loads(content)
-        return _jobs[key]
+        if getattr(_known, "digest", None) != self.digest:
+            content = Path(self.path).read_bytes() if self.content is None else self.content
+            _known.job, _known.digest = pickle.loads(content), self.digest
+        job: Job = _known.job
+        return job
 
 
 def carry_out_group(versions: dict[str, str], packed: Packed, content: bytes) -> bytes:
@@ -90,9 +85,7 @@ def carry_out_group(versions: dict[str, str], packed: Packed, content: bytes) ->
     job = packed.unpacked()
     start = time.perf_counter()
     results = [outcome(job, item) for item in pickle.loads(content)]
-    seconds = time.perf_counter() - start
-    done: bytes = _cloudpickle().dumps((results, seconds))
-    return done
+    return _pack((results, time.perf_counter() - start))
 
 
 def outcome(job: Job, item: Any) -> Any:
@@ -103,51 +96,73 @@ def outcome(job: Job, item: Any) -> Any:
         return Raised(error)
 
 
-class Workers(Protocol):
-    """Those who carry out groups of items.
+class WorkerDied(Exception):
+    """A worker ended with the group that it had."""
 
-    Attributes
-    ----------
-    slots : int
-        How many groups are carried out at the same time.
-    overhead : float
-        Seconds that a batch of groups costs beside its work, about.
-    is_ready : bool
-        Whether they have started.
-    """
 
-    overhead: float
+class Workers:
+    """Those who carry out groups of items."""
 
-    @property
-    def slots(self) -> int: ...
-
-    @property
-    def is_ready(self) -> bool: ...
+    overhead: float  # seconds that a batch of groups costs beside its work, about
+    slots: int  # how many groups are carried out at the same time
+    is_ready: bool = True  # whether they have started: those of a cluster are there from the beginning
+    attempts: int = 1  # at a group whose worker died before it is given up: a cluster makes its own
 
     def warm_up(self) -> None:
         """Let them start, without waiting for it."""
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
         """(position of a group, its results, seconds of one worker), in the order in which they end."""
+        contents = {k: _pack(list(group)) for k, group in enumerate(groups)}
+        failed = 0
+        while contents:
+            before = len(contents)
+            calls: dict[Any, int] = {}
+            try:
+                for k, content in contents.items():
+                    calls[self._submit(packed, content)] = k
+                for call, content in self._ended(list(calls)):
+                    results, seconds = pickle.loads(content)
+                    del contents[calls[call]]
+                    yield calls[call], results, seconds
+            except WorkerDied as error:
+                failed = failed + 1 if len(contents) == before else 1
+                if failed >= self.attempts:
+                    raise SubjectError(
+                        "mechanism must leave the process that runs it alive, got "
+                        f"{failed} times a worker that died ({error}). Try jobs=1 to see it."
+                    ) from error
+            finally:  # after an interrupt, or where the consumer stopped: nobody waits for the rest
+                if contents:
+                    with contextlib.suppress(Exception):
+                        self._cancel(list(calls))
+
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        """A call for one group."""
+        raise NotImplementedError
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
+        """Each call with what it gave, in the order in which they end; `WorkerDied` where one has none to give."""
+        raise NotImplementedError
+
+    def _cancel(self, calls: list[Any]) -> None:
+        """Let go of those that have not ended."""
 
     def close(self) -> None:
         """Give back what was opened."""
 
 
 def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None:
-    """The workers that the options name; None: draw in this process.
+    """The workers of so many processes, of a backend or of a cluster's scheduler; None: draw in this process.
 
-    Raises
-    ------
-    UsageError
-        If the backend is unknown or not installed, or the cluster cannot be reached.
+    `backend` is "loky", "dask", "ray", or the name of another backend of joblib. `UsageError` if it is unknown or not
+    installed, or the cluster cannot be reached.
     """
-    if cluster is not None and backend not in CLUSTERS:
+    clusters = {"dask": DaskWorkers, "ray": RayWorkers}
+    if backend in clusters:
+        return clusters[backend](jobs, cluster)
+    if cluster is not None:
         raise UsageError(f"backend must be dask or ray where cluster is given, got {backend!r}.")
-    if backend == "dask":
-        return DaskWorkers(jobs, cluster)
-    if backend == "ray":
-        return RayWorkers(jobs, cluster)
     if backend == "loky" and jobs == 1:
         return None
     import joblib
@@ -163,19 +178,10 @@ def open_workers(jobs: int, backend: str, cluster: str | None) -> Workers | None
     return LokyWorkers(slots) if backend == "loky" else JoblibWorkers(slots, backend)
 
 
-class _Started:
-    """Workers that are there from the beginning."""
-
-    is_ready = True
-
-    def warm_up(self) -> None:
-        """They have started."""
-
-
-class LokyWorkers:
+class LokyWorkers(Workers):
     """Processes of this machine. They are kept for the next audit, and end by themselves when nothing comes."""
 
-    overhead = 0.003
+    overhead, attempts = 0.003, ATTEMPTS
 
     def __init__(self, slots: int) -> None:
         self.slots = slots
@@ -183,7 +189,7 @@ class LokyWorkers:
         self._folder: tempfile.TemporaryDirectory[str] | None = None
 
     @property
-    def is_ready(self) -> bool:
+    def is_ready(self) -> bool:  # type: ignore[override]
         return bool(self._starting) and all(future.done() for future in self._starting)
 
     def warm_up(self) -> None:
@@ -194,32 +200,26 @@ class LokyWorkers:
         except _loky().BrokenProcessPool:  # one was killed since the last batch: the next batch has new ones
             self._end()
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
-        loky = _loky()
+    def _submit(self, packed: Packed, content: bytes) -> Any:
         self.warm_up()
-        if packed.content is not None and len(packed.content) >= LARGE_JOB and self._folder is None:
-            self._folder = tempfile.TemporaryDirectory(prefix="dpaudit-")
-        there = packed.in_file(self._folder.name) if self._folder is not None else packed
-        contents = {k: _pack(group) for k, group in enumerate(groups)}
-        failed = 0
-        while contents:
-            before = len(contents)
-            futures: dict[Any, int] = {}
+        self._folder = self._folder or tempfile.TemporaryDirectory(prefix="dpaudit-")
+        try:
+            return self._pool().submit(carry_out_group, VERSIONS, packed.in_file(self._folder.name), content)
+        except _loky().BrokenProcessPool as error:
+            self._end()
+            raise WorkerDied(type(error).__name__) from error
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
+        for call in as_completed(calls):
             try:
-                for k, content in contents.items():
-                    futures[self._pool().submit(carry_out_group, VERSIONS, there, content)] = k
-                for future in as_completed(futures):
-                    results, seconds = pickle.loads(future.result())
-                    del contents[futures[future]]
-                    yield futures[future], results, seconds
-            except loky.BrokenProcessPool as error:
+                yield call, call.result()
+            except _loky().BrokenProcessPool as error:
                 self._end()
-                failed = failed + 1 if len(contents) == before else 1
-                if failed >= ATTEMPTS:
-                    raise _lost(f"{failed} times a worker process that died ({type(error).__name__})") from error
-            finally:  # after an interrupt, or where the consumer stopped: nobody waits for the rest
-                for future in futures:
-                    future.cancel()
+                raise WorkerDied(type(error).__name__) from error
+
+    def _cancel(self, calls: list[Any]) -> None:
+        for call in calls:
+            call.cancel()
 
     def close(self) -> None:
         if self._folder is not None:
@@ -242,7 +242,7 @@ class LokyWorkers:
             pool.shutdown(wait=False, kill_workers=True)
 
 
-class JoblibWorkers(_Started):
+class JoblibWorkers(Workers):
     """Any other backend of joblib, by its name."""
 
     overhead = 0.05
@@ -250,7 +250,7 @@ class JoblibWorkers(_Started):
     def __init__(self, slots: int, backend: str) -> None:
         self.slots, self.backend = slots, backend
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Results:
         import joblib
 
         calls = (joblib.delayed(carry_out_group)(VERSIONS, packed, _pack(group)) for group in groups)
@@ -258,11 +258,8 @@ class JoblibWorkers(_Started):
         for k, content in enumerate(joblib.Parallel(self.slots, backend=self.backend)(calls)):
             yield k, *pickle.loads(content)
 
-    def close(self) -> None:
-        pass
 
-
-class DaskWorkers(_Started):
+class DaskWorkers(Workers):
     """The workers of a dask cluster: the one named, else that of this process's client, else one of this machine.
 
     The scheduler keeps every call, so what is lost with a worker is carried out again by another.
@@ -271,29 +268,24 @@ class DaskWorkers(_Started):
     overhead = 0.02
 
     def __init__(self, jobs: int, address: str | None) -> None:
-        distributed = _library("distributed", "dask")
+        self._distributed = distributed = _library("distributed", "dask")
         address = address or os.environ.get("DASK_SCHEDULER_ADDRESS") or None
         self._own: list[Any] = []  # what was opened here
-        self._distributed = distributed
         client = None
         if address is None:
             with contextlib.suppress(ValueError):
                 client = distributed.Client.current()
         try:
-            if client is None and address is None:
-                count = jobs if jobs > 1 else (os.cpu_count() or 1)
-                cluster = distributed.LocalCluster(
-                    n_workers=count,
-                    threads_per_worker=1,
-                    dashboard_address=None,
-                    silence_logs=50,
-                    preload=[__name__],
-                )
-                self._own = [cluster]
-                client = distributed.Client(cluster, set_as_default=False)
-                self._own = [client, cluster]
-            elif client is None:
-                client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False)
+            if client is None:
+                of_this_machine = {
+                    "n_workers": jobs if jobs > 1 else (os.cpu_count() or 1),
+                    "threads_per_worker": 1,
+                    "dashboard_address": None,
+                    "silence_logs": 50,
+                    "preload": [__name__],
+                }
+                options = {} if address else of_this_machine
+                client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False, **options)
                 self._own = [client]
             client.wait_for_workers(1, timeout=TIMEOUT)
         except (OSError, TimeoutError, ValueError) as error:
@@ -301,97 +293,87 @@ class DaskWorkers(_Started):
             where = address or "of this machine"
             raise UsageError(f"cluster must be a dask scheduler with workers, got {where!r} ({error}).") from error
         self._client = client
-        self._packed: dict[str, Any] = {}
+        self._jobs: dict[str, Any] = {}  # there, by digest
 
     @property
-    def slots(self) -> int:
+    def slots(self) -> int:  # type: ignore[override]
         return max(1, sum(int(threads) for threads in self._client.nthreads().values()))
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
-        # The job is the result of a call of its own: the scheduler knows how to make it again if its holder dies.
-        if packed.digest not in self._packed:
-            self._packed[packed.digest] = self._client.submit(_itself, packed, key=f"dpaudit-job-{packed.digest}")
-        job = self._packed[packed.digest]
-        futures = {
-            self._client.submit(carry_out_group, VERSIONS, job, _pack(group), pure=False): k
-            for k, group in enumerate(groups)
-        }
-        try:
-            with self._client.as_current():
-                ended = self._distributed.as_completed(list(futures))
-            for future in ended:
-                try:
-                    content = future.result()
-                except DpauditError:
-                    raise
-                except self._distributed.scheduler.KilledWorker as error:
-                    raise _lost(f"workers of the cluster that died ({error})") from error
-                except ModuleNotFoundError as error:
-                    raise UsageError(f"workers must have what the subject needs installed, got {error}.") from error
-                except (self._distributed.CancelledError, OSError) as error:
-                    raise DpauditError(f"cluster must stay until the audit ends, got {error!r}.") from error
-                yield futures[future], *pickle.loads(content)
-        except BaseException:
-            with contextlib.suppress(Exception):
-                self._client.cancel(list(futures), force=True)
-            raise
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        if packed.digest not in self._jobs:
+            # The result of a call of its own: the scheduler knows how to make it again if its holder dies.
+            self._jobs[packed.digest] = self._client.submit(_itself, packed, key=f"dpaudit-job-{packed.digest}")
+        return self._client.submit(carry_out_group, VERSIONS, self._jobs[packed.digest], content, pure=False)
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
+        with self._client.as_current():
+            ended = self._distributed.as_completed(calls)
+        for call in ended:
+            try:
+                yield call, call.result()
+            except self._distributed.scheduler.KilledWorker as error:
+                raise WorkerDied(str(error)) from error
+            except ModuleNotFoundError as error:
+                raise UsageError(f"workers must have what the subject needs installed, got {error}.") from error
+            except (self._distributed.CancelledError, OSError) as error:
+                raise DpauditError(f"cluster must stay until the audit ends, got {error!r}.") from error
+
+    def _cancel(self, calls: list[Any]) -> None:
+        self._client.cancel(calls, force=True)
 
     def close(self) -> None:
-        self._packed = {}
+        self._jobs = {}
         for opened in self._own:
             with contextlib.suppress(Exception):
                 opened.close()
         self._own = []
 
 
-class RayWorkers(_Started):
+class RayWorkers(Workers):
     """The workers of a ray cluster: the one named, else `RAY_ADDRESS`, else processes of this machine."""
 
     overhead = 0.02
 
     def __init__(self, jobs: int, address: str | None) -> None:
         self._ray = ray = _library("ray", "ray")
-        self._has_started = False
-        if not ray.is_initialized():
+        self._has_started = not ray.is_initialized()
+        if self._has_started:
             address = address or os.environ.get("RAY_ADDRESS") or None
             count = None if address is not None else jobs if jobs > 1 else os.cpu_count() or 1
             try:
                 ray.init(address=address, num_cpus=count, include_dashboard=False, log_to_driver=False)
             except (OSError, ValueError, RuntimeError) as error:
                 raise UsageError(f"cluster must be one of ray, got {address!r} ({error}).") from error
-            self._has_started = True
         self._call = ray.remote(max_retries=ATTEMPTS)(carry_out_group)
-        self._packed: dict[str, Any] = {}
+        self._jobs: dict[str, Any] = {}  # there, by digest
 
     @property
-    def slots(self) -> int:
+    def slots(self) -> int:  # type: ignore[override]
         return max(1, int(self._ray.cluster_resources().get("CPU", 1)))
 
-    def run(self, packed: Packed, groups: Sequence[Sequence[Any]]) -> Iterator[tuple[int, list[Any], float]]:
+    def _submit(self, packed: Packed, content: bytes) -> Any:
+        if packed.digest not in self._jobs:
+            self._jobs[packed.digest] = self._ray.put(packed)
+        return self._call.remote(VERSIONS, self._jobs[packed.digest], content)
+
+    def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
         ray = self._ray
-        if packed.digest not in self._packed:
-            self._packed[packed.digest] = ray.put(packed)
-        job = self._packed[packed.digest]
-        calls = {self._call.remote(VERSIONS, job, _pack(group)): k for k, group in enumerate(groups)}
-        waiting = list(calls)
-        try:
-            while waiting:
-                ended, waiting = ray.wait(waiting, num_returns=1)
-                try:
-                    content = ray.get(ended[0])
-                except ray.exceptions.WorkerCrashedError as error:
-                    raise _lost(f"workers of the cluster that died ({type(error).__name__})") from error
-                except ray.exceptions.RayTaskError as error:
-                    raise (error.cause if isinstance(error.cause, DpauditError) else error) from error
-                yield calls[ended[0]], *pickle.loads(content)
-        except BaseException:
-            for call in waiting:
-                with contextlib.suppress(Exception):
-                    ray.cancel(call, force=True)
-            raise
+        while calls:
+            ended, calls = ray.wait(calls, num_returns=1)
+            try:
+                yield ended[0], ray.get(ended[0])
+            except ray.exceptions.WorkerCrashedError as error:
+                raise WorkerDied(type(error).__name__) from error
+            except ray.exceptions.RayTaskError as error:
+                raise (error.cause if isinstance(error.cause, DpauditError) else error) from error
+
+    def _cancel(self, calls: list[Any]) -> None:
+        for call in calls:
+            with contextlib.suppress(Exception):
+                self._ray.cancel(call, force=True)
 
     def close(self) -> None:
-        self._packed = {}
+        self._jobs = {}
         if self._has_started:
             self._ray.shutdown()
 
@@ -399,10 +381,6 @@ class RayWorkers(_Started):
 def _loky() -> Any:
     """The processes of joblib; imported when some are asked for, as most audits ask for none."""
     return importlib.import_module("joblib.externals.loky")
-
-
-def _lost(what: str) -> SubjectError:
-    return SubjectError(f"mechanism must leave the process that runs it alive, got {what}. Try jobs=1 to see it.")
 
 
 def _library(module: str, extra: str) -> Any:
@@ -414,8 +392,8 @@ def _library(module: str, extra: str) -> Any:
         ) from error
 
 
-def _pack(items: Sequence[Any]) -> bytes:
-    content: bytes = _cloudpickle().dumps(list(items))
+def _pack(value: Any) -> bytes:
+    content: bytes = _cloudpickle().dumps(value)
     return content
 
 

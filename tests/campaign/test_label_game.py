@@ -294,7 +294,7 @@ def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
 
 
 def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
-    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    monkeypatch.setitem(schedules.TRAINING_DRAWS, "sequential", 100)
     sizes = dataclasses.replace(learning_state.SIZES, counted_from=100)
     monkeypatch.setattr(learning_state, "SIZES", sizes)
     game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
@@ -306,22 +306,8 @@ def test_bets_go_on_learning_when_no_more_outputs_are_kept(monkeypatch):
     assert all(one.q.tolist() != other.q.tolist() for one, other in itertools.pairwise(beyond))
 
 
-def three_columns(data, size, rng):
-    return data + rng.laplace(size=(size, 3), scale=3.0)
-
-
-@pytest.mark.parametrize(("pairs", "most"), [([(0, 1)], 400), ([(0, 1), (1, 2)], 200), ([(0, 1), (1, 2), (0, 2)], 133)])
-def test_of_vectors_more_is_kept_to_learn_from_over_the_pairs(monkeypatch, pairs, most):
-    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
-    monkeypatch.setattr(label_game, "VECTOR_DRAWS", 400)
-    game, *_ = played(three_columns, [PureDP(1.0)] * len(pairs), pairs, samples=1_000)
-    # Fits come after 20 or 30% more draws: the last one is near what is kept.
-    assert all(most / 1.31 < pair.trained_on <= most for pair in game.pairs)
-    assert len(game.kept(0)) == 100  # what a later run gets
-
-
-def test_of_single_numbers_no_more_is_kept(monkeypatch):
-    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+def test_fits_see_no_more_than_is_kept(monkeypatch):
+    monkeypatch.setitem(schedules.TRAINING_DRAWS, "sequential", 100)
     game, *_ = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
     assert 100 / 1.31 < game.pairs[0].trained_on <= 100
 
@@ -479,7 +465,7 @@ def test_a_claim_with_an_epsilon_pays_once():
 
 
 def test_training_draws_of_an_input_are_bounded(monkeypatch):
-    monkeypatch.setitem(label_game.TRAINING_DRAWS, "sequential", 100)
+    monkeypatch.setitem(schedules.TRAINING_DRAWS, "sequential", 100)
     game, _, _ = played(noise, [PureDP(1.0)], [(0, 1)], samples=2_000)
     assert all(sum(len(part) for part in parts) <= 100 for parts in game.draws.kept.values())
 

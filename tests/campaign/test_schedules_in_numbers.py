@@ -45,10 +45,10 @@ def apart(count, **numbers):
 PILOTS = {
     # 5%, but at most 24 for one pair and 250 more for each further one; at least 64, and at most a quarter.
     "sequential": {(20_000, 1): 24, (20_000, 2): 274, (20_000, 3): 524, (20_000, 9): 1_000, (600, 9): 64,
-                   (100, 9): 24, (2, 1): 2, (10**8, 10**4): 100_000, (20_002, 999): 1_000},
-    # 35% up to 4,000, then 15% once that is more, and at most 400,000.
+                   (100, 9): 24, (2, 1): 2, (10**8, 10**4): 40_000, (20_002, 999): 1_000},
+    # 35% up to 4,000, then 15% once that is more, and at most 100,000.
     "fixed": {(1_000, 1): 350, (10_000, 1): 3_500, (11_430, 1): 4_000, (20_000, 1): 4_000, (26_668, 1): 4_000,
-              (100_000, 1): 15_000, (10**7, 1): 400_000, (100, 7): 34, (2, 1): 2, (1_000, 50): 350},
+              (100_000, 1): 15_000, (10**7, 1): 100_000, (100, 7): 34, (2, 1): 2, (1_000, 50): 350},
 }  # fmt: skip
 PILOTS["adaptive"] = PILOTS["sequential"]
 
@@ -77,13 +77,17 @@ def test_a_sequential_round_is_a_share_of_the_draws_so_far(open_pairs):
     asked = list(range(8 - open_pairs, 8))
     pairs = apart(8, labelled=[100 * k for k in range(8)])
     growth = 0.02 if open_pairs < 5 else 0.08
-    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(growth * (1_774 + 700)))
+
+    def rounds(growth):
+        return {k: int(growth * (1_774 + 100 * k)) for k in asked}
+
+    assert schedule.sizes(pairs, asked, 0) == rounds(growth)
     # A longer round only where every open pair is far from a decision.
     for pair in pairs:
         pair.is_far = True
-    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(0.145 * (1_774 + 700)))
+    assert schedule.sizes(pairs, asked, 0) == rounds(0.145)
     pairs[7].is_far = False
-    assert schedule.sizes(pairs, asked, 0) == dict.fromkeys(asked, int(growth * (1_774 + 700)))
+    assert schedule.sizes(pairs, asked, 0) == rounds(growth)
 
 
 def test_no_sequential_round_is_shorter_than_16_and_a_pool_has_more_labelled_draws_of_the_same_runs():
@@ -93,7 +97,7 @@ def test_no_sequential_round_is_shorter_than_16_and_a_pool_has_more_labelled_dra
     pairs = [Pair(pool, labelled=10_000), Pair(Pool.single((4, 5)), labelled=0)]
     assert schedule.sizes(pairs, [1], 0) == {1: 16}
     # 274 of the pilot and 5,000 runs' worth of the pool.
-    assert schedule.sizes(pairs, [0, 1], 0) == {0: 2 * int(0.02 * 5_274), 1: int(0.02 * 5_274)}
+    assert schedule.sizes(pairs, [0, 1], 0) == {0: 2 * int(0.02 * 5_274), 1: 16}
     assert schedule.drawn(pairs, 0) == 5_274
 
 
@@ -111,7 +115,7 @@ def test_a_fixed_trial_takes_what_15_in_100_leave_behind_the_first_fit_or_is_not
     assert [schedule.trial(drawn) for drawn in (1_000, 75_000, 75_001, 150_000)] == [149_000, 75_000, 0, 0]
     # The largest pilot cuts what fits may see, and never the trial.
     longer = schedule_of("fixed", 10**7, 1, 2)
-    assert (longer.pilot, longer.most_before_test, longer.trial(200_000)) == (400_000, 3_000_000, 1_300_000)
+    assert (longer.pilot, longer.most_before_test, longer.trial(200_000)) == (100_000, 3_000_000, 1_300_000)
     assert schedule_of("fixed", 1_000, 1, 2).most_before_test == 700
     assert schedule_of("sequential", 10**6, 1, 2).trial(10) == 0
 

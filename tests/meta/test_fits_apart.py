@@ -16,9 +16,8 @@ from dpaudit.conformance.case import Case
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.running import nights, streams
+from dpaudit.running import streams
 from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.store import Store
 from dpaudit.scores import auditing, bets, guesses
 from dpaudit.scores.profile_bounds import just_above
 from dpaudit.subjects.callables import as_subject
@@ -215,24 +214,6 @@ def test_a_table_its_depth_and_a_replay_draw_for_purposes_of_their_own(monkeypat
     with pytest.raises(Ended):
         dpaudit.replay(result, laplace, PureDP(1.0), seed=7)
     assert made == [(7, streams.REPLAY_DRAWS)]
-
-
-def test_old_and_new_pairs_of_a_night_have_streams_and_coins_of_their_own(monkeypatch, tmp_path):
-    coins, purposes = [], []
-
-    def game(*_, coin, **__):
-        coins.append(coin(0, 0).random())
-        raise Ended
-
-    monkeypatch.setattr(nights, "LabelGame", game)
-    monkeypatch.setattr(nights, "Drawer", lambda subject, data, seed, purpose, crew: purposes.append(purpose))
-    options = {"samples": 100, "confidence": 0.95, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
-    with Store.at(tmp_path / "e.db") as store:
-        night = nights.AccumulatingAudit(store, as_subject(laplace), PureDP(1.0), [PureDP(1.0)], [PAIR], **options)
-        for begin in (lambda: night._begun([0], []), lambda: night._gone_on([0], {})):
-            with pytest.raises(Ended):
-                begin()
-    assert len({*coins}) == len({*purposes}) == 2
 
 
 # --- what is found beside ---

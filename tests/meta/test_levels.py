@@ -47,9 +47,7 @@ from dpaudit.pytest_plugin import calls
 from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Crew
 from dpaudit.running.nights import AccumulatingAudit
-from dpaudit.running.store import Store
-from dpaudit.running.store_merging import merge
-from dpaudit.running.store_rows import Identity, SavedPair, share_of
+from dpaudit.running.store import Identity, SavedPair, Store, share_of
 from dpaudit.scores import auditing, bands, guesses, ledger
 from dpaudit.scores.bets import Wealth, play
 from dpaudit.scores.order import order_p_value
@@ -471,9 +469,9 @@ def saved_pair(key, generation, level, now=0.0):
 
 @pytest.mark.parametrize("generation", [0, 1, 3])
 def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, generation):
-    from dpaudit.running import nights
+    from dpaudit.running import playing
 
-    asked = spied(monkeypatch, nights, "LabelGame")
+    asked = spied(monkeypatch, playing, "LabelGame")
     subject = as_subject(response)
     with Store.at(tmp_path / "e.db") as store:
         identity = Identity(subject.fingerprint, subject.name, subject.target, "eps=1")
@@ -495,7 +493,7 @@ def test_pairs_that_are_new_in_a_merge_share_the_next_generation_and_begin_witho
         theirs = other.begin(IDENTITY, 0.95, 2, 100)
         won = {"b": 0.0, "c": 40.0, "d": 0.0}
         other.admit(theirs, [saved_pair(key, 0, 0.05 * share_of(0) / 3.0, now) for key, now in won.items()])
-        merge(own, other)
+        own.merge(other)
         pairs = own.pairs_of(night)
     levels = [pairs[key].level for key in "bcd"]
     assert levels == pytest.approx([0.05 * share_of(1) / 3.0] * 3) and [pairs[k].generation for k in "bcd"] == [1] * 3

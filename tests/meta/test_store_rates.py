@@ -12,7 +12,6 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.running.store import Store
-from dpaudit.running.store_merging import merge
 
 pytestmark = pytest.mark.long
 SAMPLES = 2_500  # 5,000 labelled draws a night
@@ -110,6 +109,6 @@ def test_sound_mechanisms_on_their_boundary_are_not_found(tmp_path):
             if night == 0 and seed % 3 == 0:
                 audited(Response(1.0), subjects + seed, confidence, 200, other)
                 with Store.at(path) as store, Store.at(other) as second:
-                    merge(store, second)
+                    store.merge(second)
         alarms += alarm
     assert alarms <= stats.binom.isf(LEVEL, subjects, 1.0 - confidence)

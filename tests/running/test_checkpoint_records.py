@@ -12,7 +12,6 @@ import pytest
 
 from dpaudit.errors import DpauditCheckpointWarning, SubjectError, UsageError
 from dpaudit.reading.outcomes import read_outputs
-from dpaudit.running import checkpoint as checkpoints
 from dpaudit.running.checkpoint import (
     CheckpointPlan,
     as_plan,
@@ -20,6 +19,7 @@ from dpaudit.running.checkpoint import (
     read_header,
     temporary_checkpoint,
 )
+from dpaudit.running.plain_data import block
 from dpaudit.running.workers import Raised
 from dpaudit.testing.failures import Returned
 from dpaudit.testing.tasks import Request, Task, TaskResult
@@ -124,12 +124,23 @@ def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
     torn.close()
 
 
-@pytest.mark.parametrize("content", [b"[1]", b"{", b"\xff"])
-def test_what_was_contained_is_an_object_of_json(kept, path, content):
-    kept._journal.append(checkpoints.framed(checkpoints.BESIDE + content))
-    kept.note(PURPOSE, [(task(0), result(1))])
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\2\0\0\0[]",
+        b"\1\0\0\0{",
+        block({"tasks": []}),
+        block({"tasks": [], "beside": [1]}),
+        block({"tasks": [[1, 0, 0, 0, 7, "asked"]], "beside": None}, b"result"),
+        block({"tasks": [[1, 0, 0, 0, 7, "asked", 7]], "beside": None}, b"result"),
+        block({"tasks": [[1, 0, 0, 0, 7, "asked", -1]], "beside": None}, b"result"),
+    ],
+)
+def test_a_record_is_of_tasks_and_what_was_contained_is_an_object(kept, path, content):
+    kept._journal.append(content)
     kept.close()
-    with pytest.raises(UsageError, match="must hold what was contained as JSON"):
+    with pytest.raises(UsageError, match="must hold records of tasks"):
         reopened(path)
 
 
@@ -148,17 +159,6 @@ def test_a_torn_end_is_cut_off_and_nothing_before_it(kept, path):
         assert (len(again), again.recovered, again.is_torn) == (is_whole, 7 * is_whole, size not in ends), size
         again.close()
         assert path.stat().st_size == ends[is_whole]
-
-
-def test_a_record_too_short_for_a_key_ends_what_is_read(kept, path):
-    kept.note(PURPOSE, [(task(0), result(0))])
-    end = path.stat().st_size
-    kept._journal.append(checkpoints.framed(b"x" * (checkpoints.KEY.size - 1)))
-    kept.note(PURPOSE, [(task(1), result(1))])
-    kept.close()
-    again = reopened(path)
-    assert (len(again), again.is_torn) == (1, True) and path.stat().st_size == end
-    again.close()
 
 
 # --- what cannot be noted ---

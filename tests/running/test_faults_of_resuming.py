@@ -45,9 +45,9 @@ def test_a_night_that_failed_joins_nothing_and_one_that_did_not_does(tmp_path, m
     said = []
     save = AccumulatingAudit._save
 
-    def noted(self, part, is_last=False, joins=True):
+    def noted(self, is_last=False, joins=True):
         said.append(joins)
-        return save(self, part, is_last, joins)
+        return save(self, is_last, joins)
 
     monkeypatch.setattr(AccumulatingAudit, "_save", noted)
     calls = []
@@ -129,7 +129,7 @@ def test_a_record_of_another_course_is_not_taken(kept, other):
 def test_a_byte_that_was_flipped_anywhere_in_a_record_ends_what_is_read_before_it(kept):
     whole = kept.read_bytes()
     sound = open_checkpoint(kept, HEADER, resume=True, replayable=True)
-    ends = sorted(start + length for start, length in sound._places.values())
+    ends = sorted(start + length for _, _, start, length in sound._places.values())
     sound.close()
     assert len(ends) == 3 and ends[-1] == len(whole)
     for place in range(ends[0], len(whole)):  # of the second and the third record

@@ -11,7 +11,7 @@ import sys
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.running.journal import FRAME, Journal, framed, header_of, lock, open_private
+from dpaudit.running.journal import FRAME, Journal, _framed, lock, open_private
 
 FORM = b"a journal 3\n"
 HEADER = {"of": "this" * 99, "seed": 7}
@@ -21,7 +21,7 @@ CONTENTS = [b"first", b"", b"a longer one" * 30, b"\xff" * 9]
 def written(stream):
     journal = Journal(stream, FORM, HEADER)
     ends = [journal.end]
-    ends += [journal.append(framed(content)) for content in CONTENTS]
+    ends += [journal.append(content) + len(content) for content in CONTENTS]
     return journal, ends
 
 
@@ -36,11 +36,9 @@ def test_what_was_added_is_read_back_in_its_order():
 @pytest.mark.parametrize("header", [HEADER, {"of": "this"}, {"of": "this", "seed": 7}, {}], ids=len)
 def test_a_header_is_written_once_and_read_back(header):
     stream = io.BytesIO()
-    end = Journal(stream, FORM, header).append(framed(b"one"))
-    again = Journal(stream, FORM, {"of": "another"})
-    assert again.end == end
-    stream.seek(0)
-    assert header_of(stream, FORM) == (end - len(framed(b"one")), header)
+    start = Journal(stream, FORM, header).append(b"one")
+    for again in (Journal(stream, FORM, {"of": "another"}), Journal(stream, FORM)):
+        assert (again.header, again.begin, again.end) == (header, start - FRAME.size, start + len(b"one"))
 
 
 def test_torn_at_any_byte_it_ends_with_the_last_whole_record():
@@ -52,7 +50,7 @@ def test_torn_at_any_byte_it_ends_with_the_last_whole_record():
         kept = sum(end <= size for end in ends[1:])
         assert [content for _, content in torn.records()] == CONTENTS[:kept]
         assert torn.cut(ends[kept]) == (size > ends[kept])
-        torn.append(framed(b"next"))
+        torn.append(b"next")
         assert [content for _, content in torn.records()] == [*CONTENTS[:kept], b"next"]
 
 
@@ -70,7 +68,7 @@ def test_a_changed_byte_ends_it_there():
 def test_a_record_that_claims_to_be_larger_than_the_file_is_torn():
     stream = io.BytesIO()
     journal, _ = written(stream)
-    journal.append(FRAME.pack(2**32 - 1, 0))
+    journal._write(FRAME.pack(2**32 - 1, 0))
     assert [content for _, content in journal.records()] == CONTENTS
 
 
@@ -85,7 +83,7 @@ def test_no_more_is_asked_of_the_file_than_it_has():
 
     stream = Asked()
     journal, _ = written(stream)
-    journal.append(FRAME.pack(2**32 - 1, 0))
+    journal._write(FRAME.pack(2**32 - 1, 0))
     assert [content for _, content in journal.records()] == CONTENTS
     assert 0 < max(asked) <= len(stream.getvalue())
 
@@ -98,7 +96,7 @@ def test_records_are_on_the_disk_after_some_seconds(tmp_path, monkeypatch):
         journal = Journal(stream, FORM, HEADER)
         for now in (1_001.0, 1_004.0, 1_006.0, 1_007.0, 1_010.0, 1_012.0):
             clock[0] = now
-            journal.append(framed(b"one"))
+            journal.append(b"one")
         assert synced == [1_006.0, 1_012.0]
         journal.close()
     assert synced[2:] == [1_012.0]  # and what is left when it is closed
@@ -118,7 +116,7 @@ def test_on_a_full_disk_it_is_as_before():
     journal, ends = written(stream)
     stream.room = ends[-1] + 11
     with pytest.raises(OSError, match="No space left"):
-        journal.append(framed(b"does not fit"))
+        journal.append(b"does not fit")
     assert journal.end == ends[-1] == len(stream.getvalue())
     assert [content for _, content in journal.records()] == CONTENTS
 
@@ -128,17 +126,17 @@ def test_on_a_full_disk_it_is_as_before():
     [
         (b"", "its first line is another one"),
         (b"something else\n", "its first line is another one"),
-        (b"a journal 2\n" + framed(b'{"dpaudit": "0.1.0"}'), "of dpaudit 0.1.0, .*: finish it with that version"),
+        (b"a journal 2\n" + _framed(b'{"dpaudit": "0.1.0"}'), "of dpaudit 0.1.0, .*: finish it with that version"),
         (b"a journal 2\n", "of dpaudit of another version, .* or remove it and begin"),
         (FORM, "its header is torn"),
-        (FORM + framed(b"{}")[:-1], "its header is torn"),
+        (FORM + _framed(b"{}")[:-1], "its header is torn"),
         (FORM + FRAME.pack(9, 0), "its header is torn"),  # 0 is the checksum of nothing
-        (FORM + framed(b"no json"), "Expecting value"),
+        (FORM + _framed(b"no json"), "Expecting value"),
     ],
 )
 def test_what_is_no_journal_of_this_form_is_refused_with_what_to_do(content, said):
     with pytest.raises(ValueError, match=said):
-        header_of(io.BytesIO(content), FORM)
+        Journal(io.BytesIO(content), FORM)
 
 
 def test_a_file_is_its_owners_and_has_one_writer(tmp_path):

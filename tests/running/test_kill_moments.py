@@ -27,8 +27,7 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.plain_data import to_bytes
-from dpaudit.running.store import Store
-from dpaudit.running.store_rows import Identity, SavedPair
+from dpaudit.running.store import Identity, SavedPair, Store
 from dpaudit.testing.tasks import Task, TaskResult
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
@@ -237,7 +236,7 @@ OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0), (1.0, 2.0)], "samples": 400, 
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
     monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 60)
 
 

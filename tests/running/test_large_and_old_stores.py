@@ -16,9 +16,7 @@ from killing import in_child
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.running.store import Store
-from dpaudit.running.store_merging import merge
-from dpaudit.running.store_rows import Identity
+from dpaudit.running.store import Identity, Store
 
 OLD = Path(__file__).with_name("old_files")
 TABLES = ("subjects", "nights", "pairs", "looks", "inputs")
@@ -123,7 +121,7 @@ def test_a_merge_that_is_killed_took_over_all_or_nothing(tmp_path):
 
     def merged():
         with Store.at(path) as store, Store.at(other) as second:
-            merge(store, second)
+            store.merge(second)
 
     shutil.copy(own, path)
     of_all = in_child(merged)
@@ -167,7 +165,7 @@ def test_a_store_of_an_earlier_engine_is_listed_and_forgotten_but_not_gone_on_wi
     said = r"got that of dpaudit 0\.1\.0 for 'response' at .*"
     before = path.read_bytes()
     with Store.at(path) as old, Store.at(tmp_path / "new.db") as store:
-        for goes_on in (lambda: old.begin(about, identity[3], 1, 100), lambda: merge(store, old)):
+        for goes_on in (lambda: old.begin(about, identity[3], 1, 100), lambda: store.merge(old)):
             with pytest.raises(dpaudit.UsageError, match=said + "listed and exported; .* `dpaudit evidence forget`"):
                 goes_on()
         assert store.subjects() == []

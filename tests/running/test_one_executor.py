@@ -20,6 +20,7 @@ from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.streams import stream
 from dpaudit.running.workers import (
     VERSIONS,
     DaskWorkers,
@@ -254,7 +255,7 @@ def by_hand(one_by_one):
     for round_ in range(2):
         for i, size in PLAN.needed.items():
             for chunk, start in enumerate(range(0, size, 40)):
-                rng = draws.stream(7, 8, i, round_, chunk)
+                rng = stream(7, 8, i, round_, chunk)
                 length = min(40, size - start)
                 values = [one_release(float(i), rng) for _ in range(length)] if one_by_one else release(i, length, rng)
                 found[i] += list(read_outputs(values, length).numbers[:, 0])
@@ -309,7 +310,7 @@ WAYS = {
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes."""
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True], ids=["in batches", "one by one"])

@@ -18,13 +18,12 @@ import pytest
 
 import dpaudit
 from dpaudit.audits import call
+from dpaudit.campaign.label_game import LabelGame
 from dpaudit.inference.saved import counted
 from dpaudit.running import nights
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import unpacked
-from dpaudit.running.store import Store, StoreError
-from dpaudit.running.store_merging import merge
-from dpaudit.running.store_rows import Night, share_of
+from dpaudit.running.store import Night, Store, StoreError, _write, share_of
 from dpaudit.testing import order
 from dpaudit.testing.order import Change
 
@@ -302,10 +301,10 @@ def test_what_ends_with_a_batch_that_raised_is_not_multiplied_by_a_merge(tmp_pat
             Store.at(second) as more,
             pytest.raises(dpaudit.UsageError, match=f"whole batch in either store, got 'sometimes'.* night 1 {words}"),
         ):
-            merge(store, more)
+            store.merge(more)
     assert only_pair(path).state == before
     with Store.at(tmp_path / "new.db") as store, Store.at(other) as more:
-        assert merge(store, more) == (1, 1)  # alone it is what it was
+        assert store.merge(more) == (1, 1)  # alone it is what it was
     with pytest.raises(dpaudit.UsageError, match="mechanism must not have raised for a whole batch"):
         night_of(tmp_path / "new.db", sometimes, seed=4)
 
@@ -520,7 +519,7 @@ def test_a_merge_keeps_what_was_seen_to_change(tmp_path, path, refused, first_ha
     assert only_pair(other).state["change"] is None
     first, second = (path, other) if first_has_it else (other, path)
     with Store.at(first) as store, Store.at(second) as more:
-        merge(store, more)
+        store.merge(more)
     check_withheld(night_of(first, refusing, [(0.0, 1.0)], seed=3, samples=1_500, claim="eps=1.2"))
 
 
@@ -585,6 +584,18 @@ def test_nights_of_another_law_are_each_looked_at_by_themselves(path):
         assert not result.side_findings and not result.findings[0].notes
 
 
+def test_a_new_pair_shares_the_draws_of_old_ones_and_is_looked_at_early(path):
+    """Each takes 2,000 labelled draws a night; the new one reads those of the old one, in shorter rounds at first."""
+    night_of(path, samples=1_000)
+    looks = []
+    second = night_of(
+        path, pairs=[(0, 1), (1, 0)], seed=2, samples=1_000, on_progress=lambda progress: looks.append(progress.runs)
+    )
+    assert second.samples < 3_600 and looks[0] < 1_000
+    old, new = (pair.labelled for pair in subjects_of(path)[0]["pairs"])
+    assert (old, new) == (2_000 - 24 + 2_000, 2_000 - 100)
+
+
 def test_two_first_nights_beside_each_other_share_one_pair(path):
     inner = []
 
@@ -628,16 +639,16 @@ def test_a_pair_that_another_night_let_in_keeps_its_level(path, monkeypatch):
     # The night beside this one lets the pair in, and is broken off before it has bet. Its level is another one (four
     # pairs): the pair keeps it.
     mechanism = Meanwhile(path)
-    play = nights.LabelGame.play
+    play = LabelGame.play
 
     def broken_off(game, *arguments):
         raise KeyboardInterrupt
 
     def beside(path, *arguments, **options):
-        monkeypatch.setattr(nights.LabelGame, "play", broken_off)
+        monkeypatch.setattr(LabelGame, "play", broken_off)
         with pytest.raises(KeyboardInterrupt):
             begun_with(path, *arguments, **{**options, "pairs": [(0, 1), (1, 0), (1, 2), (2, 1)]})
-        monkeypatch.setattr(nights.LabelGame, "play", play)
+        monkeypatch.setattr(LabelGame, "play", play)
 
     begun_with = night_of
     monkeypatch.setitem(globals(), "night_of", beside)
@@ -758,10 +769,10 @@ def test_what_a_night_that_was_overtaken_saw_alone_does_not_count(path):
 
     def beside(progress):
         if not inner:
-            inner.append(night_of(path, seed=2, samples=50))
+            inner.append(night_of(path, leaking, seed=2, samples=50))
         shown.append((progress.largest_log_wealth, only_pair(path).log_wealth))
 
-    outer = night_of(path, seed=3, samples=50, on_progress=beside)
+    outer = night_of(path, leaking, seed=3, samples=50, on_progress=beside)
     assert shown[0][0] != shown[0][1]  # it was overtaken behind its first look
     assert outer.findings[0].log_wealth == only_pair(path).log_wealth
     assert sum(use["now"] is None for use in only_pair(path).state["uses"]) == 0
@@ -803,11 +814,11 @@ def test_stores_are_merged_once(tmp_path, path):
     wealth = [night_of(path, seed=1).findings[0].log_wealth, night_of(other, seed=2).findings[0].log_wealth]
     night_of(other, leaking, seed=2)
     with Store.at(path) as store, Store.at(other) as second:
-        assert merge(store, second) == (2, 2)
+        assert store.merge(second) == (2, 2)
         assert store.subjects()[0]["pairs"][0].log_wealth == pytest.approx(sum(wealth), abs=1e-9)
         assert [len(subject["nights"]) for subject in store.subjects()] == [2, 1]
         with pytest.raises(dpaudit.UsageError, match="stores must have no stream in common, got 2/0 of"):
-            merge(store, second)
+            store.merge(second)
         assert store.subjects()[0]["pairs"][0].labelled == 2 * 176
     check_whole(path)
     assert night_of(path, seed=2).options["stream"] == "2/1"  # the merged night's stream is used up
@@ -822,9 +833,9 @@ def only_pair_named(path, name):
 def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
     other = tmp_path / "other.db"
     night_of(path, pairs=[(0, 1)], seed=1)
-    night_of(other, pairs=[(0, 1), (1, 0), (1, 2)], seed=2, samples=16)  # too few for a verdict at any level
+    night_of(other, pairs=[(0, 1), (1, 0), (1, 2)], seed=7, samples=16)  # too few for a bound at any level
     with Store.at(path) as store, Store.at(other) as second:
-        merge(store, second)
+        store.merge(second)
     (subject,) = subjects_of(path)
     assert [pair.generation for pair in subject["pairs"]] == [0, 1, 1]
     assert sum(pair.level for pair in subject["pairs"]) == pytest.approx(0.05 * (share_of(0) + share_of(1)))
@@ -839,9 +850,9 @@ def test_a_verdict_of_the_other_store_is_not_taken_over(tmp_path, path):
     night_of(other, seed=2)
     with Store.at(path) as store, Store.at(other) as second:
         with second.transaction() as execute:
-            (pair,) = second.pairs_at(execute, 1, 0).values()
-            second.write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
-        merge(store, second)
+            (pair,) = second._pairs_at(execute, 1, 0).values()
+            _write(execute, 1, 0, dataclasses.replace(pair, state={**pair.state, "violated": True}))
+        store.merge(second)
     assert not only_pair(path).is_violated  # it was made at the error rate of that store
 
 
@@ -854,7 +865,7 @@ def test_stores_of_different_confidence_are_not_merged(tmp_path, path):
         Store.at(tmp_path / "other.db") as other,
         pytest.raises(dpaudit.UsageError, match="confidences must be the same"),
     ):
-        merge(store, other)
+        store.merge(other)
     assert only_pair(path).state == before
 
 
@@ -862,7 +873,7 @@ def test_merged_renyi_bets_go_on(tmp_path, path):
     other = tmp_path / "other.db"
     alone = [night_of(path, claim="rho=0.2", samples=40), night_of(other, claim="rho=0.2", samples=40, seed=2)]
     with Store.at(path) as store, Store.at(other) as second:
-        merge(store, second)
+        store.merge(second)
     merged = only_pair(path).log_wealth
     assert merged == pytest.approx(sum(result.findings[0].log_wealth for result in alone), abs=1e-9)
     result = night_of(path, claim="rho=0.2", samples=40, seed=3)

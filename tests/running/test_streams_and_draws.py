@@ -10,7 +10,7 @@ import pytest
 import dpaudit
 from dpaudit.errors import SubjectError
 from dpaudit.running import draws, streams
-from dpaudit.running.draws import Crew, Drawer, DrawJob, carry_out
+from dpaudit.running.draws import Crew, Drawer, DrawJob
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import CallError, as_subject
 from dpaudit.testing.tasks import Request, Task
@@ -114,7 +114,7 @@ def test_inputs_rounds_and_chunks_have_their_own_streams():
 @pytest.mark.parametrize("keep", [0, 5, 100])
 def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(quotas, keep):
     values = laplace(0.0, 100, streams.stream(7, streams.DRAWS, 0, 3, 2))
-    result = carry_out(as_subject(laplace), 0.0, 7, streams.DRAWS, task(0, 3, 2, quotas=quotas, keep=keep))
+    result = DrawJob(as_subject(laplace), [0.0], 7, streams.DRAWS)(task(0, 3, 2, quotas=quotas, keep=keep))
     for quota, counts in zip(quotas, result.counts, strict=True):
         below, above = int(np.sum(values[:quota] < 0.0)), int(np.sum(values[:quota] > 0.0))
         assert counts.tolist() == [below, above, quota - below - above]
@@ -125,7 +125,7 @@ def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(qu
 
 @pytest.mark.parametrize("mechanism", [laplace, laplace_one])
 def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
     tasks = [task(i, 0, c, size=50, quotas=(20, 50), keep=10) for c in range(3) for i in (0, 1)]
     for first, second in zip(drawer(mechanism)(tasks), drawer(mechanism, jobs=2)(tasks), strict=True):
         assert [c.tolist() for c in first.counts] == [c.tolist() for c in second.counts]
@@ -134,7 +134,7 @@ def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_call_that_raises_names_itself_from_any_worker(monkeypatch, jobs):
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
     with pytest.raises(CallError, match=r"raising: a call for 100 outputs .* ValueError: no outputs today"):
         drawer(raising, jobs=jobs)([task()])
 
@@ -152,7 +152,7 @@ class NoWorkers:
 
 
 def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch):
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
     monkeypatch.setattr(draws, "open_workers", lambda *args: NoWorkers())
     assert len(drawer(unseeded)([task()])) == 1
     with pytest.raises(AssertionError, match="a worker was asked"):  # the control: another subject is sent
@@ -184,7 +184,7 @@ def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
     monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 1_000)  # many chunks a round
     pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
     alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
     assert evidence(dpaudit.audit(laplace, "eps=1", pairs, jobs=2, **options)) == evidence(alone)
 
 

@@ -29,7 +29,7 @@ OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode"
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(draws, "WORTH_SENDING", -math.inf)
+    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
     monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 100)
 
 
@@ -77,10 +77,9 @@ def test_the_error_of_the_first_task_is_raised_whoever_comes_first(always_sent):
             Crew(jobs).carry_out(DrawJob(subject, [0.0, 1.0], 1, 0), tasks)
 
 
-def test_a_large_job_is_handed_over_in_a_file_and_the_file_removed():
+def test_a_job_is_handed_over_in_a_file_and_the_file_removed():
     job = Adds(np.arange(100_000))
     packed, own = Packed(job, "adds"), LokyWorkers(2)
-    assert len(packed.content) > workers.LARGE_JOB
     found = {k: results for k, results, _ in own.run(packed, [[1, 2], [3]])}
     folder = own._folder.name
     assert os.listdir(folder) == [packed.digest]
@@ -115,14 +114,6 @@ def test_workers_of_another_version_are_refused():
     packed = Packed(Adds(np.arange(3)), "adds")
     with pytest.raises(dpaudit.UsageError, match=r"workers must have dpaudit 99, .* got dpaudit "):
         workers.carry_out_group({**workers.VERSIONS, "dpaudit": "99"}, packed, workers._pack([1]))
-
-
-def test_groups_hold_every_task_once_and_are_about_even():
-    sizes = [7, 1, 1, 5, 3, 3, 2, 8]
-    groups = draws._groups(sizes, 3)
-    assert sorted(k for group in groups for k in group) == list(range(8))
-    assert [sum(sizes[k] for k in group) for group in groups] == [10, 10, 10]
-    assert draws._groups([1, 1], 8) == [[0], [1]]
 
 
 def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatch):
