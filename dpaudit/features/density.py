@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Callable
 from typing import Any
@@ -45,9 +44,7 @@ class LogRatio:
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The ratio of each output in nats, shape (draws,); NaN where there is none."""
-        return outcomes.scored_by(self, functools.partial(self._of, outcomes.numbers))
-
-    def _of(self, outputs: NDArray[Any]) -> FloatArray:
+        outputs: NDArray[Any] = outcomes.numbers
         known: NDArray[np.bool_] | None = None
         if self.is_integer:  # a number that is none says nothing
             known = np.isfinite(outputs).all(axis=1)
