@@ -19,22 +19,20 @@ from numpy.typing import NDArray
 
 from dpaudit.features.visitor import (
     BLOCK,
-    TEXT,
     VISITS,
+    WORD,
     Cell,
     Rows,
     Sink,
     Text,
     code,
-    put_kind,
-    put_members,
     visit,
     visit_beside,
 )  # fmt: skip
 from dpaudit.reading.unread import LIMITS
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-WORD = re.compile(r"[^\W\d_]+")
+LETTERS = re.compile(r"[^\W\d_]+")
 HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
 ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
@@ -45,7 +43,7 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 
 def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int) -> None:
     """Put what texts at one path hold into the sink."""
-    put_kind(sink, rows, path, "text")
+    sink.put_names(path, "kind", rows, "text")
     visit_beside(sink, values, rows, path, depth)
     known: dict[tuple[type, str], int] = {}
     which = np.array([known.setdefault((type(value), value), len(known)) for value in values], dtype=np.intp)
@@ -66,13 +64,13 @@ def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: 
         return
     rows, which = rows[rich[which]], (np.cumsum(rich) - 1)[which[rich[which]]]
     texts = [one for one, is_rich in zip(texts, rich.tolist(), strict=True) if is_rich]
-    if sink.asks(path, TEXT):
-        sink.texts.setdefault(path, []).append((rows, [texts[k] for k in which.tolist()]))
-    if sink.asks(path, "word"):
-        words = [set(WORD.findall(one[: LIMITS.max_text])) for one in texts]
-        put_members(sink, path, "word", rows, [words[k] for k in which.tolist()])
+    if sink.asks(path, WORD):
+        words = [set(LETTERS.findall(one[: LIMITS.max_text])) for one in texts]
+        sink.put(path, WORD, rows, [words[k] for k in which.tolist()])
     _letters(sink, texts, which, rows, path)
     decoded: dict[str, list[Any]] = {}
+    if sink.paths is not None and not any(f"{path} as {name}" in sink.paths for name in TEXTS):
+        return
     for k, one in enumerate(texts):
         name, value = ("", None) if isinstance(one, Text) or len(one) > LIMITS.max_text else _decoded(sink, one, path)
         if name:
@@ -193,7 +191,7 @@ def _cell(text: str) -> Any:
 
 def _words(text: str) -> Any:
     """The words in their order, and the first place of each; what is between them is read as numbers and characters."""
-    words = WORD.findall(text)[: LIMITS.max_items]
+    words = LETTERS.findall(text)[: LIMITS.max_items]
     if len(words) < 2:
         return None
     return {"order": list(map(code, words)), "first": {word: k for k, word in reversed(list(enumerate(words)))}}

@@ -42,6 +42,7 @@ from dpaudit.subjects.plain import ADDRESS, Seen, seen
 
 AS_IT_IS = OWN - {np.ndarray, np.float64}  # Python's own
 DEEPEST = LIMITS.max_depth
+NO_NUMBERS = (str, dict, bytes, set, frozenset, Failed, type(None))
 ALWAYS_EXACT = frozenset({float, np.float64, bool, np.bool_})  # whose values all are doubles
 # Of an object's parts: what works for it. (A class of one's own by such a name is not looked for.)
 HELPERS = frozenset(
@@ -378,7 +379,7 @@ def _printed(value: Any) -> str:
 
 def single_numbers(output: Any) -> NDArray[Any] | None:
     """One output as the numbers that a batch of its kind holds, behind an axis of one; None for any other output."""
-    if isinstance(output, str | bytes | dict | Failed | None):  # usual cases, faster
+    if isinstance(output, NO_NUMBERS):  # usual cases, faster
         return None
     output = own(output)
     if isinstance(output, np.ndarray):
@@ -435,7 +436,7 @@ def _is_exact(value: Any) -> bool:
 
 def number_of(value: Any) -> float:
     """The double of a number (an infinity where it is too large for one); NaN for anything else."""
-    if type(value) is float or type(value) is bool:  # the usual cases, faster
+    if type(value) is float or (type(value) is int and -WHOLE_FROM < value < WHOLE_FROM):  # the usual cases, faster
         return float(value)
     if not isinstance(value, numbers.Real | Decimal | np.number) or isinstance(value, complex | np.complexfloating):
         return math.nan

@@ -150,7 +150,7 @@ SHOWN = [
 def test_what_is_shown_of_an_output(output, key, number):
     sink = Sink()
     read_outputs_into(sink, [seen(output)])
-    found = [numbers.tolist() for _, numbers in sink.numbers.get(key, ())]
+    found = [numbers.tolist() for _, numbers in sink.found.get(key, ())]
     assert found == ([] if number is None else [[number]])
 
 
@@ -165,5 +165,5 @@ def test_what_is_beyond_a_limit_has_no_column_of_its_own():
     sink = Sink()
     long = ["x"] * (LIMITS.max_items + 2)
     read_outputs_into(sink, [seen([*long, 1.5])])
-    assert (f"[{LIMITS.max_items - 1}]", "category") in sink.numbers
-    assert (f"[{LIMITS.max_items}]", "category") not in sink.numbers
+    assert (f"[{LIMITS.max_items - 1}]", "category") in sink.found
+    assert (f"[{LIMITS.max_items}]", "category") not in sink.found
