@@ -20,7 +20,6 @@ from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 MAX_INSIDE = 1 << 20  # bytes that compressed bytes may hold, as far as they are read
-LONGEST_DECIMAL = 1_000  # digits: below Python's limit for integers as texts
 
 
 @decoder(complex)
@@ -33,7 +32,7 @@ def _decimal(value: Decimal) -> Mapping[str, Any]:
     if not value.is_finite():
         return {"value": math.nan if value.is_nan() else math.copysign(math.inf, value)}
     parts = value.as_tuple()
-    unscaled = int("".join(map(str, parts.digits[:LONGEST_DECIMAL])))
+    unscaled = int("".join(map(str, parts.digits[: LIMITS.max_letters])))
     return {
         "value": float(value), "digits": len(parts.digits), "last digit": parts.digits[-1], "unscaled": unscaled,
         "exponent": parts.exponent, "sign": parts.sign,

@@ -210,18 +210,25 @@ class Attainable:
     it. The less u (or 1 - u, of a sampler that takes the upper half by it), the further from the location, so that only
     one side need be tried.
 
-    What is guessed (the location, and that the scale is 1 / epsilon or the distance of the locations over epsilon) only
-    suggests a rule: where the guess is wrong, codes tell nothing and another view wins. Lower bounds measured at 10,000
-    draws a side of `Generator.laplace`, epsilon = 0.1: from 3.3 to 6.9 on (0, 1), from none to 6.8 on (10, 11), from
-    none to 2.8 on (1000, 1001).
+    The location and the scale are guesses: where they are wrong, codes tell nothing and another view wins. Lower bounds
+    at 10,000 draws a side of `Generator.laplace`, epsilon = 0.1: from 3.3 to 6.9 on (0, 1), from none to 6.8 on
+    (10, 11), from none to 2.8 on (1000, 1001).
 
     Samplers take the logarithm of the C library, recognition that of numpy, which has one of its own with AVX-512:
-    about 0.3% of draws are not recognised there, and 1 in 5,000 is taken for the other input's. So words name numpy's
-    logarithm, and counts beside them need not be 0. Codes are functions of a double's bits on any one machine, and
-    rules are judged by fresh draws there: what recognition is worth depends on the machine, never what it may claim.
+    0.3% of draws are not recognised there, and 1 in 5,000 is taken for the other input's. So words name numpy's
+    logarithm. Codes are functions of a double's bits on any one machine, and rules are judged by fresh draws there:
+    what recognition is worth depends on the machine, never what it may claim.
 
-    `sampler` is "numpy" (the formula of `Generator.laplace`) or "logarithm" (scale * log(u), or of 1 - 2|u - 1/2|, with
-    either sign). Locations may be numbers of somebody's data: words and saved rules name them, and give no value.
+    Attributes
+    ----------
+    location : Location
+        Words and saved rules name it, and give no value: it may be a number of somebody's data.
+    epsilon : float
+    sampler : str
+        "numpy" (the formula of `Generator.laplace`) or "logarithm" (scale * log(u), or of 1 - 2|u - 1/2|, with either
+        sign).
+    scale_of : str
+        "one" (1 / epsilon) or "difference" (the distance of the locations over epsilon).
     """
 
     location: Location
@@ -231,7 +238,6 @@ class Attainable:
 
     @property
     def scale(self) -> float:
-        """1 / epsilon ("one"), or the distance of the locations over epsilon ("difference")."""
         return (1.0 if self.scale_of == "one" else abs(self.location.x - self.location.x_prime)) / self.epsilon
 
     def __call__(self, values: FloatArray) -> FloatArray:

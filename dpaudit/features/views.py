@@ -116,7 +116,7 @@ def kind_of(name: str) -> ViewKind:
 
 
 def _decimals(values: FloatArray, _: float) -> FloatArray:
-    found = np.full(len(values), 13.0)
+    found = np.full(values.shape, 13.0)
     for digits in range(12, -1, -1):
         found[np.abs(np.round(values, digits) - values) <= 1e-13 * np.abs(values)] = digits
     return found
@@ -126,13 +126,9 @@ def _remainders(values: FloatArray, step: float) -> FloatArray:
     return np.asarray(np.round(np.mod(values / step + 1e-7, 1.0), 6))
 
 
-def _bit(values: FloatArray, k: float) -> FloatArray:
-    return np.where(np.isfinite(values), np.mod(np.floor(np.ldexp(values, -int(k))), 2.0), np.nan)
-
-
-def _two_bits(values: FloatArray, code: float) -> FloatArray:
-    first, second = divmod(int(code), 64)
-    return np.asarray(np.mod(_bit(values, first) + _bit(values, second), 2.0))
+def _two_bits(values: FloatArray, code: Any) -> FloatArray:
+    bits = [np.floor(np.ldexp(values, -np.asarray(k, dtype=int))) for k in np.divmod(code, 64)]
+    return np.where(np.isfinite(values), np.mod(np.mod(bits[0], 2.0) + np.mod(bits[1], 2.0), 2.0), np.nan)
 
 
 def _far(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -257,14 +253,18 @@ def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
     order = np.argsort(np.where(np.isnan(rows), -1e300, rows), axis=1)
     # Counts of labels, which are exact: how equal values are ordered does not show.
     found = np.zeros((columns, size + 1))
-    np.cumsum(labels[order], axis=1, out=found[:, 1:])
+    np.cumsum(labels.astype(float)[order], axis=1, out=found[:, 1:])
     ordered = np.take_along_axis(rows, order, axis=1)
-    same = (ordered[:, 1:] == ordered[:, :-1]) | (np.isnan(ordered[:, 1:]) & np.isnan(ordered[:, :-1]))
-    cut = np.broadcast_to(np.arange(size + 1), (columns, size + 1)).copy()
-    cut[:, 1:-1][same] = size
-    cut = np.minimum.accumulate(cut[:, ::-1], axis=1)[:, ::-1]
+    edge = np.ones((columns, size + 1), dtype=bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=edge[:, 1:-1])
+    edge[:, 1:-1] &= ~(np.isnan(ordered[:, 1:]) & np.isnan(ordered[:, :-1]))
+
+    def at_next_edge(values: FloatArray) -> FloatArray:
+        return np.minimum.accumulate(np.where(edge, values, np.inf)[:, ::-1], axis=1)[:, ::-1]
+
+    cut = at_next_edge(np.arange(size + 1.0))
     mean = labels.mean()
-    lean = np.take_along_axis(found, cut, axis=1) - mean * cut  # of all draws below a cut
+    lean = at_next_edge(found) - mean * cut  # of all draws below a cut
     deviation = max(math.sqrt(mean * (1.0 - mean)), 1e-9)
     best = np.full(columns, -np.inf)
     width = size // 2
@@ -276,6 +276,21 @@ def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
         best = np.maximum(best, score.max(axis=1) / deviation - math.sqrt(2.0 * math.log(3.0 * size / width)))
         width = int(width / 1.7)
     return best
+
+
+def _values(views: Sequence[View], rows: FloatArray) -> FloatArray:
+    """The numbers of views, shape (views, draws), of the columns `rows`; of our own kinds all at once."""
+    found = []
+    for name, several in itertools.groupby(views, lambda view: view.kind):
+        same = list(several)
+        if name in KINDS:
+            parameters = np.array([[view.parameter] for view in same])
+            with np.errstate(all="ignore"):
+                columns = np.array([view.columns for view in same]).T
+                found.append(KINDS[name].function(*(rows[own] for own in columns), parameters))
+        else:
+            found.append(np.stack([view(rows.T) for view in same]))
+    return np.concatenate(found)
 
 
 def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> list[View]:
@@ -292,7 +307,7 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
             continue
         rows = slice(-SIZES.scanned_of_many, None) if len(views) > SIZES.scanned else slice(None)
         scores = np.concatenate([
-            scan(np.stack([view(some[rows]) for view in views[k : k + SIZES.max_paired]]).T, own[rows])
+            scan(_values(views[k : k + SIZES.max_paired], some.T[:, rows]).T, own[rows])
             for k in range(0, len(views), SIZES.max_paired)
         ])  # fmt: skip
         for k in np.argsort(-scores, kind="stable")[: max(4, SIZES.max_views // 4)].tolist():

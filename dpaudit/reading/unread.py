@@ -14,8 +14,8 @@ import numpy as np
 
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
-LONGEST_EXAMPLE = 40  # characters of an example that are shown
-MOST_PARTS = 10_000  # of one output that are gone through
+MAX_EXAMPLE = 40  # characters of an example that are shown
+MAX_PARTS = 10_000  # of one output that are gone through
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,8 +32,7 @@ class Limits:
     max_letters: int = 256  # characters of a text that have columns of their own
     max_text: int = 20_000  # characters of a text that are parsed
     max_columns: int = 16  # fields of the rows of a list that are read as columns
-    whole: float = 2.0**53  # from here on an integer is no double, and its remainder is read beside it
-    modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # has all remainders by small numbers
+    modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # of large integers: holds small moduli
 
 
 LIMITS = Limits()
@@ -71,7 +70,7 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS) -> tuple[Unread, ...
 
 def _of_output(output: Any, limits: Limits) -> Iterator[Unread]:
     waiting: list[tuple[Any, str, int]] = [(output, "the output", 0)]
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if not waiting:
             return
         value, place, depth = waiting.pop(0)
@@ -114,7 +113,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Opaque):
         return [] if value.state is None else [(f".{name}", part) for name, part in value.state.items()]
     if isinstance(value, Mapping):
-        return [(f"[{key!r:.{LONGEST_EXAMPLE}}]", part) for key, part in value.items()]
+        return [(f"[{key!r:.{MAX_EXAMPLE}}]", part) for key, part in value.items()]
     if isinstance(value, Set):
         return [("{…}", part) for part in value]
     return [(f"[{k}]", part) for k, part in enumerate(value)] if isinstance(value, Sequence) else []
@@ -122,4 +121,4 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 def _example(value: Any) -> str:
     text = value.kind if isinstance(value, Opaque) else repr(value)
-    return text if len(text) <= LONGEST_EXAMPLE else f"{text[:12]}…"
+    return text if len(text) <= MAX_EXAMPLE else f"{text[:12]}…"
