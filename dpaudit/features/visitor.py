@@ -382,7 +382,8 @@ def _put_blocks(
     sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, *, are_flat: bool = False
 ) -> tuple[Sequence[Any], Rows]:
     """Put sequences of numbers, and rectangles of them, as a block each; the other sequences with their rows."""
-    flat = [_flattened(value, are_flat) for value in values]
+    with_classes = sink.asks(path, "classes inside")
+    flat = [_flattened(value, are_flat, with_classes) for value in values]
     rest: tuple[Sequence[Any], Rows] = [], rows[:0]
     for shape, places, own in apart(range(len(values)), rows, [one and one[0] for one in flat]):
         sequences = [values[k] for k in places]
@@ -401,26 +402,29 @@ def _put_blocks(
     return rest
 
 
-def _flattened(value: Sequence[Any], is_flat: bool) -> tuple[tuple[int, ...], list[Any], str] | None:
+def _flattened(
+    value: Sequence[Any], is_flat: bool, with_classes: bool
+) -> tuple[tuple[int, ...], Sequence[Any], str] | None:
     """Numbers, of which some may be None, or nested sequences of equally many, in one list with their shape.
 
     Behind them the classes inside, "" for lists of floats. None for what holds more, integers that are no doubles too.
     """
-    level: list[Any] = list(value[: LIMITS.max_places])
-    kinds = set(map(type, level))
-    shape, names = [len(level)], []
+    level = value[: LIMITS.max_places]
+    kinds = frozenset(map(type, level))
+    shape: tuple[int, ...] = (len(level),)
+    names: list[str] = []
     while not is_flat and kinds and kinds <= NESTED:
         lengths = set(map(len, level))
         if len(lengths) > 1 or 0 in lengths:
             return None
-        shape.append(lengths.pop())
+        shape += (lengths.pop(),)
         level = list(itertools.chain.from_iterable(level))
-        kinds = set(map(type, level))
-        if kinds != {float} and kinds != {list}:
+        kinds = frozenset(map(type, level))
+        if with_classes and kinds != {float} and kinds != {list}:
             names.append(class_names(level))
-    if not _are_numbers(frozenset(kinds)) or (not kinds <= WITHOUT_INTEGERS and any(map(_is_long, level))):
+    if not _are_numbers(kinds) or (not kinds <= WITHOUT_INTEGERS and any(map(_is_long, level))):
         return None
-    return tuple(shape), level, "; ".join(names)
+    return shape, level, "; ".join(names)
 
 
 @functools.cache
