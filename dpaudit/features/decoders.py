@@ -32,7 +32,7 @@ def _decimal(value: Decimal) -> Mapping[str, Any]:
     if not value.is_finite():
         return {"value": math.nan if value.is_nan() else math.copysign(math.inf, value)}
     parts = value.as_tuple()
-    unscaled = int("".join(map(str, parts.digits[: LIMITS.max_letters])))
+    unscaled = int("".join(map(str, parts.digits[: LIMITS.max_parts])))
     return {
         "value": float(value), "digits": len(parts.digits), "last digit": parts.digits[-1], "unscaled": unscaled,
         "exponent": parts.exponent, "sign": parts.sign,
@@ -70,7 +70,7 @@ def _bytes(value: bytes) -> Mapping[str, Any]:
     if inside is not None:
         parts["uncompressed"] = inside
         return parts
-    if 0 < len(value) <= 8 * LIMITS.max_letters and len(value) % 8 == 0:
+    if 0 < len(value) <= 8 * LIMITS.max_parts and len(value) % 8 == 0:
         doubles = np.frombuffer(value, "<f8")
         size = np.abs(doubles)
         if np.all(np.isfinite(doubles) & ((size < 1e100) & (size > 1e-100) | (doubles == 0.0))):

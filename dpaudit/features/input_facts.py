@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.foreign import own
 
 
@@ -26,7 +27,6 @@ class FactSizes:
     """How many numbers facts are computed of, and how near outputs must lie."""
 
     max_numbers: int = 1_000_000  # of an input: sums of more take longer than a call of most mechanisms
-    max_columns: int = 64  # of a table that are looked at one by one
     min_outputs: int = 50  # of an input: the standard error of a median is known to 10% from there on
     near: float = 6.0  # standard errors of a median, within which a fact must lie: beyond by chance once in 10^8
 
@@ -87,7 +87,7 @@ def _columns_of(value: Any) -> dict[str, FloatArray]:
         columns = {str(name): numbers_of(column) for name, column in value.items()}
         return {name: column for name, column in columns.items() if column is not None and column.ndim == 1}
     numbers = numbers_of(value)
-    is_table = numbers is not None and numbers.ndim == 2 and numbers.shape[1] <= SIZES.max_columns
+    is_table = numbers is not None and numbers.ndim == 2 and numbers.shape[1] <= LIMITS.max_items
     return {str(k): column for k, column in enumerate(numbers.T)} if numbers is not None and is_table else {}
 
 

@@ -106,7 +106,7 @@ def _letters(sink: Sink, texts: Sequence[str], which: NDArray[np.intp], rows: Ro
     codes = np.frombuffer("".join(starts).encode("utf-32-le", "surrogatepass"), "<u4")
     begins = np.cumsum(lengths) - lengths
     if first in asked:
-        width = min(int(lengths.max()), LIMITS.max_letters)
+        width = min(int(lengths.max()), LIMITS.max_parts)
         places = begins[:, None] + np.arange(width)
         known = np.arange(width) < lengths[:, None]
         letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)

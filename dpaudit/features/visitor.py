@@ -300,7 +300,7 @@ def _items_of_mappings(
     numbered: list[tuple[Sequence[Mapping[Any, Any]], Rows]] = []
     for keys, some, own in apart(values, rows, map(tuple, values)):
         read: dict[str, tuple[int, Any]] = {}  # of keys that look the same the first is read
-        for at, key in enumerate(keys[: LIMITS.max_keys]):
+        for at, key in enumerate(keys[: LIMITS.max_parts]):
             read.setdefault(f"{path} {key}" if is_decoded else path + step_of(key), (at, key))
         for inside, (at, key) in read.items():
             found.setdefault(inside, []).append(([value[key] for value in some], own, at))
@@ -315,7 +315,7 @@ def _items_of_mappings(
     inside = f"{path}.keys()"
     if numbered and sink.opens(inside, path):
         several = [
-            [_bare_key(key) for key in itertools.islice(value, LIMITS.max_keys)]
+            [_bare_key(key) for key in itertools.islice(value, LIMITS.max_parts)]
             for some, _ in numbered
             for value in some
         ]

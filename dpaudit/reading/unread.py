@@ -28,8 +28,7 @@ class Limits:
     max_depth: int = 40  # levels of nesting, as far as equality of outputs looks
     max_places: int = 3_000  # numbers of one sequence that have columns of their own: a small image
     max_items: int = 64  # items of a sequence that holds more than numbers: each is visited by itself
-    max_keys: int = 256  # keys of one mapping
-    max_letters: int = 256  # characters of a text that have columns of their own
+    max_parts: int = 256  # keys of one mapping, and characters of a text, that have columns of their own
     max_text: int = 20_000  # characters of a text that are parsed
     max_columns: int = 16  # fields of the rows of a list that are read as columns
     modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # of large integers: holds small moduli
@@ -88,12 +87,12 @@ def _beyond(value: Any, depth: int, limits: Limits) -> str:
     if isinstance(value, str):
         if len(value) > limits.max_text:
             return f"numbers and words of texts behind character {limits.max_text:,}"
-        is_long = len(value) > limits.max_letters
-        return f"characters of texts from {limits.max_letters + 1:,} on, each at its place" * is_long
+        is_long = len(value) > limits.max_parts
+        return f"characters of texts from {limits.max_parts + 1:,} on, each at its place" * is_long
     if isinstance(value, bytes):
         return f"bytes from {limits.max_places + 1:,} on, each at its place" * (len(value) > limits.max_places)
     if isinstance(value, Mapping):
-        return f"keys of mappings from {limits.max_keys + 1:,} on" * (len(value) > limits.max_keys)
+        return f"keys of mappings from {limits.max_parts + 1:,} on" * (len(value) > limits.max_parts)
     if isinstance(value, np.ndarray):
         is_long = value.size > limits.max_places
         return f"numbers of arrays from {limits.max_places + 1:,} on, each by itself" * is_long
