@@ -20,7 +20,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.features import decoders, texts  # noqa: F401 (register)
 from dpaudit.features.density import LogRatio
 from dpaudit.features.shapes import rounded
 from dpaudit.features.views import SIZES as VIEW_SIZES

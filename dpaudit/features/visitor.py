@@ -1,7 +1,7 @@
 """Visitor: the numbers and tokens that outputs hold, by their paths, many outputs at a time.
 
-A value is looked at by a function of its type (`decoder`), which names its parts; parts are visited in turn. Values at
-one path are visited together, so that the cost of a step is shared.
+A value is looked at by a function of its type (`dpaudit.features.decoders`, `dpaudit.features.texts`), which names its
+parts; parts are visited in turn. Values at one path are visited together, so that the cost of a step is shared.
 
 Conventions
 -----------
@@ -19,15 +19,14 @@ from __future__ import annotations
 
 import functools
 import itertools
-import zlib
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.extensions import working_extensions
-from dpaudit.features import shapes
+from dpaudit.features import shapes, texts
+from dpaudit.features.decoders import NUMBERS, Cell, code, parts_of, token
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.identity import class_name, class_names
 from dpaudit.reading.outcomes import canonical, number_of, plain, single_numbers
@@ -40,74 +39,10 @@ Key = tuple[str, str]
 T = TypeVar("T")
 K = TypeVar("K", bound=Hashable)
 
-GROUP = "dpaudit.decoders"
-NUMBERS = (float, int, bool, np.floating, np.integer, np.bool_)
 INTEGERS = (int, np.integer)
 WITHOUT_INTEGERS, NESTED = {float, bool, type(None)}, {list, tuple}
 CLASS, BLOCK, COUNT, MEMBERSHIP, WORD = "class", "block", "count", "membership", "word"
 MEMBERS = (COUNT, MEMBERSHIP, WORD)
-Decoder = Callable[[Any], Mapping[str, Any]]
-DECODERS: list[tuple[type | tuple[type, ...], Decoder]] = []
-
-
-def decoder(*types: type) -> Callable[[Decoder], Decoder]:
-    """Register a function that names the parts of one value of some types; the last one registered is asked first.
-
-    Parts are plain data again, or `Text` to be read as text. What outputs hold is plain data already
-    (`dpaudit.subjects.plain`): so the types are Python's, numpy's, `Failed` and `Opaque`.
-    """
-
-    def register(function: Decoder) -> Decoder:
-        DECODERS.insert(0, (types, function))
-        return function
-
-    return register
-
-
-@functools.cache
-def decoders_of_packages() -> list[tuple[str, Decoder]]:
-    """Entry points of the group "dpaudit.decoders": functions of an `Opaque`, under the name of its class."""
-    return list(working_extensions(GROUP))
-
-
-class Text(str):
-    """A text that is read as text only: nothing in it is decoded again."""
-
-    __slots__ = ()
-
-
-class Cell(Text):
-    """A short text of many, such as the cell of a table: which one it is, and the numbers in it."""
-
-    __slots__ = ()
-
-
-def token(value: Any) -> float:
-    """A number for a value that is no number: equal canonical forms have equal ones.
-
-    Examples
-    --------
-    >>> token("a") == token("a"), token("a") == token("b"), token({1, 2}) == token({2, 1})
-    (True, False, True)
-    """
-    text = value if isinstance(value, str) else canonical(value)
-    return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
-
-
-def code(value: Any) -> float:
-    """A number of an item of a mixed sequence: its own, or one in the order of texts; equal items have equal ones.
-
-    Texts are ordered by their first five bytes; those that share these differ by chance, 1 of 8,192 pairs not at all.
-    """
-    if isinstance(value, NUMBERS):
-        return number_of(value)
-    return _code_of_text(str(value) if isinstance(value, str) else canonical(value))
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _code_of_text(text: str) -> float:
-    written = text.encode("utf-8", "surrogatepass")
-    return float(int.from_bytes(written[:5].ljust(5, b"\0")) << 13 | zlib.crc32(written) & 0x1FFF)
 
 
 def apart(values: Sequence[T], rows: Rows, keys: Iterable[K]) -> Iterator[tuple[K, Sequence[T], Rows]]:
@@ -232,18 +167,6 @@ def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int
         if is_set:
             sink.put(path, MEMBERSHIP, own, [part.pop("members") for part in parts])
         _items_of_mappings(sink, parts, own, path, depth, is_decoded=True)
-
-
-def parts_of(value: Any) -> dict[str, Any]:
-    """The parts of a value that is neither a number, text, mapping, sequence nor array, by the decoder of its type."""
-    if isinstance(value, Opaque):
-        for name, function in decoders_of_packages():
-            if name == value.kind:
-                return dict(function(value))
-    for types, function in DECODERS:
-        if isinstance(value, types):
-            return dict(function(value))
-    return {"text": Text(canonical(value))}
 
 
 def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
@@ -486,8 +409,73 @@ def _wholes(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) 
             sink.put_block(path, own, np.array([list(map(code, value)) for value in some]))
 
 
+def _texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int) -> None:
+    """Texts, each distinct one of which is looked at once: what is read of it is a function of the text alone."""
+    sink.put_names(path, "kind", rows, "text")
+    visit_beside(sink, values, rows, path, depth)
+    known: dict[tuple[type, str], int] = {}
+    which = np.array([known.setdefault((type(value), value), len(known)) for value in values], dtype=np.intp)
+    ours = [value for _, value in known]
+    sink.put(path, "length", rows, np.array(list(map(len, ours)), dtype=float)[which])
+    if sink.asks(path, "category"):
+        sink.put(path, "category", rows, np.array(list(map(sink.token, ours)))[which])
+    if sink.asks(path, "form"):  # a text without its numbers, where it has any
+        forms = [texts.NUMBER.sub("#", one[: LIMITS.max_text]) for one in ours]
+        has = np.array([form != one and not isinstance(one, Cell) for form, one in zip(forms, ours, strict=True)])
+        sink.put(path, "form", rows[has[which]], np.array(list(map(sink.token, forms)))[which[has[which]]])
+    inside = f"{path}, number"
+    if sink.opens(inside, path):
+        found = [list(map(float, texts.NUMBER.findall(one[: LIMITS.max_text]))) or None for one in ours]
+        _visit_some(sink, found, which, rows, inside, depth)
+    rich = np.array([len(one) > 1 and not isinstance(one, Cell) for one in ours])  # one letter is its category
+    if not rich.any():
+        return
+    rows, which = rows[rich[which]], (np.cumsum(rich) - 1)[which[rich[which]]]
+    ours = [one for one, is_rich in zip(ours, rich.tolist(), strict=True) if is_rich]
+    if sink.asks(path, WORD):
+        words = [set(texts.LETTERS.findall(one[: LIMITS.max_text])) for one in ours]
+        sink.put(path, WORD, rows, [words[k] for k in which.tolist()])
+    _letters(sink, ours, which, rows, path)
+    decoded: dict[str, list[Any]] = {}
+    if sink.paths is not None and not any(f"{path} as {name}" in sink.paths for name in texts.TEXTS):
+        return
+    for k, one in enumerate(ours):
+        name, value = texts.decoded(one)
+        if name and sink.opens(f"{path} as {name}", path):
+            decoded.setdefault(name, [None] * len(ours))[k] = value
+    for name, parts in decoded.items():
+        _visit_some(sink, parts, which, rows, f"{path} as {name}", depth)
+
+
+def _visit_some(sink: Sink, parts: Sequence[Any], which: NDArray[np.intp], rows: Rows, inside: str, depth: int) -> None:
+    has = np.array([part is not None for part in parts])[which]
+    if has.any():
+        visit(sink, [parts[k] for k in which[has].tolist()], rows[has], inside, depth + 1)
+
+
+def _letters(sink: Sink, ours: Sequence[str], which: NDArray[np.intp], rows: Rows, path: str) -> None:
+    """Put the first characters of texts, each at its place, and how many are of each kind."""
+    first, counted = f"{path}, character", f"{path}, characters of a kind"
+    asked = [inside for inside in (first, counted) if sink.opens(inside, path) and sink.asks(inside, BLOCK)]
+    if not asked:
+        return
+    starts = [one[: LIMITS.max_text] for one in ours]
+    lengths = np.array(list(map(len, starts)))
+    codes = np.frombuffer("".join(starts).encode("utf-32-le", "surrogatepass"), "<u4")
+    begins = np.cumsum(lengths) - lengths
+    if first in asked:
+        width = min(int(lengths.max()), LIMITS.max_parts)
+        places = begins[:, None] + np.arange(width)
+        known = np.arange(width) < lengths[:, None]
+        letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)
+        sink.put_block(first, rows, letters[which])
+    if counted in asked:
+        counts = np.add.reduceat(texts.kinds_of_characters()[np.minimum(codes, 0xFFFF)], begins, axis=0)
+        sink.put_block(counted, rows, counts[which])
+
+
 Visit = Callable[[Sink, Sequence[Any], Rows, str, int], None]
-VISITS: dict[str, Visit] = {  # "text" is added by `dpaudit.features.texts`, whose decoders visit
-    "number": _numbers, "scalar": _scalars, "mapping": _mappings, "array": _arrays,
+VISITS: dict[str, Visit] = {
+    "number": _numbers, "scalar": _scalars, "mapping": _mappings, "text": _texts, "array": _arrays,
     "sequence": _sequences, "none": _nones, "other": _others,
 }  # fmt: skip

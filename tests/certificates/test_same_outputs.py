@@ -15,7 +15,6 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.features import decoders, texts  # noqa: F401 (register)
 from dpaudit.features.visitor import MEMBERS, Sink, read_outputs_into
 from dpaudit.reading.identity import identity
 from dpaudit.reading.outcomes import canonical, single_numbers
