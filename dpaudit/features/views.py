@@ -33,7 +33,7 @@ class ViewSizes:
     """How many views are proposed, scanned and fitted."""
 
     scanned: int = 1_500  # draws that columns and views are chosen on
-    scanned_of_many: int = 500  # the same where a kind proposes more views than that: a bound on time
+    screened: int = 500  # draws on which the best `max_paired` are chosen first, of more than `max_columns` views
     max_views: int = 24  # that are fitted
     max_columns: int = 400  # of paths, and from which on only remainders by 2 are proposed: scanned in 0.1 seconds
     max_paired: int = 130  # columns whose differences, steps and decimals are proposed; and views scanned at a time
@@ -278,19 +278,22 @@ def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
     return best
 
 
-def _values(views: Sequence[View], rows: FloatArray) -> FloatArray:
-    """The numbers of views, shape (views, draws), of the columns `rows`; of our own kinds all at once."""
-    found = []
-    for name, several in itertools.groupby(views, lambda view: view.kind):
-        same = list(several)
-        if name in KINDS:
-            parameters = np.array([[view.parameter] for view in same])
-            with np.errstate(all="ignore"):
+def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+    """What a scan says of views, those of one of our own kinds evaluated at once, shape (views,)."""
+    scores = []
+    for start in range(0, len(views), SIZES.max_paired):
+        values = []
+        for name, several in itertools.groupby(views[start : start + SIZES.max_paired], lambda view: view.kind):
+            same = list(several)
+            if name in KINDS:
                 columns = np.array([view.columns for view in same]).T
-                found.append(KINDS[name].function(*(rows[own] for own in columns), parameters))
-        else:
-            found.append(np.stack([view(rows.T) for view in same]))
-    return np.concatenate(found)
+                parameters = np.array([[view.parameter] for view in same])
+                with np.errstate(all="ignore"):
+                    values.append(KINDS[name].function(*(matrix.T[own] for own in columns), parameters))
+            else:
+                values.append(np.stack([view(matrix) for view in same]))
+        scores.append(scan(np.concatenate(values).T, labels))
+    return np.concatenate(scores)
 
 
 def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> list[View]:
@@ -305,13 +308,13 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
     for views in itertools.chain(proposals(some, own, n_read), added):
         if not views:
             continue
-        rows = slice(-SIZES.scanned_of_many, None) if len(views) > SIZES.scanned else slice(None)
-        scores = np.concatenate([
-            scan(_values(views[k : k + SIZES.max_paired], some.T[:, rows]).T, own[rows])
-            for k in range(0, len(views), SIZES.max_paired)
-        ])  # fmt: skip
+        cost = math.log(len(views))
+        if len(views) > SIZES.max_columns:
+            screened = _scores(views, some[-SIZES.screened :], own[-SIZES.screened :])
+            views = [views[k] for k in np.argsort(-screened, kind="stable")[: SIZES.max_paired].tolist()]
+        scores = _scores(views, some, own)
         for k in np.argsort(-scores, kind="stable")[: max(4, SIZES.max_views // 4)].tolist():
-            view = dataclasses.replace(views[k], cost=math.log(len(views)))
+            view = dataclasses.replace(views[k], cost=cost)
             found.append((-float(scores[k]), len(found), view))
     chosen: dict[bytes, View] = {}
     for _, _, view in sorted(found):
