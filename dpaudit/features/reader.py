@@ -118,8 +118,9 @@ class Reader:
                 found.append((count, Block(path, max(block.shape[1] for _, block in parts))))
             elif what in MEMBERS:
                 counts = Counter(member for _, sets in parts for one in sets for member in set(one))
-                usual = [(member, n) for member, n in counts.most_common(4 * SIZES.max_members) if n >= SIZES.min_count]
-                own = [member for member, n in usual if n < count or what == COUNT]
+                # Members of a set come in the order of their hashes, which differ from process to process.
+                usual = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: 4 * SIZES.max_members]
+                own = [m for m, n in usual if n >= SIZES.min_count and (n < count or what == COUNT)]
                 members += [(path, what, member) for member in own[: SIZES.max_members]]
             elif count >= SIZES.min_count:
                 values = np.concatenate([numbers for _, numbers in parts])

@@ -49,7 +49,6 @@ def test_zero_infinities_and_nan_have_codes_of_their_own():
         assert np.all(codes[5:] < ZERO)
 
 
-
 @settings(max_examples=100, deadline=None)
 @given(st.lists(st.floats(), min_size=1, max_size=40), st.integers(0, 39))
 def test_a_code_does_not_depend_on_the_batch(values, place):
