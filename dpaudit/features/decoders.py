@@ -1,69 +1,127 @@
-"""Decoders: the parts of single values of types that are neither numbers, texts, mappings, sequences nor arrays."""
+"""Decoders: the parts of single values of types that are neither numbers, texts, mappings, sequences nor arrays.
+
+Parts are plain data again, or `Text` to be read as text. What outputs hold is plain data already
+(`dpaudit.subjects.plain`): so the types are Python's, `Failed` and `Opaque`.
+"""
 
 from __future__ import annotations
 
 import bz2
 import cmath
+import functools
 import lzma
 import math
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.features.visitor import NUMBERS, Text, decoder
+from dpaudit.extensions import working_extensions
 from dpaudit.reading.outcomes import canonical, number_of
 from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
+GROUP = "dpaudit.decoders"
+NUMBERS = (float, int, bool, np.floating, np.integer, np.bool_)
+Decoder = Callable[[Any], Mapping[str, Any]]
 MAX_INSIDE = 1 << 20  # bytes that compressed bytes may hold, as far as they are read
-LONGEST_DECIMAL = 1_000  # digits: below Python's limit for integers as texts
 
 
-@decoder(complex)
+class Text(str):
+    """A text that is read as text only: nothing in it is decoded again."""
+
+    __slots__ = ()
+
+
+class Cell(Text):
+    """A short text of many, such as the cell of a table: which one it is, and the numbers in it."""
+
+    __slots__ = ()
+
+
+def token(value: Any) -> float:
+    """A number for a value that is no number: equal canonical forms have equal ones.
+
+    Examples
+    --------
+    >>> token("a") == token("a"), token("a") == token("b"), token({1, 2}) == token({2, 1})
+    (True, False, True)
+    """
+    text = value if isinstance(value, str) else canonical(value)
+    return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
+
+
+def code(value: Any) -> float:
+    """A number of an item of a mixed sequence: its own, or one in the order of texts; equal items have equal ones.
+
+    Texts are ordered by their first five bytes; those that share these differ by chance, 1 of 8,192 pairs not at all.
+    """
+    if isinstance(value, NUMBERS):
+        return number_of(value)
+    return _code_of_text(str(value) if isinstance(value, str) else canonical(value))
+
+
+@functools.lru_cache(maxsize=1 << 14)
+def _code_of_text(text: str) -> float:
+    written = text.encode("utf-8", "surrogatepass")
+    return float(int.from_bytes(written[:5].ljust(5, b"\0")) << 13 | zlib.crc32(written) & 0x1FFF)
+
+
+@functools.cache
+def decoders_of_packages() -> list[tuple[str, Decoder]]:
+    """Entry points of the group "dpaudit.decoders": functions of an `Opaque`, under the name of its class."""
+    return list(working_extensions(GROUP))
+
+
+def parts_of(value: Any) -> dict[str, Any]:
+    """The parts of a value, by the decoder of its type; those of packages are asked first."""
+    if isinstance(value, Opaque):
+        for name, function in decoders_of_packages():
+            if name == value.kind:
+                return dict(function(value))
+    for kind, function in DECODERS.items():
+        if isinstance(value, kind):
+            return dict(function(value))
+    return {"text": Text(canonical(value))}
+
+
 def _complex(value: complex) -> Mapping[str, Any]:
     return {"real": value.real, "imaginary": value.imag, "size": abs(value), "angle": cmath.phase(value)}
 
 
-@decoder(Decimal)
 def _decimal(value: Decimal) -> Mapping[str, Any]:
     if not value.is_finite():
         return {"value": math.nan if value.is_nan() else math.copysign(math.inf, value)}
     parts = value.as_tuple()
-    unscaled = int("".join(map(str, parts.digits[:LONGEST_DECIMAL])))
+    unscaled = int("".join(map(str, parts.digits[: LIMITS.max_parts])))
     return {
         "value": float(value), "digits": len(parts.digits), "last digit": parts.digits[-1], "unscaled": unscaled,
         "exponent": parts.exponent, "sign": parts.sign,
     }  # fmt: skip
 
 
-@decoder(Fraction)
 def _fraction(value: Fraction) -> Mapping[str, Any]:
     return {"value": number_of(value), "numerator": value.numerator, "denominator": value.denominator}
 
 
-@decoder(Failed)
 def _failed(value: Failed) -> Mapping[str, Any]:
     return {"message": value.message}
 
 
-@decoder(Opaque)
 def _opaque(value: Opaque) -> Mapping[str, Any]:
     if value.state is not None:
         return {"attributes": value.state}
     return {"text": Text(value.text)} if value.text is not None else {}
 
 
-@decoder(set, frozenset)
 def _set(value: frozenset[Any]) -> Mapping[str, Any]:
     numbers = sorted(number_of(item) for item in value if isinstance(item, NUMBERS) and item == item)
     return {"length": len(value), "members": {canonical(item) for item in value}, "sorted numbers": numbers}
 
 
-@decoder(bytes, bytearray)
 def _bytes(value: bytes) -> Mapping[str, Any]:
     value = bytes(value)
     parts: dict[str, Any] = {"length": len(value), "byte": list(value[: LIMITS.max_places])}
@@ -71,7 +129,7 @@ def _bytes(value: bytes) -> Mapping[str, Any]:
     if inside is not None:
         parts["uncompressed"] = inside
         return parts
-    if 0 < len(value) <= 8 * LIMITS.max_letters and len(value) % 8 == 0:
+    if 0 < len(value) <= 8 * LIMITS.max_parts and len(value) % 8 == 0:
         doubles = np.frombuffer(value, "<f8")
         size = np.abs(doubles)
         if np.all(np.isfinite(doubles) & ((size < 1e100) & (size > 1e-100) | (doubles == 0.0))):
@@ -95,3 +153,9 @@ def _uncompressed(value: bytes) -> bytes | None:
     except (zlib.error, OSError, lzma.LZMAError, EOFError, ValueError):
         return None
     return None
+
+
+DECODERS: dict[type, Decoder] = {
+    complex: _complex, Decimal: _decimal, Fraction: _fraction, Failed: _failed, Opaque: _opaque,
+    set: _set, frozenset: _set, bytes: _bytes, bytearray: _bytes,
+}  # fmt: skip

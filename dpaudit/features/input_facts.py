@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.foreign import own
 
 
@@ -26,7 +27,6 @@ class FactSizes:
     """How many numbers facts are computed of, and how near outputs must lie."""
 
     max_numbers: int = 1_000_000  # of an input: sums of more take longer than a call of most mechanisms
-    max_columns: int = 64  # of a table that are looked at one by one
     min_outputs: int = 50  # of an input: the standard error of a median is known to 10% from there on
     near: float = 6.0  # standard errors of a median, within which a fact must lie: beyond by chance once in 10^8
 
@@ -70,9 +70,7 @@ def scalars_of(value: Any) -> dict[str, float]:
     >>> scalars_of([1.0, 2.0, 4.5])["sums"], scalars_of("text")
     (7.5, {'length': 4.0})
     """
-    found: dict[str, float] = {}
-    if hasattr(value, "__len__"):
-        found["length"] = float(len(value))
+    found = {"length": float(len(value))} if hasattr(value, "__len__") else {}
     numbers = numbers_of(value)
     if numbers is None:
         return found
@@ -82,22 +80,15 @@ def scalars_of(value: Any) -> dict[str, float]:
     return found | {name: number for name, number in about.items() if math.isfinite(number)}
 
 
-def columns_of(value: Any) -> dict[str, FloatArray]:
-    """The columns of an input that is a table of numbers, by their names or positions; none for another one.
-
-    Examples
-    --------
-    >>> columns_of([[1, 2], [3, 4]])["1"].tolist()
-    [2.0, 4.0]
-    """
+def _columns_of(value: Any) -> dict[str, FloatArray]:
+    """The columns of an input that is a table of numbers, by their names or positions; none for another one."""
     value = own(value)
     if isinstance(value, Mapping):
         columns = {str(name): numbers_of(column) for name, column in value.items()}
         return {name: column for name, column in columns.items() if column is not None and column.ndim == 1}
     numbers = numbers_of(value)
-    if numbers is None or numbers.ndim != 2 or numbers.shape[1] > SIZES.max_columns:
-        return {}
-    return {str(k): numbers[:, k] for k in range(numbers.shape[1])}
+    is_table = numbers is not None and numbers.ndim == 2 and numbers.shape[1] <= LIMITS.max_items
+    return {str(k): column for k, column in enumerate(numbers.T)} if numbers is not None and is_table else {}
 
 
 def points_of(value: Any, columns: int) -> dict[str, tuple[float, ...]]:
@@ -163,13 +154,11 @@ def location_of(x: Any, x_prime: Any, entries: FloatArray, first: FloatArray, se
     """
     if not np.any(np.isnan(entries)):
         return Location(*entries.tolist())
-    lies = [middle for middle in (_middle(first), _middle(second)) if middle is not None]
-    if len(lies) < 2:
-        return None
+    lies = _middle(first), _middle(second)
     best: tuple[float, Location | None] = SIZES.near, None
-    for known in _shared_facts(x, x_prime):
+    for known in _shared_facts(x, x_prime) if None not in lies else ():
         both = zip((known.x, known.x_prime), lies, strict=True)
-        off = max(abs(fact - middle) / error for fact, (middle, error) in both)
+        off = max(abs(fact - lie[0]) / lie[1] for fact, lie in both if lie)
         if off < best[0]:
             best = off, known
     return best[1]
@@ -193,13 +182,14 @@ def location_named(fact: str, column: int | None, entries: FloatArray, x: Any, x
 
 def _shared_facts(x: Any, x_prime: Any) -> Iterable[Location]:
     """Facts that both inputs have, by the same name."""
-    tables = columns_of(x), columns_of(x_prime)
+    tables = _columns_of(x), _columns_of(x_prime)
     shared = [name for name in tables[0] if name in tables[1]]
-    of_columns = [(k, scalars_of(tables[0][name]), scalars_of(tables[1][name])) for k, name in enumerate(shared)]
-    for column, of_x, of_x_prime in [(None, scalars_of(x), scalars_of(x_prime)), *of_columns]:
-        for name, fact in of_x.items():
-            if name in of_x_prime:
-                yield Location(fact, of_x_prime[name], name, column)
+    parts = [(None, x, x_prime), *((k, tables[0][name], tables[1][name]) for k, name in enumerate(shared))]
+    for column, of_x, of_x_prime in parts:
+        others = scalars_of(of_x_prime)
+        for name, fact in scalars_of(of_x).items():
+            if name in others:
+                yield Location(fact, others[name], name, column)
 
 
 def _middle(values: FloatArray) -> tuple[float, float] | None:

@@ -23,7 +23,7 @@ import dataclasses
 import itertools
 import math
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -34,6 +34,8 @@ from dpaudit.privacy.claims import FloatArray
 Bits = NDArray[np.int64]
 Sampler = Literal["numpy", "logarithm"]
 ScaleOf = Literal["one", "difference"]
+SAMPLERS: tuple[Sampler, ...] = ("numpy", "logarithm")
+SCALES: tuple[ScaleOf, ...] = ("one", "difference")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -44,25 +46,14 @@ class LowBitSizes:
     max_decimals: int = 9  # decimal places that are tried; more are one code
     steps_in_spread: float = 32.0  # the largest step of a remainder goes so often into the distance of the quartiles
     phases: int = 64  # parts of a step that a remainder is told apart by: a power of two
-    grid: float = 2.0**53  # uniform doubles are multiples of 1 over this
     lanes: int = 64  # a multiple of the doubles in any vector register
     shown: int = 3  # ranges of codes that a sentence lists
 
 
 SIZES = LowBitSizes()
-ZERO, INFINITE = 2.0**40, 2.0**41  # codes of what has no lowest set bit
-_POWERS_OF_TEN = {10.0**-k: f"10^-{k}" for k in range(13)}  # decimals that a double of 1,000 still shows
-
-
-class LowBitView(Protocol):
-    """A function from doubles to codes: see the module."""
-
-    def __call__(self, values: FloatArray) -> FloatArray: ...
-
-    def words(self, first: float, last: float) -> str:
-        """Completes "outputs …": the doubles whose codes lie between two codes; infinite ones leave the range open."""
-
-    def to_dict(self) -> dict[str, Any]: ...
+ZERO = 2.0**40  # the code of 0, which has no lowest set bit
+INFINITE = 2.0 * ZERO
+GRID = np.finfo(float).epsneg  # 2^-53, of which uniform doubles are multiples
 
 
 def bits_of(values: FloatArray) -> Bits:
@@ -95,22 +86,17 @@ def _decimals(values: FloatArray, _: float) -> FloatArray:
 
 def _used(values: FloatArray, _: float) -> FloatArray:
     position, exponent = lowest_set_bit(values)
-    return np.asarray(64.0 * exponent + (position - exponent + 52.0))
+    return np.where(values == 0.0, ZERO, 64.0 * exponent + (position - exponent + 52.0))
+
+
+def _last_bits(values: FloatArray, _: float) -> FloatArray:
+    return np.where(values == 0.0, ZERO, (bits_of(values) & ((1 << SIZES.last_bits) - 1)).astype(float))
 
 
 def _phase(values: FloatArray, step: float) -> FloatArray:
     """The remainder modulo a step in parts centred at 0: what is left of a number that grids share."""
     steps = values / step
     return np.mod(np.floor((steps - np.floor(steps)) * SIZES.phases + 0.5), SIZES.phases)
-
-
-KINDS: dict[str, Callable[[FloatArray, float], FloatArray]] = {
-    "lowest bit": lambda v, _: np.where(v == 0.0, ZERO, lowest_set_bit(v)[0]),
-    "decimal places": _decimals,
-    "remainder": _phase,
-    "bits used": lambda v, _: np.where(v == 0.0, ZERO, _used(v, _)),
-    "last bits": lambda v, _: np.where(v == 0.0, ZERO, (bits_of(v) & ((1 << SIZES.last_bits) - 1)).astype(float)),
-}
 
 
 def _of_lowest(first: float, last: float, _: float) -> str:
@@ -140,7 +126,8 @@ def _of_last(first: float, last: float, _: float) -> str:
 
 def _of_phase(first: float, last: float, step: float) -> str:
     first, last = max(first, 0.0), min(last, SIZES.phases - 1.0)
-    name = _POWERS_OF_TEN.get(step, f"2^{math.log2(step):.0f}")
+    power = round(math.log10(step))
+    name = f"10^{power}" if step == 10.0**power else f"2^{math.log2(step):.0f}"
     return f"whose remainder modulo {name} is about {_range(first, last, lambda k: f'{k / SIZES.phases:.3g}')} of it"
 
 
@@ -148,31 +135,36 @@ def _range(first: float, last: float, said: Callable[[float], str] = "{:.0f}".fo
     return said(first) if first == last else f"{said(first)} to {said(last)}"
 
 
-WORDS = {
-    "lowest bit": _of_lowest,
-    "decimal places": _of_decimals,
-    "remainder": _of_phase,
-    "bits used": _of_used,
-    "last bits": _of_last,
+# Of each kind its codes of doubles, and the words for a range of codes; both are given the parameter.
+KINDS: dict[str, tuple[Callable[[FloatArray, float], FloatArray], Callable[[float, float, float], str]]] = {
+    "lowest bit": (lambda v, _: np.where(v == 0.0, ZERO, lowest_set_bit(v)[0]), _of_lowest),
+    "decimal places": (_decimals, _of_decimals),
+    "remainder": (_phase, _of_phase),
+    "bits used": (_used, _of_used),
+    "last bits": (_last_bits, _of_last),
 }
 
 
 @dataclasses.dataclass(frozen=True)
 class OwnBits:
-    """A view of the bits of a double by themselves: a kind of `KINDS` with its parameter."""
+    """A view of the bits of a double by themselves: a kind of `KINDS` with its parameter.
+
+    `words` of each view complete "outputs …": the doubles whose codes lie between two codes; infinite ones leave the
+    range open.
+    """
 
     kind: str
     parameter: float = 0.0
 
     def __call__(self, values: FloatArray) -> FloatArray:
         with np.errstate(all="ignore"):
-            codes = KINDS[self.kind](values, self.parameter)
+            codes = KINDS[self.kind][0](values, self.parameter)
         return np.where(np.isfinite(values), codes, np.where(np.isnan(values), np.nan, INFINITE))
 
     def words(self, first: float, last: float) -> str:
         if first >= ZERO:
             return "that are infinite" if first > ZERO else "that are 0"
-        return WORDS[self.kind](first, last if last < ZERO else math.inf, self.parameter)
+        return KINDS[self.kind][1](first, last if last < ZERO else math.inf, self.parameter)
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "parameter": self.parameter.hex()}
@@ -218,18 +210,25 @@ class Attainable:
     it. The less u (or 1 - u, of a sampler that takes the upper half by it), the further from the location, so that only
     one side need be tried.
 
-    What is guessed (the location, and that the scale is 1 / epsilon or the distance of the locations over epsilon) only
-    suggests a rule: where the guess is wrong, codes tell nothing and another view wins. Lower bounds measured at 10,000
-    draws a side of `Generator.laplace`, epsilon = 0.1: from 3.3 to 6.9 on (0, 1), from none to 6.8 on (10, 11), from
-    none to 2.8 on (1000, 1001).
+    The location and the scale are guesses: where they are wrong, codes tell nothing and another view wins. Lower bounds
+    at 10,000 draws a side of `Generator.laplace`, epsilon = 0.1: from 3.3 to 6.9 on (0, 1), from none to 6.8 on
+    (10, 11), from none to 2.8 on (1000, 1001).
 
     Samplers take the logarithm of the C library, recognition that of numpy, which has one of its own with AVX-512:
-    about 0.3% of draws are not recognised there, and 1 in 5,000 is taken for the other input's. So words name numpy's
-    logarithm, and counts beside them need not be 0. Codes are functions of a double's bits on any one machine, and
-    rules are judged by fresh draws there: what recognition is worth depends on the machine, never what it may claim.
+    0.3% of draws are not recognised there, and 1 in 5,000 is taken for the other input's. So words name numpy's
+    logarithm. Codes are functions of a double's bits on any one machine, and rules are judged by fresh draws there:
+    what recognition is worth depends on the machine, never what it may claim.
 
-    `sampler` is "numpy" (the formula of `Generator.laplace`) or "logarithm" (scale * log(u), or of 1 - 2|u - 1/2|, with
-    either sign). Locations may be numbers of somebody's data: words and saved rules name them, and give no value.
+    Attributes
+    ----------
+    location : Location
+        Words and saved rules name it, and give no value: it may be a number of somebody's data.
+    epsilon : float
+    sampler : str
+        "numpy" (the formula of `Generator.laplace`) or "logarithm" (scale * log(u), or of 1 - 2|u - 1/2|, with either
+        sign).
+    scale_of : str
+        "one" (1 / epsilon) or "difference" (the distance of the locations over epsilon).
     """
 
     location: Location
@@ -239,7 +238,6 @@ class Attainable:
 
     @property
     def scale(self) -> float:
-        """1 / epsilon ("one"), or the distance of the locations over epsilon ("difference")."""
         return (1.0 if self.scale_of == "one" else abs(self.location.x - self.location.x_prime)) / self.epsilon
 
     def __call__(self, values: FloatArray) -> FloatArray:
@@ -258,13 +256,13 @@ class Attainable:
         if self.sampler == "numpy":
             share = (0.5 * share + 0.5) - 0.5  # at most 1/2: the sums round to the nearest multiple of 2^-53
         else:
-            share = np.rint(share * SIZES.grid) / SIZES.grid
+            share = np.rint(share / GRID) * GRID
         given = self._given(location, upper, scale, share)
         known = given == values
         # The less of a share, the further from the location. So beside the nearest share only that on the side of the
         # value can give it: what falls between the doubles of neighbours is given by none. The rounding of the
         # exponential takes the nearest one step off at most (of 10^7 values, none was given by one further away).
-        share += np.where((values > given) ^ upper, 1.0 / SIZES.grid, -1.0 / SIZES.grid)
+        share += np.where((values > given) ^ upper, GRID, -GRID)
         return np.asarray(known | (self._given(location, upper, scale, share) == values))
 
     def _given(self, location: float, upper: NDArray[np.bool_], scale: FloatArray, share: FloatArray) -> FloatArray:
@@ -295,6 +293,9 @@ class Attainable:
         return {"kind": "attainable", "sampler": self.sampler, "scale_of": self.scale_of, **named}
 
 
+LowBitView = OwnBits | SeenBefore | Attainable
+
+
 def _either(kinds: Sequence[str], first: float, last: float) -> str:
     return " or ".join(kinds[int(max(first, 0.0)) : int(min(last, 3.0)) + 1])
 
@@ -314,10 +315,8 @@ def low_bit_views(
         largest = spread / SIZES.steps_in_spread
         digits, power = math.ceil(-math.log10(largest)), math.floor(math.log2(largest))
         tens = [10.0**-k for k in range(digits, digits + 3) if 0 <= k <= 12]
-        found += [
-            OwnBits("remainder", step)
-            for step in (*tens, *(2.0**k for k in (power, power - 6, power - 12, power - 24)))
-        ]
+        twos = [2.0**k for k in (power, power - 6, power - 12, power - 24)]
+        found += [OwnBits("remainder", step) for step in (*tens, *twos)]
     if np.any(both[1:] == both[:-1]):
         found.append(SeenBefore.learn(of_x, of_x_prime))
     return [*found, OwnBits("bits used"), OwnBits("last bits"), *attainable(location, epsilon)]
@@ -329,10 +328,12 @@ def attainable(location: Location | None, epsilon: float) -> list[LowBitView]:
         return []
     if not 0.0 < epsilon < math.inf or location.x == location.x_prime:
         return []
-    kinds: tuple[tuple[ScaleOf, Sampler], ...] = tuple(itertools.product(("one", "difference"), ("numpy", "logarithm")))
-    tried: dict[tuple[float, str], LowBitView] = {(view.scale, view.sampler): view for scale_of, sampler in kinds[::-1]
-             if 0.0 < (view := Attainable(location, epsilon, sampler, scale_of)).scale < math.inf}  # fmt: skip
-    return list(tried.values())[::-1]  # of equal scales the first kind is meant
+    found: dict[tuple[float, Sampler], LowBitView] = {}
+    for scale_of, sampler in itertools.product(SCALES, SAMPLERS):
+        view = Attainable(location, epsilon, sampler, scale_of)
+        if 0.0 < view.scale < math.inf:
+            found.setdefault((view.scale, sampler), view)
+    return list(found.values())
 
 
 def low_bit_view_from_dict(record: dict[str, Any], entries: FloatArray, x: Any, x_prime: Any) -> LowBitView:
@@ -343,11 +344,7 @@ def low_bit_view_from_dict(record: dict[str, Any], entries: FloatArray, x: Any, 
         return SeenBefore((first, second))
     if kind == "attainable":
         sampler, scale_of, epsilon = record["sampler"], record["scale_of"], float.fromhex(record["epsilon"])
-        if (
-            sampler not in ("numpy", "logarithm")
-            or scale_of not in ("one", "difference")
-            or not 0.0 < epsilon < math.inf
-        ):
+        if sampler not in SAMPLERS or scale_of not in SCALES or not 0.0 < epsilon < math.inf:
             raise ValueError(f"view must name a sampler, a scale and a finite epsilon, got {record}.")
         location = location_named(record["fact"], record["column"], entries, x, x_prime)
         return Attainable(location, epsilon, sampler, scale_of)

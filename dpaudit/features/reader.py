@@ -15,31 +15,28 @@ from __future__ import annotations
 import dataclasses
 import functools
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dpaudit.features import decoders, texts  # noqa: F401 (register)
 from dpaudit.features.density import LogRatio
 from dpaudit.features.shapes import rounded
-from dpaudit.features.visitor import BLOCK, COUNT, TEXT, Key, Sink, read_outputs_into
+from dpaudit.features.views import SIZES as VIEW_SIZES
+from dpaudit.features.visitor import BLOCK, COUNT, MEMBERS, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.outcomes import Outcomes
+from dpaudit.reading.unread import LIMITS
 
 
 @dataclasses.dataclass(frozen=True)
 class ReaderSizes:
     """How many columns there are."""
 
-    max_columns: int = 400  # of paths: as many as one scan of 1,500 draws takes 0.1 seconds for
     max_members: int = 48  # members of one path that are looked for
     min_count: int = 2  # outputs that show a path, without which it is no column
-    max_places: int = 3_000  # columns of all blocks together, the first ones in the order of the visit: a small image
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
-    learned_from: int = 1_500  # outputs of a side that columns are chosen on
-    max_tokens: int = 40  # texts that are kept, for words about them
-    max_letters: int = 40  # of each
+    max_tokens: int = 40  # texts that are kept, for words about them, and letters of each
 
 
 SIZES = ReaderSizes()
@@ -72,8 +69,6 @@ class Reader:
         Columns of single numbers.
     members : tuple of (path, what, member)
         Columns that say whether, or how often, something occurs.
-    pieces : tuple of (path, text)
-        Columns that say how often a piece of text occurs.
     wanted : frozenset of str
         Paths that are visited.
     points : tuple of tuple of float
@@ -88,7 +83,6 @@ class Reader:
     blocks: tuple[Block, ...] = ()
     keys: tuple[Key, ...] = ()
     members: tuple[tuple[str, str, str], ...] = ()
-    pieces: tuple[tuple[str, str], ...] = ()
     wanted: frozenset[str] = frozenset()
     points: tuple[tuple[float, ...], ...] = ()
     density: LogRatio | None = dataclasses.field(default=None, compare=False)
@@ -102,7 +96,6 @@ class Reader:
         cls,
         samples: Sequence[Outcomes],
         points: tuple[tuple[float, ...], ...] = (),
-        pieces: Iterable[tuple[str, str]] = (),
         density: LogRatio | None = None,
     ) -> Reader:
         """The reader that suits these outputs."""
@@ -112,49 +105,44 @@ class Reader:
             points = points if len(points) == 2 and len(points[0]) == width else ()
             return cls(width, (Block("", width),), points=points, density=density)
         some = [outputs_of(one) for one in samples]
-        outputs = [output for raw in some for output in raw[:: max(1, len(raw) // SIZES.learned_from)]]
+        outputs = [output for raw in some for output in raw[:: max(1, len(raw) // VIEW_SIZES.scanned)]]
         sink = Sink()
         read_outputs_into(sink, outputs)
-        found = [
-            (sum(len(rows) for rows, _ in parts), Block(path, max(block.shape[1] for _, block in parts)))
-            for path, parts in sink.blocks.items()
-        ]
-        blocks, left = [], SIZES.max_places
+        found: list[tuple[int, Block]] = []
+        often: Counter[Key] = Counter()
+        tokens_often: Counter[float] = Counter()
+        members: list[tuple[str, str, str]] = []
+        for (path, what), parts in sink.found.items():
+            count = sum(len(rows) for rows, _ in parts)
+            if what == BLOCK:
+                found.append((count, Block(path, max(block.shape[1] for _, block in parts))))
+            elif what in MEMBERS:
+                counts = Counter(member for _, sets in parts for one in sets for member in set(one))
+                # Members of a set come in the order of their hashes, which differ from process to process.
+                usual = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: 4 * SIZES.max_members]
+                own = [m for m, n in usual if n >= SIZES.min_count and (n < count or what == COUNT)]
+                members += [(path, what, member) for member in own[: SIZES.max_members]]
+            elif count >= SIZES.min_count:
+                values = np.concatenate([numbers for _, numbers in parts])
+                is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
+                if count < len(outputs) or not is_constant:
+                    often[path, what] = count
+                    tokens_often.update(value for value in values.tolist() if value in sink.tokens)
+        blocks, left = [], LIMITS.max_places
         for count, block in sorted(found, key=lambda one: -one[0]):
             if count >= SIZES.min_count and block.width <= left:
                 blocks.append(block)
                 left -= block.width
-        often: Counter[Key] = Counter()
-        tokens_often: Counter[float] = Counter()
-        for key, parts in sink.numbers.items():
-            count = sum(len(rows) for rows, _ in parts)
-            values = np.concatenate([numbers for _, numbers in parts])
-            is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
-            if count >= SIZES.min_count and (count < len(outputs) or not is_constant):
-                often[key] = count
-                tokens_often.update(value for value in values.tolist() if value in sink.tokens)
-        members: list[tuple[str, str, str]] = []
-        for (path, what), several in sink.members.items():
-            counts: Counter[str] = Counter()
-            for _, sets in several:
-                for one in sets:
-                    counts.update(set(one))
-            total = sum(len(rows) for rows, _ in several)
-            usual = [(member, n) for member, n in counts.most_common(4 * SIZES.max_members) if n >= SIZES.min_count]
-            own = [member for member, n in usual if n < total or what == COUNT]
-            members += [(path, what, member) for member in own[: SIZES.max_members]]
-        members = members[: SIZES.max_columns // 2]
-        keys = [key for key, _ in often.most_common(SIZES.max_columns - len(members))]
-        pieces = tuple(pieces)
-        paths = {path for path, _ in keys} | {path for path, *_ in members} | {path for path, _ in pieces}
+        members = members[: VIEW_SIZES.max_columns // 2]
+        keys = [key for key, _ in often.most_common(VIEW_SIZES.max_columns - len(members))]
         wanted: set[str] = {""}
-        for path in paths | {block.path for block in blocks}:
+        for path in [*(block.path for block in blocks), *(path for path, *_ in [*keys, *members])]:
             while path not in wanted:
                 wanted.add(path)
                 path = sink.parents.get(path, "")
         kept = [number for number, count in tokens_often.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
-        tokens = tuple((number, sink.tokens[number][: SIZES.max_letters]) for number in kept)
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), pieces, frozenset(wanted), tokens=tokens)
+        tokens = tuple((number, sink.tokens[number][: SIZES.max_tokens]) for number in kept)
+        return cls(0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), tokens=tokens)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
@@ -180,67 +168,54 @@ class Reader:
             return np.concatenate([numbers, self.density(same)[:, None]], axis=1)
         sink = Sink(self._columns, self.wanted)
         read_outputs_into(sink, outputs_of(outcomes))
-        blocks: list[FloatArray] = []
+        matrix = np.full((size, self.n_read), np.nan)
+        start = 0
         for block in self.blocks:
-            numbers = np.full((size, block.width), np.nan)
-            for rows, found in sink.blocks.get(block.path, ()):
-                numbers[rows, : found.shape[1]] = found[:, : block.width]
-            blocks.append(numbers)
-        singles = np.full((size, len(self.keys)), np.nan)
-        for column, key in enumerate(self.keys):
-            for rows, found in sink.numbers.get(key, ()):
-                singles[rows, column] = found
-        pieces = np.full((size, len(self.pieces)), np.nan)
-        for column, (path, piece) in enumerate(self.pieces):
-            for rows, several in sink.texts.get(path, ()):
-                pieces[rows, column] = [text.count(piece) for text in several]
-        return np.concatenate([*blocks, singles, self._held(sink, size), pieces], axis=1)
+            for rows, found in sink.found.get((block.path, BLOCK), ()):
+                width = min(found.shape[1], block.width)
+                matrix[rows, start : start + width] = found[:, :width]
+            start += block.width
+        for column, key in enumerate(self.keys, start):
+            for rows, found in sink.found.get(key, ()):
+                matrix[rows, column] = found
+        start += len(self.keys)
+        of_path: dict[Key, dict[str, int]] = {}
+        for column, (path, what, member) in enumerate(self.members, start):
+            of_path.setdefault((path, what), {})[member] = column
+        for key, column_of in of_path.items():
+            for rows, several in sink.found.get(key, ()):
+                held = []
+                for one in several:
+                    counts = dict.fromkeys(column_of, 0)
+                    for member in one:
+                        if member in counts:
+                            counts[member] += 1
+                    held.append(list(counts.values()))
+                matrix[rows[:, None], list(column_of.values())] = held
+        return matrix
 
     def only(self, columns: Sequence[int]) -> tuple[Reader, tuple[int, ...]]:
         """A reader of some of the columns that this one reads, with where they are among its own."""
-        blocks, keys, members, found, start = [], [], [], [], 0
-        asked, width = set(columns), 0
+        asked, blocks, found, start, width = set(columns), [], [], 0, 0
         for block in self.blocks:
-            own = asked & set(range(start, start + block.width))
+            own = sorted(asked & set(range(start, start + block.width)))
             if own:
                 blocks.append(block)
-                found += [width + column - start for column in sorted(own)]
+                found += [width + column - start for column in own]
                 width += block.width
             start += block.width
-        for column, key in enumerate(self.keys, start):
-            if column in asked:
-                keys.append(key)
-        for column, member in enumerate(self.members, start + len(self.keys)):
-            if column in asked:
-                members.append(member)
+        keys = tuple(key for column, key in enumerate(self.keys, start) if column in asked)
+        of_members = enumerate(self.members, start + len(self.keys))
+        members = tuple(member for column, member in of_members if column in asked)
         found += range(width, width + len(keys) + len(members))
-        return dataclasses.replace(
-            self, blocks=tuple(blocks), keys=tuple(keys), members=tuple(members), pieces=()
-        ), tuple(found)
+        return dataclasses.replace(self, blocks=tuple(blocks), keys=keys, members=members), tuple(found)
 
     @functools.cached_property
     def _columns(self) -> frozenset[Key]:
         """Path and kind of all columns."""
         blocks = {(block.path, BLOCK) for block in self.blocks}
         members = {(path, what) for path, what, _ in self.members}
-        return frozenset(blocks | members | set(self.keys) | {(path, TEXT) for path, _ in self.pieces})
-
-    def _held(self, sink: Sink, size: int) -> FloatArray:
-        """How often outputs hold the members, shape (draws, members)."""
-        held = np.full((size, len(self.members)), np.nan)
-        of_path: dict[Key, dict[str, int]] = {}
-        for column, (path, what, member) in enumerate(self.members):
-            of_path.setdefault((path, what), {})[member] = column
-        for key, column_of in of_path.items():
-            columns = list(column_of.values())
-            for rows, several in sink.members.get(key, ()):
-                counts = np.zeros((len(rows), columns[-1] + 1))
-                for count, one in zip(counts, several, strict=True):
-                    for member in one:
-                        if member in column_of:
-                            count[column_of[member]] += 1.0
-                held[rows[:, None], columns] = counts[:, columns]
-        return held
+        return frozenset(blocks | members | set(self.keys))
 
     @property
     def names(self) -> list[str]:
@@ -251,7 +226,6 @@ class Reader:
             names += [at] if block.width == 1 and self.columns else [f"{at}, place {k}" for k in range(block.width)]
         names += [f"the output{path}" if not what else f"the {what} of the output{path}" for path, what in self.keys]
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
-        names += [f"how often {piece!r} is in the output{path}" for path, piece in self.pieces]
         names += ["the mechanism's own log density ratio"] * (self.density is not None)
         for block in self.blocks[: SIZES.max_summaries]:
             if block.width > 1:
@@ -263,7 +237,7 @@ class Reader:
     @property
     def n_read(self) -> int:
         """How many columns are read; those behind them are worked out."""
-        singles = len(self.keys) + len(self.members) + len(self.pieces) + (self.density is not None)
+        singles = len(self.keys) + len(self.members) + (self.density is not None)
         return sum(block.width for block in self.blocks) + singles
 
     @property
@@ -273,22 +247,6 @@ class Reader:
         to_points = 4 if summarised and len(self.points) == 2 else 0
         return self.n_read + summarised * len(SUMMARIES) + to_points
 
-    def texts(self, outcomes: Outcomes) -> dict[str, list[str | None]]:
-        """The texts at each path of outputs, one an output (None for none)."""
-        if self.columns:
-            return {}
-        sink = Sink()
-        outputs = outputs_of(outcomes)
-        read_outputs_into(sink, outputs)
-        found: dict[str, list[str | None]] = {}
-        for path, parts in sink.texts.items():
-            column: list[str | None] = [None] * len(outputs)
-            for rows, several in parts:
-                for row, text in zip(rows.tolist(), several, strict=True):
-                    column[row] = text
-            found[path] = column
-        return found
-
     def to_dict(self) -> dict[str, Any]:
         """The reader as JSON values."""
         return {
@@ -296,7 +254,6 @@ class Reader:
             "blocks": [[block.path, block.width] for block in self.blocks],
             "keys": [list(key) for key in self.keys],
             "members": [list(one) for one in self.members],
-            "pieces": [list(one) for one in self.pieces],
             "wanted": sorted(self.wanted),
             "points": [[number.hex() for number in point] for point in self.points],
             "density": None
@@ -317,7 +274,6 @@ class Reader:
             tuple(Block(str(path), int(width)) for path, width in record["blocks"]),
             tuple((str(path), str(what)) for path, what in record["keys"]),
             tuple((str(a), str(b), str(c)) for a, b, c in record["members"]),
-            tuple((str(path), str(piece)) for path, piece in record["pieces"]),
             frozenset(map(str, record["wanted"])),
             tuple(tuple(map(float.fromhex, point)) for point in record["points"]),
             density if asked is not None else None,

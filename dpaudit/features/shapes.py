@@ -17,9 +17,7 @@ from dpaudit.privacy.claims import FloatArray
 if TYPE_CHECKING:
     from dpaudit.features.visitor import Rows, Sink
 
-DIMENSIONS = 2, 3  # of a point
 MAX_EDGES = 512  # of a graph: a bound on time
-ENORMOUS = 1e150  # numbers from here on are no coordinates: their squares overflow
 GRAPH = ("triangles", "nodes", "largest degree", "nodes of one edge", "nodes of odd degree", "loops")
 
 
@@ -29,9 +27,10 @@ def read_points(sink: Sink, points: FloatArray, rows: Rows, path: str) -> None:
     The area of a polygon is negative where its corners run clockwise. Lengths are rounded as all worked-out numbers
     (`dpaudit.features.reader`).
     """
-    if points.shape[2] not in DIMENSIONS or points.shape[1] < 2 or not _asks(sink, path, ("steps", "area", "ends")):
+    if points.shape[2] not in (2, 3) or points.shape[1] < 2 or not _asks(sink, path, ("steps", "area", "ends")):
         return
-    fits = np.all(np.isfinite(points) & (np.abs(points) < ENORMOUS), axis=(1, 2))
+    with np.errstate(over="ignore"):  # of coordinates that are not enormous
+        fits = np.isfinite((points * points).sum(axis=(1, 2)))
     points, rows = np.ascontiguousarray(points[fits]), rows[fits]
     if not len(rows):
         return

@@ -1,7 +1,4 @@
-"""Texts: lengths, letters, numbers and words of texts, and what is written in them: JSON, dates, encodings, tables.
-
-Each distinct text of a batch is looked at once; what is read of it is a function of the text alone.
-"""
+"""Texts: the numbers, words and letters of texts, and what is written in them: JSON, dates, encodings, tables."""
 
 from __future__ import annotations
 
@@ -11,30 +8,17 @@ import datetime
 import functools
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.visitor import (
-    BLOCK,
-    TEXT,
-    VISITS,
-    Cell,
-    Rows,
-    Sink,
-    Text,
-    code,
-    put_kind,
-    put_members,
-    visit,
-    visit_beside,
-)  # fmt: skip
+from dpaudit.features.decoders import Cell, Text, code
 from dpaudit.reading.unread import LIMITS
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
-WORD = re.compile(r"[^\W\d_]+")
+LETTERS = re.compile(r"[^\W\d_]+")
 HEXADECIMAL = re.compile(r"(?:0x)?(?:[0-9a-fA-F]{2}){4,}|0x[0-9a-fA-F]+")
 ENCODED = re.compile(r"[A-Za-z0-9+/_-]{8,}={0,2}")
 DATE = re.compile(r"\d{4}-\d\d-\d\d([T ]\d\d:\d\d.*)?")
@@ -43,100 +27,28 @@ KINDS: Mapping[str, Callable[[str], bool]] = {
 }  # fmt: skip
 
 
-def read_texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int) -> None:
-    """Put what texts at one path hold into the sink."""
-    put_kind(sink, rows, path, "text")
-    visit_beside(sink, values, rows, path, depth)
-    known: dict[tuple[type, str], int] = {}
-    which = np.array([known.setdefault((type(value), value), len(known)) for value in values], dtype=np.intp)
-    texts = [value for _, value in known]
-    sink.put(path, "length", rows, np.array(list(map(len, texts)), dtype=float)[which])
-    if sink.asks(path, "category"):
-        sink.put(path, "category", rows, np.array(list(map(sink.token, texts)))[which])
-    if sink.asks(path, "form"):  # a text without its numbers, where it has any
-        forms = [NUMBER.sub("#", one[: LIMITS.max_text]) for one in texts]
-        has = np.array([form != one and not isinstance(one, Cell) for form, one in zip(forms, texts, strict=True)])
-        sink.put(path, "form", rows[has[which]], np.array(list(map(sink.token, forms)))[which[has[which]]])
-    inside = f"{path}, number"
-    if sink.opens(inside, path):
-        found = [list(map(float, NUMBER.findall(one[: LIMITS.max_text]))) or None for one in texts]
-        _visit_some(sink, found, which, rows, inside, depth)
-    rich = np.array([len(one) > 1 and not isinstance(one, Cell) for one in texts])  # one letter is its category
-    if not rich.any():
-        return
-    rows, which = rows[rich[which]], (np.cumsum(rich) - 1)[which[rich[which]]]
-    texts = [one for one, is_rich in zip(texts, rich.tolist(), strict=True) if is_rich]
-    if sink.asks(path, TEXT):
-        sink.texts.setdefault(path, []).append((rows, [texts[k] for k in which.tolist()]))
-    if sink.asks(path, "word"):
-        words = [set(WORD.findall(one[: LIMITS.max_text])) for one in texts]
-        put_members(sink, path, "word", rows, [words[k] for k in which.tolist()])
-    _letters(sink, texts, which, rows, path)
-    decoded: dict[str, list[Any]] = {}
-    for k, one in enumerate(texts):
-        name, value = ("", None) if isinstance(one, Text) or len(one) > LIMITS.max_text else _decoded(sink, one, path)
-        if name:
-            decoded.setdefault(name, [None] * len(texts))[k] = value
-    for name, parts in decoded.items():
-        _visit_some(sink, parts, which, rows, f"{path} as {name}", depth)
-
-
-VISITS["text"] = read_texts
-
-
-def _visit_some(sink: Sink, parts: Sequence[Any], which: NDArray[np.intp], rows: Rows, inside: str, depth: int) -> None:
-    has = np.array([part is not None for part in parts])[which]
-    if has.any():
-        visit(sink, [parts[k] for k in which[has].tolist()], rows[has], inside, depth + 1)
-
-
 @functools.cache
-def _kinds_of_characters() -> NDArray[np.float64]:
+def kinds_of_characters() -> NDArray[np.float64]:
     """Whether each character up to U+FFFF is of each of `KINDS`, shape (characters, kinds); the last is all others."""
     characters = [*map(chr, range(0xFFFF)), "\U00020000"]
     return np.array([[test(one) for test in KINDS.values()] for one in characters], dtype=float)
 
 
-def _letters(sink: Sink, texts: Sequence[str], which: NDArray[np.intp], rows: Rows, path: str) -> None:
-    """Put the first characters of texts, each at its place, and how many are of each kind."""
-    first, counted = f"{path}, character", f"{path}, characters of a kind"
-    asked = [inside for inside in (first, counted) if sink.opens(inside, path) and sink.asks(inside, BLOCK)]
-    if not asked:
-        return
-    starts = [one[: LIMITS.max_text] for one in texts]
-    lengths = np.array(list(map(len, starts)))
-    codes = np.frombuffer("".join(starts).encode("utf-32-le", "surrogatepass"), "<u4")
-    begins = np.cumsum(lengths) - lengths
-    if first in asked:
-        width = min(int(lengths.max()), LIMITS.max_letters)
-        places = begins[:, None] + np.arange(width)
-        known = np.arange(width) < lengths[:, None]
-        letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)
-        sink.put_block(first, rows, letters[which])
-    if counted in asked:
-        counts = np.add.reduceat(_kinds_of_characters()[np.minimum(codes, 0xFFFF)], begins, axis=0)
-        sink.put_block(counted, rows, counts[which])
-
-
-def _decoded(sink: Sink, text: str, path: str) -> tuple[str, Any]:
-    """What a text is read as, by the first decoder that reads it, and what that gives; "" where nobody asks for it."""
-    for name, decode in TEXTS.items():
-        if not _may_be(name, text):
-            continue
+def decoded(text: str) -> tuple[str, Any]:
+    """What a text is read as, by the first decoder that reads it, and what that gives; "" for none."""
+    for name, decode in TEXTS.items() if len(text) <= LIMITS.max_text and not isinstance(text, Text) else ():
         try:
             value = decode(text)
         except (ValueError, RecursionError, binascii.Error, OverflowError):
             continue
         if value is not None:
-            return (name, value) if sink.opens(f"{path} as {name}", path) else ("", None)
+            return name, value
     return "", None
 
 
-def _may_be(name: str, text: str) -> bool:
-    return name != "JSON" or text.lstrip()[:1] in ("{", "[", '"')
-
-
 def _json(text: str) -> Any:
+    if text.lstrip()[:1] not in ("{", "[", '"'):
+        return None
     value = json.loads(text)
     return Text(value) if isinstance(value, str) else value
 
@@ -193,7 +105,7 @@ def _cell(text: str) -> Any:
 
 def _words(text: str) -> Any:
     """The words in their order, and the first place of each; what is between them is read as numbers and characters."""
-    words = WORD.findall(text)[: LIMITS.max_items]
+    words = LETTERS.findall(text)[: LIMITS.max_items]
     if len(words) < 2:
         return None
     return {"order": list(map(code, words)), "first": {word: k for k, word in reversed(list(enumerate(words)))}}

@@ -32,16 +32,13 @@ from dpaudit.reading.whole_numbers import are_above_rounding
 class ViewSizes:
     """How many views are proposed, scanned and fitted."""
 
-    scanned: int = 1_500  # draws that views are chosen on
-    scanned_of_many: int = 500  # the same where a kind proposes more than `many`
-    many: int = 1_500  # a bound on the time of a scan
+    scanned: int = 1_500  # draws that columns and views are chosen on
+    screened: int = 500  # draws on which the best `max_paired` are chosen first, of more than `max_columns` views
     max_views: int = 24  # that are fitted
-    max_columns: int = 400  # from which on only remainders by 2 are proposed
-    max_paired: int = 130  # columns whose differences are proposed
-    max_products: int = 20  # columns whose sums, products and ratios are proposed
-    max_parities: int = 20  # columns whose parities of two are proposed: 190 views
+    max_columns: int = 400  # of paths, and from which on only remainders by 2 are proposed: scanned in 0.1 seconds
+    max_paired: int = 130  # columns whose differences, steps and decimals are proposed; and views scanned at a time
+    max_products: int = 20  # columns whose sums, products, ratios and parities of two are proposed: 190 views of each
     max_triples: int = 12  # columns whose parities of three are proposed: 220 views
-    at_once: int = 400  # views of which a scan holds the values
 
 
 SIZES = ViewSizes()
@@ -95,7 +92,7 @@ class ViewKind:
 
     function: Callable[..., FloatArray]
     words: str
-    propose: Callable[[FloatArray, NDArray[np.intp], int], Iterable[tuple[tuple[int, ...], float]]]
+    propose: Callable[[FloatArray, NDArray[np.intp], int], Iterable[tuple[tuple[int, ...], float]]] = lambda *_: ()
 
 
 @functools.cache
@@ -112,15 +109,14 @@ def kinds_of_packages() -> dict[str, ViewKind]:
 
 def kind_of(name: str) -> ViewKind:
     """The kind of a name; ValueError where there is none."""
-    if name in KINDS:
-        return ViewKind(KINDS[name], WORDS[name], lambda *_: ())
-    if name not in kinds_of_packages():
+    found = KINDS.get(name) or kinds_of_packages().get(name)
+    if found is None:
         raise ValueError(f"view must be one of {', '.join([*KINDS, *kinds_of_packages()])}, got {name!r}.")
-    return kinds_of_packages()[name]
+    return found
 
 
 def _decimals(values: FloatArray, _: float) -> FloatArray:
-    found = np.full(len(values), 13.0)
+    found = np.full(values.shape, 13.0)
     for digits in range(12, -1, -1):
         found[np.abs(np.round(values, digits) - values) <= 1e-13 * np.abs(values)] = digits
     return found
@@ -130,58 +126,42 @@ def _remainders(values: FloatArray, step: float) -> FloatArray:
     return np.asarray(np.round(np.mod(values / step + 1e-7, 1.0), 6))
 
 
-def _bit(values: FloatArray, k: float) -> FloatArray:
-    return np.where(np.isfinite(values), np.mod(np.floor(np.ldexp(values, -int(k))), 2.0), np.nan)
-
-
-def _two_bits(values: FloatArray, code: float) -> FloatArray:
-    first, second = divmod(int(code), 64)
-    return np.asarray(np.mod(_bit(values, first) + _bit(values, second), 2.0))
+def _two_bits(values: FloatArray, code: Any) -> FloatArray:
+    bits = [np.floor(np.ldexp(values, -np.asarray(k, dtype=int))) for k in np.divmod(code, 64)]
+    return np.where(np.isfinite(values), np.mod(np.mod(bits[0], 2.0) + np.mod(bits[1], 2.0), 2.0), np.nan)
 
 
 def _far(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.abs(a) + np.abs(b)
 
 
-KINDS: dict[str, Callable[..., FloatArray]] = {
-    "value": lambda v, _: v,
-    "distance from the centre": lambda v, c: np.abs(v - c),
-    "remainder": lambda v, m: np.mod(v, m),
-    "step": _remainders,
-    "fraction": lambda v, _: np.mod(np.round(v, 9), 1.0),
-    "decimals": _decimals,
-    "sign of zero": lambda v, _: np.where(v == 0.0, np.copysign(1.0, v), 0.0),
-    "two bits": _two_bits,
-    "difference": lambda a, b, _: rounded(a - b, _far(a, b)),
-    "sum": lambda a, b, _: rounded(a + b, _far(a, b)),
-    "product": lambda a, b, _: rounded(a * b),
-    "ratio": lambda a, b, _: rounded(a / b),
-    "difference of sizes": lambda a, b, _: rounded(np.abs(a) - np.abs(b), _far(a, b)),
-    "parity of two": lambda a, b, _: np.mod(a + b, 2.0),
-    "parity of three": lambda a, b, c, _: np.mod(a + b + c, 2.0),
-    "two together": lambda a, b, m: rounded(a * m + b),
-    "linear relation": lambda a, b, c, m: rounded(a + m * b - c, _far(a, b)),
-    "rank among three": lambda a, b, c, _: rounded((a - b) * (c - b)),
-}
-WORDS = {
-    "value": "{0}",
-    "distance from the centre": "the distance of {0} from {parameter}, with guesses swapped above",
-    "remainder": "{0} modulo {parameter}",
-    "step": "{0} modulo {parameter}",
-    "fraction": "the part of {0} behind the point",
-    "decimals": "the number of decimals of {0}",
-    "sign of zero": "the sign of {0} where it is 0",
-    "two bits": "two bits of {0} together (code {parameter})",
-    "difference": "{0} less {1}",
-    "sum": "{0} plus {1}",
-    "product": "{0} times {1}",
-    "ratio": "{0} over {1}",
-    "difference of sizes": "the size of {0} less that of {1}",
-    "parity of two": "whether {0} plus {1} is odd",
-    "parity of three": "whether {0} plus {1} plus {2} is odd",
-    "two together": "{0} and {1} together",
-    "linear relation": "{0} plus {parameter} times {1} less {2}",
-    "rank among three": "whether {1} lies between {0} and {2}",
+KINDS: dict[str, ViewKind] = {
+    "value": ViewKind(lambda v, _: v, "{0}"),
+    "distance from the centre": ViewKind(
+        lambda v, c: np.abs(v - c), "the distance of {0} from {parameter}, with guesses swapped above"
+    ),
+    "remainder": ViewKind(lambda v, m: np.mod(v, m), "{0} modulo {parameter}"),
+    "step": ViewKind(_remainders, "{0} modulo {parameter}"),
+    "fraction": ViewKind(lambda v, _: np.mod(np.round(v, 9), 1.0), "the part of {0} behind the point"),
+    "decimals": ViewKind(_decimals, "the number of decimals of {0}"),
+    "sign of zero": ViewKind(
+        lambda v, _: np.where(v == 0.0, np.copysign(1.0, v), 0.0), "the sign of {0} where it is 0"
+    ),
+    "two bits": ViewKind(_two_bits, "two bits of {0} together (code {parameter})"),
+    "difference": ViewKind(lambda a, b, _: rounded(a - b, _far(a, b)), "{0} less {1}"),
+    "sum": ViewKind(lambda a, b, _: rounded(a + b, _far(a, b)), "{0} plus {1}"),
+    "product": ViewKind(lambda a, b, _: rounded(a * b), "{0} times {1}"),
+    "ratio": ViewKind(lambda a, b, _: rounded(a / b), "{0} over {1}"),
+    "difference of sizes": ViewKind(
+        lambda a, b, _: rounded(np.abs(a) - np.abs(b), _far(a, b)), "the size of {0} less that of {1}"
+    ),
+    "parity of two": ViewKind(lambda a, b, _: np.mod(a + b, 2.0), "whether {0} plus {1} is odd"),
+    "parity of three": ViewKind(lambda a, b, c, _: np.mod(a + b + c, 2.0), "whether {0} plus {1} plus {2} is odd"),
+    "two together": ViewKind(lambda a, b, m: rounded(a * m + b), "{0} and {1} together"),
+    "linear relation": ViewKind(
+        lambda a, b, c, m: rounded(a + m * b - c, _far(a, b)), "{0} plus {parameter} times {1} less {2}"
+    ),
+    "rank among three": ViewKind(lambda a, b, c, _: rounded((a - b) * (c - b)), "whether {1} lies between {0} and {2}"),
 }
 
 
@@ -201,7 +181,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
     yield [
         View("remainder", (k,), float(m)) for k in few if whole[k] for m in moduli if span[k] > (2 * m if m > 2 else 2)
     ]
-    if columns <= 120:
+    if columns <= SIZES.max_paired:
         yield [View("step", (k,), step) for k in few if span[k] > 0.0 for step in lattice_steps(matrix[:, k], labels)]
         real = [k for k in few if not whole[k] and span[k] > 0.0]
         # What numbers within one step leave is themselves, and what is left below their rounding is low bits alone.
@@ -227,7 +207,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
             kinds = ("sum", "product", "ratio", "difference of sizes")
             yield [View(kind, pair) for kind in kinds for pair in pairs]
         counts = [k for k in read if whole[k]]
-        if len(counts) <= SIZES.max_parities:
+        if len(counts) <= SIZES.max_products:
             yield [View("parity of two", pair) for pair in itertools.combinations(counts, 2)]
             few_values = [k for k in counts if span[k] < 40]
             yield [View("two together", (i, j), float(span[j] + 1)) for i, j in itertools.combinations(few_values, 2)]
@@ -269,31 +249,57 @@ def scan(numbers: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
     Windows of all sizes from six draws on do not cut equal values: a cut moves to the end of the run.
     """
     size, columns = numbers.shape
+    rows = np.ascontiguousarray(numbers.T)
+    order = np.argsort(np.where(np.isnan(rows), -1e300, rows), axis=1)
+    # Counts of labels, which are exact: how equal values are ordered does not show.
+    found = np.zeros((columns, size + 1))
+    np.cumsum(labels.astype(float)[order], axis=1, out=found[:, 1:])
+    ordered = np.take_along_axis(rows, order, axis=1)
+    edge = np.ones((columns, size + 1), dtype=bool)
+    np.not_equal(ordered[:, 1:], ordered[:, :-1], out=edge[:, 1:-1])
+    edge[:, 1:-1] &= ~(np.isnan(ordered[:, 1:]) & np.isnan(ordered[:, :-1]))
+
+    def at_next_edge(values: FloatArray) -> FloatArray:
+        return np.minimum.accumulate(np.where(edge, values, np.inf)[:, ::-1], axis=1)[:, ::-1]
+
+    cut = at_next_edge(np.arange(size + 1.0))
+    mean = labels.mean()
+    lean = at_next_edge(found) - mean * cut  # of all draws below a cut
+    deviation = max(math.sqrt(mean * (1.0 - mean)), 1e-9)
     best = np.full(columns, -np.inf)
-    lean = labels - labels.mean()
-    deviation = max(float(lean.std()), 1e-9)
-    order = np.argsort(np.where(np.isnan(numbers), -1e300, numbers), axis=0, kind="stable")
-    sums = np.concatenate([np.zeros((1, columns)), np.cumsum(lean[order], axis=0)])
-    ordered = np.take_along_axis(numbers, order, axis=0)
-    same = (ordered[1:] == ordered[:-1]) | (np.isnan(ordered[1:]) & np.isnan(ordered[:-1]))
-    edge = np.concatenate([np.ones((1, columns), bool), ~same, np.ones((1, columns), bool)])
-    cut = np.where(edge, np.arange(size + 1)[:, None], size)
-    cut = np.minimum.accumulate(cut[::-1], axis=0)[::-1]
     width = size // 2
     while width >= 6:
-        starts = np.arange(0, size - width + 1, max(1, width // 3))
-        first, last = cut[starts], cut[np.minimum(starts + width, size)]
-        total = np.abs(np.take_along_axis(sums, last, axis=0) - np.take_along_axis(sums, first, axis=0))
-        score = total / (deviation * np.sqrt(np.maximum(last - first, width)))
-        best = np.maximum(best, score.max(axis=0) - math.sqrt(2.0 * math.log(3.0 * size / width)))
+        step = max(1, width // 3)
+        first, last = slice(0, size - width + 1, step), slice(width, None, step)
+        draws = np.maximum(cut[:, last] - cut[:, first], width)
+        score = np.abs(lean[:, last] - lean[:, first]) / np.sqrt(draws)
+        best = np.maximum(best, score.max(axis=1) / deviation - math.sqrt(2.0 * math.log(3.0 * size / width)))
         width = int(width / 1.7)
     return best
+
+
+def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp]) -> FloatArray:
+    """What a scan says of views, those of one of our own kinds evaluated at once, shape (views,)."""
+    scores = []
+    for start in range(0, len(views), SIZES.max_paired):
+        values = []
+        for name, several in itertools.groupby(views[start : start + SIZES.max_paired], lambda view: view.kind):
+            same = list(several)
+            if name in KINDS:
+                columns = np.array([view.columns for view in same]).T
+                parameters = np.array([[view.parameter] for view in same])
+                with np.errstate(all="ignore"):
+                    values.append(KINDS[name].function(*(matrix.T[own] for own in columns), parameters))
+            else:
+                values.append(np.stack([view(matrix) for view in same]))
+        scores.append(scan(np.concatenate(values).T, labels))
+    return np.concatenate(scores)
 
 
 def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> list[View]:
     """The views that are fitted, the clearest first: at most `SIZES.max_views`, some of each kind."""
     step = max(1, len(labels) // SIZES.scanned)
-    some, own = matrix[::step][: SIZES.scanned], labels[::step][: SIZES.scanned]
+    some, own = np.asfortranarray(matrix[::step][: SIZES.scanned]), labels[::step][: SIZES.scanned]
     found: list[tuple[float, int, View]] = []
     added = (
         [View(name, tuple(columns), float(parameter)) for columns, parameter in kind.propose(some, own, n_read)]
@@ -302,13 +308,13 @@ def choose_views(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> l
     for views in itertools.chain(proposals(some, own, n_read), added):
         if not views:
             continue
-        rows = slice(-SIZES.scanned_of_many, None) if len(views) > SIZES.many else slice(None)
-        scores = np.concatenate([
-            scan(np.stack([view(some[rows]) for view in views[k : k + SIZES.at_once]], axis=1), own[rows])
-            for k in range(0, len(views), SIZES.at_once)
-        ])  # fmt: skip
+        cost = math.log(len(views))
+        if len(views) > SIZES.max_columns:
+            screened = _scores(views, some[-SIZES.screened :], own[-SIZES.screened :])
+            views = [views[k] for k in np.argsort(-screened, kind="stable")[: SIZES.max_paired].tolist()]
+        scores = _scores(views, some, own)
         for k in np.argsort(-scores, kind="stable")[: max(4, SIZES.max_views // 4)].tolist():
-            view = dataclasses.replace(views[k], cost=math.log(len(views)))
+            view = dataclasses.replace(views[k], cost=cost)
             found.append((-float(scores[k]), len(found), view))
     chosen: dict[bytes, View] = {}
     for _, _, view in sorted(found):

@@ -1,7 +1,7 @@
 """Visitor: the numbers and tokens that outputs hold, by their paths, many outputs at a time.
 
-A value is looked at by a function of its type (`decoder`), which names its parts; parts are visited in turn. Values at
-one path are visited together, so that the cost of a step is shared.
+A value is looked at by a function of its type (`dpaudit.features.decoders`, `dpaudit.features.texts`), which names its
+parts; parts are visited in turn. Values at one path are visited together, so that the cost of a step is shared.
 
 Conventions
 -----------
@@ -19,94 +19,50 @@ from __future__ import annotations
 
 import functools
 import itertools
-import zlib
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.extensions import working_extensions
-from dpaudit.features import shapes
+from dpaudit.features import shapes, texts
+from dpaudit.features.decoders import NUMBERS, Cell, code, parts_of, token
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reading.identity import class_name, class_names
 from dpaudit.reading.outcomes import canonical, number_of, plain, single_numbers
 from dpaudit.reading.unread import LIMITS
+from dpaudit.reading.whole_numbers import WHOLE_FROM
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 Rows = NDArray[np.intp]
 Key = tuple[str, str]
+T = TypeVar("T")
+K = TypeVar("K", bound=Hashable)
+
+INTEGERS = (int, np.integer)
+WITHOUT_INTEGERS, NESTED = {float, bool, type(None)}, {list, tuple}
+CLASS, BLOCK, COUNT, MEMBERSHIP, WORD = "class", "block", "count", "membership", "word"
+MEMBERS = (COUNT, MEMBERSHIP, WORD)
 
 
-GROUP = "dpaudit.decoders"
-NUMBERS = (float, int, bool, np.floating, np.integer, np.bool_)
-CLASS, COUNT, MEMBERSHIP, BLOCK, TEXT = "class", "count", "membership", "block", "text"
-Decoder = Callable[[Any], Mapping[str, Any]]
-DECODERS: list[tuple[type | tuple[type, ...], Decoder]] = []
-
-
-def decoder(*types: type) -> Callable[[Decoder], Decoder]:
-    """Register a function that names the parts of one value of some types; the last one registered is asked first.
-
-    Parts are plain data again, or `Text` to be read as text. What outputs hold is plain data already
-    (`dpaudit.subjects.plain`): so the types are Python's, numpy's, `Failed` and `Opaque`.
-    """
-
-    def register(function: Decoder) -> Decoder:
-        DECODERS.insert(0, (types, function))
-        return function
-
-    return register
-
-
-@functools.cache
-def decoders_of_packages() -> list[tuple[str, Decoder]]:
-    """Entry points of the group "dpaudit.decoders": functions of an `Opaque`, under the name of its class."""
-    return list(working_extensions(GROUP))
-
-
-class Text(str):
-    """A text that is read as text only: nothing in it is decoded again."""
-
-    __slots__ = ()
-
-
-class Cell(Text):
-    """A short text of many, such as the cell of a table: which one it is, and the numbers in it."""
-
-    __slots__ = ()
-
-
-def token(value: Any) -> float:
-    """A number for a value that is no number: equal canonical forms have equal ones.
-
-    Examples
-    --------
-    >>> token("a") == token("a"), token("a") == token("b"), token({1, 2}) == token({2, 1})
-    (True, False, True)
-    """
-    text = value if isinstance(value, str) else canonical(value)
-    return float(zlib.crc32(text.encode("utf-8", "surrogatepass")))
-
-
-def code(value: Any) -> float:
-    """A number of an item of a mixed sequence: its own, or one in the order of texts; equal items have equal ones.
-
-    Texts are ordered by their first five bytes; those that share these differ by chance, 1 of 8,192 pairs not at all.
-    """
-    if isinstance(value, NUMBERS):
-        return number_of(value)
-    return _code_of_text(str(value) if isinstance(value, str) else canonical(value))
-
-
-@functools.lru_cache(maxsize=1 << 14)
-def _code_of_text(text: str) -> float:
-    written = text.encode("utf-8", "surrogatepass")
-    return float(int.from_bytes(written[:5].ljust(5, b"\0")) << 13 | zlib.crc32(written) & 0x1FFF)
+def apart(values: Sequence[T], rows: Rows, keys: Iterable[K]) -> Iterator[tuple[K, Sequence[T], Rows]]:
+    """Values with their rows, those of one key together, in the order in which keys come first."""
+    keys = list(keys)
+    if len(set(keys)) == 1:  # the usual case, faster
+        yield keys[0], values, rows
+        return
+    places: dict[K, list[int]] = {}
+    for place, key in enumerate(keys):
+        places.setdefault(key, []).append(place)
+    for key, some in places.items():
+        yield key, [values[k] for k in some], rows[some]
 
 
 class Sink:
-    """What a visit finds: columns of numbers, blocks of several columns, and members to look for.
+    """What a visit finds, by path and what is read there: with the rows that it is of.
+
+    Of most a number of each row; of `BLOCK` several numbers, which have places of their own; of `MEMBERS` an iterable
+    of texts to look for.
 
     Parameters
     ----------
@@ -121,10 +77,7 @@ class Sink:
     def __init__(self, wanted: frozenset[Key] | None = None, paths: frozenset[str] | None = None) -> None:
         self.wanted = wanted
         self.paths = paths
-        self.numbers: dict[Key, list[tuple[Rows, FloatArray]]] = {}
-        self.blocks: dict[str, list[tuple[Rows, FloatArray]]] = {}
-        self.members: dict[Key, list[tuple[Rows, Sequence[Iterable[str]]]]] = {}
-        self.texts: dict[str, list[tuple[Rows, Sequence[str]]]] = {}
+        self.found: dict[Key, list[tuple[Rows, Any]]] = {}
         self.parents: dict[str, str] = {"": ""}
         self.tokens: dict[float, str] = {}
 
@@ -148,72 +101,51 @@ class Sink:
         """Whether a column is read."""
         return self.wanted is None or (path, what) in self.wanted
 
-    def put(self, path: str, what: str, rows: Rows, numbers: Any) -> None:
-        """Note a number of each of these rows."""
-        if len(rows) and (self.wanted is None or (path, what) in self.wanted):
-            self.numbers.setdefault((path, what), []).append((rows, np.asarray(numbers, dtype=float)))
+    def put(self, path: str, what: str, rows: Rows, values: Any) -> None:
+        """Note what is read of each of these rows; one number may be that of all."""
+        if len(rows) and self.asks(path, what):
+            if what not in MEMBERS:
+                values = np.broadcast_to(np.asarray(values, dtype=float), len(rows))
+            self.found.setdefault((path, what), []).append((rows, values))
 
     def put_block(self, path: str, rows: Rows, numbers: FloatArray) -> None:
         """Note several numbers of each of these rows, which have places of their own."""
         if numbers.size and self.asks(path, BLOCK):
-            self.blocks.setdefault(path, []).append((rows, numbers[:, : LIMITS.max_places]))
+            self.found.setdefault((path, BLOCK), []).append((rows, numbers[:, : LIMITS.max_places]))
+
+    def put_names(self, path: str, what: str, rows: Rows, names: Any) -> None:
+        """Note the tokens of a list with the name of each of these rows, or of the one name of all."""
+        if len(rows) and self.asks(path, what):
+            self.put(path, what, rows, list(map(self.token, names)) if type(names) is list else self.token(names))
 
 
 def read_outputs_into(sink: Sink, outputs: Sequence[Any]) -> None:
-    """Put what outputs hold into the sink."""
-    usual = {dict, str, type(None)}  # never numbers
-    kinds = set(map(type, outputs))
-    if not kinds <= usual:
-        outputs = [output if type(output) in usual else _as_held(output) for output in outputs]
+    """Put what outputs hold into the sink; those that a batch of their kind holds as numbers are read as these."""
+    if not {dict, str} >= set(map(type, outputs)):  # these never are numbers: the usual case, faster
+        several = zip(outputs, map(single_numbers, outputs), strict=True)
+        outputs = [one if numbers is None else numbers[0].astype(float).tolist() for one, numbers in several]
     visit(sink, outputs, np.arange(len(outputs)))
-
-
-def _as_held(output: Any) -> Any:
-    """An output that a batch of its kind holds as numbers as these; else as it is."""
-    numbers = single_numbers(output)
-    return output if numbers is None else numbers[0].astype(float).tolist()
 
 
 def visit(sink: Sink, values: Sequence[Any], rows: Rows, path: str = "", depth: int = 0) -> None:
     """Put what values hold, which stand at one path of the outputs with these row numbers, into the sink."""
-    if depth > LIMITS.max_depth or not len(values):
-        return
-    kinds = set(map(type, values))
-    if len(kinds) == 1:
-        VISITS[_form(next(iter(kinds)))](sink, values, rows, path, depth)
-        return
-    forms = {_form(kind) for kind in kinds}
-    if len(forms) == 1:
-        VISITS[forms.pop()](sink, values, rows, path, depth)
-        return
-    groups: dict[str, list[int]] = {}
-    of_kind: dict[Any, str] = {kind: _form(kind) for kind in kinds}
-    for place, value in enumerate(values):
-        groups.setdefault(of_kind[type(value)], []).append(place)
-    for form, places in groups.items():
-        VISITS[form](sink, [values[k] for k in places], rows[places], path, depth)
+    if depth <= LIMITS.max_depth:
+        for form, some, own in apart(values, rows, map(_form, map(type, values))):
+            VISITS[form](sink, some, own, path, depth)
 
 
 @functools.cache
-def _form(kind: type) -> str:
+def _form(kind: Any) -> str:
     """How values of a type are visited."""
-    if issubclass(kind, NUMBERS):
-        return "number"
-    if issubclass(kind, np.generic):
-        return "scalar"
     forms: tuple[tuple[Any, str], ...] = (
-        (Mapping, "mapping"), (str, "text"), (np.ndarray, "array"), ((list, tuple), "sequence"), (type(None), "none"),
+        (NUMBERS, "number"), (np.generic, "scalar"), (Mapping, "mapping"), (str, "text"), (np.ndarray, "array"),
+        ((list, tuple), "sequence"), (type(None), "none"),
     )  # fmt: skip
     return next((form for own, form in forms if issubclass(kind, own)), "other")
 
 
-def put_kind(sink: Sink, rows: Rows, path: str, name: str) -> None:
-    if sink.asks(path, "kind"):
-        sink.put(path, "kind", rows, np.full(len(rows), sink.token(name)))
-
-
 def _nones(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
-    put_kind(sink, rows, path, "none")
+    sink.put_names(path, "kind", rows, "none")
 
 
 def _scalars(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
@@ -223,37 +155,18 @@ def _scalars(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
 
 
 def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
-    for kind in dict.fromkeys(map(type, values)):
-        places = [k for k, value in enumerate(values) if type(value) is kind]
-        some, own = [values[k] for k in places], rows[places]
+    for kind, some, own in apart(values, rows, map(type, values)):
         is_set = issubclass(kind, set | frozenset)
-        put_kind(sink, own, path, "set" if is_set else kind.__name__)
+        sink.put_names(path, "kind", own, "set" if is_set else kind.__name__)
         if is_set and depth:
-            sink.put(path, CLASS, own, np.full(len(own), sink.token(kind.__name__)))
+            sink.put_names(path, CLASS, own, kind.__name__)
         if issubclass(kind, Opaque | Failed):
             names = [value.token if isinstance(value, Failed) else value.kind for value in some]
-            sink.put(path, CLASS, own, [sink.token(one) for one in names])
+            sink.put_names(path, CLASS, own, names)
         parts = [parts_of(value) for value in some]
         if is_set:
-            put_members(sink, path, MEMBERSHIP, own, [part.pop("members") for part in parts])
-        _mappings_into(sink, parts, own, path, depth, is_decoded=True)
-
-
-def put_members(sink: Sink, path: str, what: str, rows: Rows, members: Sequence[Iterable[str]]) -> None:
-    if sink.asks(path, what):
-        sink.members.setdefault((path, what), []).append((rows, members))
-
-
-def parts_of(value: Any) -> dict[str, Any]:
-    """The parts of a value that is neither a number, text, mapping, sequence nor array, by the decoder of its type."""
-    if isinstance(value, Opaque):
-        for name, function in decoders_of_packages():
-            if name == value.kind:
-                return dict(function(value))
-    for types, function in DECODERS:
-        if isinstance(value, types):
-            return dict(function(value))
-    return {"text": Text(canonical(value))}
+            sink.put(path, MEMBERSHIP, own, [part.pop("members") for part in parts])
+        _items_of_mappings(sink, parts, own, path, depth, is_decoded=True)
 
 
 def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
@@ -262,17 +175,15 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
     except OverflowError:
         numbers = np.array([number_of(value) for value in values])
     sink.put(path, "", rows, numbers)
-    undefined = np.isnan(numbers)
-    if undefined.any() and sink.asks(path, "NaN"):  # NaN is missing elsewhere
-        sink.put(path, "NaN", rows[undefined], np.ones(int(undefined.sum())))
+    sink.put(path, "NaN", rows[np.isnan(numbers)], 1.0)  # NaN is missing elsewhere
     kinds = set(map(type, values))
     if kinds == {float}:
         return
     if depth and sink.asks(path, CLASS):
         names = list(map(class_name, values))
         other = [k for k, name in enumerate(names) if name != "float"]
-        sink.put(path, CLASS, rows[other], [sink.token(names[k]) for k in other])
-    if np.any(np.abs(numbers) >= LIMITS.whole) and sink.asks(path, "remainder"):
+        sink.put_names(path, CLASS, rows[other], [names[k] for k in other])
+    if np.any(np.abs(numbers) >= WHOLE_FROM):
         long = [k for k, value in enumerate(values) if _is_long(value)]
         sink.put(path, "remainder", rows[long], [float(int(values[k]) % LIMITS.modulus) for k in long])
     if np.longdouble in kinds:
@@ -281,7 +192,9 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
 
 
 def _is_long(value: Any) -> bool:
-    return isinstance(value, int | np.integer) and abs(int(value)) >= LIMITS.whole
+    if type(value) is int:  # the usual case, faster
+        return not -WHOLE_FROM < value < WHOLE_FROM
+    return isinstance(value, INTEGERS) and abs(int(value)) >= WHOLE_FROM
 
 
 def step_of(key: Any) -> str:
@@ -292,52 +205,44 @@ def step_of(key: Any) -> str:
     >>> step_of("a"), step_of(1) == step_of(True) == step_of(1.0), step_of("1") == step_of(1)
     ("['a']", True, False)
     """
-    if type(key) is str:
-        return f"[{key!r}]"
-    return f"[{canonical(key).removesuffix('.0')}]"
+    return f"[{key!r}]" if type(key) is str else f"[{canonical(key).removesuffix('.0')}]"
 
 
 def _mappings(sink: Sink, values: Sequence[Mapping[Any, Any]], rows: Rows, path: str, depth: int) -> None:
-    put_kind(sink, rows, path, "mapping")
+    sink.put_names(path, "kind", rows, "mapping")
     sink.put(path, "length", rows, list(map(len, values)))
     visit_beside(sink, values, rows, path, depth)
-    _mappings_into(sink, values, rows, path, depth)
+    _items_of_mappings(sink, values, rows, path, depth)
 
 
-def _mappings_into(
+def _items_of_mappings(
     sink: Sink, values: Sequence[Mapping[Any, Any]], rows: Rows, path: str, depth: int, *, is_decoded: bool = False
 ) -> None:
     """Put the items of mappings into the sink, key by key; the parts that a decoder names have no order."""
-    forms: dict[tuple[Any, ...], list[int]] = {}
-    for place, value in enumerate(values):
-        forms.setdefault(tuple(value), []).append(place)
-    found: dict[str, tuple[list[Any], list[Rows], list[FloatArray]]] = {}
-    with_numbers: list[int] = []
-    for keys, places in forms.items():
-        own = rows if len(forms) == 1 else rows[places]
-        some = values if len(forms) == 1 else [values[k] for k in places]
-        read: set[str] = set()
-        for at, key in enumerate(keys[: LIMITS.max_keys]):
-            inside = f"{path} {key}" if is_decoded else path + step_of(key)
-            if inside in read:  # of keys that look the same the first is read
-                continue
-            read.add(inside)
-            items, where, order = found.setdefault(inside, ([], [], []))
-            items += [value[key] for value in some]
-            where.append(own)
-            order.append(np.full(len(own), float(at)))
-        if not is_decoded and any(type(key) is not str for key in keys):
-            with_numbers += places
-    for inside, (items, where, order) in found.items():
+    found: dict[str, list[tuple[list[Any], Rows, int]]] = {}
+    numbered: list[tuple[Sequence[Mapping[Any, Any]], Rows]] = []
+    for keys, some, own in apart(values, rows, map(tuple, values)):
+        read: dict[str, tuple[int, Any]] = {}  # of keys that look the same the first is read
+        for at, key in enumerate(keys[: LIMITS.max_parts]):
+            read.setdefault(f"{path} {key}" if is_decoded else path + step_of(key), (at, key))
+        for inside, (at, key) in read.items():
+            found.setdefault(inside, []).append(([value[key] for value in some], own, at))
+        if not is_decoded and not all(type(key) is str for key in keys):
+            numbered.append((some, own))
+    for inside, parts in found.items():
         if sink.opens(inside, path):
-            own = where[0] if len(where) == 1 else np.concatenate(where)
-            if not is_decoded and sink.asks(inside, "place"):
-                sink.put(inside, "place", own, order[0] if len(order) == 1 else np.concatenate(order))
-            visit(sink, items, own, inside, depth + 1)
-    keys_path = f"{path}.keys()"
-    if with_numbers and sink.opens(keys_path, path):
-        several = [list(map(_bare_key, values[k]))[: LIMITS.max_keys] for k in with_numbers]
-        visit(sink, several, rows[with_numbers], keys_path, depth + 1)
+            own = np.concatenate([where for _, where, _ in parts])
+            if not is_decoded:
+                sink.put(inside, "place", own, np.repeat([at for *_, at in parts], [len(one) for one, *_ in parts]))
+            visit(sink, list(itertools.chain.from_iterable(items for items, *_ in parts)), own, inside, depth + 1)
+    inside = f"{path}.keys()"
+    if numbered and sink.opens(inside, path):
+        several = [
+            [_bare_key(key) for key in itertools.islice(value, LIMITS.max_parts)]
+            for some, _ in numbered
+            for value in some
+        ]
+        visit(sink, several, np.concatenate([own for _, own in numbered]), inside, depth + 1)
 
 
 def _bare_key(key: Any) -> Any:
@@ -347,53 +252,45 @@ def _bare_key(key: Any) -> Any:
 
 def visit_beside(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
     """Visit what stands beside values that carry notes."""
-    if all(type(value) in _WITHOUT_NOTES for value in values):
-        return
     noted = [k for k, value in enumerate(values) if isinstance(value, Noted) and value.beside]
     inside = f"{path} beside"
     if noted and sink.opens(inside, path):
-        _mappings_into(sink, [values[k].beside for k in noted], rows[noted], inside, depth + 1)
-
-
-_WITHOUT_NOTES = frozenset({dict, list, tuple, str})
+        beside = [values[k].beside for k in noted]
+        _items_of_mappings(sink, beside, rows[noted], inside, depth + 1)
 
 
 def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, depth: int) -> None:
-    forms: dict[tuple[Any, ...], list[int]] = {}
-    for place, value in enumerate(values):
-        is_block = value.dtype.kind in "bf" or (value.dtype.kind in "iu" and not _is_long_array(value))
-        forms.setdefault((is_block, value.shape, value.dtype.str if value.ndim and value.size else ""), []).append(
-            place
-        )
-    for (is_block, shape, dtype), places in forms.items():
-        own, some = rows[places], [values[k] for k in places]
-        if not is_block or not shape or not some[0].size:
-            own_values = [plain(one) for one in some]
-            visit(sink, own_values, own, path, depth + 1)
+    keys = [(_is_block(value), value.shape, value.dtype.str if value.size else "") for value in values]
+    for (is_block, shape, dtype), some, own in apart(values, rows, keys):
+        if not is_block:
+            visit(sink, [plain(one) for one in some], own, path, depth + 1)
         else:
-            put_kind(sink, own, path, "sequence")
-            sink.put(path, "length", own, np.full(len(own), float(shape[0])))
+            sink.put_names(path, "kind", own, "sequence")
+            sink.put(path, "length", own, shape[0])
             if len(shape) > 1:
-                sink.put(path, "shape", own, np.full(len(own), sink.token(shape)))
+                sink.put_names(path, "shape", own, shape)
             sink.put_block(path, own, np.stack([one.ravel() for one in some]).astype(float))
-        if dtype:
-            sink.put(path, "dtype", own, np.full(len(own), sink.token(dtype)))
+        if dtype and shape:
+            sink.put_names(path, "dtype", own, dtype)
 
 
-def _is_long_array(value: NDArray[Any]) -> bool:
-    return value.dtype.itemsize >= 8 and bool(np.any(np.abs(value.astype(float)) >= LIMITS.whole))
+def _is_block(value: NDArray[Any]) -> bool:
+    """Whether an array is one of numbers that are doubles."""
+    is_short = value.dtype.kind in "bf" or (value.dtype.kind in "iu" and value.dtype.itemsize < 8)
+    is_short = is_short or (value.dtype.kind in "iu" and not np.any(np.abs(value.astype(float)) >= WHOLE_FROM))
+    return bool(value.ndim and value.size and is_short)
 
 
 def _sequences(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, depth: int) -> None:
-    put_kind(sink, rows, path, "sequence")
+    sink.put_names(path, "kind", rows, "sequence")
     sink.put(path, "length", rows, list(map(len, values)))
     visit_beside(sink, values, rows, path, depth)
     if sink.asks(path, CLASS):
         named = [(k, name) for k, value in enumerate(values) if (name := _class_of(value))]
-        sink.put(path, CLASS, rows[[k for k, _ in named]], [sink.token(name) for _, name in named])
-    others = _put_blocks(sink, values, rows, path)
-    if others:
-        _items(sink, [values[k] for k in others], rows[others], path, depth)
+        sink.put_names(path, CLASS, rows[[k for k, _ in named]], [name for _, name in named])
+    values, rows = _put_blocks(sink, values, rows, path)
+    if len(values):
+        _items(sink, values, rows, path, depth)
 
 
 def _class_of(value: Sequence[Any]) -> str:
@@ -401,8 +298,56 @@ def _class_of(value: Sequence[Any]) -> str:
     kinds = set(map(type, value))
     if not kinds or (kinds == {float} and isinstance(value, list)):
         return ""
-    name = "list" if isinstance(value, list) else "tuple"
-    return f"{name} of {class_names(value[: LIMITS.max_places])}"
+    return f"{'list' if isinstance(value, list) else 'tuple'} of {class_names(value[: LIMITS.max_places])}"
+
+
+def _put_blocks(
+    sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, *, are_flat: bool = False
+) -> tuple[Sequence[Any], Rows]:
+    """Put sequences of numbers, and rectangles of them, as a block each; the other sequences with their rows."""
+    with_classes = sink.asks(path, "classes inside")
+    flat = [_flattened(value, are_flat, with_classes) for value in values]
+    rest: tuple[Sequence[Any], Rows] = [], rows[:0]
+    for shape, places, own in apart(range(len(values)), rows, [one and one[0] for one in flat]):
+        sequences = [values[k] for k in places]
+        if shape is None:
+            rest = sequences, own
+            continue
+        _, levels, names = zip(*[one for k in places if (one := flat[k])], strict=True)
+        sink.put_block(path, own, block := np.array(levels, dtype=float))
+        if len(shape) > 1:
+            sink.put_names(path, "shape", own, shape)
+            named = [k for k, name in enumerate(names) if name]
+            sink.put_names(path, "classes inside", own[named], [names[k] for k in named])
+        if len(shape) == 2:
+            shapes.read_points(sink, block.reshape(-1, *shape), own, path)
+            shapes.read_edges(sink, sequences, own, path)
+    return rest
+
+
+def _flattened(
+    value: Sequence[Any], is_flat: bool, with_classes: bool
+) -> tuple[tuple[int, ...], Sequence[Any], str] | None:
+    """Numbers, of which some may be None, or nested sequences of equally many, in one list with their shape.
+
+    Behind them the classes inside, "" for lists of floats. None for what holds more, integers that are no doubles too.
+    """
+    level = value[: LIMITS.max_places]
+    kinds = frozenset(map(type, level))
+    shape: tuple[int, ...] = (len(level),)
+    names: list[str] = []
+    while not is_flat and kinds and kinds <= NESTED:
+        lengths = set(map(len, level))
+        if len(lengths) > 1 or 0 in lengths:
+            return None
+        shape += (lengths.pop(),)
+        level = list(itertools.chain.from_iterable(level))
+        kinds = frozenset(map(type, level))
+        if with_classes and kinds != {float} and kinds != {list}:
+            names.append(class_names(level))
+    if not _are_numbers(kinds) or (not kinds <= WITHOUT_INTEGERS and any(map(_is_long, level))):
+        return None
+    return shape, level, "; ".join(names)
 
 
 @functools.cache
@@ -410,38 +355,8 @@ def _are_numbers(kinds: frozenset[type]) -> bool:
     return all(kind is type(None) or issubclass(kind, NUMBERS) for kind in kinds)
 
 
-def _put_blocks(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> list[int]:
-    """Put the sequences of numbers, of which some may be None, as blocks; the positions of those that hold more."""
-    others: list[int] = []
-    of_length: dict[int, list[int]] = {}
-    for place, value in enumerate(values):
-        if not _are_numbers(frozenset(map(type, value))):
-            others.append(place)
-        elif len(value):
-            of_length.setdefault(len(value), []).append(place)
-    for places in of_length.values():
-        some = [values[k][: LIMITS.max_places] for k in places]
-        try:
-            block = np.array(some, dtype=float)
-            large = np.any(np.abs(block) >= LIMITS.whole, axis=1)
-        except OverflowError:  # an integer beyond all doubles
-            large, block = np.ones(len(some), dtype=bool), np.zeros((len(some), 1))
-        if large.any():
-            is_long = [bool(large[k]) and any(map(_is_long, some[k])) for k in range(len(some))]
-            others += [place for place, long in zip(places, is_long, strict=True) if long]
-            keep = [k for k, long in enumerate(is_long) if not long]
-            if keep:
-                sink.put_block(path, rows[[places[k] for k in keep]], np.array([some[k] for k in keep], dtype=float))
-        else:
-            sink.put_block(path, rows[places], block)
-    return sorted(others)
-
-
 def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, depth: int) -> None:
     """Sequences that hold more than numbers: items one by one, records column by column, and what occurs how often."""
-    values, rows = _rectangles(sink, values, rows, path)
-    if not values:
-        return
     for at in range(min(max(map(len, values)), LIMITS.max_items)):
         inside = f"{path}[{at}]"
         if sink.opens(inside, path):
@@ -450,112 +365,117 @@ def _items(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str, d
     inside = f"{path}[:]"
     if not sink.opens(inside, path):
         return
-    columns: list[dict[str, list[Any]] | None] = [_columns_of(value) for value in values]
-    tables = [k for k, one in enumerate(columns) if one is not None]
-    of_step: dict[str, tuple[list[int], list[list[Any]]]] = {}
-    for k in tables:
-        for step, cells in (columns[k] or {}).items():
-            where, several = of_step.setdefault(step, ([], []))
-            where.append(k)
-            several.append(cells)
-    for step, (where, several) in of_step.items():
+    columns: list[dict[str, list[Any]]] = [_columns_of(value) for value in values]
+    for step in dict.fromkeys(itertools.chain.from_iterable(columns)):
         if sink.opens(inside + step, inside):
-            _wholes(sink, several, rows[where], inside + step)
-    rest = [k for k, one in enumerate(columns) if one is None and _is_series(values[k])]
-    if rest:
-        _wholes(sink, [values[k] for k in rest], rows[rest], inside)
+            has = [k for k, one in enumerate(columns) if step in one]
+            _wholes(sink, [columns[k][step] for k in has], rows[has], inside + step)
+    rest = [k for k, one in enumerate(columns) if not one and _is_series(values[k])]
+    _wholes(sink, [values[k] for k in rest], rows[rest], inside)
+    tables = [k for k, one in enumerate(columns) if one]
     if tables:
         shapes.read_edges(sink, [values[k] for k in tables], rows[tables], path)
 
 
-def _columns_of(value: Sequence[Any]) -> dict[str, list[Any]] | None:
-    """The columns of a sequence of mappings, or of sequences, by their steps; None of other ones, and of one row."""
-    forms = {_form(kind) for kind in set(map(type, value))}
+def _columns_of(value: Sequence[Any]) -> dict[str, list[Any]]:
+    """The columns of a sequence of mappings, or of sequences, by their steps; none of other ones, and of one row."""
+    forms = set(map(_form, map(type, value)))
     if len(value) < 2 or len(forms) > 1:
-        return None
+        return {}
     if forms == {"mapping"}:
         names = list(dict.fromkeys(key for row in value for key in row))[: LIMITS.max_columns]
         return {step_of(name): [row.get(name) for row in value] for name in names}
     if forms == {"sequence"}:
         width = min(max(map(len, value)), LIMITS.max_columns)
         return {f"[{k}]": [row[k] if k < len(row) else None for row in value] for k in range(width)}
-    return None
+    return {}
 
 
 def _is_series(value: Sequence[Any]) -> bool:
     """Whether items are of one form, None aside, or too many for the fields of a record."""
-    return len(value) > 1 and (
-        len({_form(kind) for kind in set(map(type, value))} - {"none"}) == 1 or len(value) > LIMITS.max_columns
-    )
+    forms = set(map(_form, map(type, value))) - {"none"}
+    return len(value) > 1 and (len(forms) == 1 or len(value) > LIMITS.max_columns)
 
 
 def _wholes(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) -> None:
     """Sequences as a whole: numbers as a block; of others a code of each item, and how often each occurs."""
-    others = _put_blocks(sink, values, rows, path)
-    if others:
-        some, own = [values[k][: LIMITS.max_places] for k in others], rows[others]
-        if sink.asks(path, COUNT):
-            names = [[item if isinstance(item, str) else canonical(item) for item in value] for value in some]
-            put_members(sink, path, COUNT, own, names)
-        if sink.asks(path, BLOCK):
-            for length in dict.fromkeys(map(len, some)):
-                places = [k for k, value in enumerate(some) if len(value) == length]
-                sink.put_block(path, own[places], np.array([list(map(code, some[k])) for k in places]))
+    values, rows = _put_blocks(sink, values, rows, path, are_flat=True)
+    values = [value[: LIMITS.max_places] for value in values]
+    if sink.asks(path, COUNT):
+        names = [[item if isinstance(item, str) else canonical(item) for item in value] for value in values]
+        sink.put(path, COUNT, rows, names)
+    if sink.asks(path, BLOCK):
+        for _, some, own in apart(values, rows, map(len, values)):
+            sink.put_block(path, own, np.array([list(map(code, value)) for value in some]))
 
 
-def _rectangles(
-    sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str
-) -> tuple[Sequence[Sequence[Any]], Rows]:
-    """Put rectangles of numbers as one block each; the other sequences with their rows."""
-    found: dict[tuple[int, ...], tuple[list[int], list[FloatArray]]] = {}
-    rest, names = [], []
-    for k, value in enumerate(values):
-        rectangle = _rectangle(value)
-        if rectangle is None:
-            rest.append(k)
-        else:
-            names.append((k, rectangle[1]))
-            places, blocks = found.setdefault(rectangle[0].shape, ([], []))
-            places.append(k)
-            blocks.append(rectangle[0])
-    for shape, (places, blocks) in found.items():
-        own, block = rows[places], np.stack(blocks)
-        sink.put(path, "shape", own, np.full(len(own), sink.token(shape)))
-        sink.put_block(path, own, block.reshape(len(own), -1))
-        if len(shape) == 2:
-            shapes.read_points(sink, block, own, path)
-            shapes.read_edges(sink, [values[k] for k in places], own, path)
-    inner = [(k, name) for k, name in names if name]
-    sink.put(path, "classes inside", rows[[k for k, _ in inner]], [sink.token(name) for _, name in inner])
-    return ([values[k] for k in rest], rows[rest]) if found else (values, rows)
+def _texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int) -> None:
+    """Texts, each distinct one of which is looked at once: what is read of it is a function of the text alone."""
+    sink.put_names(path, "kind", rows, "text")
+    visit_beside(sink, values, rows, path, depth)
+    known: dict[tuple[type, str], int] = {}
+    which = np.array([known.setdefault((type(value), value), len(known)) for value in values], dtype=np.intp)
+    ours = [value for _, value in known]
+    sink.put(path, "length", rows, np.array(list(map(len, ours)), dtype=float)[which])
+    if sink.asks(path, "category"):
+        sink.put(path, "category", rows, np.array(list(map(sink.token, ours)))[which])
+    if sink.asks(path, "form"):  # a text without its numbers, where it has any
+        forms = [texts.NUMBER.sub("#", one[: LIMITS.max_text]) for one in ours]
+        has = np.array([form != one and not isinstance(one, Cell) for form, one in zip(forms, ours, strict=True)])
+        sink.put(path, "form", rows[has[which]], np.array(list(map(sink.token, forms)))[which[has[which]]])
+    inside = f"{path}, number"
+    if sink.opens(inside, path):
+        found = [list(map(float, texts.NUMBER.findall(one[: LIMITS.max_text]))) or None for one in ours]
+        _visit_some(sink, found, which, rows, inside, depth)
+    rich = np.array([len(one) > 1 and not isinstance(one, Cell) for one in ours])  # one letter is its category
+    if not rich.any():
+        return
+    rows, which = rows[rich[which]], (np.cumsum(rich) - 1)[which[rich[which]]]
+    ours = [one for one, is_rich in zip(ours, rich.tolist(), strict=True) if is_rich]
+    if sink.asks(path, WORD):
+        words = [set(texts.LETTERS.findall(one[: LIMITS.max_text])) for one in ours]
+        sink.put(path, WORD, rows, [words[k] for k in which.tolist()])
+    _letters(sink, ours, which, rows, path)
+    decoded: dict[str, list[Any]] = {}
+    if sink.paths is not None and not any(f"{path} as {name}" in sink.paths for name in texts.TEXTS):
+        return
+    for k, one in enumerate(ours):
+        name, value = texts.decoded(one)
+        if name and sink.opens(f"{path} as {name}", path):
+            decoded.setdefault(name, [None] * len(ours))[k] = value
+    for name, parts in decoded.items():
+        _visit_some(sink, parts, which, rows, f"{path} as {name}", depth)
 
 
-def _rectangle(value: Sequence[Any]) -> tuple[FloatArray, str] | None:
-    """Nested sequences of equally many numbers, and the classes in them ("" for lists of floats); None of others."""
-    level: list[Any] = list(value)
-    shape, names = [len(level)], []
-    while level and type(level[0]) in (list, tuple) and set(map(type, level)) <= {list, tuple}:
-        lengths = set(map(len, level))
-        if len(lengths) > 1 or 0 in lengths:
-            return None
-        shape.append(lengths.pop())
-        level = list(itertools.chain.from_iterable(level))
-        kinds = set(map(type, level))
-        if kinds != {float} and kinds != {list}:
-            names.append(class_names(level))
-    if len(shape) < 2 or not _are_numbers(frozenset(map(type, level))):
-        return None
-    try:
-        block = np.array(level, dtype=float)
-    except OverflowError:
-        return None
-    if np.any(np.abs(block) >= LIMITS.whole) and any(map(_is_long, level)):
-        return None
-    return block.reshape(shape), "; ".join(names)
+def _visit_some(sink: Sink, parts: Sequence[Any], which: NDArray[np.intp], rows: Rows, inside: str, depth: int) -> None:
+    has = np.array([part is not None for part in parts])[which]
+    if has.any():
+        visit(sink, [parts[k] for k in which[has].tolist()], rows[has], inside, depth + 1)
+
+
+def _letters(sink: Sink, ours: Sequence[str], which: NDArray[np.intp], rows: Rows, path: str) -> None:
+    """Put the first characters of texts, each at its place, and how many are of each kind."""
+    first, counted = f"{path}, character", f"{path}, characters of a kind"
+    asked = [inside for inside in (first, counted) if sink.opens(inside, path) and sink.asks(inside, BLOCK)]
+    if not asked:
+        return
+    starts = [one[: LIMITS.max_text] for one in ours]
+    lengths = np.array(list(map(len, starts)))
+    codes = np.frombuffer("".join(starts).encode("utf-32-le", "surrogatepass"), "<u4")
+    begins = np.cumsum(lengths) - lengths
+    if first in asked:
+        width = min(int(lengths.max()), LIMITS.max_parts)
+        places = begins[:, None] + np.arange(width)
+        known = np.arange(width) < lengths[:, None]
+        letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)
+        sink.put_block(first, rows, letters[which])
+    if counted in asked:
+        counts = np.add.reduceat(texts.kinds_of_characters()[np.minimum(codes, 0xFFFF)], begins, axis=0)
+        sink.put_block(counted, rows, counts[which])
 
 
 Visit = Callable[[Sink, Sequence[Any], Rows, str, int], None]
-VISITS: dict[str, Visit] = {  # "text" is added by `dpaudit.features.texts`, whose decoders visit
-    "number": _numbers, "scalar": _scalars, "mapping": _mappings, "array": _arrays,
+VISITS: dict[str, Visit] = {
+    "number": _numbers, "scalar": _scalars, "mapping": _mappings, "text": _texts, "array": _arrays,
     "sequence": _sequences, "none": _nones, "other": _others,
 }  # fmt: skip

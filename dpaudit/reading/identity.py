@@ -12,14 +12,13 @@ from __future__ import annotations
 import functools
 import itertools
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from fractions import Fraction
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from dpaudit.reading.outcomes import DEEPEST, canonical, plain, state_of
-from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
+from dpaudit.reading.outcomes import DEEPEST, canonical, plain, written
+from dpaudit.subjects.call_outcomes import Failed, Noted
 
 NOTE = re.compile("\x01([^\x02]*)\x02")  # no printed form of a text has these two characters
 
@@ -39,49 +38,36 @@ def identity(value: Any, depth: int = 0) -> str:
     >>> without_notes(identity([1])), with_notes(identity([1])), with_notes(identity(Failed("KeyError", "a")))
     ('[1.0]', '[1.0] (list of int)', "raised KeyError ('a')")
     """
+    return written(value, depth, identity) + "".join([f"\x01{note}\x02" for note in _notes(value, depth)])
+
+
+def _notes(value: Any, depth: int) -> Iterator[str]:
+    """What is read of a value beside its token, and what that says of its items."""
+    bare = plain(value)
+    if isinstance(bare, Failed):
+        yield repr(bare.message)
+    elif depth > DEEPEST:
+        pass
+    elif isinstance(bare, Mapping):
+        keys = [canonical(key, depth + 1) for key in bare]
+        if keys != sorted(keys):
+            yield f"keys {', '.join(keys)}"
+        if keys:
+            yield f"items {class_names(bare.values())}"
+    elif isinstance(bare, set | frozenset):
+        if not bare:
+            yield "no members"
+    elif isinstance(bare, Sequence) and not isinstance(bare, str | bytes) and bare:
+        is_array = isinstance(value, np.ndarray)
+        yield value.dtype.str if is_array else f"{class_name(bare)} of {class_names(bare)}"
     if isinstance(value, Noted) and value.beside:
-        return _of_contents(value, depth) + _note(f"beside {_of_mapping(value.beside, depth + 1)}")
-    return _of_contents(value, depth)
-
-
-def _of_contents(value: Any, depth: int) -> str:
-    array_type = value.dtype.str if isinstance(value, np.ndarray) else ""
-    value = plain(value)
-    if isinstance(value, Failed):
-        return value.token + _note(repr(value.message))
-    if depth > DEEPEST or isinstance(value, str | bytes | int | float | Fraction | None):
-        return canonical(value, depth)
-    if isinstance(value, Mapping):
-        return _of_mapping(value, depth)
-    if isinstance(value, set | frozenset):
-        return canonical(value, depth) + ("" if value else _note("no members"))
-    if isinstance(value, Sequence):
-        items = ",".join([identity(item, depth + 1) for item in value])
-        return f"[{items}]" + (_note(array_type or f"{class_name(value)} of {class_names(value)}") if value else "")
-    state = state_of(value)
-    if state is None:
-        return canonical(value, depth)
-    return (value.kind if isinstance(value, Opaque) else type(value).__qualname__) + _of_mapping(state, depth + 1)
-
-
-def _of_mapping(value: Mapping[Any, Any], depth: int) -> str:
-    items = [(canonical(key, depth + 1), identity(item, depth + 1)) for key, item in value.items()]
-    ordered = sorted(items)
-    text = "{" + ",".join([f"{key}:{item}" for key, item in ordered]) + "}"
-    if items != ordered:
-        text += _note(f"keys {', '.join(key for key, _ in items)}")
-    if items:
-        text += _note(f"items {class_names(value.values())}")
-    return text
-
-
-def _note(text: str) -> str:
-    return f"\x01{text}\x02"
+        yield f"beside {identity(value.beside, depth + 1)}"
 
 
 def class_names(items: Iterable[Any]) -> str:
     """The classes of some items, in their order, those that repeat with their number."""
-    runs = [(name, len(list(group))) for name, group in itertools.groupby(map(class_name, items))]
+    names = map(_name_of_class, map(type, items))
+    runs = [(name, len(list(group))) for name, group in itertools.groupby(names)]
     return " ".join([f"{count} {name}" if count > 1 else name for name, count in runs])
 
 
@@ -98,7 +84,7 @@ def class_name(item: Any) -> str:
 
 
 @functools.cache
-def _name_of_class(kind: type[Any]) -> str:
+def _name_of_class(kind: Any) -> str:
     if issubclass(kind, np.datetime64 | np.timedelta64):
         return "int"
     if issubclass(kind, Noted):

@@ -16,10 +16,7 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 
-@functools.cache
-def _controller() -> threadpoolctl.ThreadpoolController:
-    """Of the libraries that are loaded now: those of numpy and of scipy."""
-    return threadpoolctl.ThreadpoolController()
+CONTROLLER = functools.cache(threadpoolctl.ThreadpoolController)  # of the libraries that are loaded when it is asked
 
 
 def in_one_thread(fit: Callable[P, T]) -> Callable[P, T]:
@@ -33,7 +30,7 @@ def in_one_thread(fit: Callable[P, T]) -> Callable[P, T]:
 
     @functools.wraps(fit)
     def fitted(*args: P.args, **kwargs: P.kwargs) -> T:
-        with _controller().limit(limits=1, user_api="blas"):
+        with CONTROLLER().limit(limits=1, user_api="blas"):
             return fit(*args, **kwargs)
 
     return fitted

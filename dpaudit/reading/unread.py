@@ -14,8 +14,8 @@ import numpy as np
 
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
-LONGEST_EXAMPLE = 40  # characters of an example that are shown
-MOST_PARTS = 10_000  # of one output that are gone through
+MAX_EXAMPLE = 40  # characters of an example that are shown
+MAX_PARTS = 10_000  # of one output that are gone through
 
 
 @dataclasses.dataclass(frozen=True)
@@ -28,12 +28,10 @@ class Limits:
     max_depth: int = 40  # levels of nesting, as far as equality of outputs looks
     max_places: int = 3_000  # numbers of one sequence that have columns of their own: a small image
     max_items: int = 64  # items of a sequence that holds more than numbers: each is visited by itself
-    max_keys: int = 256  # keys of one mapping
-    max_letters: int = 256  # characters of a text that have columns of their own
+    max_parts: int = 256  # keys of one mapping, and characters of a text, that have columns of their own
     max_text: int = 20_000  # characters of a text that are parsed
     max_columns: int = 16  # fields of the rows of a list that are read as columns
-    whole: float = 2.0**53  # from here on an integer is no double, and its remainder is read beside it
-    modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # has all remainders by small numbers
+    modulus: int = 2**6 * 3**3 * 5**2 * 7**2 * 11 * 13 * 17 * 19 * 23 * 29  # of large integers: holds small moduli
 
 
 LIMITS = Limits()
@@ -71,7 +69,7 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS) -> tuple[Unread, ...
 
 def _of_output(output: Any, limits: Limits) -> Iterator[Unread]:
     waiting: list[tuple[Any, str, int]] = [(output, "the output", 0)]
-    for _ in range(MOST_PARTS):
+    for _ in range(MAX_PARTS):
         if not waiting:
             return
         value, place, depth = waiting.pop(0)
@@ -89,12 +87,12 @@ def _beyond(value: Any, depth: int, limits: Limits) -> str:
     if isinstance(value, str):
         if len(value) > limits.max_text:
             return f"numbers and words of texts behind character {limits.max_text:,}"
-        is_long = len(value) > limits.max_letters
-        return f"characters of texts from {limits.max_letters + 1:,} on, each at its place" * is_long
+        is_long = len(value) > limits.max_parts
+        return f"characters of texts from {limits.max_parts + 1:,} on, each at its place" * is_long
     if isinstance(value, bytes):
         return f"bytes from {limits.max_places + 1:,} on, each at its place" * (len(value) > limits.max_places)
     if isinstance(value, Mapping):
-        return f"keys of mappings from {limits.max_keys + 1:,} on" * (len(value) > limits.max_keys)
+        return f"keys of mappings from {limits.max_parts + 1:,} on" * (len(value) > limits.max_parts)
     if isinstance(value, np.ndarray):
         is_long = value.size > limits.max_places
         return f"numbers of arrays from {limits.max_places + 1:,} on, each by itself" * is_long
@@ -114,7 +112,7 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, Opaque):
         return [] if value.state is None else [(f".{name}", part) for name, part in value.state.items()]
     if isinstance(value, Mapping):
-        return [(f"[{key!r:.{LONGEST_EXAMPLE}}]", part) for key, part in value.items()]
+        return [(f"[{key!r:.{MAX_EXAMPLE}}]", part) for key, part in value.items()]
     if isinstance(value, Set):
         return [("{…}", part) for part in value]
     return [(f"[{k}]", part) for k, part in enumerate(value)] if isinstance(value, Sequence) else []
@@ -122,4 +120,4 @@ def _parts(value: Any) -> list[tuple[str, Any]]:
 
 def _example(value: Any) -> str:
     text = value.kind if isinstance(value, Opaque) else repr(value)
-    return text if len(text) <= LONGEST_EXAMPLE else f"{text[:12]}…"
+    return text if len(text) <= MAX_EXAMPLE else f"{text[:12]}…"

@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.features import decoders, texts  # noqa: F401 (register)
-from dpaudit.features.visitor import Sink, read_outputs_into
+from dpaudit.features.visitor import MEMBERS, Sink, read_outputs_into
 from dpaudit.reading.identity import identity
 from dpaudit.reading.outcomes import canonical, single_numbers
 from dpaudit.subjects.call_outcomes import Failed
@@ -72,11 +71,11 @@ def read(value):
     plain = seen(value)
     sink = Sink()
     read_outputs_into(sink, [plain])
-    columns = [(path, repr(numbers.tolist())) for path, parts in sink.blocks.items() for _, numbers in parts]
-    columns += [(key, repr(numbers.tolist())) for key, parts in sink.numbers.items() for _, numbers in parts]
-    columns += [
-        (key, sorted(members)) for key, parts in sink.members.items() for _, several in parts for members in several
-    ]
+    columns = [
+        (key, sorted(part) if key[1] in MEMBERS else repr(part.tolist()))
+        for key, parts in sink.found.items() for _, several in parts
+        for part in (several if key[1] in MEMBERS else [several])
+    ]  # fmt: skip
     return canonical(plain), sorted(map(repr, columns))
 
 

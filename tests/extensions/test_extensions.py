@@ -13,7 +13,7 @@ import dpaudit
 from dpaudit import extensions as registry
 from dpaudit.cli import main
 from dpaudit.conformance import all_checks, check_names
-from dpaudit.features import views, visitor
+from dpaudit.features import decoders, views
 from dpaudit.features.reader import Reader
 from dpaudit.reading.outcomes import read_outputs
 
@@ -95,7 +95,7 @@ def installed(tmp_path, monkeypatch):
         forget()
 
     def forget():
-        for remembered in (visitor.decoders_of_packages, views.kinds_of_packages):
+        for remembered in (decoders.decoders_of_packages, views.kinds_of_packages):
             remembered.cache_clear()
 
     yield put

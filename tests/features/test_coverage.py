@@ -150,7 +150,7 @@ SHOWN = [
 def test_what_is_shown_of_an_output(output, key, number):
     sink = Sink()
     read_outputs_into(sink, [seen(output)])
-    found = [numbers.tolist() for _, numbers in sink.numbers.get(key, ())]
+    found = [numbers.tolist() for _, numbers in sink.found.get(key, ())]
     assert found == ([] if number is None else [[number]])
 
 
@@ -161,9 +161,17 @@ def test_summaries_are_those_of_the_numbers_that_are_there():
     assert shown["gap between the largest two"] == 0 and shown["smallest gap"] == 0 and shown["last less first"] == 2
 
 
+def test_members_that_are_as_frequent_stand_in_the_order_of_their_texts():
+    """Whatever the hashes of texts are, which differ from process to process."""
+    names = "gfedcba"
+    outputs = [{names[(k + j) % 7] for j in range(4)} for k in range(7)]
+    reader = Reader.learn((read_outputs(outputs, 7),))
+    assert [member for _, what, member in reader.members if what == "membership"] == sorted(map(repr, names))
+
+
 def test_what_is_beyond_a_limit_has_no_column_of_its_own():
     sink = Sink()
     long = ["x"] * (LIMITS.max_items + 2)
     read_outputs_into(sink, [seen([*long, 1.5])])
-    assert (f"[{LIMITS.max_items - 1}]", "category") in sink.numbers
-    assert (f"[{LIMITS.max_items}]", "category") not in sink.numbers
+    assert (f"[{LIMITS.max_items - 1}]", "category") in sink.found
+    assert (f"[{LIMITS.max_items}]", "category") not in sink.found

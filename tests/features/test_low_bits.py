@@ -15,7 +15,6 @@ from dpaudit.features.low_bits import (
     INFINITE,
     KINDS,
     SIZES,
-    WORDS,
     ZERO,
     Attainable,
     OwnBits,
@@ -26,7 +25,7 @@ from dpaudit.features.low_bits import (
     lowest_set_bit,
 )
 
-GRID, LANES = SIZES.grid, SIZES.lanes
+GRID, LANES = 2.0**53, SIZES.lanes
 finite = st.floats(allow_nan=False, allow_infinity=False)
 
 
@@ -48,7 +47,6 @@ def test_zero_infinities_and_nan_have_codes_of_their_own():
         codes = OwnBits(kind, 0.01)(values)
         np.testing.assert_array_equal(codes[2:5], [INFINITE, INFINITE, math.nan])
         assert np.all(codes[5:] < ZERO)
-    assert set(KINDS) == set(WORDS)
 
 
 @settings(max_examples=100, deadline=None)

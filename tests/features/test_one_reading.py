@@ -201,7 +201,7 @@ class Cuts(Reader):
     """Writes into what it was shown."""
 
     def __call__(self, outcomes):
-        outcomes.numbers[:] = np.minimum(outcomes.numbers, -1.0)
+        outcomes.numbers[:] = -1.0
         return super().__call__(outcomes)
 
 

@@ -43,17 +43,16 @@ def test_what_is_read_is_not_named(output):
 
 BEYOND = {
     "max_depth": {"a": [[[[1.0]]]]},
-    "max_letters": "x" * 257,
     "max_text": "x" * 20_001,
     "max_places": b"x" * 3_001,
     "max_items": ["a"] * 65,
-    "max_keys": {str(k): k for k in range(257)},
+    "max_parts": {str(k): k for k in range(257)},
 }
 
 
 @pytest.mark.parametrize("limit", BEYOND)
 def test_what_is_beyond_a_limit_is_told_and_what_is_within_is_not(limit):
-    narrow, wide = ({"max_depth": 3}, {}) if limit == "max_depth" else ({}, {limit: 100_000, "max_letters": 100_000})
+    narrow, wide = ({"max_depth": 3}, {}) if limit == "max_depth" else ({}, {limit: 100_000, "max_parts": 100_000})
     assert unread([BEYOND[limit]], Limits(**narrow)) and not unread([BEYOND[limit]], Limits(**wide))
 
 
