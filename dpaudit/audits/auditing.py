@@ -12,21 +12,19 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
-from dpaudit.audits import low_bits as doubles
 from dpaudit.audits.call import Call
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.options import Options, Running
-from dpaudit.audits.side_channels import contained_findings
+from dpaudit.audits.stages import ChosenPairs
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import MANY_PAIRS, Pair
-from dpaudit.results.model import AuditResult, Finding, SideFinding
+from dpaudit.privacy.pairs import MANY_PAIRS
+from dpaudit.results.model import AuditResult
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
@@ -34,15 +32,6 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.stated import stated_claim, stated_pairs
-
-
-class ChosenPairs(Protocol):
-    """Pairs that were searched for, and where they come from."""
-
-    @property
-    def pairs(self) -> Sequence[Pair]: ...
-
-    def side_findings(self, findings: Sequence[Finding]) -> tuple[SideFinding, ...]: ...
 
 
 @runtime_checkable
@@ -133,8 +122,8 @@ def audit(
         Whether to ask too what the low bits of real-valued outputs give away, on fresh draws and at an error rate of
         its own: `AuditResult.floating_point`. The verdict and the bounds do not depend on it. It looks at 8 pairs at
         most, those with the smallest budgets. Of an input it takes half as many draws as the audit, at most 20,000 (a
-        quarter, at most 5,000, where a draw is a call), but 1,000 at least, and ends where it finds a leak. By default
-        it is left out behind a violation where a call takes more than 1 ms. Audits of fewer than 1,000 samples are too
+        quarter, at most 5,000, where a draw is a call), but 1,000 at least. By default it is left out behind a
+        violation where a call takes more than 1 ms. Audits of fewer than 1,000 samples are too
         small for it.
     pool : bool, optional
         Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
@@ -249,17 +238,13 @@ def audit(
     features = {options.mode: options.mode, **running.asked()}
     features |= {"program": subject.name} if subject.is_program else {}
     features |= {"search": pairs} if isinstance(pairs, PairSource) else {}
-    features |= {"pool": True} if options.pool else {}
+    features |= {name: True for name in ("pool", "band") if getattr(options, name)}
     check_composition(features, replayable=subject.replayable)
-    with _contained(subject, running.isolation) as subject:
+    limits = running.isolation
+    with contextlib.nullcontext(subject) if limits is None else isolated(subject, limits) as subject:
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
     return dataclasses.replace(result, seconds=time.perf_counter() - started)
-
-
-def _contained(subject: Subject, limits: Isolation | None) -> contextlib.AbstractContextManager[Subject]:
-    """The subject in worker processes, where there are limits for it."""
-    return contextlib.nullcontext(subject) if limits is None else isolated(subject, limits)
 
 
 def _audited(
@@ -288,7 +273,8 @@ def _audited(
         if len(chosen) > MANY_PAIRS:
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
-        call = Call(subject, promise, chosen, options, root, running.store, crew, crew.telling(running.on_progress))
+        tell = crew.telling(running.on_progress)
+        call = Call(subject, promise, chosen, options, root, running.store, crew, tell, searched)
         if plan is not None:
             crew.checkpoint = plan.open({**call.header(), **running.limits}, replayable=subject.repeats_its_draws)
             if crew.checkpoint is not None and crew.checkpoint.beside is not None:
@@ -302,17 +288,5 @@ def _audited(
         crew.close()
         if plan is not None:
             plan.close(finished=finished)
-    if crew.found and not subject.repeats_its_draws:
-        result = dataclasses.replace(result, options={**result.options, "resumed": True})
-    has_draws = call.options.samples >= doubles.SIZES.min_samples and result.verdict != "error"
-    beside = contained_findings(call.subject, promise, chosen, root, asks_independence=has_draws)
-    beside += searched.side_findings(result.findings) if searched is not None else ()
-    if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):
-        from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
-        from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
-
-        beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_PAIRS))).side_finding(),)
-        beside += (recorded_finding(subject, promise, list(islice(chosen, MOST_RECORDED)), root),)
-    return dataclasses.replace(
-        result, options={**result.options, **running.limits}, side_findings=(*result.side_findings, *beside)
-    )
+    more: dict[str, Any] = {"resumed": True} if crew.found and not subject.repeats_its_draws else {}
+    return dataclasses.replace(result, options={**result.options, **more, **running.limits})

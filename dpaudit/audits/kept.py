@@ -25,17 +25,21 @@ probability at most 1 / n of an input, at least 100.
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.audits.findings import NONE_GIVEN
+from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import Finding
+from dpaudit.running.draws import Drawer
 from dpaudit.running.randomness import randomness_moved
+from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
+from dpaudit.running.streams import stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 
@@ -51,6 +55,35 @@ SHARED_NOISE = (
     "Noise is kept: all outcomes on an input are the same, but other processes gave others, so this is one draw of "
     f"each input. {NONE_GIVEN}"
 )
+
+
+def why_kept(
+    game: LabelGame, subject: Subject, data: Sequence[Any], root: int, earlier: Collection[int] = ()
+) -> tuple[dict[int, str], int]:
+    """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken.
+
+    `earlier`: the inputs of which calls before the game took randomness.
+    """
+    found: dict[int, str] = {}
+    runs = 0
+    moved = game.draws.draw.moved if isinstance(game.draws.draw, Drawer) else {}
+    for place, pair in enumerate(game.pairs):
+        first = game.first_outcomes(pair)
+        if reason := spent(first):
+            found[place] = reason
+        for i, outcomes in zip(pair.inputs, first if pair.repeats else (), strict=False):
+            if place in found:
+                break
+            is_kept, calls, reason = False, 0, KEPT_NOISE
+            if subject.is_contained:
+                streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
+                (is_kept, calls), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
+            elif moved.get(i) or i in earlier:
+                is_kept, calls = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), 1
+            runs += calls
+            if is_kept:
+                found[place] = reason
+    return found, runs
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:

@@ -100,7 +100,6 @@ def line_bound(correct, wrong, labelled, cost, level):
     return max(0.0, math.log(max((accuracy - extra) / (1.0 - accuracy), 1.0)))
 
 
-
 # --- an audit: pairs, bands, stages, tables and depths ---
 
 
