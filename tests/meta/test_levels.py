@@ -193,8 +193,10 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
 
 @pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
 def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
-    engine = planning._Engine(PureDP(1.0), 50, 51, 0.97, 0.9, Playing("fixed", "fixed", is_universe))
-    assert engine.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
+    pairs = [Pair(k, k + 1) for k in range(50)]
+    playing = Playing("fixed", "fixed", is_universe)
+    planned = planning._Planned(PureDP(1.0), pairs, playing, 0.97, 0.9)
+    assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
 
 def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
