@@ -31,13 +31,16 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits.exploring import explore
 from dpaudit.audits.grey_box import GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
-from dpaudit.errors import DpauditError, UsageError
+from dpaudit.errors import UsageError
 from dpaudit.features.reader import Reader
+from dpaudit.inference.exact import choose_rule
+from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, MetricDP, number, single_line, whole_number
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, single_line, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
@@ -56,6 +59,7 @@ STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, wh
 CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
+RULE_LEVEL = 0.05  # at which the rule with the best expected bound is chosen
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on more
@@ -126,13 +130,17 @@ class Search:
 
     def domain_for(self, claim: Claim) -> Domain | None:
         """The domain that pairs come from, as the claim speaks of them; None for a hypothesis strategy."""
-        if isinstance(self.domain, Domain) or _is_strategy(self.domain):
-            return self.domain if isinstance(self.domain, Domain) else None
+        if isinstance(self.domain, Domain):
+            return self.domain
         if isinstance(self.domain, Mapping):
             return domain_from_dict(self.domain)
         if self.examples is None:
-            got = short_form(self.domain)
-            raise UsageError(f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {got}.")
+            if not hasattr(self.domain, "example") or not hasattr(self.domain, "map"):  # as of a hypothesis strategy
+                got = short_form(self.domain)
+                raise UsageError(
+                    f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {got}."
+                )
+            return None
         if not isinstance(self.examples, Iterable) or isinstance(self.examples, str | bytes):
             raise UsageError(f"examples must be a list of inputs, got {short_form(self.examples)}.")
         known = list(self.examples)
@@ -307,42 +315,20 @@ class _Searcher:
         return active
 
     def _of_strategy(self, strategy: Any, count: int, draws: int) -> list[_Candidate]:
-        """Pairs of a hypothesis strategy, which is steered towards suspicion (`hypothesis.target`)."""
-        import hypothesis
-
+        """Pairs of a hypothesis strategy, which is steered towards suspicion."""
         active: list[_Candidate] = []
-        broken: list[DpauditError] = []
 
-        def look(pair: Any) -> None:
-            if broken:
-                return
+        def look(pair: Any) -> float | None:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
             candidate = self._add(active, "strategy", "strategy", *pair)
             if candidate is None:
-                return
-            try:
-                self._look(candidate, draws)
-            except DpauditError as error:  # raised here, hypothesis would run the pair again and call it flaky
-                broken.append(error)
-                return
-            hypothesis.target(min(max(candidate.suspicion, -1e9), 1e9))
+                return None
+            self._look(candidate, draws)
+            return candidate.suspicion
 
-        # No database and a fixed seed: what is tried depends on the seed and on nothing that earlier runs left.
-        settings = hypothesis.settings(
-            max_examples=count,
-            database=None,
-            deadline=None,
-            phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        given: Any = hypothesis.given(strategy)
-        try:
-            settings(hypothesis.seed(self.seed)(given(look)))()
-        except hypothesis.errors.Unsatisfiable as error:
-            raise UsageError("domain must yield pairs, got none from the strategy.") from error
-        if broken:
-            raise broken[0]
+        none = "domain must yield pairs, got none from the strategy."
+        explore("domain", strategy, look, examples=count, seed=self.seed, none=none)
         if not active:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active
@@ -482,53 +468,24 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     sides = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
     reader = Reader.learn(sides)
     matrices = [reader(side) for side in sides]
-    total = np.zeros(4)  # right and wrong guesses of 1, right and wrong guesses of 0
-    guessed = 0.0
+    right = wrong = paid = 0.0
     for fitted in (slice(0, size // 2), slice(size // 2, size)):
         both = np.concatenate([matrix[fitted] for matrix in matrices])
         labels = np.repeat([0, 1], [len(matrix[fitted]) for matrix in matrices])
         order = np.random.default_rng(np.random.SeedSequence(20_261_130)).permutation(len(labels))
-        both, labels = both[order], labels[order]
-        mixture = fit_views(reader, both, labels, MAX_VIEWS)
+        mixture = fit_views(reader, both[order], labels[order], MAX_VIEWS)
         told = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
-        kept = np.ones(size, dtype=bool)
-        kept[fitted] = False
-        bins = [bins_of(mixture.mixed(mixture.of_matrix(matrix[kept]))) for matrix in matrices]
-        counts = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
-        up, down = _best_ends(told, line, float(counts.sum()))
-        total += [counts[1, up:].sum(), counts[0, up:].sum(), counts[0, :down].sum(), counts[1, :down].sum()]
-        guessed += 0.5 * line.delta * float(counts.sum()) * ((up < N_BINS) + (down > 0))
-    score, loss = _excess(total[0] + total[2] - guessed, total[1] + total[3], line.epsilon)
-    return float(score), float(loss)
-
-
-def _excess(right: FloatArray, wrong: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
-    """Standard deviations of a record's loss above epsilon, and the loss; `right` is less what a delta pays for."""
-    earned = np.maximum(right, 0.0) + PRIOR
-    loss = np.log(earned / (wrong + PRIOR))
-    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss
-
-
-def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
-    """The first bin that guesses 1 and the end of those that guess 0 with the best predicted excess.
-
-    With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
-    """
-    ones, zeros = (draws * np.cumsum(told.mass * q)[:-1] for q in (told.q, 1.0 - told.q))
-    right_up, wrong_up = draws * float(told.mass @ told.q) - ones, draws * float(told.mass @ (1.0 - told.q)) - zeros
-    paid = 0.5 * line.delta * draws
-    best_up = int(np.argmax(_excess(right_up - paid, wrong_up, line.epsilon)[0]))
-    best_down = int(np.argmax(_excess(zeros - paid, ones, line.epsilon)[0]))
-    up, down = best_up + 1, best_down + 1
-    ends = [(up, down), (up, 0), (N_BINS, down)] if down <= up else [(up, 0), (N_BINS, down)]
-
-    def score(ends: tuple[int, int]) -> float:
-        up, down = ends
-        right = right_up[up - 1 : up].sum() + zeros[max(down - 1, 0) : down].sum()
-        wrong = wrong_up[up - 1 : up].sum() + ones[max(down - 1, 0) : down].sum()
-        return float(_excess(right - paid * ((up < N_BINS) + (down > 0)), wrong, line.epsilon)[0])
-
-    return max(ends, key=score)
+        expected = np.rint(len(labels) * told.mass * np.stack([1.0 - told.q, told.q])).astype(np.int64)
+        others = [np.delete(matrix, fitted, axis=0) for matrix in matrices]
+        bins = [bins_of(mixture.mixed(mixture.of_matrix(other))) for other in others]
+        counted = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
+        rule = choose_rule(expected, Inequalities(line), RULE_LEVEL, int(counted.sum()))
+        found, missed, _ = rule.record(counted)
+        right, wrong = right + found, wrong + missed
+        paid += 0.5 * line.delta * float(counted.sum()) * sum(rule.sides)
+    earned, lost = max(right - paid, 0.0) + PRIOR, wrong + PRIOR
+    loss = math.log(earned / lost)
+    return (loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / lost), loss
 
 
 def line_of(claim: Claim) -> ApproxDP:
@@ -553,11 +510,3 @@ def _cost(candidates: int) -> int:
 
 def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
     return [values[k] for k in rng.permutation(len(values))]
-
-
-def _is_strategy(source: Any) -> bool:
-    try:
-        from hypothesis.strategies import SearchStrategy
-    except ImportError:
-        return False
-    return isinstance(source, SearchStrategy)

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dpaudit.audits.exploring import explore
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import FloatArray, number, whole_number
@@ -276,12 +277,6 @@ def _search(
     subject: Subject, bound: UtilityBound, root: int, place: int, examples: int, samples: int, worst: int
 ) -> tuple[list[Any], int]:
     """The inputs with the largest measured loss over its bound, at most `worst`, and the runs that it took."""
-    try:
-        import hypothesis
-    except ImportError as error:
-        raise UsageError("search must have hypothesis installed, got none. Install dpaudit[strategies].") from error
-    if not isinstance(bound.search, hypothesis.strategies.SearchStrategy):
-        raise UsageError(f"search must be a hypothesis strategy, got {bound.search!r} from the bound {bound.name!r}.")
     tried: dict[Any, tuple[float, int, Any]] = {}
     looks = 0
 
@@ -298,23 +293,14 @@ def _search(
         size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())
         return size / limit if limit > 0.0 else size
 
-    def look(data: Any) -> None:
+    def look(data: Any) -> float:
         value = score(data)
         key = identity_of(data)
         if key not in tried or value > tried[key][0]:
             tried[key] = (value, -len(tried), data)
-        hypothesis.target(min(value, 1e300))
+        return value
 
-    run = hypothesis.settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )(hypothesis.seed(root)(hypothesis.given(bound.search)(look)))
-    try:
-        run()
-    except hypothesis.errors.Unsatisfiable as error:
-        raise UsageError(f"search must yield inputs, got none from the bound {bound.name!r}.") from error
+    none = f"search must yield inputs, got none from the bound {bound.name!r}."
+    explore("search", bound.search, look, examples=examples, seed=root, none=none)
     ranked = sorted(tried.values(), key=lambda entry: (-entry[0], -entry[1]))
     return [data for _, _, data in ranked[:worst]], looks * samples

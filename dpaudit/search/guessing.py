@@ -18,6 +18,7 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from dpaudit.audits.exploring import explore
 from dpaudit.errors import UsageError
 from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.pairs import short_form
@@ -220,19 +221,7 @@ def _values_of(kind: Any) -> list[Any] | None:
 
 def _drawn(strategy: Any) -> list[Any]:
     """Inputs of a hypothesis strategy, the same each time."""
-    import hypothesis
-
     inputs: list[Any] = []
-    settings = hypothesis.settings(
-        max_examples=DRAWN,
-        database=None,
-        deadline=None,
-        derandomize=True,
-        phases=(hypothesis.Phase.generate,),
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    given: Any = hypothesis.given(strategy)
-    settings(given(lambda value: inputs.append(value)))()
-    if not inputs:
-        raise UsageError("example must be a strategy that yields inputs, got none.")
+    none = "example must be a strategy that yields inputs, got none."
+    explore("example", strategy, inputs.append, examples=DRAWN, seed=0, none=none)
     return inputs

@@ -19,7 +19,6 @@ from scipy import special, stats
 import dpaudit
 from dpaudit.audits import (
     call,
-    doubles_replaying,
     findings,
     planning,
     replaying,
@@ -592,15 +591,15 @@ def test_a_replay_asks_its_one_pair_at_the_whole_rate(monkeypatch, broken):
 
 
 def test_a_replay_of_low_bits_is_at_the_rate_of_their_check(monkeypatch):
-    asked = spied(monkeypatch, doubles_replaying, "count_again")
-    monkeypatch.setattr(doubles_replaying.LowBitRule, "from_dict", lambda *_: None)
-    monkeypatch.setattr(doubles_replaying, "subject_again", lambda *_: as_subject(response))
+    asked = spied(monkeypatch, replaying, "count_again")
+    monkeypatch.setattr(replaying.LowBitRule, "from_dict", lambda *_: None)
+    monkeypatch.setattr(replaying, "subject_again", lambda *_: as_subject(response))
     pair = SimpleNamespace(id="pair", verdict="leaks", rule={"version": 2}, correct=5, wrong=0, abstained=5, x_id="0",
                            x_prime_id="1", budget=PureDP(1.0).budget)  # fmt: skip
     low_bits = SimpleNamespace(error_rate=1e-3, pairs=(pair,))
     result = SimpleNamespace(findings=(), confidence=0.5, floating_point=low_bits)
     with pytest.raises(Reached):
-        doubles_replaying.replay_floating_point(result, response, inputs=PAIR, seed=1)
+        replaying.replay_floating_point(result, response, inputs=PAIR, seed=1)
     assert asked[0]["error_rate"] == 1e-3
 
 
