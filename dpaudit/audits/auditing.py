@@ -15,10 +15,10 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
-from dpaudit.audits.call import Call
+from dpaudit.audits.audit_run import AuditRun, ChosenPairs
+from dpaudit.audits.call import header, played
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.options import Options, Running
-from dpaudit.audits.stages import ChosenPairs
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
@@ -274,12 +274,12 @@ def _audited(
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
         tell = crew.telling(running.on_progress)
-        call = Call(subject, promise, chosen, options, root, running.store, crew, tell, searched)
+        run = AuditRun(subject, promise, chosen, options, root, crew, running.store, tell, searched)
         if plan is not None:
-            crew.checkpoint = plan.open({**call.header(), **running.limits}, replayable=subject.repeats_its_draws)
+            crew.checkpoint = plan.open({**header(run), **running.limits}, replayable=subject.repeats_its_draws)
             if crew.checkpoint is not None and crew.checkpoint.beside is not None:
                 subject.go_on_from(crew.checkpoint.beside)
-        result = call.run()
+        result = played(run)
         finished = True
     except SubjectError as error:
         finished = error is crew.noted_error  # it would end there again

@@ -113,6 +113,26 @@ def finding_of(
     )
 
 
+def withheld(finding: Finding, reason: str) -> Finding:
+    """The finding without verdict, bounds, power and witness, with the reason first."""
+    if finding.verdict == "error":
+        return finding
+    return dataclasses.replace(
+        finding,
+        verdict="inconclusive",
+        epsilon_lower=0.0,
+        parameter_lower=0.0,
+        ratio_lower=0.0 if finding.parameter_budget > 0.0 else None,
+        log_wealth=None,
+        p_value=None,
+        looks=(),
+        power=None,
+        witness=None,
+        severity=None,
+        notes=(reason, *(note for note in finding.notes if note != reason)),
+    )
+
+
 def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:
     """The findings of all pairs of a game from that of its first pair: the same but for names and inputs."""
     if len(members) == 1:

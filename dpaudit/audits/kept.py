@@ -24,7 +24,6 @@ probability at most 1 / n of an input, at least 100.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any
 
@@ -35,7 +34,6 @@ from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.reading.outcomes import Outcomes, read_outputs
-from dpaudit.results.model import Finding
 from dpaudit.running.draws import Drawer
 from dpaudit.running.randomness import randomness_moved
 from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
@@ -169,24 +167,4 @@ def spent(inputs: Sequence[Outcomes]) -> str:
         f"{size:,} are {refusal[:60]}, on either input. The mechanism seems to answer a few calls and to refuse "
         "all later ones; the few before that are too few to say anything. Audit it with a fresh object a call: "
         "fresh=True (--fresh), where the mechanism is a factory."
-    )
-
-
-def withheld(finding: Finding, reason: str) -> Finding:
-    """The finding without verdict, bounds, power and witness, with the reason first."""
-    if finding.verdict == "error":
-        return finding
-    return dataclasses.replace(
-        finding,
-        verdict="inconclusive",
-        epsilon_lower=0.0,
-        parameter_lower=0.0,
-        ratio_lower=0.0 if finding.parameter_budget > 0.0 else None,
-        log_wealth=None,
-        p_value=None,
-        looks=(),
-        power=None,
-        witness=None,
-        severity=None,
-        notes=(reason, *(note for note in finding.notes if note != reason)),
     )

@@ -21,9 +21,10 @@ from dpaudit.audits.findings import (
     change_sentence,
     changes_of,
     finding_of,
+    withheld,
     withhold_all,
 )
-from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, withheld
+from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
 from dpaudit.audits.universe_findings import Deep, UniverseFindings, empty_table, losses_at_budgets, masses_of, pair_at
 from dpaudit.campaign.campaign import Progress

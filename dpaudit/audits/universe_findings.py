@@ -15,8 +15,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import FOUND_WITH, broken_text, named
-from dpaudit.audits.kept import withheld
+from dpaudit.audits.findings import FOUND_WITH, broken_text, named, withheld
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_masses, loss_on_claim
 from dpaudit.privacy.claims import Claim, FloatArray

@@ -40,16 +40,16 @@ def test_a_stage_that_cannot_run_says_why_and_draws_nothing():
         def __init__(self, is_asked, reason):
             self.asked, self.reason = is_asked, reason
 
-        def is_asked(self, at):
+        def is_asked(self, run):
             return self.asked
 
-        def why_not(self, at):
+        def why_not(self, run):
             return self.reason
 
-        def leave_out(self, at, reason):
+        def leave_out(self, run, reason):
             said.append(reason)
 
-        def run(self, at):
+        def run(self, run):
             said.append("ran")
 
     play_stages(None, (One(False, "never said"), One(True, "draws depend"), One(True, "")))
