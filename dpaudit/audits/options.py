@@ -43,14 +43,11 @@ class Options:
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
-        if self.floating_point is not None and not isinstance(self.floating_point, bool | np.bool_):
-            raise UsageError(f"floating_point must be True, False or None, got {self.floating_point!r}.")
-        if self.severity is not None and not isinstance(self.severity, bool | np.bool_):
-            raise UsageError(f"severity must be True, False or None, got {self.severity!r}.")
-        if not isinstance(self.band, bool | np.bool_):
-            raise UsageError(f"band must be True or False, got {self.band!r}.")
-        if self.pool is not None and not isinstance(self.pool, bool | np.bool_):
-            raise UsageError(f"pool must be True, False or None, got {self.pool!r}.")
+        for name in ("floating_point", "severity", "pool", "band"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_) and (name == "band" or value is not None):
+                allowed = "True or False" if name == "band" else "True, False or None"
+                raise UsageError(f"{name} must be {allowed}, got {value!r}.")
 
     @property
     def looks_at_doubles(self) -> bool:
@@ -106,10 +103,10 @@ class Running:
         """
         plan = self.checkpoint
         given = {
-            "checkpoint": str(plan.path) if plan is not None and plan.path is not None else None,
+            "checkpoint": None if plan is None or plan.path is None else str(plan.path),
             "store": self.store,
-            "isolation": str(self.isolation) if self.isolation is not None else None,
-            "jobs": self.jobs if self.jobs != 1 else None,
+            "isolation": None if self.isolation is None else str(self.isolation),
+            "jobs": None if self.jobs == 1 else self.jobs,
             "dask": self.backend if self.backend == "dask" else None,
         }
         return {name: value for name, value in given.items() if value is not None}
