@@ -191,13 +191,11 @@ def audit(
     in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
     `depth_samples`.
 
-    Where a game for each pair would take more than 12 seconds of a processor in the mode that is asked for, the audit
-    is in fixed mode (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead
-    of adaptive. Above 500 pairs a fixed game for each takes 50 seconds, and they are a universe. These are the times of
-    pure claims. Games of a Gaussian, profile, trade-off or Renyi claim take longer: the numbers of pairs are the same,
-    and a sixth of the pairs is examined in depth. Up to 2,000 pairs have games in the mode that is asked for where the
-    audit asks for what only these give: a store, a band, pools (and pairs that fall into few pools), an isolated
-    subject that is called once a draw, an input beside itself, or fewer than 200 samples.
+    Where games of the pairs would take too long in the mode that is asked for, the audit is in fixed mode
+    (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead of adaptive.
+    Up to 2,000 pairs have games in the mode that is asked for where the audit asks for what only these give: a store, a
+    band, pools, an isolated subject that is called once a draw, an input beside itself, or fewer than 200 samples
+    (`dpaudit.audits.many_pairs`).
 
     Examples
     --------

@@ -119,14 +119,8 @@ def others_of(outcomes: Outcomes) -> NDArray[np.bool_]:
     """Which outcomes are other than the last one, shape (draws,). NaN is equal to NaN."""
     if outcomes.tokens is not None:
         return np.asarray(outcomes.tokens != outcomes.tokens[-1], dtype=bool)
-    numbers = outcomes.numbers
-    first = numbers[:, :1]
-    for values in (first[len(first) // 2 :], numbers):  # a look at half a column spares most mechanisms the rest
-        last = values[-1]
-        is_other = np.asarray(~((values == last) | (np.isnan(values) & np.isnan(last))).all(axis=1))
-        if values is not numbers and is_other.any():
-            return np.ones(len(numbers), dtype=bool)
-    return is_other
+    last = outcomes.numbers[-1]
+    return np.asarray(~((outcomes.numbers == last) | (np.isnan(outcomes.numbers) & np.isnan(last))).all(axis=1))
 
 
 def last_token(outcomes: Outcomes) -> str:

@@ -56,7 +56,6 @@ ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
-CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
 RULE_LEVEL = 0.05  # at which the rule with the best expected bound is chosen
@@ -376,15 +375,13 @@ class _Searcher:
         """At least `size` outputs on an input (all that were drawn); None where a vectorised call raised."""
         parts = self.drawn[i]
         have = sum(len(part) for part in parts)
-        while have < size and i not in self.raised:
-            chunk = min(size - have, CHUNK)
-            self.runs += chunk
+        if have < size and i not in self.raised:
+            self.runs += size - have
             rng = stream(self.seed, SEARCH_DRAWS, i, len(parts))
             try:
-                parts.append(read_outputs(self.subject.sample(self.data[i], chunk, rng), chunk).kept())
+                parts.append(read_outputs(self.subject.sample(self.data[i], size - have, rng), size - have).kept())
             except CallError as error:
                 self.raised[i] = str(error)
-            have += chunk
         return join(parts).rows(slice(0, size)) if parts and i not in self.raised else None
 
     def _ranked(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
