@@ -111,7 +111,7 @@ def band_of_bins(counts_in: NDArray[np.int64], counts_out: NDArray[np.int64], le
     --------
     >>> found = band_of_bins(np.array([10, 90]), np.array([90, 10]), 0.05)
     >>> found.type_one_upper.round(3).tolist(), found.type_two_upper.round(3).tolist()
-    ([1.0, 0.201, 0.0], [0.0, 0.201, 1.0])
+    ([1.0, 0.188, 0.0], [0.0, 0.188, 1.0])
     """
     limits = []
     for counts in (counts_in, counts_out):
