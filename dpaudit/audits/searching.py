@@ -9,7 +9,7 @@ stands out: an estimated loss that is `STANDS_OUT` standard deviations above its
 only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
 suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
 one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added,
-and of the pairs that lead after the first round, what their recorded noise proves.
+which has what recorded noise proves.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
 `SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
@@ -45,7 +45,7 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
-from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorder
+from dpaudit.recorded.recorded_noise import MOST_RECORDED
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
@@ -61,9 +61,8 @@ MAX_VIEWS = 6  # of the outputs, that a rule is made of
 RULE_LEVEL = 0.05  # at which the rule with the best expected bound is chosen
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
-RECORDED_PAIRS, RECORDED_PATHS = 4, 16  # pairs of a round whose noise is recorded, and paths of their inputs
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
-DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
+KNOWN, RAISES = 1000.0, 50.0  # suspicions that nothing counted reaches: of a loss that is known, and of exceptions
 MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
@@ -203,7 +202,6 @@ class _Candidate:
     excess: float = -math.inf
     loss: float = math.nan
     grey: GreyBoxPair | None = None
-    recorded: RecordedPair | None = None
     raises: bool = False
     refused: bool = False
     draws: int = 0  # of each input
@@ -215,11 +213,8 @@ class _Candidate:
         if self.grey is not None:
             total += sum(BONUS[hint.kind] for hint in self.grey.hints)
             ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
-            known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
-            total += known + (ratio if known else min(ratio, 1.0))
-        # What is only implied, or not recorded, is not known to be worse or better than another pair.
-        if self.recorded is not None and self.recorded.grade == "proved":
-            total += DEFINITE + min(self.recorded.loss / budget, 100.0)
+            # What is not recorded is not known to be worse or better than another pair.
+            total += KNOWN + ratio if self.grey.grade in ("definite", "implied") else min(ratio, 1.0)
         return total
 
 
@@ -237,8 +232,6 @@ class _Searcher:
         self.candidates: dict[Any, _Candidate] = {}
         self.boxes = GreyBox(subject, claim, seed, LEAST_RUNS) if search.grey_box else None
         self.sides: dict[int, Any] = {}
-        can_record = search.grey_box and not (subject.is_program or subject.is_contained)
-        self.recorder = Recorder(subject, claim, seed, RECORDED_PATHS) if can_record else None
 
     def run(self) -> SearchResult:
         count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
@@ -247,9 +240,6 @@ class _Searcher:
         for round_ in range(ROUNDS):
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
-                for candidate in active[:RECORDED_PAIRS]:
-                    if self.recorder is not None and candidate.recorded is None:
-                        candidate.recorded = self.recorder.pair(Pair(candidate.x, candidate.x_prime))
                 active += self._moved(active, max(1, int(MOVED_SHARE * len(active))), round_)
             for candidate in active:
                 self._look(candidate, draws << round_)
@@ -412,19 +402,19 @@ class _Searcher:
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
         named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])
         pairs = tuple(named[: len(chosen)])
-        report = recorded = None
+        report = recorded = box = None
         if self.search.grey_box:
-            report = GreyBox(self.subject, self.claim, self.seed).examine(pairs)
-        if self.recorder is not None:
-            recorded = self.recorder.result([(self.recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
+            box = GreyBox(self.subject, self.claim, self.seed)
+            report = box.examine(pairs)
+            if (recorder := box.recorder) is not None:
+                recorded = recorder.result([(recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
+        grades = {one.id: str(one.grade) for one in recorded.pairs} if recorded is not None else {}
         strategy = {"kind": "strategy", "strategy": short_form(self.search.domain, 200)}
         return SearchResult(
             pairs=pairs,
-            tried=tuple(_tried(*one) for one in zip(named, ranked, strict=True)),
+            tried=tuple(_tried(*one, grades.get(one[0].id, "")) for one in zip(named, ranked, strict=True)),
             refused=refused,
-            samples=self.runs
-            + sum(one.samples for one in (self.boxes, report) if one is not None)
-            + (recorded.runs if recorded is not None else 0),
+            samples=self.runs + sum(one.samples for one in (self.boxes, box) if one is not None),
             seconds=time.perf_counter() - self.started,
             seed=self.seed,
             claim=str(self.claim),
@@ -434,7 +424,7 @@ class _Searcher:
         )
 
 
-def _tried(pair: Pair, candidate: _Candidate) -> TriedPair:
+def _tried(pair: Pair, candidate: _Candidate, recorded: str) -> TriedPair:
     """What is reported of a candidate."""
     return TriedPair(
         pair,
@@ -447,7 +437,7 @@ def _tried(pair: Pair, candidate: _Candidate) -> TriedPair:
         candidate.line.delta,
         candidate.draws,
         candidate.grey.grade if candidate.grey is not None else "",
-        candidate.recorded.grade if candidate.recorded is not None else "",
+        recorded,
     )
 
 
