@@ -127,26 +127,22 @@ def audit(
         small for it.
     pool : bool, optional
         Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
-        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): all of their draws serve
-        one test, and one share of the error rate. They are then found with fewer runs, and together: that the finding
-        holds for each of them rests on what the mechanism says, the error rate does not (`Finding.pool`). None, the
-        default, pools wherever that is possible; True is an error where it is not. Universes (Notes) and audits with a
-        store are not pooled.
+        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): they are found with fewer
+        runs, and together. That the finding holds for each of them rests on what the mechanism says, the error rate
+        does not (`Finding.pool`). None, the default, pools wherever that is possible; True is an error where it is not.
     grey_box : bool
-        Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
-        takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). Of the
-        first 50 the noise is recorded too: the side finding "recorded_noise" (`record_noise`). A `Search` does both
-        with the pairs that it chooses, unless it is told not to.
+        Whether to run x and x_prime of the first 200 pairs on the same random streams too, where the mechanism takes a
+        generator, and to record the noise of the first 50: the side findings "same_randomness"
+        (`replay_same_randomness`) and "recorded_noise" (`record_noise`). A `Search` does both by itself.
     fresh : bool
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
     severity : bool, optional
-        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: see
-        `dpaudit.audits.severity`. By default four times as many as the verdict took, at least 2,000, at most half of
-        what remains of `samples`; with True that half. Never more than remains: where that is fewer than 50 labelled
-        draws the bound is "above" the budget. With False the audit stops at its first proof, when its bound is hardly
-        above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and stores. With
-        True up to 2,000 pairs have games of their own, whatever that takes.
+        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: by
+        default four times as many as the verdict took, at least 2,000, at most half of what remains of `samples`; with
+        True that half (`dpaudit.audits.severity`). With False the audit stops at its first proof, when its bound is
+        hardly above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and
+        stores. With True up to 2,000 pairs have games of their own, whatever that takes.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth
@@ -156,9 +152,8 @@ def audit(
     store : path, optional
         A file in which evidence accumulates (it is made where there is none): the bets on each pair go on from where
         earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
-        those of all these nights together, and `confidence` is for all of them, for ever; 0.999 is recommended, which
-        costs a few nights and lets one in a thousand sound mechanisms at most be called violated. Not in fixed mode,
-        and no universes; the floating-point check is asked on the first night only.
+        those of all these nights together, and `confidence` is for all of them, for ever: 0.999 is recommended. Not in
+        fixed mode, and no universes; the floating-point check is asked on the first night only.
     isolation : Isolation or str or True, optional
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that

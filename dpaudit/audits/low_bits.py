@@ -188,15 +188,15 @@ class LowBitTest(ExactTest):
 
     def describe(self, x: str, x_prime: str) -> str:
         """The guessing events in words, with how often fresh draws of each input fell into them."""
-        named = zip(("x", "x′"), (x, x_prime), strict=True)
-        names = [letter if name == letter else f"{letter} = {name}" for letter, name in named]
+        names = [letter if name == letter else f"{letter} = {name}" for letter, name in (("x", x), ("x′", x_prime))]
         chosen = slice(self.rule.first_up, N_BINS), slice(0, self.rule.end_down)
         said = []
         for k, (event, bins) in enumerate(zip(self.low_bits.events(), chosen, strict=True)):
-            if event:
-                own = [(self._sides[side], names[side]) for side in (k, 1 - k)]
-                shares = [f"{counts[bins].sum():,} of {counts.sum():,} on {name}" for counts, name in own]
-                said.append(f"Outputs {event}: {', '.join(shares)}.")
+            shares = [
+                f"{self._sides[side, bins].sum():,} of {self._sides[side].sum():,} on {names[side]}"
+                for side in (k, 1 - k)
+            ]
+            said += [f"Outputs {event}: {', '.join(shares)}."] if event else []
         return " ".join(said)
 
 

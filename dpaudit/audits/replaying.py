@@ -174,14 +174,11 @@ def replay(
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
-    correct, wrong, abstained = game.counts
     return Replay(
-        pair=finding.id,
-        claim=str(pair_claim),
-        description=finding.witness.description,
-        correct=correct,
-        wrong=wrong,
-        abstained=abstained,
+        finding.id,
+        str(pair_claim),
+        finding.witness.description,
+        *game.counts,
         parameter=pair_claim.parameter,
         parameter_budget=pair_claim.value,
         parameter_lower=game.lower if change is None else 0.0,
@@ -261,19 +258,10 @@ def replay_floating_point(
     labelled = 2 * samples if samples is not None else found.correct + found.wrong + found.abstained
     draw = Drawer(subject, data, root, FLOAT_REPLAY_DRAWS)
     again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
-    return FloatingPointReplay(
-        pair=found.id,
-        description=again.description,
-        correct=again.correct,
-        wrong=again.wrong,
-        abstained=again.abstained,
-        budget=found.budget,
-        epsilon_lower=again.epsilon_lower,
-        p_value=again.p_value,
-        confidence=1.0 - level,
-        seed=root,
-        confirmed=again.verdict == "leaks",
-    )
+    names = ("description", "correct", "wrong", "abstained", "budget", "epsilon_lower", "p_value")
+    figures: dict[str, Any] = {name: getattr(again, name) for name in names}
+    confirmed = again.verdict == "leaks"
+    return FloatingPointReplay(found.id, **figures, confidence=1.0 - level, seed=root, confirmed=confirmed)
 
 
 def subject_again(mechanism: Any, result: AuditResult) -> Subject:
