@@ -201,29 +201,9 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
-    options = Options(
-        samples=samples,
-        mode=mode,
-        confidence=confidence,
-        seed=seed,
-        event_mass=event_mass,
-        inconclusive_factor=inconclusive_factor,
-        floating_point=floating_point,
-        pool=pool,
-        grey_box=grey_box,
-        severity=severity,
-        band=band,
-    )
-    running = Running.of(
-        jobs=jobs,
-        backend=backend,
-        cluster=cluster,
-        checkpoint=checkpoint,
-        resume=resume,
-        store=store,
-        isolation=isolation,
-        on_progress=on_progress,
-    )
+    hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
+    options = Options(*hard, pool, grey_box, severity, band)
+    running = Running(jobs, backend, cluster, checkpoint, resume, store, isolation, on_progress)
     subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.states(str(promise)) else []

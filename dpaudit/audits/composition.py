@@ -2,7 +2,7 @@
 
 A refusal is inherent: its reason names the condition of validity, or the fact, that would break. Whatever is not listed
 here works, and `tests/audits/test_what_composes.py` walks every cell: it holds each to "works" (the same verdict,
-bounds and bits as alone, where the second feature is not meant to change them) or to the reason that stands here. The
+bounds and bits as alone, where the other feature is not meant to change them) or to the reason that stands here. The
 table of the manual (`docs/composition.md`) is made from the same list. What a stage cannot do with what was played, it
 says in its finding (`dpaudit.audits.stages`).
 """
@@ -17,25 +17,11 @@ from typing import Any
 from dpaudit.errors import UsageError
 
 MODE_NAMES = ("sequential", "adaptive", "fixed")
-# By name, as an option or in words: what each is. Of two that cannot go together the earlier one is to leave out.
-FEATURES: Mapping[str, str] = {
-    "sequential": "stop as soon as the evidence is there",
-    "adaptive": "spend runs where the evidence grows",
-    "fixed": "use all draws, for one exact test",
-    "band": "a band for the trade-off function of one pair",
-    "checkpoint": "finished draws in a file, to resume from",
-    "pool": "pairs of one shift in one game",
-    "plan": "what an audit would cost and find",
-    "grey_box": "both inputs on the same random stream",
-    "seconds": "a limit on the time of the audit",
-    "jobs": "several processes of this machine",
-    "dask": "the workers of a cluster",
-    "isolation": "calls in worker processes with limits",
-    "search": "pairs that are looked for",
-    "store": "evidence that goes on night after night",
-    "universe": "more than 500 pairs in one table",
-    "program": "a subject behind exec:",
-}
+# As an option or in words. Of two that cannot go together the earlier one is to leave out.
+FEATURES = (
+    *MODE_NAMES, "band", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation", "search",
+    "store", "universe", "program",
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,17 +156,5 @@ def check_composition(used: Mapping[str, Any], *, replayable: bool = True, calle
     holds = {"": True, SELF_SEEDED: not replayable, CALLED_ONCE: called_once}
     for two, reason in REFUSED.items():
         if two <= used.keys() and holds[reason.of]:
-            given, other = sorted(two, key=list(FEATURES).index)
+            given, other = sorted(two, key=FEATURES.index)
             raise CannotCompose("mode" if given in MODE_NAMES else given, used[given], other, reason)
-
-
-def table() -> list[tuple[str, str, str]]:
-    """Every two features, and "works" or what would no longer hold, in the order of `FEATURES`."""
-    rows = []
-    for first, second in combinations(FEATURES, 2):
-        reason = REFUSED.get(frozenset({first, second}))
-        text = "works" if reason is None else f"no: {reason.condition}"
-        if reason is not None and reason.of:
-            text = f"works; not for {reason.of}: {reason.condition}"
-        rows.append((first, second, text))
-    return rows

@@ -17,10 +17,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 from click.testing import CliRunner
-from composition_page import page
+from composition_page import page, table
 
 import dpaudit
-from dpaudit.audits.composition import FEATURES, REFUSED, CannotCompose, check_composition, table
+from dpaudit.audits.composition import FEATURES, REFUSED, CannotCompose, check_composition
 from dpaudit.audits.time_limits import audit_within
 from dpaudit.cli import main
 from dpaudit.subjects.domains import NumberDomain
