@@ -17,6 +17,8 @@ from dpaudit.testing.pair_game import PairGame
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
 FOUND_WITH = 0.9  # the probability that defines the power
+STAGE_PAIRS = 8  # that a stage examines: they share its error rate, and the time
+FIT_SHARE = 0.3  # of the draws of a stage, on which what it tests is fitted
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
 NONE_GIVEN = (  # where draws depend on each other

@@ -41,9 +41,8 @@ from dpaudit.running.streams import stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 
-FEWEST = 100  # outcomes of each input, without which nothing is said of a budget
 OTHERS = 2  # processes: how often a sound one differs is bounded by their number, in the module
-RARE_SHARE = 0.01  # of them, at most, that came before a budget was spent
+RARE_SHARE = 0.01  # of outcomes, at most, that came before a budget was spent; of fewer than 100 nothing is said
 KEPT_NOISE = (
     "Noise is kept: the first calls on an input took random numbers, a later one took none, and all outcomes on an "
     f"input are the same, so this is one draw of each input. {NONE_GIVEN} With fresh=True (--fresh) each call has an "
@@ -142,7 +141,7 @@ def spent(inputs: Sequence[Outcomes]) -> str:
     >>> spent([read_outputs(["spent"] * 400, 400)] * 2)
     ''
     """
-    if not inputs or min(map(len, inputs)) < FEWEST:
+    if not inputs or min(map(len, inputs)) < 1.0 / RARE_SHARE:
         return ""
     others = []
     for outcomes in inputs:

@@ -35,6 +35,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.audits.findings import FIT_SHARE, FOUND_WITH, STAGE_PAIRS
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.campaign.witness_game import WitnessGame
@@ -56,15 +57,14 @@ class LowBitStageSizes:
     """The size of the stage, and how its rules are found."""
 
     error_rate: float = 1e-3  # of the whole stage, beside the audit's own
-    max_pairs: int = 8  # that share the error rate, and the time
+    max_pairs: int = STAGE_PAIRS
     min_samples: int = 1_000  # of the audit, below which the stage would cost as much as the audit and find little
     share_of_audit: tuple[float, float] = (0.25, 0.5)  # of its runs on one input, of calls one by one; of batches
     max_draws: tuple[int, int] = (5_000, 20_000)  # of one input, of calls one by one; of batches
     slow_call: float = 1e-3  # seconds, above which calls are not made behind a violation unless they are asked for
     probe: int = 128  # draws of one input that show whether and where its outputs are real numbers
-    training_share: float = 0.3  # of the draws of one input
+    training_share: float = FIT_SHARE  # of the draws of one input
     max_numbers: int = 1 << 23  # numbers drawn of one input, and held of all, where outputs are wide
-    found_with: float = 0.9  # the probability that defines `detectable_share`
 
 
 SIZES = LowBitStageSizes()
@@ -308,9 +308,9 @@ def count_again(
 def detectable_share(labelled: int, epsilon: float, delta: float, level: float) -> float:
     """The smallest share of one input's outputs that, given by it alone, would have been found; see the result."""
     shares = np.geomspace(0.5 / labelled, 1.0, 200)
-    # The number of right guesses, exceeded with probability `found_with`: a normal quantile, less one for its error.
+    # The number of right guesses, exceeded with probability `FOUND_WITH`: a normal quantile, less one for its error.
     mean = labelled * shares / 2.0
-    quantile = np.floor(mean + scipy.special.ndtri(1.0 - SIZES.found_with) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
+    quantile = np.floor(mean + scipy.special.ndtri(1.0 - FOUND_WITH) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
     right = np.maximum(quantile, 0.0)
     spent = level * EXACT_SIZES.mass_share if delta > 0.0 else 0.0
     accuracy = binomial.binomial_lower_each(right, right, np.full(len(right), level - spent))

@@ -28,6 +28,7 @@ import numpy as np
 
 from dpaudit.arguments import check_options
 from dpaudit.audits import low_bits
+from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
 from dpaudit.audits.universe_findings import losses_found, losses_learned
 from dpaudit.campaign.campaign import shares_by_rank
@@ -49,16 +50,15 @@ from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 from dpaudit.testing.failures import common_failure
-from dpaudit.testing.learned_power import learned_losses, probability_measured, worst_learned_loss
+from dpaudit.testing.learned_power import event_mass_measured, learned_losses, probability_measured, worst_learned_loss
 from dpaudit.testing.pair_game import PairGame
 from dpaudit.testing.pools import pool_pairs
 from dpaudit.testing.protocols import Test
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
-FORMS_MASS = 0.1  # of the events that are said by their form: the default of an audit
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
-MOST_BUDGETS = 8  # that are planned for; of more, these are spread evenly from the least to the largest
+MOST_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
 LEAST_SAMPLES = 10  # of an audit: fewer are refused
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
@@ -149,7 +149,7 @@ def plan(
         if estimate is not None and estimate.event_mass > 0.0:
             rows.append((estimate.event_mass, True))
         powers = tuple(_power(audit, pair_claim, *row, samples, over, per_run) for row in rows)
-        by_form = audit.by_form(pair_claim, event_mass_of(pair_claim, FORMS_MASS), samples)
+        by_form = audit.by_form(pair_claim, event_mass_of(pair_claim, event_mass_measured()), samples)
         planned = PlannedBudget(pair.id, count, pair_claim.parameter, pair_claim.value, powers, by_form, estimate)
         budgets.append(planned)
     runs = audit.runs(samples)

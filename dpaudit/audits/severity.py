@@ -23,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
@@ -36,7 +37,7 @@ from dpaudit.testing.hockey_stick import just_above
 from dpaudit.testing.order import Change
 from dpaudit.testing.pair_game import PairGame
 
-MOST_EXAMINED = 8  # violated pairs that have a stage
+MOST_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
 
 
 @dataclasses.dataclass(frozen=True)

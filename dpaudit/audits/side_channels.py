@@ -34,6 +34,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
@@ -46,11 +47,10 @@ from dpaudit.testing.independence import dependence, equal_pairs, features, more
 from dpaudit.testing.tasks import toss
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
-INDEPENDENCE_RATE = 1e-3  # the same, of sharing noise
+INDEPENDENCE_RATE = TIMING_RATE  # the same, of sharing noise
 WORKERS = 96  # fresh ones: a third fixes the features, two thirds test them
 INDEPENDENCE_SECONDS = 30.0  # beyond which a slow subject is not asked
-TIMED_PAIRS = 8  # that share the error rate, and the time
-PILOT_SHARE = 0.3  # of the calls, on which the rule is fixed
+TIMED_PAIRS = STAGE_PAIRS
 RECENT = 32  # calls whose median time a time is compared with
 QUANTILES = np.array([0.01, 0.02, 0.05, *np.arange(0.1, 0.91, 0.1), 0.95, 0.98, 0.99])  # of thresholds that are tried
 # Nats by which the evidence of a threshold at a quantile is lowered beside that of one in a gap: where one call in five
@@ -163,7 +163,7 @@ def timing_test(labels: NDArray[np.bool_], seconds: NDArray[np.float64], level: 
     >>> timing_test(labels, np.where(labels, 0.2, 0.1), 1e-3)["p_value"] < 1e-12
     True
     """
-    pilot = int(PILOT_SHARE * len(labels))
+    pilot = int(FIT_SHARE * len(labels))
     # Validity: a score is a function of the time of the call and of calls before it, so that given these the label is
     # a fair coin. Labels of the pilot are looked at; of the others only what the rule says of their scores is counted.
     scores = {"": seconds, " times the median of the 32 calls before": seconds / recent_medians(seconds)}

@@ -36,6 +36,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.audits.exploring import explore
+from dpaudit.audits.findings import FOUND_WITH
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import FloatArray, number, whole_number
@@ -54,7 +55,6 @@ from dpaudit.testing.binomial import binomial_lower, binomial_upper, binomial_up
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
 
 LOWER_SHARE = 0.8  # of a test's level, for the limit that is the verdict
-FOUND_WITH = 0.9  # the probability that defines the power
 CHUNK = 1 << 14  # outputs drawn at a time
 LEAST_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
 MOST_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
