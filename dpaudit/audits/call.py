@@ -94,17 +94,10 @@ def played(run: AuditRun) -> AuditResult:
 
 def _play_universe(run: AuditRun) -> None:
     subject, options = run.subject, run.options
+    sizes = options.samples, options.mode, options.confidence
+    powers = options.event_mass, options.inconclusive_factor
     universe = UniverseAudit(
-        subject,
-        run.promise,
-        run.chosen,
-        options.samples,
-        options.mode,
-        options.confidence,
-        run.root,
-        run.crew,
-        options.event_mass,
-        options.inconclusive_factor,
+        *(subject, run.promise, run.chosen, *sizes, run.root, run.crew, *powers),
         lambda x, most, is_violated: run.ask_batches(run.subject, x, run.root, most, is_violated),
         lambda game, data, earlier: why_kept(game, run.subject, data, run.root, earlier),
         run.tell,

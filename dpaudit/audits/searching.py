@@ -426,19 +426,9 @@ class _Searcher:
 
 def _tried(pair: Pair, candidate: _Candidate, recorded: str) -> TriedPair:
     """What is reported of a candidate."""
-    return TriedPair(
-        pair,
-        candidate.family,
-        candidate.origin,
-        candidate.suspicion,
-        candidate.excess,
-        candidate.loss,
-        candidate.line.epsilon,
-        candidate.line.delta,
-        candidate.draws,
-        candidate.grey.grade if candidate.grey is not None else "",
-        recorded,
-    )
+    line, grey = candidate.line, "" if candidate.grey is None else candidate.grey.grade
+    figures = candidate.suspicion, candidate.excess, candidate.loss, line.epsilon, line.delta, candidate.draws
+    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:
