@@ -36,11 +36,9 @@ from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import UsageError
 from dpaudit.features.reader import Reader
-from dpaudit.inference.exact import choose_rule
-from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, MetricDP, number, single_line, whole_number
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, MetricDP, number, single_line, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
@@ -58,11 +56,10 @@ MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
 MOST_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
-RULE_LEVEL = 0.05  # at which the rule with the best expected bound is chosen
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
-KNOWN, RAISES = 1000.0, 50.0  # suspicions that nothing counted reaches: of a loss that is known, and of exceptions
+DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
@@ -214,7 +211,8 @@ class _Candidate:
             total += sum(BONUS[hint.kind] for hint in self.grey.hints)
             ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
             # What is not recorded is not known to be worse or better than another pair.
-            total += KNOWN + ratio if self.grey.grade in ("definite", "implied") else min(ratio, 1.0)
+            known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
+            total += known + (ratio if known else min(ratio, 1.0))
         return total
 
 
@@ -441,24 +439,53 @@ def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, fl
     sides = [side.rows(slice(0, size)) for side in (second, first)]  # labels 0 and 1
     reader = Reader.learn(sides)
     matrices = [reader(side) for side in sides]
-    right = wrong = paid = 0.0
+    total = np.zeros(4)  # right and wrong guesses of 1, right and wrong guesses of 0
+    guessed = 0.0
     for fitted in (slice(0, size // 2), slice(size // 2, size)):
         both = np.concatenate([matrix[fitted] for matrix in matrices])
         labels = np.repeat([0, 1], [len(matrix[fitted]) for matrix in matrices])
         order = np.random.default_rng(np.random.SeedSequence(20_261_130)).permutation(len(labels))
-        mixture = fit_views(reader, both[order], labels[order], MAX_VIEWS)
+        both, labels = both[order], labels[order]
+        mixture = fit_views(reader, both, labels, MAX_VIEWS)
         told = Predicted.of(mixture.mixed(mixture.of_matrix(both)))
-        expected = np.rint(len(labels) * told.mass * np.stack([1.0 - told.q, told.q])).astype(np.int64)
-        others = [np.delete(matrix, fitted, axis=0) for matrix in matrices]
-        bins = [bins_of(mixture.mixed(mixture.of_matrix(other))) for other in others]
-        counted = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
-        rule = choose_rule(expected, Inequalities(line), RULE_LEVEL, int(counted.sum()))
-        found, missed, _ = rule.record(counted)
-        right, wrong = right + found, wrong + missed
-        paid += 0.5 * line.delta * float(counted.sum()) * sum(rule.sides)
-    earned, lost = max(right - paid, 0.0) + PRIOR, wrong + PRIOR
-    loss = math.log(earned / lost)
-    return (loss - line.epsilon) / math.sqrt(1.0 / earned + 1.0 / lost), loss
+        kept = np.ones(size, dtype=bool)
+        kept[fitted] = False
+        bins = [bins_of(mixture.mixed(mixture.of_matrix(matrix[kept]))) for matrix in matrices]
+        counts = np.stack([np.bincount(one, minlength=N_BINS) for one in bins])
+        up, down = _best_ends(told, line, float(counts.sum()))
+        total += [counts[1, up:].sum(), counts[0, up:].sum(), counts[0, :down].sum(), counts[1, :down].sum()]
+        guessed += 0.5 * line.delta * float(counts.sum()) * ((up < N_BINS) + (down > 0))
+    score, loss = _excess(total[0] + total[2] - guessed, total[1] + total[3], line.epsilon)
+    return float(score), float(loss)
+
+
+def _excess(right: FloatArray, wrong: FloatArray, epsilon: float) -> tuple[FloatArray, FloatArray]:
+    """Standard deviations of a record's loss above epsilon, and the loss; `right` is less what a delta pays for."""
+    earned = np.maximum(right, 0.0) + PRIOR
+    loss = np.log(earned / (wrong + PRIOR))
+    return (loss - epsilon) / np.sqrt(1.0 / earned + 1.0 / (wrong + PRIOR)), loss
+
+
+def _best_ends(told: Predicted, line: ApproxDP, draws: float) -> tuple[int, int]:
+    """The first bin that guesses 1 and the end of those that guess 0 with the best predicted excess.
+
+    With a delta the guesses of one label alone too: a rare event that pays for it is lost among those of the other.
+    """
+    ones, zeros = (draws * np.cumsum(told.mass * q)[:-1] for q in (told.q, 1.0 - told.q))
+    right_up, wrong_up = draws * float(told.mass @ told.q) - ones, draws * float(told.mass @ (1.0 - told.q)) - zeros
+    paid = 0.5 * line.delta * draws
+    best_up = int(np.argmax(_excess(right_up - paid, wrong_up, line.epsilon)[0]))
+    best_down = int(np.argmax(_excess(zeros - paid, ones, line.epsilon)[0]))
+    up, down = best_up + 1, best_down + 1
+    ends = [(up, down), (up, 0), (N_BINS, down)] if down <= up else [(up, 0), (N_BINS, down)]
+
+    def score(ends: tuple[int, int]) -> float:
+        up, down = ends
+        right = right_up[up - 1 : up].sum() + zeros[max(down - 1, 0) : down].sum()
+        wrong = wrong_up[up - 1 : up].sum() + ones[max(down - 1, 0) : down].sum()
+        return float(_excess(right - paid * ((up < N_BINS) + (down > 0)), wrong, line.epsilon)[0])
+
+    return max(ends, key=score)
 
 
 def line_of(claim: Claim) -> ApproxDP:
