@@ -22,10 +22,9 @@ from dpaudit.environment import __version__
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
     from dpaudit.audits.auditing import audit
-    from dpaudit.audits.doubles_replaying import replay_floating_point
     from dpaudit.audits.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.audits.planning import plan
-    from dpaudit.audits.replaying import replay
+    from dpaudit.audits.replaying import replay, replay_floating_point
     from dpaudit.audits.search_result import SearchResult
     from dpaudit.audits.searching import Search, search_pairs
     from dpaudit.audits.time_limits import TooSlowError, audit_within
@@ -148,7 +147,7 @@ _HOMES = {
     "register_profile": "dpaudit.profiles",
     "read_dossier": "dpaudit.reports.reading",
     "replay": "dpaudit.audits.replaying",
-    "replay_floating_point": "dpaudit.audits.doubles_replaying",
+    "replay_floating_point": "dpaudit.audits.replaying",
     "replay_same_randomness": "dpaudit.audits.grey_box",
     "search_pairs": "dpaudit.audits.searching",
     "write_report": "dpaudit.reports",

@@ -50,10 +50,10 @@ def test_noise_exactly_on_its_claim_is_recognised_and_not_accused():
         (functools.partial(laplace, weight=2.0), "eps=1", 2.0),  # l1 distance in units of the scale
         (functools.partial(laplace, scale=0.5), "eps=1", 2.0),
         (normal, "eps=3", math.inf),  # normal noise keeps no pure claim
-        (normal, "mu=0.9", 1.0),  # standard deviations
-        (normal, "rho=0.4", 1.0),
-        (normal, "order=2,rdp=0.9", 1.0),
-        (normal, "eps=1,delta=0.1", 1.0),  # delta(1) = Phi(-1/2) - e Phi(-3/2) = 0.127
+        (normal, "mu=0.9", math.inf),
+        (normal, "rho=0.4", math.inf),
+        (normal, "order=2,rdp=0.9", math.inf),
+        (normal, "eps=1,delta=0.1", math.inf),  # delta(1) = Phi(-1/2) - e Phi(-3/2) = 0.127
         (functools.partial(laplace, weight=2.0), "eps=1,delta=0.3", 2.0),  # 1 - exp(-1/2) = 0.393
     ],
 )
@@ -61,7 +61,7 @@ def test_a_noise_free_part_beyond_the_claim_is_implied_with_its_exact_loss(mecha
     result = replay(mechanism, [(0.0, 1.0)], claim)
     assert result.grade == "implied" and result.pairs[0].implied_loss == pytest.approx(loss)
     finding = result.side_finding()
-    assert finding.status == "found" and "for every draw" in finding.summary and finding.error_rate is None
+    assert finding.status == "found" and "line test_grey_box.py" in finding.summary and finding.error_rate is None
 
 
 @pytest.mark.parametrize(
@@ -95,22 +95,22 @@ def test_one_noise_in_two_numbers_is_counted_once():
     assert implied == pytest.approx(1.0, abs=1e-12)  # a difference of two outputs, rounded as the noise happens to be
 
 
-def test_a_scale_that_depends_on_the_data_is_implied_under_a_pure_claim_and_a_hint_under_another():
+def test_a_scale_that_depends_on_the_data_is_implied_under_any_claim_that_it_breaks():
     def mean(data, rng):  # the fault of a library that calibrates to the size it counted
         return float(np.mean([0.0, *data])) + rng.laplace(scale=1.0 / (1 + len(data)))
 
     pairs = [([0.5], [0.5, 0.5])]
     pure, approximate = replay(mean, pairs, "eps=1"), replay(mean, pairs, "eps=1,delta=1e-3")
     assert pure.grade == "implied" and math.isinf(pure.pairs[0].implied_loss)
-    assert approximate.grade == "hint" and kinds(approximate) == {"scale"}
+    assert approximate.grade == "implied" and kinds(approximate) == {"scale"}
+    assert replay(mean, pairs, "eps=1,delta=0.6").grade == "hint"
 
 
-def test_a_scale_hidden_behind_standard_noise_is_a_hint():
+def test_a_scale_hidden_behind_standard_noise_is_implied():
     def release(data, rng):
         return (1.0 + data) * rng.standard_normal()
 
-    result = replay(release, [(0.0, 1.0)], "eps=1,delta=1e-3")
-    assert kinds(result) == {"scale"} and "scale of the normal noise is 1 on x and 2" in result.pairs[0].hints[0].text
+    assert replay(release, [(0.0, 1.0)], "eps=1,delta=1e-3").grade == "implied"
 
 
 def no_noise_when_empty(data, rng):
@@ -127,12 +127,13 @@ def test_an_output_without_any_randomness_is_definite_against_another_output():
 
 
 def test_a_delta_may_pay_for_what_one_side_draws_but_not_for_two_fixed_outputs():
-    assert replay(no_noise_when_empty, [([], [1.0])], "eps=1,delta=1e-3").grade == "hint"
+    # Not by logic alone: that [1.0] seldom gives 0 too is what the law of its noise says.
+    assert replay(no_noise_when_empty, [([], [1.0])], "eps=1,delta=1e-3").grade == "implied"
     assert replay(lambda data, rng: len(data), [([], [1.0])], "eps=1,delta=1e-3").grade == "definite"
 
 
 def test_equal_outputs_without_randomness_are_not_definite():
-    assert replay(lambda data, rng: 5, [(0.0, 1.0)], "eps=1").grade == "same"
+    assert replay(lambda data, rng: 5, [(0.0, 1.0)], "eps=1").grade == "not recorded"
 
 
 def test_a_refusal_of_one_input_is_an_outcome():
@@ -179,7 +180,7 @@ def test_a_number_that_does_not_vary_is_the_first_hint():
         return {"mean": len(data) + rng.laplace(), "count": len(data)}
 
     result = replay(release, [([], [1])], "eps=1")
-    assert result.grade == "hint" and result.pairs[0].hints[0].kind == "constant"
+    assert result.grade == "implied" and result.pairs[0].hints[0].kind == "constant"
     assert "the output['count'] is 0 on x and 1 on x_prime" in result.pairs[0].hints[0].text
 
 
@@ -198,25 +199,28 @@ def test_a_hint_names_the_number_that_does_not_vary(release, name):
     assert text == f"on all streams {name} is 2 on x and 3 on x_prime."
 
 
-def test_clipped_or_rounded_outputs_are_not_taken_for_a_sum():
-    def rounded(data, rng):
-        return float(np.round(2.0 * data + rng.laplace(), 1))
-
+def test_clipped_outputs_are_a_function_of_the_noise_and_compiled_ones_are_not_known():
     def clipped(data, rng):
         return float(np.clip(2.0 * data + rng.laplace(), 0.4, 0.6))
 
-    for mechanism in (rounded, clipped):
-        (pair,) = replay(mechanism, [(0.0, 1.0)], "eps=1").pairs
-        assert pair.implied_loss is None and pair.grade == "not recorded"
+    def through_text(data, rng):
+        return float(f"{2.0 * data + rng.laplace():.3f}")
+
+    (pair,) = replay(clipped, [(0.0, 1.0)], "eps=1").pairs
+    # The output is 0.4 with probability 1 - exp(-0.4) / 2 on 0 and exp(-1.6) / 2 on 1; what is proved is no more.
+    exact = math.log(1.0 - math.exp(-0.4) / 2.0) - math.log(math.exp(-1.6) / 2.0)
+    assert pair.grade == "implied" and 1.0 < pair.implied_loss <= exact
+    result = replay(through_text, [(0.0, 1.0)], "eps=1")
+    assert result.pairs[0].implied_loss is None and result.grade == "not recorded"
+    assert "their loss is not known" in result.side_finding().summary
 
 
-def test_what_is_not_asked_of_recognised_noise_is_not_called_the_same():
-    def exponential(data, rng):  # any shift has an infinite loss, which a delta may pay for or not
+def test_what_a_delta_does_not_pay_for_is_implied():
+    def exponential(data, rng):  # any shift has an infinite loss, for a mass of 1 - exp(-1)
         return data + rng.exponential()
 
     for mechanism, pair in ((exponential, (0.0, 1.0)), (laplace, (np.zeros(20), np.full(20, 0.5)))):
-        result = replay(mechanism, [pair], "eps=1,delta=1e-3")
-        assert result.grade == "not recorded" and "their loss is not known" in result.side_finding().summary
+        assert replay(mechanism, [pair], "eps=1,delta=1e-3").grade == "implied"
 
 
 def test_a_replay_that_compared_nothing_has_no_grade_of_equality():

@@ -284,7 +284,7 @@ def test_a_vectorised_subject_that_raises_is_timed_one_call_a_draw_and_one_that_
     ("options", "message"),
     [
         ({"samples": 5}, "samples must be an integer of at least 10, got 5"),
-        ({"mode": "both"}, "mode must be one of sequential, adaptive, fixed, got 'both'"),
+        ({"mode": "both"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'both'"),
         ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
         ({"over": 0.0}, r"over must be in \(0, 100\]"),
         ({"over": math.nan}, r"over must be in \(0, 100\].*got nan"),

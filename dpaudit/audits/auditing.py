@@ -12,21 +12,19 @@ import contextlib
 import dataclasses
 import os
 import time
-from collections.abc import Callable, Iterable, Sequence
-from itertools import islice
+from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
-from dpaudit.audits import low_bits as doubles
-from dpaudit.audits.call import Call
+from dpaudit.audits.audit_run import AuditRun, ChosenPairs
+from dpaudit.audits.call import header, played
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.options import Options, Running
-from dpaudit.audits.side_channels import contained_findings
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.pairs import MANY_PAIRS, Pair
-from dpaudit.results.model import AuditResult, Finding, SideFinding
+from dpaudit.privacy.pairs import MANY_PAIRS
+from dpaudit.results.model import AuditResult
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
@@ -34,15 +32,6 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.stated import stated_claim, stated_pairs
-
-
-class ChosenPairs(Protocol):
-    """Pairs that were searched for, and where they come from."""
-
-    @property
-    def pairs(self) -> Sequence[Pair]: ...
-
-    def side_findings(self, findings: Sequence[Finding]) -> tuple[SideFinding, ...]: ...
 
 
 @runtime_checkable
@@ -133,31 +122,27 @@ def audit(
         Whether to ask too what the low bits of real-valued outputs give away, on fresh draws and at an error rate of
         its own: `AuditResult.floating_point`. The verdict and the bounds do not depend on it. It looks at 8 pairs at
         most, those with the smallest budgets. Of an input it takes half as many draws as the audit, at most 20,000 (a
-        quarter, at most 5,000, where a draw is a call), but 1,000 at least, and ends where it finds a leak. By default
-        it is left out behind a violation where a call takes more than 1 ms. Audits of fewer than 1,000 samples are too
+        quarter, at most 5,000, where a draw is a call), but 1,000 at least. By default it is left out behind a
+        violation where a call takes more than 1 ms. Audits of fewer than 1,000 samples are too
         small for it.
     pool : bool, optional
         Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
-        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): all of their draws serve
-        one test, and one share of the error rate. They are then found with fewer runs, and together: that the finding
-        holds for each of them rests on what the mechanism says, the error rate does not (`Finding.pool`). None, the
-        default, pools wherever that is possible; True is an error where it is not. Universes (Notes) and audits with a
-        store are not pooled.
+        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): they are found with fewer
+        runs, and together. That the finding holds for each of them rests on what the mechanism says, the error rate
+        does not (`Finding.pool`). None, the default, pools wherever that is possible; True is an error where it is not.
     grey_box : bool
-        Whether to run x and x_prime of the pairs (the first 200) on the same random streams too, where the mechanism
-        takes a generator, and say what differs: the side finding "same_randomness" (`replay_same_randomness`). Of the
-        first 50 the noise is recorded too: the side finding "recorded_noise" (`record_noise`). A `Search` does both
-        with the pairs that it chooses, unless it is told not to.
+        Whether to run x and x_prime of the first 200 pairs on the same random streams too, where the mechanism takes a
+        generator, and to record the noise of the first 50: the side findings "same_randomness"
+        (`replay_same_randomness`) and "recorded_noise" (`record_noise`). A `Search` does both by itself.
     fresh : bool
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
     severity : bool, optional
-        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: see
-        `dpaudit.audits.severity`. By default four times as many as the verdict took, at least 2,000, at most half of
-        what remains of `samples`; with True that half. Never more than remains: where that is fewer than 50 labelled
-        draws the bound is "above" the budget. With False the audit stops at its first proof, when its bound is hardly
-        above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and stores. With
-        True up to 2,000 pairs have games of their own, whatever that takes.
+        Whether violated pairs (the clearest 8) have more labelled draws for a bound that says how bad they are: by
+        default four times as many as the verdict took, at least 2,000, at most half of what remains of `samples`; with
+        True that half (`dpaudit.audits.severity`). With False the audit stops at its first proof, when its bound is
+        hardly above the budget. Not in fixed mode, whose bound has all draws already, nor of pools, universes and
+        stores. With True up to 2,000 pairs have games of their own, whatever that takes.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth
@@ -167,9 +152,8 @@ def audit(
     store : path, optional
         A file in which evidence accumulates (it is made where there is none): the bets on each pair go on from where
         earlier audits of the same mechanism and claim left them, on streams of their own. Verdicts and bounds are then
-        those of all these nights together, and `confidence` is for all of them, for ever; 0.999 is recommended, which
-        costs a few nights and lets one in a thousand sound mechanisms at most be called violated. Not in fixed mode,
-        and no universes; the floating-point check is asked on the first night only.
+        those of all these nights together, and `confidence` is for all of them, for ever: 0.999 is recommended. Not in
+        fixed mode, and no universes; the floating-point check is asked on the first night only.
     isolation : Isolation or str or True, optional
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
@@ -202,13 +186,11 @@ def audit(
     in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
     `depth_samples`.
 
-    Where a game for each pair would take more than 12 seconds of a processor in the mode that is asked for, the audit
-    is in fixed mode (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead
-    of adaptive. Above 500 pairs a fixed game for each takes 50 seconds, and they are a universe. These are the times of
-    pure claims. Games of a Gaussian, profile, trade-off or Renyi claim take longer: the numbers of pairs are the same,
-    and a sixth of the pairs is examined in depth. Up to 2,000 pairs have games in the mode that is asked for where the
-    audit asks for what only these give: a store, a band, pools (and pairs that fall into few pools), an isolated
-    subject that is called once a draw, an input beside itself, or fewer than 200 samples.
+    Where games of the pairs would take too long in the mode that is asked for, the audit is in fixed mode
+    (`options["asked_mode"]` has the other one): above 20 pairs instead of sequential, above 30 instead of adaptive.
+    Up to 2,000 pairs have games in the mode that is asked for where the audit asks for what only these give: a store, a
+    band, pools, an isolated subject that is called once a draw, an input beside itself, or fewer than 200 samples
+    (`dpaudit.audits.many_pairs`).
 
     Examples
     --------
@@ -219,29 +201,9 @@ def audit(
     'violated'
     """
     started = time.perf_counter()
-    options = Options(
-        samples=samples,
-        mode=mode,
-        confidence=confidence,
-        seed=seed,
-        event_mass=event_mass,
-        inconclusive_factor=inconclusive_factor,
-        floating_point=floating_point,
-        pool=pool,
-        grey_box=grey_box,
-        severity=severity,
-        band=band,
-    )
-    running = Running.of(
-        jobs=jobs,
-        backend=backend,
-        cluster=cluster,
-        checkpoint=checkpoint,
-        resume=resume,
-        store=store,
-        isolation=isolation,
-        on_progress=on_progress,
-    )
+    hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
+    options = Options(*hard, pool, grey_box, severity, band)
+    running = Running(jobs, backend, cluster, checkpoint, resume, store, isolation, on_progress)
     subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     own = ["claim"] if subject.states(str(promise)) else []
@@ -249,17 +211,13 @@ def audit(
     features = {options.mode: options.mode, **running.asked()}
     features |= {"program": subject.name} if subject.is_program else {}
     features |= {"search": pairs} if isinstance(pairs, PairSource) else {}
-    features |= {"pool": True} if options.pool else {}
+    features |= {name: True for name in ("pool", "band") if getattr(options, name)}
     check_composition(features, replayable=subject.replayable)
-    with _contained(subject, running.isolation) as subject:
+    limits = running.isolation
+    with contextlib.nullcontext(subject) if limits is None else isolated(subject, limits) as subject:
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
     return dataclasses.replace(result, seconds=time.perf_counter() - started)
-
-
-def _contained(subject: Subject, limits: Isolation | None) -> contextlib.AbstractContextManager[Subject]:
-    """The subject in worker processes, where there are limits for it."""
-    return contextlib.nullcontext(subject) if limits is None else isolated(subject, limits)
 
 
 def _audited(
@@ -288,12 +246,13 @@ def _audited(
         if len(chosen) > MANY_PAIRS:
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
-        call = Call(subject, promise, chosen, options, root, running.store, crew, crew.telling(running.on_progress))
+        tell = crew.telling(running.on_progress)
+        run = AuditRun(subject, promise, chosen, options, root, crew, running.store, tell, searched)
         if plan is not None:
-            crew.checkpoint = plan.open({**call.header(), **running.limits}, replayable=subject.repeats_its_draws)
+            crew.checkpoint = plan.open({**header(run), **running.limits}, replayable=subject.repeats_its_draws)
             if crew.checkpoint is not None and crew.checkpoint.beside is not None:
                 subject.go_on_from(crew.checkpoint.beside)
-        result = call.run()
+        result = played(run)
         finished = True
     except SubjectError as error:
         finished = error is crew.noted_error  # it would end there again
@@ -302,17 +261,5 @@ def _audited(
         crew.close()
         if plan is not None:
             plan.close(finished=finished)
-    if crew.found and not subject.repeats_its_draws:
-        result = dataclasses.replace(result, options={**result.options, "resumed": True})
-    has_draws = call.options.samples >= doubles.SIZES.min_samples and result.verdict != "error"
-    beside = contained_findings(call.subject, promise, chosen, root, asks_independence=has_draws)
-    beside += searched.side_findings(result.findings) if searched is not None else ()
-    if options.grey_box and all(finding.kind != "same_randomness" for finding in beside):
-        from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
-        from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
-
-        beside += (GreyBox(subject, promise, root).examine(list(islice(chosen, MOST_PAIRS))).side_finding(),)
-        beside += (recorded_finding(subject, promise, list(islice(chosen, MOST_RECORDED)), root),)
-    return dataclasses.replace(
-        result, options={**result.options, **running.limits}, side_findings=(*result.side_findings, *beside)
-    )
+    more: dict[str, Any] = {"resumed": True} if crew.found and not subject.repeats_its_draws else {}
+    return dataclasses.replace(result, options={**result.options, **more, **running.limits})

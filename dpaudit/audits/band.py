@@ -26,6 +26,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.audits.severity import batch_of
 from dpaudit.errors import SubjectError
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.tables import N_BINS, bins_of
@@ -47,7 +48,6 @@ from dpaudit.testing.tasks import Task
 
 MOST_DRAWS = {True: 12_000, False: 2_000}  # of each input: of a subject that draws batches, of one that is called once
 TRAINING_SHARE = 0.25  # of these, on which the score is fitted
-SMALL_BATCH, MOST_BATCHES = 16, 64  # outputs of a batch, at least, and about so many batches of a part at most
 DEPEND = "The draws of the stage depend on each other, so that nothing can be said."
 RAISED = "A call of the stage raised or did not come back."
 FAILED = "No pair has an answer."
@@ -75,7 +75,7 @@ def examine(
     parts: list[list[Outcomes]] = []
     try:
         for part, size in enumerate(draws_of(samples, subject.is_vectorised)):
-            batch = max(SMALL_BATCH, size // MOST_BATCHES)
+            batch = batch_of(size)
             # Validity: both inputs at once, so that calls are made in one random order, where they are made one by one.
             tasks = [
                 Task(i, part, chunk, start, min(batch, size - start), (), min(batch, size - start))
@@ -111,7 +111,7 @@ def band_of_bins(counts_in: NDArray[np.int64], counts_out: NDArray[np.int64], le
     --------
     >>> found = band_of_bins(np.array([10, 90]), np.array([90, 10]), 0.05)
     >>> found.type_one_upper.round(3).tolist(), found.type_two_upper.round(3).tolist()
-    ([1.0, 0.201, 0.0], [0.0, 0.201, 1.0])
+    ([1.0, 0.188, 0.0], [0.0, 0.188, 1.0])
     """
     limits = []
     for counts in (counts_in, counts_out):

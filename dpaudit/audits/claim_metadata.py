@@ -26,6 +26,12 @@ PROMISES_SHOWN = 3  # different ones, where there is no difference to the claim
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
 # Epsilons at which two privacy profiles are compared; the far ones for large parameters, whose profiles are 1 before.
 GRID = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0, 8.0, 32.0, 128.0, 512.0)
+WORDS = {
+    "stronger": "asks for more than its metadata promise, {metadata}: a violation may be none of theirs",
+    "weaker": "asks for less than its metadata promise, {metadata}",
+    "another kind": "is of another kind than what its metadata promise, {metadata}",
+    "not promised": "is about inputs for which its metadata promise nothing: a violation is none of theirs",
+}
 
 
 def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tuple[SideFinding, ...]:
@@ -59,11 +65,9 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         except Exception as error:  # metadata only inform; an input that they cannot be read for is no broken audit
             return (SideFinding(KIND, "not_applicable", f"The metadata of {subject.name} cannot be read: {error}."),)
         compared += 1
-        stated = claim.for_pair(pair.x, pair.x_prime)
+        stated, text = claim.for_pair(pair.x, pair.x_prime), None if library is None else str(library)
+        known |= {} if text is None else {text: None}
         relation = "not promised" if library is None else compared_claims(stated, library)
-        text = None if library is None else str(library)
-        if text is not None:
-            known[text] = None
         if relation != "the same":
             differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
     if not compared:
@@ -74,12 +78,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
         summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {promises}."
         return (SideFinding(KIND, "nothing_found", summary, None, details),)
     first = differences[0]
-    words = {
-        "stronger": f"asks for more than its metadata promise, {first['metadata']}: a violation may be none of theirs",
-        "weaker": f"asks for less than its metadata promise, {first['metadata']}",
-        "another kind": f"is of another kind than what its metadata promise, {first['metadata']}",
-        "not promised": "is about inputs for which its metadata promise nothing: a violation is none of theirs",
-    }[first["claim_is"]]
+    words = WORDS[first["claim_is"]].format(metadata=first["metadata"])
     summary = (
         f"The claim {first['claim']} for {subject.name} {words} (pair {first['pair']}; "
         f"{differing_pairs(len(differences), compared)})."
@@ -112,18 +111,13 @@ def compared_claims(stated: Claim, library: Claim) -> str:
 
 def _figures(stated: Claim, library: Claim) -> list[tuple[float, float]]:
     """What two claims of one family promise of one order of a pair."""
-    if stated.family == "renyi":
-        return _renyi(stated, library)
+    if stated.family == "renyi":  # at the finite orders of both: inf beyond the orders of one
+        orders = sorted(order for order in {*stated.orders, *library.orders} if math.isfinite(order))
+        return [(_at_order(stated, order), _at_order(library, order)) for order in orders]
     if not stated.anchored and not library.anchored:
         lines = (dataclasses.astuple(claim.inequality()) for claim in (stated, library))
         return list(zip(*lines, strict=True))
     return [(stated.profile(epsilon), library.profile(epsilon)) for epsilon in GRID]
-
-
-def _renyi(stated: Claim, library: Claim) -> list[tuple[float, float]]:
-    """What two claims of Renyi families promise at the finite orders of both: inf beyond the orders of one."""
-    orders = sorted(order for order in {*stated.orders, *library.orders} if math.isfinite(order))
-    return [(_at_order(stated, order), _at_order(library, order)) for order in orders]
 
 
 def _at_order(claim: Claim, order: float) -> float:

@@ -16,8 +16,9 @@ from dpaudit.testing.order import ENDS, RATE, Change
 from dpaudit.testing.pair_game import PairGame
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
-LEAST_SHOWN = 1e-100  # p-value of a change that is printed as it is
 FOUND_WITH = 0.9  # the probability that defines the power
+STAGE_PAIRS = 8  # that a stage examines: they share its error rate, and the time
+FIT_SHARE = 0.3  # of the draws of a stage, on which what it tests is fitted
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
 NONE_GIVEN = (  # where draws depend on each other
@@ -68,42 +69,28 @@ def finding_of(
         return Finding(**common, verdict="error", message=message, traceback=game.failure.traceback)
     control = is_same_input(pair)
     power = power or _power(game, event_mass)
-    verdict = _verdict(game, power, inconclusive_factor)
-    # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels.
-    is_withheld = game.change is not None and not (game.is_fair and verdict == "violated")
-    if is_withheld:
-        verdict = "inconclusive"
-    elif control and verdict == "inconclusive":  # it has no power to be too little: see `with_controls`
-        verdict = "not_refuted"
+    verdict: Verdict = "violated" if game.is_violated else "inconclusive"
+    if not game.is_violated and (control or power.suffices(inconclusive_factor)):
+        verdict = "not_refuted"  # a control has no power to be too little: see `with_controls`
     if game.unseen and not failure:
         # Its power would be that of a rule that sees what there is: "not refuted" would say too much.
         failure = (
             f"{subject_name} must return outputs that can be looked at, got {game.unseen}, whose printed form is an "
             "address. Return what it holds, for example a dictionary."
         )
-    if failure and verdict != "violated":
-        verdict = "error"
     correct, wrong, abstained = game.main.counts
-    figures: dict[str, Any] = {
-        "epsilon_lower": game.epsilon_lower,
-        "parameter_lower": game.main.lower,
-        "ratio_lower": game.ratio_lower,
-        "log_wealth": game.main.log_wealth,
-        "p_value": game.main.p_value if game.labelled else None,
-        "looks": tuple(game.looks),
-    }
-    if is_withheld:
-        ratio = 0.0 if game.claim.value > 0.0 else None
-        figures = {"epsilon_lower": 0.0, "parameter_lower": 0.0, "ratio_lower": ratio}
-    return Finding(
+    finding = Finding(
         **common,
-        **figures,
         verdict=verdict,
+        epsilon_lower=game.epsilon_lower,
+        parameter_lower=game.main.lower,
+        ratio_lower=game.ratio_lower,
+        log_wealth=game.main.log_wealth,
+        p_value=game.main.p_value if game.labelled else None,
+        looks=tuple(game.looks),
         # Nothing can be found in a control, so nothing would have been; where calls depend on each other, who knows.
         power=None if control or game.change is not None else power,
-        witness=None
-        if is_withheld
-        else WitnessRecord(
+        witness=WitnessRecord(
             description=game.describe(*pair.said),
             rule=game.main.rule_record(),
             correct=correct,
@@ -114,6 +101,30 @@ def finding_of(
         message=failure,
         notes=_notes(pair, game),
         keys=game.keys,
+    )
+    # Validity: bounds and power suppose that draws are independent; a violation alone may rest on fair labels.
+    if game.change is not None and not (game.is_fair and game.is_violated):
+        finding = withheld(finding)
+    return dataclasses.replace(finding, verdict="error") if failure and finding.verdict != "violated" else finding
+
+
+def withheld(finding: Finding, reason: str = "") -> Finding:
+    """The finding without verdict, bounds, power and witness, with the reason first."""
+    if finding.verdict == "error":
+        return finding
+    return dataclasses.replace(
+        finding,
+        verdict="inconclusive",
+        epsilon_lower=0.0,
+        parameter_lower=0.0,
+        ratio_lower=0.0 if finding.parameter_budget > 0.0 else None,
+        log_wealth=None,
+        p_value=None,
+        looks=(),
+        power=None,
+        witness=None,
+        severity=None,
+        notes=(*((reason,) if reason else ()), *(note for note in finding.notes if note != reason)),
     )
 
 
@@ -201,7 +212,7 @@ def order_finding(changed: Sequence[Change], inputs: int, is_fixed: bool, nights
 
 
 def _p_text(change: Change) -> str:
-    return f"p = {change.p_value:.1g}" if change.p_value > LEAST_SHOWN else f"p below {LEAST_SHOWN:g}"
+    return f"p = {change.p_value:.1g}" if change.p_value else "p below the least double"
 
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
@@ -223,9 +234,3 @@ def _power(game: PairGame, event_mass: float) -> Power:
     known = game.main.power(event_mass, FOUND_WITH)
     learned = learned_losses(game.main, event_mass, FOUND_WITH, game.is_fixed)
     return Power(event_mass, FOUND_WITH, *known, tuple(LearnedLoss(form, loss) for form, loss in learned))
-
-
-def _verdict(game: PairGame, power: Power, inconclusive_factor: float) -> Verdict:
-    if game.is_violated:
-        return "violated"
-    return "not_refuted" if power.suffices(inconclusive_factor) else "inconclusive"

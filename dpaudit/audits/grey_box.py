@@ -1,22 +1,21 @@
 """The grey box: x and x_prime on the same random streams, compared run by run. No statistics, tens of runs.
 
 Where a mechanism takes a generator, a run is a function of its input and of a stream. `replay_same_randomness` runs
-both inputs of a pair on the same streams, on generators that note every call (`dpaudit.running.recording`), and once
-with every noise replaced by a fixed value, which shows the noise-free part of an output. What differs has a grade:
+both inputs of a pair on the same streams, on generators that note every call (`dpaudit.running.recording`). What
+differs has a grade:
 
 * **definite**: the loss is infinite, by logic alone. An input takes nothing from its generator, so that its output is
   one value; on the other input a run gave another output. That output has probability 0 under the one and more under
   the other, so no epsilon holds (with a delta only where neither takes anything, which makes the masses 0 and 1).
-* **implied**: on all streams an output was its noise-free part plus independent noise of known laws and scales, number
-  by number, and the noise-free parts differ by more than the claim allows for such noise (the l1 distance in units of
-  Laplace scales, the l2 distance in units of standard deviations), or the scales of the noise differ under a pure
-  claim. It is a violation if the output is this sum for *every* value of the noise, as it was on all streams.
+* **implied**: run once more on symbols in the place of its noise, an output is a function of noise of known laws that
+  loses more than the claim allows (`dpaudit.recorded.recorded_noise` calls it proved, if the primitives draw what they
+  say).
 * **hint**: consumption, the sequence of calls, the scale of the noise, or a number that did not vary differ. That is no
   violation in itself: a rejection sampler and a sparse vector draw more or less often by what they draw. It tells the
   label game, and the search for pairs, where to look.
-* **not recorded**: nothing of this differs, and an output is no sum of noise that was recognised, or its loss has no
+* **not recorded**: nothing of this differs, and an output is no function of noise that was recorded, or its loss has no
   bound here. What it loses is not known.
-* **same**: nothing of this differs, and the noise that was recognised loses no more than the claim allows.
+* **same**: nothing of this differs, and the noise that was recorded loses no more than the claim allows.
 
 All of it rests on the protocol: the mechanism's randomness is from its generator alone. One whose runs do not repeat on
 the same stream is not examined. What a program in another process draws cannot be seen: only its outputs are compared,
@@ -33,30 +32,23 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.audits.recognised_noise import (
-    Run,
-    Side,
-    implied_loss,
-    is_constant,
-    is_explained,
-    recognised,
-    uneven_scales,
-)
 from dpaudit.errors import SubjectError
 from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
-from dpaudit.reading.outcomes import join, read_outputs
-from dpaudit.recorded.recorded_noise import in_nats
+from dpaudit.reading.outcomes import Outcomes, join, read_outputs
+from dpaudit.recorded.recorded_noise import Recorder, in_nats
 from dpaudit.results.model import SideFinding, to_json
-from dpaudit.running.recording import Call, EndlessLoop, Log, RecordingGenerator, words_between
+from dpaudit.running.recording import Call, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, root_of, stream
+from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 
 KIND = "same_randomness"
 RUNS = 16  # of each input, by default
 LEAST_RUNS = 4  # fewer show nothing that varies
+RECORDED_PATHS = 16  # of an input, on symbols in the place of noise
 MOST_PAIRS = 200  # of an audit that are looked into: a bound on time
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
@@ -97,8 +89,8 @@ class GreyBoxPair:
     statement : str
         What is definite or implied, with its condition; else empty.
     implied_loss : float or None
-        Loss in nats of the noise that was recognised, if the output is the sum it was on all streams; inf where it has
-        no bound; for normal noise the distance in standard deviations. None where no noise was recognised.
+        Loss in nats that the recorded noise proves, inf where it has no bound; else an upper bound in the claim's own
+        parameter. None where the noise is not recorded.
     hints : tuple of Hint
     """
 
@@ -168,7 +160,7 @@ class GreyBoxResult:
             )
             if worst.grade == "not recorded":
                 rest = f"Of {counts['not recorded']} of {len(self.pairs)} pairs" if counts["same"] else "Of these"
-                summary += f" {rest} the outputs are no sum of noise that was recognised, and their loss is not known."
+                summary += f" {rest} the outputs are no known function of noise, and their loss is not known."
         found = worst.grade in ("definite", "implied")
         details = {
             "seed": self.seed,
@@ -228,6 +220,36 @@ def replay_same_randomness(
     return GreyBox(subject, promise, root_of(seed), runs).examine(as_pairs(chosen))
 
 
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """One run of one input: its outcome, the log of its calls, and the words that the stream moved on."""
+
+    outcome: Outcomes
+    log: Log
+    words: int
+
+    @property
+    def took_nothing(self) -> bool:
+        """Whether the generator was left as it was, and nobody had the stream itself."""
+        return self.words == 0 and self.log.count == 0 and not self.log.is_open
+
+    @property
+    def token(self) -> str:
+        """The outcome as a text that equal outcomes share."""
+        tokens = self.outcome.as_objects().tokens
+        return "" if tokens is None else str(tokens[0])
+
+    @property
+    def failed(self) -> bool:
+        """Whether the call raised."""
+        return bool(self.outcome.raw) and isinstance(self.outcome.raw[0], Failed)
+
+
+def is_constant(numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which columns of (runs, numbers) have one value, NaN included; shape (numbers,)."""
+    return np.asarray(((numbers == numbers[0]) | (np.isnan(numbers) & np.isnan(numbers[0]))).all(axis=0))
+
+
 class GreyBox:
     """Replays inputs of one subject on the same streams; an input is run once, whatever the number of its pairs.
 
@@ -242,7 +264,9 @@ class GreyBox:
     def __init__(self, subject: Subject, claim: Claim | None, seed: int, runs: int = RUNS) -> None:
         self.subject = dataclasses.replace(subject, one_by_one=True) if subject.is_vectorised else subject
         self.claim, self.seed, self.runs = claim, seed, runs
-        self.samples = 0
+        self._runs_taken = 0
+        is_here = not (subject.is_program or subject.is_contained)
+        self.recorder = Recorder(subject, claim, seed, RECORDED_PATHS) if is_here else None
         # What an isolated subject asks of its generator is asked in another process, which keeps no record.
         self.outputs_only = subject.is_contained or bool(getattr(subject.mechanism, "outputs_only", False))
         roles = {role for _, role in subject.keywords} - {"size"}
@@ -254,10 +278,15 @@ class GreyBox:
         elif not subject.replayable:
             self.message = f"{subject.name} says that it has randomness of its own."
 
+    @property
+    def samples(self) -> int:
+        """Runs of the mechanism so far, those on symbols too."""
+        return self._runs_taken + (self.recorder.runs if self.recorder is not None else 0)
+
     def examine(self, pairs: Sequence[Pair]) -> GreyBoxResult:
         """The replay of all pairs, the worst first; stops where a run does not repeat."""
         found: list[GreyBoxPair] = []
-        sides: dict[int, Side] = {}
+        sides: dict[int, tuple[Run, ...]] = {}
         for pair in pairs:
             if self.message:
                 break
@@ -287,62 +316,54 @@ class GreyBox:
             self.outputs_only,
         )
 
-    def side(self, x: Any) -> Side:
+    def side(self, x: Any) -> tuple[Run, ...]:
         """The runs of one input; sets `message` where they say that nothing can be compared."""
         if self.message:
-            return Side((), None)
+            return ()
         try:
-            runs = [self._run(x, run, constant=False) for run in range(self.runs)]
-            again = self._run(x, 0, constant=False)
-            quiet = self._quiet(x)
+            runs = [self._run(x, run) for run in range(self.runs)]
+            again = self._run(x, 0)
         except SubjectError as error:  # what it returns cannot be read: an audit will say so
             self.message = str(error)
-            return Side((), None)
+            return ()
         if again.token != runs[0].token or again.words != runs[0].words:
             self.message = (
                 f"{self.subject.name} does not repeat its output on the same stream: it has other randomness, or keeps "
                 "something between calls."
             )
-        return Side(tuple(runs), quiet)
+        return tuple(runs)
 
-    def compare(self, pair: Pair, first: Side, second: Side) -> GreyBoxPair:
+    def compare(self, pair: Pair, first: Sequence[Run], second: Sequence[Run]) -> GreyBoxPair:
         """What differs between the two inputs of a pair."""
         names = (pair.id, pair.x_id, pair.x_prime_id)
         if self.message:
             return GreyBoxPair(*names, grade="not recorded")
         claim = in_nats(self.claim.for_pair(pair.x, pair.x_prime)) if self.claim is not None else None
-        parts = recognised(first), recognised(second)
-        hints = tuple(_hints(first.runs, second.runs, uneven_scales(*parts)))
+        hints = tuple(_hints(first, second))
         if claim is not None and claim.is_vacuous:
             return GreyBoxPair(*names, grade="hint" if hints else "same", hints=hints)
-        statement = _definite(pair, first.runs, second.runs, claim)
+        statement = _definite(pair, first, second, claim)
         if statement:
             return GreyBoxPair(*names, grade="definite", statement=statement, implied_loss=math.inf, hints=hints)
-        loss, statement = implied_loss(*parts, claim, len(first.runs))
-        if statement:
-            return GreyBoxPair(*names, grade="implied", statement=statement, implied_loss=loss, hints=hints)
-        rest: Grade = "same" if is_explained(*parts, claim) else "not recorded"
-        return GreyBoxPair(*names, grade="hint" if hints else rest, implied_loss=loss, hints=hints)
+        recorded = self.recorder.pair(pair) if self.recorder is not None and not self.outputs_only else None
+        if recorded is None or recorded.grade in ("not recorded", "implied"):  # a bound alone is no loss
+            return GreyBoxPair(*names, grade="hint" if hints else "not recorded", hints=hints)
+        if recorded.grade == "proved":
+            return GreyBoxPair(*names, "implied", recorded.statement, recorded.loss, hints)
+        loss = recorded.implied if recorded.implied is not None else recorded.loss
+        return GreyBoxPair(*names, grade="hint" if hints else "same", implied_loss=loss, hints=hints)
 
-    def _run(self, x: Any, run: int, constant: bool) -> Run:
+    def _run(self, x: Any, run: int) -> Run:
         given = stream(self.seed, GREY_BOX, run)  # its bits are those of the spawn key, which it does not show
         bits = given.bit_generator
-        self.samples += 1
+        self._runs_taken += 1
         if self.subject.is_contained:
             outputs = self.subject.sample(x, 1, given)
             return Run(read_outputs(outputs, 1), Log(is_constant=False, is_complete=False, is_open=True), 0)
-        rng = RecordingGenerator(bits, constant)
+        rng = RecordingGenerator(bits)
         before = bits.state
         outputs = self.subject.sample(x, 1, rng)
         return Run(read_outputs(outputs, 1), rng.log, words_between(before, bits.state))
-
-    def _quiet(self, x: Any) -> Run | None:
-        """The run on constant noise; None where some noise has no fixed value, or a loop waits for another one."""
-        try:
-            quiet = self._run(x, 0, constant=True)
-        except EndlessLoop:
-            return None
-        return quiet if quiet.log.is_constant and not quiet.failed else None
 
 
 def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> str:
@@ -366,8 +387,8 @@ def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Cl
     return ""
 
 
-def _hints(first: Sequence[Run], second: Sequence[Run], uneven: str) -> list[Hint]:
-    """What differs on the same streams, kind by kind; `uneven` says how the noise of the outputs differs."""
+def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
+    """What differs on the same streams, kind by kind."""
     found: dict[str, tuple[list[int], str]] = {}
 
     def note(kind: str, run: int, text: str) -> None:
@@ -388,8 +409,6 @@ def _hints(first: Sequence[Run], second: Sequence[Run], uneven: str) -> list[Hin
             if u.method == v.method and u.noise != v.noise:
                 note("scale", run, f"{u} on x, {v} on x_prime.")
                 break
-    if uneven and "scale" not in found:
-        found["scale"] = (list(range(len(first))), uneven)
     constant = _constants(first, second)
     if constant:
         found["constant"] = (list(range(len(first))), constant)

@@ -24,24 +24,24 @@ probability at most 1 / n of an input, at least 100.
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.audits.findings import NONE_GIVEN
+from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.reading.outcomes import Outcomes, read_outputs
-from dpaudit.results.model import Finding
-from dpaudit.running.draws import randomness_moved
+from dpaudit.running.draws import Drawer, randomness_moved
+from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
+from dpaudit.running.streams import stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 
-FEWEST = 100  # outcomes of each input, without which nothing is said of a budget
 OTHERS = 2  # processes: how often a sound one differs is bounded by their number, in the module
-RARE_SHARE = 0.01  # of them, at most, that came before a budget was spent
+RARE_SHARE = 0.01  # of outcomes, at most, that came before a budget was spent; of fewer than 100 nothing is said
 KEPT_NOISE = (
     "Noise is kept: the first calls on an input took random numbers, a later one took none, and all outcomes on an "
     f"input are the same, so this is one draw of each input. {NONE_GIVEN} With fresh=True (--fresh) each call has an "
@@ -51,6 +51,35 @@ SHARED_NOISE = (
     "Noise is kept: all outcomes on an input are the same, but other processes gave others, so this is one draw of "
     f"each input. {NONE_GIVEN}"
 )
+
+
+def why_kept(
+    game: LabelGame, subject: Subject, data: Sequence[Any], root: int, earlier: Collection[int] = ()
+) -> tuple[dict[int, str], int]:
+    """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken.
+
+    `earlier`: the inputs of which calls before the game took randomness.
+    """
+    found: dict[int, str] = {}
+    runs = 0
+    moved = game.draws.draw.moved if isinstance(game.draws.draw, Drawer) else {}
+    for place, pair in enumerate(game.pairs):
+        first = game.first_outcomes(pair)
+        if reason := spent(first):
+            found[place] = reason
+        for i, outcomes in zip(pair.inputs, first if pair.repeats else (), strict=False):
+            if place in found:
+                break
+            is_kept, calls, reason = False, 0, KEPT_NOISE
+            if subject.is_contained:
+                streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
+                (is_kept, calls), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
+            elif moved.get(i) or i in earlier:
+                is_kept, calls = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), 1
+            runs += calls
+            if is_kept:
+                found[place] = reason
+    return found, runs
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
@@ -88,14 +117,8 @@ def others_of(outcomes: Outcomes) -> NDArray[np.bool_]:
     """Which outcomes are other than the last one, shape (draws,). NaN is equal to NaN."""
     if outcomes.tokens is not None:
         return np.asarray(outcomes.tokens != outcomes.tokens[-1], dtype=bool)
-    numbers = outcomes.numbers
-    first = numbers[:, :1]
-    for values in (first[len(first) // 2 :], numbers):  # a look at half a column spares most mechanisms the rest
-        last = values[-1]
-        is_other = np.asarray(~((values == last) | (np.isnan(values) & np.isnan(last))).all(axis=1))
-        if values is not numbers and is_other.any():
-            return np.ones(len(numbers), dtype=bool)
-    return is_other
+    last = outcomes.numbers[-1]
+    return np.asarray(~((outcomes.numbers == last) | (np.isnan(outcomes.numbers) & np.isnan(last))).all(axis=1))
 
 
 def last_token(outcomes: Outcomes) -> str:
@@ -117,7 +140,7 @@ def spent(inputs: Sequence[Outcomes]) -> str:
     >>> spent([read_outputs(["spent"] * 400, 400)] * 2)
     ''
     """
-    if not inputs or min(map(len, inputs)) < FEWEST:
+    if not inputs or min(map(len, inputs)) < 1.0 / RARE_SHARE:
         return ""
     others = []
     for outcomes in inputs:
@@ -136,24 +159,4 @@ def spent(inputs: Sequence[Outcomes]) -> str:
         f"{size:,} are {refusal[:60]}, on either input. The mechanism seems to answer a few calls and to refuse "
         "all later ones; the few before that are too few to say anything. Audit it with a fresh object a call: "
         "fresh=True (--fresh), where the mechanism is a factory."
-    )
-
-
-def withheld(finding: Finding, reason: str) -> Finding:
-    """The finding without verdict, bounds, power and witness, with the reason first."""
-    if finding.verdict == "error":
-        return finding
-    return dataclasses.replace(
-        finding,
-        verdict="inconclusive",
-        epsilon_lower=0.0,
-        parameter_lower=0.0,
-        ratio_lower=0.0 if finding.parameter_budget > 0.0 else None,
-        log_wealth=None,
-        p_value=None,
-        looks=(),
-        power=None,
-        witness=None,
-        severity=None,
-        notes=(reason, *(note for note in finding.notes if note != reason)),
     )

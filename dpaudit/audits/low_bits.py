@@ -6,21 +6,17 @@ by inversion; the same holds for ziggurat Gaussians, for rounded noise that is a
 This stage asks the pair's own claim, at its budget (epsilon, delta), of the laws of the doubles. No verdict or bound of
 the audit depends on it, and its draws are not the audit's.
 
-**The test.** At most `SIZES.max_pairs` pairs are examined (those with the smallest budgets, in the order of the audit),
-in one stage, or in up to three of a subject whose calls take time (`stages_of`). A stage is several times as long as
-all those before it, and a pair takes no part in the stages behind the one in which it leaks. In a stage views of
-low-order bits (`dpaudit.features.low_bits`) get a tree each on a part of the training draws so far; the view and the
+**The test.** At most `SIZES.max_pairs` pairs are examined (those with the smallest budgets, in the order of the audit).
+Views of low-order bits (`dpaudit.features.low_bits`) get a tree each on a part of the training draws; the view and the
 guessing rule with the best expected bound by the rest of them are frozen. Then n labelled draws are counted once by an
 exact test (`dpaudit.inference.exact`), n fixed beforehand: labels are fair coins (the number of ones is
 binomial(n, 1/2), from a stream of the pair's own), and draws are fresh. Both directions share the one test.
 
-**Its error rate.** `SIZES.error_rate` is split evenly over the examined pairs, and the level of a pair over the stages
-that are planned, whether they are held or not. For a pair and a stage with level l, the lower bound on epsilon exceeds
-the truth of the doubles' law with probability at most l, given all that was drawn before it. "leaks" is the bound above
-the budget. Summed over stages (draws before a stage tell whether it is held) and pairs (union bound, whatever inputs
-they share): if the doubles keep the claim, P(any "leaks") <= error rate; in any case P(some bound of the check exceeds
-its truth) <= error rate. It is spent beside the audit's own 1 - confidence, never out of it. The p-value of a pair is
-that of its last stage over the stage's share of the level: "leaks" where it is below the pair's level.
+**Its error rate.** `SIZES.error_rate` is split evenly over the examined pairs. At a pair's level l, the lower bound on
+epsilon exceeds the truth of the doubles' law with probability at most l, given all that was drawn before. "leaks" is
+the bound above the budget. Summed over pairs (union bound, whatever inputs they share): if the doubles keep the claim,
+P(any "leaks") <= error rate; in any case P(some bound of the check exceeds its truth) <= error rate. It is spent beside
+the audit's own 1 - confidence, never out of it.
 
 **What it can see.** Excess at low bits and in the support of numbers. What is no number (an exception, a missing entry,
 NaN) is no evidence: rules abstain on it, and an entry that is a number more often on one input is not looked at, by a
@@ -39,13 +35,14 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.audits.findings import FIT_SHARE, FOUND_WITH, STAGE_PAIRS
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.exact import ExactTest
-from dpaudit.inference.low_bit_rules import LowBitRule, RealColumns, choose_columns, learn_rule
+from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
@@ -60,17 +57,14 @@ class LowBitStageSizes:
     """The size of the stage, and how its rules are found."""
 
     error_rate: float = 1e-3  # of the whole stage, beside the audit's own
-    max_pairs: int = 8  # that share the error rate, and the time
+    max_pairs: int = STAGE_PAIRS
     min_samples: int = 1_000  # of the audit, below which the stage would cost as much as the audit and find little
     share_of_audit: tuple[float, float] = (0.25, 0.5)  # of its runs on one input, of calls one by one; of batches
     max_draws: tuple[int, int] = (5_000, 20_000)  # of one input, of calls one by one; of batches
     slow_call: float = 1e-3  # seconds, above which calls are not made behind a violation unless they are asked for
-    stage_growth: int = 4  # the draws at the end of a stage over those at the end of the one before it
-    last_stage_share: float = 0.5  # of a pair's level, where there are several stages; the others have the rest evenly
     probe: int = 128  # draws of one input that show whether and where its outputs are real numbers
-    training_share: float = 0.3  # of the draws of one input
+    training_share: float = FIT_SHARE  # of the draws of one input
     max_numbers: int = 1 << 23  # numbers drawn of one input, and held of all, where outputs are wide
-    found_with: float = 0.9  # the probability that defines `detectable_share`
 
 
 SIZES = LowBitStageSizes()
@@ -104,25 +98,6 @@ def draws_of(samples: int, is_vectorised: bool, taken: int | None = None) -> int
     return min(max(share, SIZES.min_samples), SIZES.max_draws[is_vectorised])
 
 
-def stages_of(draws: int) -> list[tuple[int, float]]:
-    """The draws of each input at the end of each stage, and the shares of a pair's level, which sum to 1.
-
-    Examples
-    --------
-    >>> stages_of(1_000)
-    [(1000, 1.0)]
-    >>> stages_of(10_000)
-    [(1000, 0.25), (2500, 0.25), (10000, 0.5)]
-    """
-    ends = [draws]
-    while ends[0] > 2 * SIZES.min_samples:
-        ends.insert(0, max(SIZES.min_samples, ends[0] // SIZES.stage_growth))
-    if len(ends) == 1:
-        return [(draws, 1.0)]
-    early = (1.0 - SIZES.last_stage_share) / (len(ends) - 1)
-    return [*((end, early) for end in ends[:-1]), (draws, SIZES.last_stage_share)]
-
-
 def not_applicable(reason: str, samples: int = 0, omitted: int = 0) -> FloatingPointFinding:
     """A finding that tested nothing, with the reason."""
     return FloatingPointFinding("not_applicable", reason, SIZES.error_rate, samples, (), omitted)
@@ -134,7 +109,6 @@ def examine(
     draw: Draw,
     coin: Callable[[int], np.random.Generator],
     error_rate: float = SIZES.error_rate,
-    in_stages: bool = False,
 ) -> FloatingPointFinding:
     """Run the stage.
 
@@ -150,8 +124,6 @@ def examine(
         The place of a pair to the generator of its labels.
     error_rate : float
         In (0, 1), of the whole stage.
-    in_stages : bool
-        Whether a pair that leaks takes no more draws: for subjects whose calls take time. Its bound is smaller then.
 
     Returns
     -------
@@ -163,14 +135,13 @@ def examine(
     omitted = len(candidates) - len(chosen)
     if not chosen:
         return not_applicable("There is no pair to examine.")
-    game = LowBitGame(chosen, draws, draw, coin, error_rate, in_stages)
+    game = LowBitGame(chosen, draws, draw, coin, error_rate)
     try:
         game.start()
-        while game.round():
-            pass
+        game.round()
     except SubjectError as error:
         return not_applicable(f"The subject broke during the check: {error}", game.runs, len(candidates))
-    pairs = [one.found for one in game.pairs if one.found is not None]
+    pairs = game.found
     if not pairs:
         reason = (
             "No pair has a real-valued entry in its outputs: a number, as often on one input as on the other, that "
@@ -204,62 +175,47 @@ class LowBitTest(ExactTest):
         right, wrong, idle = super().counts
         return right, wrong, idle + int(self._sides[:, N_BINS].sum())
 
-    def found(self, level: float, share: float = 1.0) -> FloatingPointPair:
-        """The finding of a stage that has a share of the pair's level, after its look."""
-        pair, p_value = self.candidate.pair, self.p_value
-        assert p_value is not None
+    def found(self) -> FloatingPointPair:
+        """The finding, after the look."""
         return _finding(
-            self.candidate, level, share, self.counts,
+            self.candidate, self.level, self.counts,
             verdict="leaks" if self.is_rejected else "nothing_found",
             epsilon_lower=self.lower,
-            p_value=min(1.0, p_value / share),
-            description=self.describe(*pair.said),
+            p_value=self.p_value,
+            description=self.describe(*self.candidate.pair.said),
             rule=self.low_bits.to_dict() if self.is_rejected else None,
         )  # fmt: skip
 
     def describe(self, x: str, x_prime: str) -> str:
         """The guessing events in words, with how often fresh draws of each input fell into them."""
-        named = zip(("x", "x′"), (x, x_prime), strict=True)
-        names = [letter if name == letter else f"{letter} = {name}" for letter, name in named]
+        names = [letter if name == letter else f"{letter} = {name}" for letter, name in (("x", x), ("x′", x_prime))]
         chosen = slice(self.rule.first_up, N_BINS), slice(0, self.rule.end_down)
         said = []
         for k, (event, bins) in enumerate(zip(self.low_bits.events(), chosen, strict=True)):
-            if event:
-                own = [(self._sides[side], names[side]) for side in (k, 1 - k)]
-                shares = [f"{counts[bins].sum():,} of {counts.sum():,} on {name}" for counts, name in own]
-                said.append(f"Outputs {event}: {', '.join(shares)}.")
+            shares = [
+                f"{self._sides[side, bins].sum():,} of {self._sides[side].sum():,} on {names[side]}"
+                for side in (k, 1 - k)
+            ]
+            said += [f"Outputs {event}: {', '.join(shares)}."] if event else []
         return " ".join(said)
 
 
-def _finding(
-    candidate: Candidate, level: float, share: float, counts: tuple[int, int, int], **more: Any
-) -> FloatingPointPair:
-    """The finding of a stage; of one without a rule where no more is given: it guesses nothing, whatever is drawn."""
+def _finding(candidate: Candidate, level: float, counts: tuple[int, int, int], **more: Any) -> FloatingPointPair:
+    """The finding of a pair; of one without a rule where no more is given: it guesses nothing, whatever is drawn."""
     pair, budget = candidate.pair, candidate.budget
     nothing: dict[str, Any] = {"verdict": "nothing_found", "epsilon_lower": 0.0, "p_value": 1.0, "description": ""}
     return FloatingPointPair(
         pair.id, pair.x_id, pair.x_prime_id, budget, error_share=level,
         correct=counts[0], wrong=counts[1], abstained=counts[2],
-        detectable_share=detectable_share(sum(counts), budget.epsilon, budget.delta, level * share),
+        detectable_share=detectable_share(sum(counts), budget.epsilon, budget.delta, level),
         **(nothing | more),
     )  # fmt: skip
 
 
-@dataclasses.dataclass
-class LowBitPair:
-    """One pair of the stage: where its outputs hold numbers, its level, its rule, and the finding of its last look."""
-
-    candidate: Candidate
-    columns: RealColumns
-    level: float = math.nan
-    rule: LowBitRule | None = None
-    found: FloatingPointPair | None = None
-
-
 class LowBitGame(Campaign):
-    """The stage on its pairs: a round is one of its stages.
+    """The stage on its pairs, in one round.
 
-    Parameters are those of `examine`, of the pairs that are chosen.
+    Parameters are those of `examine`, of the pairs that are chosen; `found` is of those with real numbers.
     """
 
     def __init__(
@@ -269,89 +225,60 @@ class LowBitGame(Campaign):
         draw: Draw,
         coin: Callable[[int], np.random.Generator],
         error_rate: float,
-        in_stages: bool,
     ) -> None:
         super().__init__(Draws(draw))
-        self.pairs: list[LowBitPair] = []
-        self.error_rate = error_rate
-        self._chosen, self._size, self._coin, self._in_stages = chosen, draws, coin, in_stages
-        self._trained: dict[int, list[Outcomes]] = {}
-        self._stages: list[tuple[int, int, float]] = []  # those to come: training, labelled draws, share of the level
+        self.found: list[FloatingPointPair] = []
+        self.tests: list[LowBitTest] = []
+        self._chosen, self._size, self._coin, self._rate = chosen, draws, coin, error_rate
+        self._labelled = 0
 
     def start(self) -> None:
-        """Probe the inputs, leave out pairs without real numbers, fix levels and stages, and fit the first one."""
+        """Probe the inputs, leave out pairs without real numbers, fix levels and sizes, and fit a rule for each."""
         probed = min(SIZES.probe, self._size // 4)
         inputs = sorted({i for one in self._chosen for i in one.inputs})
         probes = self.draws.hand_over(dict.fromkeys(inputs, probed))
-        for candidate in self._chosen:
-            both = [probes[i] for i in candidate.inputs]
-            if (columns := choose_columns(*both)).places:
-                self.pairs.append(LowBitPair(candidate, columns))
-        if not self.pairs:
+        columns = [(one, choose_columns(*(probes[i] for i in one.inputs))) for one in self._chosen]
+        asked = [(one, of_pair) for one, of_pair in columns if of_pair.places]
+        if not asked:
             return
-        # Validity: the pairs, their levels, the stages and their sizes are fixed by probes, before all other draws.
+        # Validity: the pairs, their levels and sizes are fixed by probes, before all other draws.
         self.draws.measure(list(probes.values()))
-        held = self.draws.columns * max(1.0, SIZES.training_share * len(self._inputs()))
+        inputs = sorted({i for one, _ in asked for i in one.inputs})
+        held = self.draws.columns * max(1.0, SIZES.training_share * len(inputs))
         draws = max(min(self._size, SIZES.min_samples), min(self._size, int(SIZES.max_numbers / held)))
-        for one in self.pairs:
-            one.level = self.error_rate / len(self.pairs)
-        self._coins = {one.candidate.place: self._coin(one.candidate.place) for one in self.pairs}
-        begin, share_of = 0, SIZES.training_share
-        for end, share in stages_of(draws) if self._in_stages else [(draws, 1.0)]:
-            training = int(share_of * end) - int(share_of * begin)
-            self._stages.append((training, 2 * (end - begin - training - (0 if begin else probed)), share))
-            begin = end
-        self._fit()
-
-    def _inputs(self) -> list[int]:
-        """Those of the pairs that are still asked."""
-        return sorted({i for one in self._open() for i in one.candidate.inputs})
-
-    def _open(self) -> list[LowBitPair]:
-        return [one for one in self.pairs if one.found is None or one.found.verdict != "leaks"]
+        training, level = int(SIZES.training_share * draws), self._rate / len(asked)
+        self._labelled = 2 * (draws - training - probed)
+        trained = self.draws.hand_over(dict.fromkeys(inputs, training))
+        for one, of_pair in asked:
+            sides = of_pair(trained[one.inputs[0]]), of_pair(trained[one.inputs[1]])
+            rule = learn_rule(of_pair, sides, one.pair, one.budget, level, self._labelled)
+            if rule is None:
+                self.found.append(_finding(one, level, (0, 0, self._labelled)))
+                continue
+            self.tests.append(LowBitTest(one, self._labelled, rule))
+            self.tests[-1].start(level)
 
     def _freeze(self) -> Plan | None:
-        if not self._stages or not self._open():
+        if not self._labelled or not self.tests:
             return None
-        _, labelled, self._share = self._stages.pop(0)
-        self._playing: list[tuple[LowBitPair, LowBitTest]] = []
         requests: dict[int, list[Request]] = {}
-        for one in self._open():
+        for test in self.tests:
             # Validity: coins are of a stream that nothing else reads, so labels do not depend on outputs.
-            quotas = toss(labelled, self._coins[one.candidate.place])
-            if one.rule is None:
-                one.found = _finding(one.candidate, one.level, self._share, (0, 0, labelled))
-                continue
-            test = LowBitTest(one.candidate, labelled, one.rule)
-            test.start(one.level * self._share)
-            self._playing.append((one, test))
-            for i, quota in zip(one.candidate.inputs, quotas, strict=True):
+            quotas = toss(self._labelled, self._coin(test.candidate.place))
+            for i, quota in zip(test.candidate.inputs, quotas, strict=True):
                 requests.setdefault(i, []).append(Request(quota, test.statistic))
+        self._labelled = 0
         return Plan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
 
     def _absorb(self, counts: Counts) -> None:
         counted = {i: iter(of_input) for i, of_input in counts.items()}
-        for one, test in self._playing:
-            test.add(*(next(counted[i]) for i in one.candidate.inputs))
+        for test in self.tests:
+            test.add(*(next(counted[i]) for i in test.candidate.inputs))
 
     def _look(self) -> None:
-        for one, test in self._playing:
+        for test in self.tests:
             test.update()
-            one.found = test.found(one.level, self._share)
-
-    def _fit(self) -> None:
-        if not self._stages or not self._open():
-            return
-        training, labelled, share = self._stages[0]
-        fresh = self.draws.hand_over(dict.fromkeys(self._inputs(), training))
-        for i, outcomes in fresh.items():
-            self._trained.setdefault(i, []).append(outcomes)
-        for one in self._open():
-            of_x, of_x_prime = (
-                np.concatenate([one.columns(part) for part in self._trained[i]]) for i in one.candidate.inputs
-            )
-            pair, budget = one.candidate.pair, one.candidate.budget
-            one.rule = learn_rule(one.columns, (of_x, of_x_prime), pair, budget, one.level * share, labelled)
+            self.found.append(test.found())
 
 
 def count_again(
@@ -375,15 +302,15 @@ def count_again(
     game = WitnessGame(test, error_rate, labelled, draw, coin)
     game.start()
     game.round()
-    return test.found(error_rate)
+    return test.found()
 
 
 def detectable_share(labelled: int, epsilon: float, delta: float, level: float) -> float:
     """The smallest share of one input's outputs that, given by it alone, would have been found; see the result."""
     shares = np.geomspace(0.5 / labelled, 1.0, 200)
-    # The number of right guesses, exceeded with probability `found_with`: a normal quantile, less one for its error.
+    # The number of right guesses, exceeded with probability `FOUND_WITH`: a normal quantile, less one for its error.
     mean = labelled * shares / 2.0
-    quantile = np.floor(mean + scipy.special.ndtri(1.0 - SIZES.found_with) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
+    quantile = np.floor(mean + scipy.special.ndtri(1.0 - FOUND_WITH) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
     right = np.maximum(quantile, 0.0)
     spent = level * EXACT_SIZES.mass_share if delta > 0.0 else 0.0
     accuracy = binomial.binomial_lower_each(right, right, np.full(len(right), level - spent))

@@ -13,8 +13,8 @@ from dpaudit.arguments import check_options
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
-from dpaudit.running.checkpoint import CheckpointPlan, as_plan
-from dpaudit.subjects.isolation import Isolation, as_isolation
+from dpaudit.running.checkpoint import as_plan
+from dpaudit.subjects.isolation import as_isolation
 
 BAND_SHARE = 0.2  # of the error rate of a call that asks for a band
 
@@ -43,14 +43,11 @@ class Options:
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
-        if self.floating_point is not None and not isinstance(self.floating_point, bool | np.bool_):
-            raise UsageError(f"floating_point must be True, False or None, got {self.floating_point!r}.")
-        if self.severity is not None and not isinstance(self.severity, bool | np.bool_):
-            raise UsageError(f"severity must be True, False or None, got {self.severity!r}.")
-        if not isinstance(self.band, bool | np.bool_):
-            raise UsageError(f"band must be True or False, got {self.band!r}.")
-        if self.pool is not None and not isinstance(self.pool, bool | np.bool_):
-            raise UsageError(f"pool must be True, False or None, got {self.pool!r}.")
+        for name in ("floating_point", "severity", "pool", "band"):
+            value = getattr(self, name)
+            if not isinstance(value, bool | np.bool_) and (name == "band" or value is not None):
+                allowed = "True or False" if name == "band" else "True, False or None"
+                raise UsageError(f"{name} must be {allowed}, got {value!r}.")
 
     @property
     def looks_at_doubles(self) -> bool:
@@ -66,33 +63,31 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """Where an audit runs and what it remembers: its verdict and bounds do not depend on these."""
+    """Where an audit runs and what it remembers, as a caller gave it: its verdict and bounds do not depend on these.
 
-    jobs: int = 1
-    backend: str = "loky"
-    cluster: str | None = None
-    checkpoint: CheckpointPlan | None = None
-    store: str | os.PathLike[str] | None = None
-    isolation: Isolation | None = None
-    on_progress: Callable[[Progress], None] | None = None
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense.
+    """
 
-    @classmethod
-    def of(cls, *, checkpoint: Any, resume: bool, store: Any, isolation: Any, jobs: int, **others: Any) -> Running:
-        """From what a caller gave.
+    jobs: int
+    backend: str
+    cluster: str | None
+    checkpoint: Any  # a `CheckpointPlan` or None once it is checked
+    resume: bool
+    store: Any
+    isolation: Any  # an `Isolation` or None once it is checked
+    on_progress: Callable[[Progress], None] | None
 
-        Raises
-        ------
-        UsageError
-            If an argument makes no sense.
-        """
-        check_options(jobs=jobs)
-        if store is not None and not isinstance(store, str | os.PathLike):
-            raise UsageError(f"store must be a path, got {store!r}.")
-        if store is not None and not os.fspath(store):
+    def __post_init__(self) -> None:
+        check_options(jobs=self.jobs)
+        if self.store is not None and not isinstance(self.store, str | os.PathLike):
+            raise UsageError(f"store must be a path, got {self.store!r}.")
+        if self.store is not None and not os.fspath(self.store):
             raise UsageError("store must be the path of a file, got ''.")
-        return cls(
-            jobs=jobs, checkpoint=as_plan(checkpoint, resume), store=store, isolation=as_isolation(isolation), **others
-        )
+        object.__setattr__(self, "checkpoint", as_plan(self.checkpoint, self.resume))
+        object.__setattr__(self, "isolation", as_isolation(self.isolation))
 
     @property
     def limits(self) -> dict[str, str]:
@@ -106,10 +101,10 @@ class Running:
         """
         plan = self.checkpoint
         given = {
-            "checkpoint": str(plan.path) if plan is not None and plan.path is not None else None,
+            "checkpoint": None if plan is None or plan.path is None else str(plan.path),
             "store": self.store,
-            "isolation": str(self.isolation) if self.isolation is not None else None,
-            "jobs": self.jobs if self.jobs != 1 else None,
+            "isolation": None if self.isolation is None else str(self.isolation),
+            "jobs": None if self.jobs == 1 else self.jobs,
             "dask": self.backend if self.backend == "dask" else None,
         }
         return {name: value for name, value in given.items() if value is not None}

@@ -1,24 +1,27 @@
 """Replay: a saved witness, unchanged, on fresh draws of the pair it was found on.
 
-The rule is a frozen predictor with what it predicted of its bins (`dpaudit.inference.witness`). It was fixed before
-these draws, whoever wrote it, so the exact test of guesses by its bins (for Renyi families, one round of bets on them)
-holds at the full level for the one pair: no search, no division of the error rate. Witnesses of earlier versions are
-refused: a new audit finds its own.
+The rule is a frozen predictor with what it predicted of its bins (`dpaudit.inference.witness`), or one on low bits
+(`dpaudit.inference.low_bit_rules`). It was fixed before these draws, whoever wrote it, so the exact test of guesses by
+its bins (for Renyi families, one round of bets on them) holds at the full level for the one pair: no search, no
+division of the error rate, which for low bits is that of their check. Witnesses of earlier versions are refused: a new
+audit finds its own.
 
 A witness of a pool (`dpaudit.testing.pools`) is asked of its one pair alone, on outputs read less the location of x as
 in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
 tells which pairs of a pool break the claim.
 
-That test supposes that draws are independent of each other. Where the order of their outcomes tells that they are not
-(`dpaudit.testing.order`), nothing is confirmed.
+The test of a witness supposes that draws are independent of each other. Where the order of their outcomes tells that
+they are not (`dpaudit.testing.order`), nothing is confirmed.
 """
 
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, TypeVar
 
 from dpaudit.audits.findings import change_sentence
+from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
@@ -26,15 +29,24 @@ from dpaudit.features.hints import Hints
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import GuessRule
+from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
-from dpaudit.privacy.claims import Claim, whole_number
+from dpaudit.privacy.claims import Budget, Claim, whole_number
 from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.privacy.renyi_lines import as_lines
-from dpaudit.results.model import AuditResult, Finding
+from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.results.saved_inputs import is_digest, is_redacted
 from dpaudit.running.draws import Drawer
-from dpaudit.running.streams import BATCH_REPLAY_DRAWS, REPLAY_COINS, REPLAY_DRAWS, root_of, stream
+from dpaudit.running.streams import (
+    BATCH_REPLAY_DRAWS,
+    FLOAT_REPLAY_COINS,
+    FLOAT_REPLAY_DRAWS,
+    REPLAY_COINS,
+    REPLAY_DRAWS,
+    root_of,
+    stream,
+)
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
@@ -42,6 +54,8 @@ from dpaudit.subjects.translations import location_of, says_so
 from dpaudit.testing.failures import common_failure
 from dpaudit.testing.order import in_small_batches
 from dpaudit.testing.pools import Member, hints_of
+
+_Entry = TypeVar("_Entry", Finding, FloatingPointPair)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,6 +83,27 @@ class Replay:
     confirmed: bool
     pool: str | None = None
     dependence: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class FloatingPointReplay:
+    """What a saved rule on low bits did on fresh draws.
+
+    `confirmed` says that the doubles break the pair's budget (epsilon, delta) at level 1 - confidence on these draws
+    alone; `epsilon_lower` is the lower bound that they give, in nats, `description` the rule with its counts on them.
+    """
+
+    pair: str
+    description: str
+    correct: int
+    wrong: int
+    abstained: int
+    budget: Budget
+    epsilon_lower: float
+    p_value: float
+    confidence: float
+    seed: int
+    confirmed: bool
 
 
 def replay(
@@ -108,11 +143,11 @@ def replay(
         inputs, but a printed form or a digest; or the pair was in a pool and the mechanism does not say where its
         outputs lie.
     """
-    if samples is not None:
-        whole_number("samples", samples, "an integer of at least 10", 10)
-    root = root_of(seed)
-    check_not_redacted(result)
-    finding = _finding(result, pair)
+    root = _checked(result, samples, seed)
+    known = [finding for finding in result.ranked() if finding.witness is not None]
+    if not known:
+        raise UsageError("result must hold a finding with a witness, got none.")
+    finding = _of_id(known, pair, "a finding with a witness")
     assert finding.witness is not None
     if inputs is None:
         inputs = saved_inputs(result, finding)
@@ -140,14 +175,11 @@ def replay(
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
-    correct, wrong, abstained = game.counts
     return Replay(
-        pair=finding.id,
-        claim=str(pair_claim),
-        description=finding.witness.description,
-        correct=correct,
-        wrong=wrong,
-        abstained=abstained,
+        finding.id,
+        str(pair_claim),
+        finding.witness.description,
+        *game.counts,
         parameter=pair_claim.parameter,
         parameter_budget=pair_claim.value,
         parameter_lower=game.lower if change is None else 0.0,
@@ -159,6 +191,80 @@ def replay(
     )
 
 
+def replay_floating_point(
+    result: AuditResult,
+    mechanism: Any,
+    *,
+    pair: str | None = None,
+    inputs: Pair | None = None,
+    samples: int | None = None,
+    seed: int | None = None,
+) -> FloatingPointReplay:
+    """Run the floating-point witness of one pair again, on fresh draws.
+
+    Parameters
+    ----------
+    result : AuditResult
+        Whose floating-point finding leaks, of `dpaudit.load` or fresh.
+    mechanism, inputs, seed
+        As for `replay`.
+    pair : str, optional
+        The id of a pair that leaks; the worst one by default.
+    samples : int, optional
+        About this many runs on each input, at least 10; by default as many as the check tested its rule on.
+
+    Raises
+    ------
+    UsageError
+        If the result is redacted, or has no such pair, no witness for it, or not its inputs.
+    SubjectError
+        If the subject breaks.
+
+    Examples
+    --------
+    >>> import dpaudit
+    >>> def release(data, size, rng):
+    ...     return data + rng.laplace(size=size)
+    >>> result = dpaudit.audit(release, "eps=1", [(0.0, 1.0)], samples=5_000, seed=7)
+    >>> replay_floating_point(result, release, seed=8).confirmed
+    True
+    """
+    root = _checked(result, samples, seed)
+    examined = result.floating_point.pairs if result.floating_point is not None else ()
+    leaks = [entry for entry in examined if entry.verdict == "leaks"]
+    known = [entry for entry in leaks if entry.rule is not None]
+    if not known:
+        given = "one of a version that saved none" if leaks else "one whose low bits do not leak"
+        raise UsageError(f"result must hold a floating-point witness, got {given}.")
+    found = _of_id(known, pair, "a pair whose low bits leak")
+    assert result.floating_point is not None and found.rule is not None
+    if inputs is None:  # from the finding of the same id: a large universe keeps only some of them
+        finding = next((finding for finding in result.findings if finding.id == found.id), None)
+        if finding is None:
+            raise UsageError(f"inputs of {found.id!r} must be given: the result does not hold them.")
+        inputs = saved_inputs(result, finding)
+    if (version := found.rule.get("version", 1)) != VERSION:
+        raise UsageError(
+            f"witness must be a rule on low bits of version {VERSION}, got one of version {version}. "
+            "Run the audit again: it finds a new rule and tests it."
+        )
+    try:
+        rule = LowBitRule.from_dict(found.rule, inputs.x, inputs.x_prime)
+    except (IndexError, KeyError, OverflowError, TypeError, ValueError, ZeroDivisionError) as error:
+        raise UsageError(f"witness must be one that this version can read, got {error!r}.") from error
+    subject = subject_again(mechanism, result)
+    data = inputs.x, inputs.x_prime
+    candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
+    level = result.floating_point.error_rate
+    labelled = 2 * samples if samples is not None else found.correct + found.wrong + found.abstained
+    draw = Drawer(subject, data, root, FLOAT_REPLAY_DRAWS)
+    again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
+    names = ("description", "correct", "wrong", "abstained", "budget", "epsilon_lower", "p_value")
+    figures: dict[str, Any] = {name: getattr(again, name) for name in names}
+    confirmed = again.verdict == "leaks"
+    return FloatingPointReplay(found.id, **figures, confidence=1.0 - level, seed=root, confirmed=confirmed)
+
+
 def subject_again(mechanism: Any, result: AuditResult) -> Subject:
     """The subject of a result, called as it was called then."""
     subject = as_audited(subject_of(mechanism, result.subject), result.options)
@@ -166,10 +272,21 @@ def subject_again(mechanism: Any, result: AuditResult) -> Subject:
     return dataclasses.replace(subject, one_by_one=True) if is_one_call else subject
 
 
-def check_not_redacted(result: AuditResult) -> None:
-    """`UsageError` if the rules and inputs of a result were taken out."""
+def _checked(result: AuditResult, samples: int | None, seed: int | None) -> int:
+    """The seed; `UsageError` if an argument makes no sense, or the rules and inputs of the result were taken out."""
+    if samples is not None:
+        whole_number("samples", samples, "an integer of at least 10", 10)
     if any(is_redacted(finding.x) for finding in result.findings):
         raise UsageError("result must hold its rules and inputs, got a redacted one. Replay the file it was made of.")
+    return root_of(seed)
+
+
+def _of_id(known: Sequence[_Entry], pair: str | None, what: str) -> _Entry:
+    """The entry of this id; the first one without an id."""
+    for entry in known:
+        if pair is None or entry.id == pair:
+            return entry
+    raise UsageError(f"pair must be the id of {what}, such as {known[0].id!r}, got {pair!r}.")
 
 
 def saved_inputs(result: AuditResult, finding: Finding) -> Pair:
@@ -196,18 +313,6 @@ def why_not_held(finding: Finding, name: str, saved: bool = False) -> str:
     if is_digest(value):
         return "it keeps only the digest"
     return f"it keeps only the printed form, {short_form(value)}" if name in finding.printed else ""
-
-
-def _finding(result: AuditResult, pair: str | None) -> Finding:
-    known = [finding for finding in result.ranked() if finding.witness is not None]
-    if not known:
-        raise UsageError("result must hold a finding with a witness, got none.")
-    if pair is None:
-        return known[0]
-    for finding in known:
-        if finding.id == pair:
-            return finding
-    raise UsageError(f"pair must be the id of a finding with a witness, such as {known[0].id!r}, got {pair!r}.")
 
 
 def _read_as(subject: Subject, inputs: Pair) -> Member:

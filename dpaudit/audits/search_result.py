@@ -9,7 +9,7 @@ from typing import Any
 from dpaudit.audits.grey_box import GreyBoxResult
 from dpaudit.privacy.pairs import Pair, counted_pairs
 from dpaudit.recorded.recorded_noise import RecordedResult
-from dpaudit.results.model import Finding, SideFinding, SideStatus, to_json
+from dpaudit.results.model import Finding, SideFinding, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
 from dpaudit.subjects.domains.tables import MOST_ROWS
 
@@ -57,9 +57,9 @@ class TriedPair:
 
     def to_dict(self) -> dict[str, Any]:
         """The pair by its names, with its figures, as JSON values."""
-        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.name != "pair"}
         names = {"id": self.pair.id, "x": self.pair.x_id, "x_prime": self.pair.x_prime_id}
-        saved: dict[str, Any] = to_json({**names, **record})
+        figures = {name: value for name, value in vars(self).items() if name != "pair"}
+        saved: dict[str, Any] = to_json({**names, **figures})
         return saved
 
 
@@ -106,7 +106,6 @@ class SearchResult:
         """
         chosen = {pair.id for pair in self.pairs}
         violated = [finding.id for finding in findings if finding.verdict == "violated" and finding.id in chosen]
-        status: SideStatus = "found" if violated else "nothing_found"
         confirmed = f"the audit confirmed {len(violated)} of them on fresh draws" if findings else "no audit yet"
         summary = (
             f"{counted_pairs(len(self.pairs))} {'was' if len(self.pairs) == 1 else 'were'} chosen of "
@@ -124,8 +123,8 @@ class SearchResult:
             "violated": violated,
             "tried": [entry.to_dict() for entry in self.tried[:LISTED]],
         }
-        found = (SideFinding(KIND, status, summary, None, to_json(details)),)
-        return (*found, *(one.side_finding() for one in (self.grey_box, self.recorded) if one is not None))
+        found = SideFinding(KIND, "found" if violated else "nothing_found", summary, None, to_json(details))
+        return (found, *(one.side_finding() for one in (self.grey_box, self.recorded) if one is not None))
 
 
 def place_sentence(domain: Mapping[str, Any]) -> str:
@@ -136,26 +135,27 @@ def place_sentence(domain: Mapping[str, Any]) -> str:
     >>> place_sentence({"kind": "number", "low": 0, "high": 5})
     'It looked at some pairs of numbers from 0 to 5; values outside of these were never tried.'
     """
-    kind, special = domain.get("kind"), " and the special ones" if domain.get("special") else ""
-    if kind in ("number", "vector"):
-        noun = "numbers" if kind == "number" else "vectors of numbers"
-        looked = f"some pairs of {noun} from {domain.get('low')} to {domain.get('high')}{special}"
-    elif kind == "dataset" and domain.get("examples") and not domain.get("beyond"):
+    kind, ends, special = (
+        domain.get("kind"),
+        domain.get("ends"),
+        " and the special ones" if domain.get("special") else "",
+    )
+    if kind == "dataset" and domain.get("examples") and not domain.get("beyond"):
         return (
             "It tried some neighbours of the examples, and no values but theirs: none beyond, where forgotten clipping "
             "would show."
         )
-    elif kind == "dataset" and domain.get("ends"):
-        low, high = domain["ends"]
-        looked = f"some datasets of numbers from {low} to {high} and of the records that its domain lists"
-    elif kind == "dataset":
-        looked = "some datasets of the records that its domain lists"
-    elif kind == "table":
-        rows = domain.get("example", 0)
-        most = f"; of the {rows} rows of the example up to {MOST_ROWS} at a time" if rows > MOST_ROWS else ""
-        looked = f"some tables of the values that its columns list{most}"
-    elif kind == "inputs":
-        looked = "the listed inputs"
-    else:
-        looked = "what its domain gives"
+    span, rows = f"from {domain.get('low')} to {domain.get('high')}{special}", domain.get("example", 0)
+    records = "of the records that its domain lists"
+    looked = {
+        "number": f"some pairs of numbers {span}",
+        "vector": f"some pairs of vectors of numbers {span}",
+        "dataset": f"some datasets of numbers from {ends[0]} to {ends[1]} and {records}"
+        if ends
+        else f"some datasets {records}",
+        "table": "some tables of the values that its columns list",
+        "inputs": "the listed inputs",
+    }.get(str(kind), "what its domain gives")
+    if kind == "table" and rows > MOST_ROWS:
+        looked += f"; of the {rows} rows of the example up to {MOST_ROWS} at a time"
     return f"It looked at {looked}; values outside of these were never tried."

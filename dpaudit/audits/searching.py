@@ -9,7 +9,7 @@ stands out: an estimated loss that is `STANDS_OUT` standard deviations above its
 only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
 suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
 one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added,
-and of the pairs that lead after the first round, what their recorded noise proves.
+which has what recorded noise proves.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
 `SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
@@ -31,9 +31,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.grey_box import GreyBox, GreyBoxPair
+from dpaudit.audits.exploring import explore
+from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
-from dpaudit.errors import DpauditError, UsageError
+from dpaudit.errors import UsageError
 from dpaudit.features.reader import Reader
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
@@ -43,7 +44,7 @@ from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 from dpaudit.reading.outcomes import Outcomes, join, read_outputs
-from dpaudit.recorded.recorded_noise import MOST_RECORDED, RecordedPair, Recorder
+from dpaudit.recorded.recorded_noise import MOST_RECORDED
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
@@ -54,13 +55,10 @@ ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
-CHUNK = 4096  # draws of one call
 MOST_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
-GREY_RUNS = 6  # streams of each candidate; the chosen pairs are replayed on more
-RECORDED_PAIRS, RECORDED_PATHS = 4, 16  # pairs of a round whose noise is recorded, and paths of their inputs
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
@@ -127,13 +125,17 @@ class Search:
 
     def domain_for(self, claim: Claim) -> Domain | None:
         """The domain that pairs come from, as the claim speaks of them; None for a hypothesis strategy."""
-        if isinstance(self.domain, Domain) or _is_strategy(self.domain):
-            return self.domain if isinstance(self.domain, Domain) else None
+        if isinstance(self.domain, Domain):
+            return self.domain
         if isinstance(self.domain, Mapping):
             return domain_from_dict(self.domain)
         if self.examples is None:
-            got = short_form(self.domain)
-            raise UsageError(f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {got}.")
+            if not hasattr(self.domain, "example") or not hasattr(self.domain, "map"):  # as of a hypothesis strategy
+                got = short_form(self.domain)
+                raise UsageError(
+                    f"domain must be a Domain, its JSON form or a hypothesis strategy of pairs, got {got}."
+                )
+            return None
         if not isinstance(self.examples, Iterable) or isinstance(self.examples, str | bytes):
             raise UsageError(f"examples must be a list of inputs, got {short_form(self.examples)}.")
         known = list(self.examples)
@@ -198,7 +200,6 @@ class _Candidate:
     excess: float = -math.inf
     loss: float = math.nan
     grey: GreyBoxPair | None = None
-    recorded: RecordedPair | None = None
     raises: bool = False
     refused: bool = False
     draws: int = 0  # of each input
@@ -206,16 +207,13 @@ class _Candidate:
     @property
     def suspicion(self) -> float:
         """What ranks it; see the module."""
-        total = RAISES if self.raises else self.excess
+        total, budget = RAISES if self.raises else self.excess, max(self.line.epsilon, 1e-3)
         if self.grey is not None:
             total += sum(BONUS[hint.kind] for hint in self.grey.hints)
-            budget = max(self.line.epsilon, 1e-3)
             ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
+            # What is not recorded is not known to be worse or better than another pair.
             known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
             total += known + (ratio if known else min(ratio, 1.0))
-        # What is only implied, or not recorded, is not known to be worse or better than another pair.
-        if self.recorded is not None and self.recorded.grade == "proved":
-            total += DEFINITE + min(self.recorded.loss / max(self.line.epsilon, 1e-3), 100.0)
         return total
 
 
@@ -224,41 +222,31 @@ class _Searcher:
 
     def __init__(self, search: Search, subject: Subject, claim: Claim, seed: int) -> None:
         self.search, self.subject, self.claim, self.seed = search, subject, claim, seed
-        self.runs = 0
+        self.started, self.runs = time.perf_counter(), 0
+        self.domain = search.domain_for(claim)
         self.known: dict[Any, int] = {}  # inputs by identity
         self.data: list[Any] = []
         self.drawn: list[list[Outcomes]] = []
         self.raised: dict[int, str] = {}  # inputs on which a vectorised call raised
         self.candidates: dict[Any, _Candidate] = {}
-        self.boxes = GreyBox(subject, claim, seed, GREY_RUNS) if search.grey_box else None
+        self.boxes = GreyBox(subject, claim, seed, LEAST_RUNS) if search.grey_box else None
         self.sides: dict[int, Any] = {}
-        can_record = search.grey_box and not (subject.is_program or subject.is_contained)
-        self.recorder = Recorder(subject, claim, seed, RECORDED_PATHS) if can_record else None
 
     def run(self) -> SearchResult:
-        started = time.perf_counter()
-        domain = self.search.domain_for(self.claim)
-        if domain is not None:
+        if self.domain is not None:
             check_order_is_given(self.claim, "a domain")
-        strategy = self.search.domain if domain is None else None
         count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
         draws = max(self.search.budget // (_cost(1) * count), 8)
-        if domain is None:
-            active = self._of_strategy(strategy, count, draws)
-        else:
-            active = self._first(domain, count)
+        active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
         for round_ in range(ROUNDS):
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
-                self._record(active[:RECORDED_PAIRS])
-                if domain is not None:
-                    active += self._moved(domain, active, max(1, int(MOVED_SHARE * len(active))), round_)
-            size = draws << round_
+                active += self._moved(active, max(1, int(MOVED_SHARE * len(active))), round_)
             for candidate in active:
-                self._look(candidate, size)
+                self._look(candidate, draws << round_)
                 if candidate.excess >= STANDS_OUT:
-                    return self._result(started, domain, strategy)
-        return self._result(started, domain, strategy)
+                    return self._result()
+        return self._result()
 
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
@@ -279,73 +267,49 @@ class _Searcher:
         families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
-        starts = [
-            (family, *families[family][turn])
-            for turn in range(max(map(len, families.values()), default=0))
-            for family in names
-            if turn < len(families[family])
-        ]
+        turns = range(max(map(len, families.values()), default=0))
+        starts = (
+            (name, "start", *families[name][turn]) for turn in turns for name in names if turn < len(families[name])
+        )
+        others = (("random", "random", *domain.random(rng)) for _ in range(20 * count))
         active: list[_Candidate] = []
-        for family, x, x_prime in starts:
-            if len(active) >= STARTS_SHARE * count:
-                break
-            self._add(active, family, "start", x, x_prime)
-        for _ in range(20 * count):
-            if len(active) >= count:
-                break
-            self._add(active, "random", "random", *domain.random(rng))
+        for proposals, most in ((starts, STARTS_SHARE * count), (others, count)):
+            while len(active) < most and (proposal := next(proposals, None)) is not None:
+                self._add(active, *proposal)
         if not active:
             raise UsageError(f"domain must have pairs of which the claim asks something, got {domain.to_dict()}.")
         return active
 
-    def _moved(self, domain: Domain, best: Sequence[_Candidate], count: int, round_: int) -> list[_Candidate]:
-        """Pairs near the best ones, the first of each before the second of any."""
-        rng = stream(self.seed, SEARCH_CHOICES, round_)
+    def _moved(self, best: Sequence[_Candidate], count: int, round_: int) -> list[_Candidate]:
+        """Pairs near the best ones, the first of each before the second of any; none of a strategy."""
         active: list[_Candidate] = []
-        moves = [(parent, domain.moves(parent.x, parent.x_prime, rng)) for parent in best[: max(2, len(best) // 2)]]
+        if self.domain is None:
+            return active
+        rng = stream(self.seed, SEARCH_CHOICES, round_)
+        moves = [
+            (parent, self.domain.moves(parent.x, parent.x_prime, rng)) for parent in best[: max(2, len(best) // 2)]
+        ]
         for turn in range(max((len(found) for _, found in moves), default=0)):
             for parent, found in moves:
                 if turn < len(found) and len(active) < count:
                     self._add(active, parent.family, "move", *found[turn])
         return active
 
-    def _of_strategy(self, strategy: Any, count: int, draws: int) -> list[_Candidate]:
-        """Pairs of a hypothesis strategy, which is steered towards suspicion (`hypothesis.target`)."""
-        import hypothesis
-
+    def _of_strategy(self, count: int, draws: int) -> list[_Candidate]:
+        """Pairs of a hypothesis strategy, which is steered towards suspicion."""
         active: list[_Candidate] = []
-        broken: list[DpauditError] = []
 
-        def look(pair: Any) -> None:
-            if broken:
-                return
+        def look(pair: Any) -> float | None:
             if not isinstance(pair, tuple | list) or len(pair) != 2:
                 raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
             candidate = self._add(active, "strategy", "strategy", *pair)
             if candidate is None:
-                return
-            try:
-                self._look(candidate, draws)
-            except DpauditError as error:  # raised here, hypothesis would run the pair again and call it flaky
-                broken.append(error)
-                return
-            hypothesis.target(min(max(candidate.suspicion, -1e9), 1e9))
+                return None
+            self._look(candidate, draws)
+            return candidate.suspicion
 
-        # No database and a fixed seed: what is tried depends on the seed and on nothing that earlier runs left.
-        settings = hypothesis.settings(
-            max_examples=count,
-            database=None,
-            deadline=None,
-            phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
-            suppress_health_check=list(hypothesis.HealthCheck),
-        )
-        given: Any = hypothesis.given(strategy)
-        try:
-            settings(hypothesis.seed(self.seed)(given(look)))()
-        except hypothesis.errors.Unsatisfiable as error:
-            raise UsageError("domain must yield pairs, got none from the strategy.") from error
-        if broken:
-            raise broken[0]
+        none = "domain must yield pairs, got none from the strategy."
+        explore("domain", self.search.domain, look, examples=count, seed=self.seed, none=none)
         if not active:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active
@@ -377,62 +341,46 @@ class _Searcher:
         if candidate.refused:
             return
         if self.boxes is not None and candidate.grey is None:
-            candidate.grey = self._grey(candidate)
+            candidate.grey = self._grey(self.boxes, candidate)
         candidate.draws = min(size, MOST_KEPT)
         sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
-        failed = [i in self.raised for i in candidate.inputs]
-        if any(failed):
-            candidate.raises, candidate.refused = not all(failed), all(failed)
+        drawn = [side for side in sides if side is not None]
+        if len(drawn) < 2:
+            candidate.raises, candidate.refused = len(drawn) == 1, not drawn
             return
-        first, second = (side for side in sides if side is not None)
-        candidate.refused = common_failure([first, second]) is not None
+        candidate.refused = common_failure(drawn) is not None
         if not candidate.refused:
-            candidate.excess, candidate.loss = excess(candidate.line, first, second)
+            candidate.excess, candidate.loss = excess(candidate.line, *drawn)
 
-    def _record(self, leading: Sequence[_Candidate]) -> None:
-        """Record the noise of the pairs that lead, once each."""
-        for candidate in leading:
-            if self.recorder is not None and candidate.recorded is None:
-                candidate.recorded = self.recorder.pair(Pair(candidate.x, candidate.x_prime))
-
-    def _grey(self, candidate: _Candidate) -> GreyBoxPair | None:
-        assert self.boxes is not None
+    def _grey(self, boxes: GreyBox, candidate: _Candidate) -> GreyBoxPair | None:
         for i in candidate.inputs:
             if i not in self.sides:
-                self.sides[i] = self.boxes.side(self.data[i])
-        if self.boxes.message:
+                self.sides[i] = boxes.side(self.data[i])
+        if boxes.message:
             return None
         pair = Pair(candidate.x, candidate.x_prime)
-        found = self.boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
-        return None if self.boxes.outputs_only and not found.hints else found
+        found = boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
+        return None if boxes.outputs_only and not found.hints else found
 
     def _outcomes(self, i: int, size: int) -> Outcomes | None:
         """At least `size` outputs on an input (all that were drawn); None where a vectorised call raised."""
         parts = self.drawn[i]
         have = sum(len(part) for part in parts)
-        while have < size and i not in self.raised:
-            chunk = min(size - have, CHUNK)
-            self.runs += chunk
+        if have < size and i not in self.raised:
+            self.runs += size - have
             rng = stream(self.seed, SEARCH_DRAWS, i, len(parts))
             try:
-                parts.append(read_outputs(self.subject.sample(self.data[i], chunk, rng), chunk).kept())
+                parts.append(read_outputs(self.subject.sample(self.data[i], size - have, rng), size - have).kept())
             except CallError as error:
                 self.raised[i] = str(error)
-            have += chunk
         return join(parts).rows(slice(0, size)) if parts and i not in self.raised else None
 
     def _ranked(self, candidates: Iterable[_Candidate]) -> list[_Candidate]:
         kept = [candidate for candidate in candidates if not candidate.refused]
         return sorted(kept, key=lambda candidate: (-candidate.suspicion, candidate.place))
 
-    def _result(self, started: float, domain: Domain | None, strategy: Any) -> SearchResult:
-        ranked = [candidate for candidate in self._ranked(self.candidates.values()) if candidate.draws]
-        refused = sum(candidate.refused for candidate in self.candidates.values())
-        if not ranked:
-            why = next(iter(self.raised.values()), "every call raised")
-            name = self.subject.name
-            raise UsageError(f"domain must have inputs that {name} takes, got none in {refused} pairs: {why}")
-        # Estimates from few draws are wild: those that stayed to the end come first, whatever others looked like.
+    def _chosen(self, ranked: Sequence[_Candidate]) -> list[_Candidate]:
+        """Those to be audited, of the ones that stayed to the end: estimates from few draws are wild."""
         last = max(candidate.draws for candidate in ranked)
         deep = [c for c in ranked if c.draws >= last // 2 or c.raises or c.suspicion >= RAISES]
         raising = [candidate for candidate in deep if candidate.raises]
@@ -441,38 +389,47 @@ class _Searcher:
         best = max(c.excess for c in deep)
         if best >= STANDS_OUT:
             chosen = [c for c in chosen if c.raises or c.excess >= BESIDE * best]
-        chosen = chosen[: self.search.pairs]
+        return chosen[: self.search.pairs]
+
+    def _result(self) -> SearchResult:
+        ranked = [candidate for candidate in self._ranked(self.candidates.values()) if candidate.draws]
+        refused = sum(candidate.refused for candidate in self.candidates.values())
+        if not ranked:
+            why = next(iter(self.raised.values()), "every call raised")
+            name = self.subject.name
+            raise UsageError(f"domain must have inputs that {name} takes, got none in {refused} pairs: {why}")
+        chosen = self._chosen(ranked)
         taken = {candidate.place for candidate in chosen}
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]
         named = as_pairs([Pair(candidate.x, candidate.x_prime) for candidate in ranked])
         pairs = tuple(named[: len(chosen)])
-        report = None
+        report = recorded = box = None
         if self.search.grey_box:
-            report = GreyBox(self.subject, self.claim, self.seed).examine(pairs)
-        recorded = None
-        if self.recorder is not None:
-            recorded = self.recorder.result([(self.recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
-        runs = self.runs + (self.boxes.samples if self.boxes else 0) + (report.samples if report else 0)
-        runs += recorded.runs if recorded is not None else 0
-        tried = tuple(
-            TriedPair(
-                pair,
-                candidate.family,
-                candidate.origin,
-                candidate.suspicion,
-                candidate.excess,
-                candidate.loss,
-                candidate.line.epsilon,
-                candidate.line.delta,
-                candidate.draws,
-                candidate.grey.grade if candidate.grey is not None else "",
-                candidate.recorded.grade if candidate.recorded is not None else "",
-            )
-            for pair, candidate in zip(named, ranked, strict=True)
+            box = GreyBox(self.subject, self.claim, self.seed)
+            report = box.examine(pairs)
+            if (recorder := box.recorder) is not None:
+                recorded = recorder.result([(recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
+        grades = {one.id: str(one.grade) for one in recorded.pairs} if recorded is not None else {}
+        strategy = {"kind": "strategy", "strategy": short_form(self.search.domain, 200)}
+        return SearchResult(
+            pairs=pairs,
+            tried=tuple(_tried(*one, grades.get(one[0].id, "")) for one in zip(named, ranked, strict=True)),
+            refused=refused,
+            samples=self.runs + sum(one.samples for one in (self.boxes, box) if one is not None),
+            seconds=time.perf_counter() - self.started,
+            seed=self.seed,
+            claim=str(self.claim),
+            domain=strategy if self.domain is None else self.domain.to_dict(),
+            grey_box=report,
+            recorded=recorded,
         )
-        where = domain.to_dict() if domain is not None else {"kind": "strategy", "strategy": short_form(strategy, 200)}
-        seconds = time.perf_counter() - started
-        return SearchResult(pairs, tried, refused, runs, seconds, self.seed, str(self.claim), where, report, recorded)
+
+
+def _tried(pair: Pair, candidate: _Candidate, recorded: str) -> TriedPair:
+    """What is reported of a candidate."""
+    line, grey = candidate.line, "" if candidate.grey is None else candidate.grey.grade
+    figures = candidate.suspicion, candidate.excess, candidate.loss, line.epsilon, line.delta, candidate.draws
+    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:
@@ -559,11 +516,3 @@ def _cost(candidates: int) -> int:
 
 def _shuffled(values: Sequence[Any], rng: np.random.Generator) -> list[Any]:
     return [values[k] for k in rng.permutation(len(values))]
-
-
-def _is_strategy(source: Any) -> bool:
-    try:
-        from hypothesis.strategies import SearchStrategy
-    except ImportError:
-        return False
-    return isinstance(source, SearchStrategy)

@@ -23,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
@@ -33,20 +34,29 @@ from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.testing.hockey_stick import just_above
-from dpaudit.testing.order import BATCHES, Change
+from dpaudit.testing.order import Change
 from dpaudit.testing.pair_game import PairGame
 
-MOST_EXAMINED = 8  # violated pairs that have a stage
-MAX_SHARE_OF_REST = 0.5  # of the labelled draws that remain, at most, where they are enough for `MIN_LABELLED`
-# Labelled draws: bounds of a loss of 2 under a claim of 1 are 1.7 to 1.8 on average from 2,000, 1.9 from 50,000.
-MIN_LABELLED = 2_000
-MIN_REST = 50  # labelled draws that remain, below which there is no stage: 50 right guesses of 50 say a loss of 2.8
-# Labelled draws of the verdict, of which the stage takes so many times as many where it is not asked for: of a loss of
-# 1.2 under a claim of 1 the bound is 1.13 on average from as many, 1.17 from four times as many.
-TIMES_OF_VERDICT = 4
-HINT_FACTOR = 5.0  # a hint of the stage calls for more batches in about 1% of audits, where the audit's own does in 5%
-# Outputs of a batch of the stage: at least, mostly; and about so many batches at most.
-LEAST_BATCH, SMALL_BATCH, MOST_BATCHES = 5, 16, 64
+MOST_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
+
+
+@dataclasses.dataclass(frozen=True)
+class SeveritySizes:
+    """How large a stage is."""
+
+    max_share: float = 0.5  # of the labelled draws that remain, at most, where they are enough for `min_labelled`
+    # Labelled draws: bounds of a loss of 2 under a claim of 1 are 1.7 to 1.8 on average from 2,000, 1.9 from 50,000.
+    min_labelled: int = 2_000
+    min_rest: int = 50  # labelled draws that remain, without which there is no stage: 50 of 50 right say a loss of 2.8
+    # The labelled draws of the stage over those of the verdict, where it is not asked for: of a loss of 1.2 under a
+    # claim of 1 the bound is 1.13 on average from as many, 1.17 from four times as many.
+    times_of_verdict: int = 4
+    hint_factor: float = 5.0  # a hint of the stage calls for more batches in about 1% of audits, the audit's own in 5%
+    min_batch: int = 5  # outputs of a batch: fewer show little of what they share
+    max_batches: int = 64  # about: twice as many as `testing.order` asks for
+
+
+SIZES = SeveritySizes()
 
 
 def draws_of(labelled: int, samples: int, is_asked: bool) -> int:
@@ -62,15 +72,15 @@ def draws_of(labelled: int, samples: int, is_asked: bool) -> int:
     (600, 0)
     """
     left = 2 * samples - labelled
-    if left < MIN_REST:
+    if left < SIZES.min_rest:
         return 0
-    most = min(max(int(MAX_SHARE_OF_REST * left), MIN_LABELLED), left)
-    return (most if is_asked else min(most, max(MIN_LABELLED, TIMES_OF_VERDICT * labelled))) // 2
+    most = min(max(int(SIZES.max_share * left), SIZES.min_labelled), left)
+    return (most if is_asked else min(most, max(SIZES.min_labelled, SIZES.times_of_verdict * labelled))) // 2
 
 
 def batch_of(draws: int) -> int:
-    """Outputs of a batch of the stage, at most: so few that batches are many, where there are many draws."""
-    return max(min(SMALL_BATCH, max(LEAST_BATCH, draws // BATCHES)), draws // MOST_BATCHES)
+    """Outputs of a batch of a stage of so many draws, at most: so few that batches are many."""
+    return max(SIZES.min_batch, draws // SIZES.max_batches)
 
 
 def examine(
@@ -111,7 +121,7 @@ def examine(
     except SubjectError:  # what is proven stays proven
         return None, stage.pairs[0].change, stage.runs
     (played,) = stage.pairs
-    game.hint = min(game.hint, HINT_FACTOR * played.hint)
+    game.hint = min(game.hint, SIZES.hint_factor * played.hint)
     if played.change is not None or played.is_broken:
         return None, played.change, stage.runs
     lower = max(played.main.lower, just_above(claim.value))

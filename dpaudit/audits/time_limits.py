@@ -31,16 +31,14 @@ class TooSlowError(UsageError):
 
     def __init__(self, planned: Plan) -> None:
         self.plan = planned
-        assert planned.time_limit is not None and planned.samples_wanted is not None
-        super().__init__(
-            f"seconds must be enough for {planned.samples_wanted:,} samples, got {number_text(planned.time_limit)}: "
-            + (
-                f"that is not enough for any audit at {planned.runs_per_second:.3g} runs a second. Take more time."
-                if planned.seconds > planned.time_limit
-                else f"that is enough for {planned.samples:,} at {planned.runs_per_second:.3g} runs a second. "
-                f"{_found_text(planned)} Take samples={planned.samples}, or more time."
-            )
+        limit, speed = number_text(planned.time_limit or 0.0), f"{planned.runs_per_second:.3g} runs a second"
+        advice = (
+            f"that is enough for {planned.samples:,} at {speed}. {_found_text(planned)} "
+            f"Take samples={planned.samples}, or more time."
+            if self.fits
+            else f"that is not enough for any audit at {speed}. Take more time."
         )
+        super().__init__(f"seconds must be enough for {planned.samples_wanted:,} samples, got {limit}: {advice}")
 
     @property
     def fits(self) -> bool:
@@ -53,22 +51,21 @@ class TooSlowError(UsageError):
 
 def cut_text(planned: Plan) -> str:
     """What an audit was cut to, and what it still finds, in one line."""
-    assert planned.time_limit is not None and planned.samples_wanted is not None
     return (
         f"cut to {planned.samples:,} of {planned.samples_wanted:,} samples, which fit into "
-        f"{number_text(planned.time_limit)} s at {planned.runs_per_second:.3g} runs a second. {_found_text(planned)}"
+        f"{number_text(planned.time_limit or 0.0)} s at {planned.runs_per_second:.3g} runs a second. "
+        f"{_found_text(planned)}"
     )
 
 
 def _found_text(planned: Plan) -> str:
     """The loss that the planned audit finds, in a sentence; empty where no power was computed for that mass."""
-    powers = [power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1]
-    if not powers:
-        return ""
-    loss = powers[0].learned
-    if loss == float("inf"):
-        return "They find no loss in an event of mass 0.1."
-    return f"They find a loss of {loss:.3g} nats in an event of mass 0.1, where {powers[0].allowed:.3g} are allowed."
+    for power in (power for budget in planned.budgets[:1] for power in budget.powers if power.event_mass == 0.1):
+        if power.learned == float("inf"):
+            return "They find no loss in an event of mass 0.1."
+        found, allowed = f"{power.learned:.3g}", f"{power.allowed:.3g}"
+        return f"They find a loss of {found} nats in an event of mass 0.1, where {allowed} are allowed."
+    return ""
 
 
 def audit_within(

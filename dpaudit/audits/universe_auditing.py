@@ -19,8 +19,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import FOUND_WITH, changes_of, finding_of, withhold_all
-from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, withheld
+from dpaudit.audits.findings import FOUND_WITH, changes_of, finding_of, withheld, withhold_all
+from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame

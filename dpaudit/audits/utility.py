@@ -34,8 +34,9 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
-import scipy
 
+from dpaudit.audits.exploring import explore
+from dpaudit.audits.findings import FOUND_WITH
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import FloatArray, number, whole_number
@@ -49,12 +50,11 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit.testing import means
-from dpaudit.testing.binomial import binomial_lower, binomial_upper
+from dpaudit.testing.binomial import binomial_lower, binomial_upper, binomial_upper_tail
 
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
 
 LOWER_SHARE = 0.8  # of a test's level, for the limit that is the verdict
-FOUND_WITH = 0.9  # the probability that defines the power
 CHUNK = 1 << 14  # outputs drawn at a time
 LEAST_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
 MOST_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
@@ -226,95 +226,58 @@ def _finding(
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)
         return dataclasses.replace(finding, message=message)
-    measure = _measured_tail if bound.kind == "tail" else _measured_mean
-    figures = measure(bound, limit, losses, level)
-    allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]
-    worth_finding = inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY
-    is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
-    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak else "not_refuted"
-    measured: dict[str, Any] = {**figures, "limit": limit, "verdict": verdict, "samples": samples}
-    return dataclasses.replace(finding, **measured)
-
-
-def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
-    allowed = float(bound.failure_probability or 0.0)
-    draws, above = len(losses), int((losses > limit).sum())
-    tail = 1.0 if above == 0 else _upper_tail(above, draws, allowed)
-    return {
-        "allowed": allowed,
-        "measured": above / draws,
-        # Validity: the draws are independent, so `above` is binomial; the limit exceeds the truth at most this often.
-        "lower": binomial_lower(above, draws, LOWER_SHARE * level),
-        "upper": binomial_upper(above, draws, (1.0 - LOWER_SHARE) * level),
-        "p_value": tail,
-        "detectable": means.detectable_probability(draws, allowed, LOWER_SHARE * level, FOUND_WITH),
-    }
-
-
-def _upper_tail(successes: int, trials: int, probability: float) -> float:
-    return float(scipy.special.betainc(successes, trials - successes + 1.0, probability)) if probability > 0.0 else 0.0
-
-
-def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
     own, other = LOWER_SHARE * level, (1.0 - LOWER_SHARE) * level
-    # Validity: the fractions depend on the plan alone, never on the losses.
-    fractions = means.stakes(len(losses), own)
-    deviation, largest = bound.standard_deviation, bound.largest_loss
-    # A loss above a bound of 0 is found as soon as one draw shows it: no ratio, so no power either.
-    ratio = means.detectable_mean_ratio(losses, own, fractions, FOUND_WITH) if limit > 0.0 else math.inf
-    return {
-        "allowed": limit,
-        "measured": float(losses.mean()),
-        "lower": means.mean_lower(losses, own, fractions),
-        "upper": means.mean_upper(losses, other, means.stakes(len(losses), other), largest, deviation),
-        "p_value": math.exp(-min(700.0, max(0.0, means.mean_log_wealth(losses, limit, fractions)))),
-        "detectable": limit * ratio if limit > 0.0 else math.inf,
-    }
+    if bound.kind == "tail":
+        allowed, above = float(bound.failure_probability or 0.0), int((losses > limit).sum())
+        measured = above / samples
+        # Validity: the draws are independent, so `above` is binomial; the limit exceeds the truth at most this often.
+        lower, upper = binomial_lower(above, samples, own), binomial_upper(above, samples, other)
+        p_value = float(binomial_upper_tail(above, samples, np.array([allowed]))[0])
+        detectable = means.detectable_probability(samples, allowed, own, FOUND_WITH)
+        is_weak = detectable > (inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY)
+    else:
+        # Validity: the fractions depend on the plan alone, never on the losses.
+        fractions, allowed, measured = means.stakes(samples, own), limit, float(losses.mean())
+        lower = means.mean_lower(losses, own, fractions)
+        largest, deviation = bound.largest_loss, bound.standard_deviation
+        upper = means.mean_upper(losses, other, means.stakes(samples, other), largest, deviation)
+        p_value = math.exp(-min(700.0, max(0.0, means.mean_log_wealth(losses, limit, fractions))))
+        # A loss above a bound of 0 is found as soon as one draw shows it: no ratio, so no power either.
+        ratio = means.detectable_mean_ratio(losses, own, fractions, FOUND_WITH) if limit > 0.0 else math.inf
+        detectable = limit * ratio if limit > 0.0 else math.inf
+        is_weak = limit > 0.0 and detectable > inconclusive_factor * limit
+    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak else "not_refuted"
+    return dataclasses.replace(
+        finding, allowed=allowed, measured=measured, lower=lower, upper=upper, p_value=p_value, detectable=detectable,
+        limit=limit, verdict=verdict, samples=samples,
+    )  # fmt: skip
 
 
 def _search(
     subject: Subject, bound: UtilityBound, root: int, place: int, examples: int, samples: int, worst: int
 ) -> tuple[list[Any], int]:
     """The inputs with the largest measured loss over its bound, at most `worst`, and the runs that it took."""
-    try:
-        import hypothesis
-    except ImportError as error:
-        raise UsageError("search must have hypothesis installed, got none. Install dpaudit[strategies].") from error
-    if not isinstance(bound.search, hypothesis.strategies.SearchStrategy):
-        raise UsageError(f"search must be a hypothesis strategy, got {bound.search!r} from the bound {bound.name!r}.")
     tried: dict[Any, tuple[float, int, Any]] = {}
     looks = 0
 
-    def score(data: Any) -> float:
+    def look(data: Any) -> float:
         nonlocal looks
         looks += 1
         try:
             limit = bound.limit(data)
             losses = _draw_losses(subject, bound, data, samples, root, (UTILITY_SEARCH, place, looks))
+            share = 1.0 - float(bound.failure_probability or 0.0)
+            # One of the losses, not a value between two: between a finite and an infinite one there is none.
+            size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())
+            value = size / limit if limit > 0.0 else size
         except Exception:  # an input that breaks the mechanism is worth a test, which will say what broke
-            return math.inf
-        share = 1.0 - float(bound.failure_probability or 0.0)
-        # One of the losses, not a value between two: between a finite and an infinite one there is none.
-        size = float(np.quantile(losses, share, method="higher") if bound.kind == "tail" else losses.mean())
-        return size / limit if limit > 0.0 else size
-
-    def look(data: Any) -> None:
-        value = score(data)
+            value = math.inf
         key = identity_of(data)
         if key not in tried or value > tried[key][0]:
             tried[key] = (value, -len(tried), data)
-        hypothesis.target(min(value, 1e300))
+        return value
 
-    run = hypothesis.settings(
-        max_examples=examples,
-        database=None,
-        deadline=None,
-        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )(hypothesis.seed(root)(hypothesis.given(bound.search)(look)))
-    try:
-        run()
-    except hypothesis.errors.Unsatisfiable as error:
-        raise UsageError(f"search must yield inputs, got none from the bound {bound.name!r}.") from error
+    none = f"search must yield inputs, got none from the bound {bound.name!r}."
+    explore("search", bound.search, look, examples=examples, seed=root, none=none)
     ranked = sorted(tried.values(), key=lambda entry: (-entry[0], -entry[1]))
     return [data for _, _, data in ranked[:worst]], looks * samples

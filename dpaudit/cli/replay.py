@@ -84,7 +84,7 @@ def replay_command(
         note(f"Note: the code of {target} is not what was audited (fingerprint {subject.fingerprint}).")
     console = output_console()
     if floating_point:
-        from dpaudit.audits.doubles_replaying import replay_floating_point
+        from dpaudit.audits.replaying import replay_floating_point
         from dpaudit.reports import doubles
 
         leaks = saved.floating_point.pairs if saved.floating_point is not None else ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 
-from dpaudit.audits.doubles_replaying import FloatingPointReplay
+from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.again import STAND_IN, Again, again
 from dpaudit.reports.wording import clean, compared, name_text, number_text, percent_text, plural
 from dpaudit.results.model import AuditResult, FloatingPointPair, FloatingPointVerdict

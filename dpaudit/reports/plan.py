@@ -10,7 +10,6 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.audits.planning import LEARNING, LEARNING_OF_LINES
 from dpaudit.errors import UsageError
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count
@@ -208,12 +207,6 @@ def _learned(plan: Plan, name: str) -> str:
 
 def _learned_sentence(plan: Plan) -> str:
     """What the column of what has to be learned says, and rests on."""
-    if plan.is_universe:
-        return (
-            f"Learned: by the audit, which has to find it; a measured allowance of samples ({LEARNING:g} times, "
-            f"{LEARNING_OF_LINES:g} times for Gaussian claims and profiles; more for small losses, where first draws "
-            "have to show on which side the event is)."
-        )
     often = percent_text(probability_measured())
     return (
         "Hardest form: by the audit, which has to find an event of the worst measured form; it decides whether it is "

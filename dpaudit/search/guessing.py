@@ -18,6 +18,7 @@ from typing import Any, get_args, get_origin
 
 import numpy as np
 
+from dpaudit.audits.exploring import explore
 from dpaudit.errors import UsageError
 from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.pairs import short_form
@@ -83,7 +84,7 @@ def guess_domain(
     if hint is not None:
         found = _of_hint(hint, adjacency)
         if found is not None:
-            return Guess(*_described(found, f"the type hint {_hint_name(hint)}", adjacency))
+            return _guess(found, f"the type hint {_hint_name(hint)}", adjacency)
     name = "its first parameter" if parameter is None else repr(parameter.name)
     why = "no type hint" if hint is None else f"a type hint of no known inputs ({_hint_name(hint)})"
     raise UsageError(
@@ -95,42 +96,39 @@ def guess_domain(
 def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) -> Guess:
     if hasattr(value, "example") and hasattr(value, "map"):  # a hypothesis strategy
         inputs = _drawn(value)
-        if isinstance(inputs[0], list | tuple | np.ndarray):
-            return Guess(*_described(DatasetDomain.of_examples(inputs, adjacency), f"{origin}, a strategy", adjacency))
-        return Guess(*_described(ListedDomain(tuple(inputs)), f"{origin}, a strategy", adjacency))
+        are_datasets = isinstance(inputs[0], list | tuple | np.ndarray)
+        drawn = DatasetDomain.of_examples(inputs, adjacency) if are_datasets else ListedDomain(tuple(inputs))
+        return _guess(drawn, f"{origin}, a strategy", adjacency)
     if is_frame(value) or (isinstance(value, list | tuple) and len(value) and isinstance(value[0], Mapping)):
-        table = TableDomain.of_example(value, adjacency, user)
-        return Guess(*_described(table, origin, adjacency, user))
+        return _guess(TableDomain.of_example(value, adjacency, user), origin, adjacency, user)
     if user is not None:
         raise UsageError(f"user must be a column of a table, got {user!r} for {short_form(value)}.")
     if isinstance(value, np.ndarray) and value.ndim == 0:
         value = value.item()
+    if isinstance(value, np.ndarray) and value.ndim > 1:  # rows are records
+        return _guess(DatasetDomain.of_examples([value], adjacency), origin, adjacency)
     if isinstance(value, list | tuple | np.ndarray):
-        records = list(value)
-        if isinstance(value, np.ndarray) and value.ndim > 1:  # rows are records
-            return Guess(*_described(DatasetDomain.of_examples([value], adjacency), origin, adjacency))
+        records, is_array, grows = list(value), isinstance(value, np.ndarray), adjacency == "add_remove"
         kind = value.dtype.kind if isinstance(value, np.ndarray) else "O"
         values = column_values(records, kind) if records else [0, 1]
-        if isinstance(value, np.ndarray):
-            values = [entry for entry in values if entry is not None]
-        grows = adjacency == "add_remove"
+        values = [entry for entry in values if entry is not None or not is_array]
         largest = max(len(records) + (4 if grows else 0), 2)
         domain = DatasetDomain(tuple(values), largest, adjacency, 0 if grows else 1, (value,))
-        return Guess(*_described(domain, origin, adjacency))
+        return _guess(domain, origin, adjacency)
     if isinstance(value, bool):
-        return Guess(*_described(ListedDomain((False, True)), origin, adjacency))
+        return _guess(ListedDomain((False, True)), origin, adjacency)
     if isinstance(value, int | float) and math.isfinite(value):
         reach = max(10.0 * abs(value), REACH)
         whole = isinstance(value, int)
         ends: tuple[Any, Any] = (-int(reach), int(reach)) if whole else (-reach, reach)
-        return Guess(*_described(NumberDomain(*ends, integer=whole), origin, adjacency))
+        return _guess(NumberDomain(*ends, integer=whole), origin, adjacency)
     raise UsageError(
         "example must be a DataFrame, a list, tuple or array of records, a number or a strategy of inputs, "
         f"got {short_form(value)}."
     )
 
 
-def _described(domain: Domain, origin: str, adjacency: Relation, user: str | None = None) -> tuple[Domain, str]:
+def _guess(domain: Domain, origin: str, adjacency: Relation, user: str | None = None) -> Guess:
     if user is not None:
         said = f"all rows of one {user} are added or removed"
     elif isinstance(domain, DatasetDomain | TableDomain):
@@ -139,26 +137,27 @@ def _described(domain: Domain, origin: str, adjacency: Relation, user: str | Non
         said = f"numbers differ by at most {domain.change:g}"
     else:
         said = "any two inputs"
-    return domain, f"Inputs are guessed from {origin}; neighbours: {said}."
+    return Guess(domain, f"Inputs are guessed from {origin}; neighbours: {said}.")
 
 
 def _first_parameter(mechanism: Any) -> inspect.Parameter | None:
-    function = getattr(mechanism, "mechanism", mechanism)
-    function = getattr(function, "sample", function)
     try:
-        parameters = list(inspect.signature(function).parameters.values())
+        parameters = inspect.signature(_function(mechanism)).parameters.values()
     except (TypeError, ValueError):
         return None
-    return parameters[0] if parameters else None
+    return next(iter(parameters), None)
+
+
+def _function(mechanism: Any) -> Any:
+    function = getattr(mechanism, "mechanism", mechanism)
+    return getattr(function, "sample", function)
 
 
 def _hint(mechanism: Any, parameter: inspect.Parameter | None) -> Any:
     if parameter is None or parameter.annotation is parameter.empty:
         return None
-    function = getattr(mechanism, "mechanism", mechanism)
-    function = getattr(function, "sample", function)
     try:
-        return typing.get_type_hints(inspect.unwrap(function)).get(parameter.name)
+        return typing.get_type_hints(inspect.unwrap(_function(mechanism))).get(parameter.name)
     except Exception:  # a name that cannot be resolved is no hint
         return None
 
@@ -220,19 +219,7 @@ def _values_of(kind: Any) -> list[Any] | None:
 
 def _drawn(strategy: Any) -> list[Any]:
     """Inputs of a hypothesis strategy, the same each time."""
-    import hypothesis
-
     inputs: list[Any] = []
-    settings = hypothesis.settings(
-        max_examples=DRAWN,
-        database=None,
-        deadline=None,
-        derandomize=True,
-        phases=(hypothesis.Phase.generate,),
-        suppress_health_check=list(hypothesis.HealthCheck),
-    )
-    given: Any = hypothesis.given(strategy)
-    settings(given(lambda value: inputs.append(value)))()
-    if not inputs:
-        raise UsageError("example must be a strategy that yields inputs, got none.")
+    none = "example must be a strategy that yields inputs, got none."
+    explore("example", strategy, inputs.append, examples=DRAWN, seed=0, none=none)
     return inputs

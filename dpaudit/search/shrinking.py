@@ -15,6 +15,7 @@ not depend on it; by the union bound both are right with the confidence that was
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -169,15 +170,11 @@ def side_finding(
         "x": small.pair.x_id,
         "x_prime": small.pair.x_prime_id,
         "difference": shown,
-        "rows_before": small.rows_before,
-        "rows_after": small.rows_after,
-        "steps": small.steps,
+        **{name: getattr(small, name) for name in ("rows_before", "rows_after", "steps", "seconds")},
         "shrinking": small.runs,
         "samples": samples,
-        "seconds": small.seconds,
         "seed": seed,
-        "verdict": finding.verdict,
-        "epsilon_lower": finding.epsilon_lower,
+        **{name: getattr(finding, name) for name in ("verdict", "epsilon_lower")},
         "budget": finding.budget.epsilon,
     }
     return SideFinding(KIND, "found" if is_found else "nothing_found", summary, error_rate, to_json(details))
@@ -188,59 +185,45 @@ class _Shrinking:
 
     def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
         check_order_is_given(claim, MADE_SMALLER)
-        self.subject, self.claim, self.seed, self.budget = subject, claim, seed, budget
-        self.domain, self.plain = domain, _plain_values(domain)
+        self.subject, self.claim, self.seed, self.budget, self.domain = subject, claim, seed, budget, domain
         self.runs = self.tests = 0
-        self.draws = FIRST_DRAWS
         self.seen: set[Any] = set()
 
     def run(self, pair: Pair) -> Shrunk:
         started = time.perf_counter()
-        x, x_prime, steps = pair.x, pair.x_prime, 0
-        self.draws = self._enough(x, x_prime)
-        progress = self.draws > 0
+        small, steps, draws = (pair.x, pair.x_prime), 0, FIRST_DRAWS
+        while draws <= MOST_DRAWS and not self._breaks(*small, draws):  # so many that the pair itself is seen to break
+            draws *= 4
+        progress = draws <= MOST_DRAWS
         while progress and self.runs < self.budget:
             progress = False
-            for smaller in self._proposals(x, x_prime):
+            for smaller in self._proposals(*small):
                 if self.runs >= self.budget:
                     break
-                if self._is_new(*smaller) and self._breaks(*smaller, self.draws):
-                    (x, x_prime), steps, progress = smaller, steps + 1, True
+                if self._is_new(*smaller) and self._breaks(*smaller, draws):
+                    small, steps, progress = smaller, steps + 1, True
                     break
-        small = Pair(x, x_prime) if steps else pair
-        told = difference(x, x_prime)
-        seconds = time.perf_counter() - started
-        before, after = _rows(pair.x, pair.x_prime), _rows(x, x_prime)
-        if isinstance(self.domain, VectorDomain):  # its lists are no rows
-            before = after = None
-        return Shrunk(small, told, before, after, steps, self.runs, seconds)
-
-    def _enough(self, x: Any, x_prime: Any) -> int:
-        """Draws of an input by which the pair itself is seen to be broken; 0 where `MOST_DRAWS` are too few."""
-        draws = FIRST_DRAWS
-        while draws <= MOST_DRAWS:
-            if self._breaks(x, x_prime, draws):
-                return draws
-            draws *= 4
-        return 0
+        before, after = (
+            max(map(len, sides)) if all(map(_is_rows, sides)) and not isinstance(self.domain, VectorDomain) else None
+            for sides in ((pair.x, pair.x_prime), small)
+        )
+        found = Pair(*small) if steps else pair
+        return Shrunk(found, difference(*small), before, after, steps, self.runs, time.perf_counter() - started)
 
     def _breaks(self, x: Any, x_prime: Any, draws: int) -> bool:
         claim = self.claim.for_pair(x, x_prime)
         if claim.is_vacuous:
             return False
         self.tests += 1
-        sides: list[Outcomes | None] = []
+        sides: list[Outcomes] = []
         for place, value in enumerate((x, x_prime)):
             rng = stream(self.seed, SHRINKING, self.tests, place)
             self.runs += draws
-            try:
+            with contextlib.suppress(CallError):
                 sides.append(read_outputs(self.subject.sample(value, draws, rng), draws).kept())
-            except CallError:
-                sides.append(None)
-        first, second = sides
-        if first is None or second is None:  # a call that raises for one input only is a difference
-            return (first is None) != (second is None)
-        return excess(line_of(claim), first, second)[0] >= KEEP
+        if len(sides) < 2:  # a call that raises for one input only is a difference
+            return len(sides) == 1
+        return excess(line_of(claim), *sides)[0] >= KEEP
 
     def _is_new(self, x: Any, x_prime: Any) -> bool:
         key = (identity_of(x), identity_of(x_prime))
@@ -251,57 +234,50 @@ class _Shrinking:
 
     def _proposals(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
         if isinstance(self.domain, VectorDomain) and isinstance(x, list):
-            for pair in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
-                yield pair[0].tolist(), pair[1].tolist()
+            for first, second in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
+                yield first.tolist(), second.tolist()
         elif _is_rows(x) and _is_rows(x_prime):
-            yield from self._fewer_rows(x, x_prime)
-            yield from self._plainer_rows(x, x_prime)
+            shared = _shared(x, x_prime)
+            yield from _fewer_rows(x, x_prime, shared)
+            if not is_frame(x):
+                values = self.domain.values if isinstance(self.domain, DatasetDomain) else ()
+                yield from _plainer_rows(x, x_prime, shared, values)
         elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
             yield from _plainer_arrays(x, x_prime)
         elif _is_number(x) and _is_number(x_prime):
-            for value in _rounder(x):
-                yield value, value + (x_prime - x)
-            for value in _rounder(x_prime):
-                yield x, value
+            yield from ((value, value + (x_prime - x)) for value in _rounder(x))
+            yield from ((x, value) for value in _rounder(x_prime))
 
-    def _fewer_rows(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
-        """Rows that both have are left out: all, halves, quarters, then one by one."""
-        shared = _shared(x, x_prime)
-        size = len(shared)
-        while size:
-            for start in range(0, len(shared), size):
-                gone = shared[start : start + size]
-                yield _without(x, {i for i, _ in gone}), _without(x_prime, {j for _, j in gone})
-            size //= 2
 
-    def _plainer_rows(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
-        """Shared rows become the plainest one; then rows that differ become plainer."""
-        if is_frame(x):
-            return
-        shared = _shared(x, x_prime)
-        rows = [*self.plain, *(row for side in (x, x_prime) for row in side)]
-        plainest = sorted(rows, key=_length)[:3]
-        for i, j in shared:
-            for row in plainest:
-                if _length(row) < _length(x[i]):
-                    yield _with(x, i, row), _with(x_prime, j, row)
-        first, second = {i for i, _ in shared}, {j for _, j in shared}
-        for side, other, kept in ((x, x_prime, first), (x_prime, x, second)):
-            for at in range(len(side)):
-                if at in kept:
-                    continue
-                for row in plainest:
-                    if _length(row) < _length(side[at]):
-                        changed = _with(side, at, row)
-                        yield (changed, other) if side is x else (other, changed)
+def _fewer_rows(x: Any, x_prime: Any, shared: Sequence[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:
+    """Rows that both have are left out: all, halves, quarters, then one by one."""
+    size = len(shared)
+    while size:
+        for start in range(0, len(shared), size):
+            gone = shared[start : start + size]
+            yield _without(x, {i for i, _ in gone}), _without(x_prime, {j for _, j in gone})
+        size //= 2
+
+
+def _plainer_rows(
+    x: Any, x_prime: Any, shared: Sequence[tuple[int, int]], values: Sequence[Any]
+) -> Iterator[tuple[Any, Any]]:
+    """Shared rows become the plainest one; then rows that differ become plainer."""
+    plainest = sorted([*values, *x, *x_prime], key=_length)[:3]
+    kept = {i for i, _ in shared}, {j for _, j in shared}
+    places = [
+        *shared,
+        *((i, None) for i in range(len(x)) if i not in kept[0]),
+        *((None, j) for j in range(len(x_prime)) if j not in kept[1]),
+    ]
+    for i, j in places:
+        for row in plainest:
+            if _length(row) < _length(x_prime[j] if i is None else x[i]):
+                yield x if i is None else _with(x, i, row), x_prime if j is None else _with(x_prime, j, row)
 
 
 def _is_rows(value: Any) -> bool:
     return isinstance(value, list | tuple) or is_frame(value)
-
-
-def _rows(x: Any, x_prime: Any) -> int | None:
-    return max(len(x), len(x_prime)) if _is_rows(x) and _is_rows(x_prime) else None
 
 
 def _keys(rows: Any) -> list[str]:
@@ -360,7 +336,3 @@ def _rounder(value: Any) -> list[Any]:
 def _length(value: Any) -> int:
     """How long a value is to write: the measure that shrinking makes smaller."""
     return len(repr(value.item() if isinstance(value, np.generic) else value))
-
-
-def _plain_values(domain: Domain | None) -> Sequence[Any]:
-    return domain.values if isinstance(domain, DatasetDomain) else ()

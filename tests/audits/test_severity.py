@@ -213,6 +213,6 @@ def test_where_no_draws_remain_no_more_is_said_than_that_the_budget_is_exceeded(
     assert "epsilon is above 1, promised 1" in str(result) and "would have been found" not in str(result)
 
 
-@pytest.mark.parametrize(("draws", "expected"), [(50, 5), (320, 10), (500, 15), (1_000, 16), (6_400, 100)])
+@pytest.mark.parametrize(("draws", "expected"), [(50, 5), (320, 5), (500, 7), (1_000, 15), (6_400, 100)])
 def test_batches_of_a_stage_are_small(draws, expected):
     assert severity.batch_of(draws) == expected

@@ -99,9 +99,9 @@ def witness(deck, tossed=coin):
     return WitnessGame(CountsDraws(), ERROR_RATE, 2 * SAMPLES, deck, tossed(), None)
 
 
-def doubles(deck, draws=SAMPLES, in_stages=False):
+def doubles(deck, draws=SAMPLES):
     chosen = [Candidate(Pair(*pair), pair, PureDP(1.0).budget, k) for k, pair in enumerate(TRIANGLE)]
-    return LowBitGame(chosen, draws, deck, coin, ERROR_RATE, in_stages)
+    return LowBitGame(chosen, draws, deck, coin, ERROR_RATE)
 
 
 MADE = {
@@ -118,7 +118,8 @@ def levels_of(campaign):
     if isinstance(campaign, LabelGame):
         return [use.level for pair in campaign.pairs for _, use in pair.uses]
     if isinstance(campaign, LowBitGame):
-        return [pair.level for pair in campaign.pairs]
+        without_rule = [pair.error_share for pair in campaign.found if not pair.description]
+        return [test.level for test in campaign.tests] + without_rule
     return [campaign.test.level] if isinstance(campaign, WitnessGame) else campaign.level.tolist()
 
 
@@ -450,20 +451,3 @@ def test_shares_go_by_rank_in_any_form_of_merit():
     np.testing.assert_allclose(shares_by_rank([2.0, 5.0, 2.0]), expected)  # of equals the first
     np.testing.assert_allclose(shares_by_rank([(1, 2.0), (2, -np.inf), (1, -3.0)]), expected)
     np.testing.assert_allclose(shares_by_rank(np.array([-np.inf])), [1.0])
-
-
-def test_what_a_stage_of_low_bits_is_trained_on_is_drawn_by_the_fit_before_it():
-    journal = []
-    deck = Deck(journal, step=2.0**-10)  # whose doubles keep the claim: three stages are played
-    campaign = doubles(deck, 10_000, in_stages=True)
-    campaign.start()
-    levels = levels_of(campaign)
-    journal.clear()
-    watched(campaign, journal)
-    while campaign.round():
-        pass
-    stage = ["_freeze", "draw", "_absorb", "_look", "_fit", "draw"]
-    assert journal == [*stage, *stage, *stage[:-1], "_freeze"]
-    assert levels_of(campaign) == levels and all(pair.found is not None for pair in campaign.pairs)
-    streams = [(task.input, task.round, task.chunk) for task in deck.tasks]
-    assert len(streams) == len(set(streams))

@@ -19,7 +19,6 @@ from scipy import special, stats
 import dpaudit
 from dpaudit.audits import (
     call,
-    doubles_replaying,
     findings,
     planning,
     replaying,
@@ -191,8 +190,10 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
 
 @pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
 def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
-    engine = planning._Engine(PureDP(1.0), 50, 51, 0.97, 0.9, Playing("fixed", "fixed", is_universe))
-    assert engine.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
+    pairs = [Pair(k, k + 1) for k in range(50)]
+    playing = Playing("fixed", "fixed", is_universe)
+    planned = planning._Planned(PureDP(1.0), pairs, playing, 0.97, 0.9)
+    assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
 
 def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
@@ -588,15 +589,15 @@ def test_a_replay_asks_its_one_pair_at_the_whole_rate(monkeypatch, broken):
 
 
 def test_a_replay_of_low_bits_is_at_the_rate_of_their_check(monkeypatch):
-    asked = spied(monkeypatch, doubles_replaying, "count_again")
-    monkeypatch.setattr(doubles_replaying.LowBitRule, "from_dict", lambda *_: None)
-    monkeypatch.setattr(doubles_replaying, "subject_again", lambda *_: as_subject(response))
+    asked = spied(monkeypatch, replaying, "count_again")
+    monkeypatch.setattr(replaying.LowBitRule, "from_dict", lambda *_: None)
+    monkeypatch.setattr(replaying, "subject_again", lambda *_: as_subject(response))
     pair = SimpleNamespace(id="pair", verdict="leaks", rule={"version": 2}, correct=5, wrong=0, abstained=5, x_id="0",
                            x_prime_id="1", budget=PureDP(1.0).budget)  # fmt: skip
     low_bits = SimpleNamespace(error_rate=1e-3, pairs=(pair,))
     result = SimpleNamespace(findings=(), confidence=0.5, floating_point=low_bits)
     with pytest.raises(Reached):
-        doubles_replaying.replay_floating_point(result, response, inputs=PAIR, seed=1)
+        replaying.replay_floating_point(result, response, inputs=PAIR, seed=1)
     assert asked[0]["error_rate"] == 1e-3
 
 

@@ -148,14 +148,15 @@ def test_runs_that_were_not_made_are_not_called_the_same():
 
 
 def test_a_search_gives_no_rank_to_what_is_not_recorded_or_only_implied():
-    (looked,) = dpaudit.record_noise(lambda x, rng: round(x + rng.laplace()), [(0, 3)], "eps=1", seed=7).pairs
+    def release(x, rng):
+        return round(x + rng.laplace())
+
+    (looked,) = dpaudit.replay_same_randomness(release, [(0, 3)], "eps=1", seed=7).pairs
     claim = dpaudit.ApproxDP(1.0, 0.0)
-    entry = searching._Candidate("", "", 0, 3, claim, claim, (0, 1), 0, excess=0.5, recorded=looked)
-    implied = dataclasses.replace(looked, grade="implied", implied=3.0)
-    assert looked.grade == "not recorded" and entry.suspicion == 0.5
-    assert dataclasses.replace(entry, recorded=implied).suspicion == 0.5
-    proved = dataclasses.replace(looked, grade="proved", loss=3.0)
-    assert dataclasses.replace(entry, recorded=proved).suspicion > 3.0
+    entry = searching._Candidate("", "", 0, 3, claim, claim, (0, 1), 0, excess=0.5, grey=looked)
+    assert looked.grade == "not recorded" and looked.implied_loss is None and entry.suspicion == 0.5
+    proved = dataclasses.replace(looked, grade="implied", implied_loss=3.0)
+    assert dataclasses.replace(entry, grey=proved).suspicion > 3.0
 
 
 def prefix_sums(x, rng):

@@ -1,0 +1,152 @@
+"""Where an audit stands: its pairs, what was played, and what its stages have added."""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import os
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from dpaudit.audits import severity
+from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls, withheld
+from dpaudit.audits.options import Options
+from dpaudit.campaign.campaign import Progress
+from dpaudit.campaign.schedules import Mode
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import is_same_input
+from dpaudit.privacy.pairs import Pair
+from dpaudit.reading.outcomes import Outcomes
+from dpaudit.results.model import VERDICTS, Finding, FloatingPointFinding, Severity, SideFinding, Verdict
+from dpaudit.results.trade_off import TradeOffBand
+from dpaudit.results.universe_table import UniverseTable
+from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.streams import BATCH_DRAWS
+from dpaudit.subjects.callables import Subject
+from dpaudit.testing.order import Change, in_small_batches
+from dpaudit.testing.pair_game import PairGame
+
+
+class ChosenPairs(Protocol):
+    """Pairs that were searched for, and where they come from."""
+
+    @property
+    def pairs(self) -> Sequence[Pair]: ...
+
+    def side_findings(self, findings: Sequence[Finding]) -> tuple[SideFinding, ...]: ...
+
+
+@dataclasses.dataclass
+class AuditRun:
+    """One audit of pairs that were chosen.
+
+    Attributes
+    ----------
+    subject, promise, chosen, options, root, crew, store, tell, searched
+        What is audited, of which pairs and how hard, with the seed, who draws, the path of a store, who is told of
+        progress, and where pairs come from that were searched for. Where a batch raises the subject becomes one that is
+        called once a draw, and `options` have the mode that is played.
+    pairs, claims, positions, inputs, not_asked, report_delta
+        Of the pairs that the claim asks something of: themselves, their claims, the positions of their inputs, and how
+        many inputs these are. The ids of the others, and the delta of the bounds on epsilon.
+    games, labelled, groups, kept, shown
+        The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
+        (`dpaudit.audits.kept`), and the outcomes of a game that fits may see, on x and on x_prime.
+    universe, of_universe, changes
+        The table in the place of games, its findings, and what was seen to change, of how many inputs.
+    runs, played, failure, traceback
+        Runs so far, those before the stages, and what ended the play before its time.
+    night, went_on
+        The number of a store's night, and whether an earlier one had evidence.
+    said
+        More options of the result.
+    severities, trade_off, floating_point, beside
+        What stages add; `severities` of pairs that may have one, by position.
+    """
+
+    subject: Subject
+    promise: Claim
+    chosen: Sequence[Pair]
+    options: Options
+    root: int
+    crew: Crew
+    store: str | os.PathLike[str] | None = None
+    tell: Callable[[Progress], None] | None = None
+    searched: ChosenPairs | None = None
+    pairs: Sequence[Pair] = ()
+    claims: Sequence[Claim] = ()
+    positions: Sequence[tuple[int, int]] = ()
+    inputs: int = 0
+    not_asked: tuple[str, ...] = ()
+    report_delta: float = 0.0
+    games: Sequence[PairGame] = ()
+    labelled: Sequence[int] = ()
+    groups: Sequence[Sequence[int]] = ()
+    kept: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
+    universe: UniverseTable | None = None
+    of_universe: tuple[Finding, ...] = ()
+    changes: tuple[Sequence[Change], int] = ((), 0)
+    runs: int = 0
+    played: int = 0
+    failure: str = ""
+    traceback: str = ""
+    night: int = 0
+    went_on: bool = False
+    said: dict[str, Any] = dataclasses.field(default_factory=dict)
+    severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)
+    trade_off: TradeOffBand | None = None
+    floating_point: FloatingPointFinding | None = None
+    beside: list[SideFinding] = dataclasses.field(default_factory=list)
+
+    def take_mode(self, mode: Mode) -> None:
+        """Play in this mode, and note the one that was asked for where it is another one."""
+        if mode != self.options.mode:
+            self.said = {"asked_mode": self.options.mode}
+            self.options = dataclasses.replace(self.options, mode=mode)
+
+    def ask_batches(
+        self, subject: Subject, x: Any, seed: int, most: int | None, is_violated: bool
+    ) -> tuple[Change | None, int]:
+        """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
+        if not subject.is_vectorised or subject.has_lost_calls:
+            return None, 0
+        draw = Drawer(subject, [x], seed, BATCH_DRAWS, self.crew)
+        return in_small_batches(draw, self.options.samples, most, is_violated)
+
+    @property
+    def depends(self) -> bool:
+        """Whether draws of some pair were seen to depend on each other."""
+        return bool(self.changes[0]) or any(game.change for game in self.games)
+
+    @functools.cached_property
+    def findings(self) -> tuple[Finding, ...]:
+        """The findings, as the stages up to the first that reads them have left the games; of a pool one a member."""
+        if self.universe is not None:
+            return self.of_universe
+        found_of: dict[int, Finding] = {}
+        sizes = self.options.event_mass, self.options.inconclusive_factor
+        for place, (group, game) in enumerate(zip(self.groups, self.games, strict=True)):
+            members = [self.pairs[k] for k in group]
+            told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
+            one = finding_of(told, game, self.labelled[place], self.subject.name, self.failure, *sizes)
+            if one.verdict == "error" and not one.traceback:
+                one = dataclasses.replace(one, traceback=self.traceback)
+            if one.verdict == "violated" and group[0] in self.severities:
+                one = severity.with_severity(one, self.severities[group[0]], game)
+            of_members = findings_of_pool(one, members, game, self.subject.name)
+            if place in self.kept:
+                of_members = [withheld(own, self.kept[place]) for own in of_members]
+            found_of.update(zip(group, of_members, strict=True))
+        return tuple(with_controls([found_of[k] for k in sorted(found_of)]))
+
+    @property
+    def verdict(self) -> Verdict:
+        """The first of `VERDICTS` that a finding, or the table, has."""
+        found = {finding.verdict for finding in self.findings}
+        found |= set() if self.universe is None else {self.universe.overall}
+        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+
+    def clearest(self, places: Sequence[int]) -> int:
+        """The game of these with the clearest evidence."""
+        return max(places, key=lambda k: (self.games[k].is_violated, self.games[k].wealth, -k))

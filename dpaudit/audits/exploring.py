@@ -1,0 +1,53 @@
+"""Values of hypothesis strategies, tried one after the other: pairs, inputs of bounds, examples."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from dpaudit.errors import DpauditError, UsageError
+
+
+def explore(
+    name: str, strategy: Any, look: Callable[[Any], float | None], *, examples: int, seed: int, none: str
+) -> None:
+    """Give values of a strategy to `look`, steered towards those for which it returns large numbers.
+
+    What is tried depends on the seed and on nothing that earlier runs left.
+
+    Raises
+    ------
+    UsageError
+        If hypothesis is not installed, the argument of this name is no strategy, or it yields nothing (`none`).
+    """
+    try:
+        import hypothesis
+    except ImportError as error:
+        raise UsageError(f"{name} must have hypothesis installed, got none. Install dpaudit[strategies].") from error
+    if not isinstance(strategy, hypothesis.strategies.SearchStrategy):
+        raise UsageError(f"{name} must be a hypothesis strategy, got {strategy!r:.100}.")
+    broken: list[DpauditError] = []
+
+    def tried(value: Any) -> None:
+        try:
+            score = None if broken else look(value)
+        except DpauditError as error:  # raised here, hypothesis would run the value again and call it flaky
+            broken.append(error)
+            return
+        if score is not None:
+            hypothesis.target(min(max(score, -1e300), 1e300))
+
+    settings = hypothesis.settings(
+        max_examples=examples,
+        database=None,
+        deadline=None,
+        phases=(hypothesis.Phase.generate, hypothesis.Phase.target),
+        suppress_health_check=list(hypothesis.HealthCheck),
+    )
+    given: Any = hypothesis.given(strategy)
+    try:
+        settings(hypothesis.seed(seed)(given(tried)))()
+    except hypothesis.errors.Unsatisfiable as error:
+        raise UsageError(none) from error
+    if broken:
+        raise broken[0]

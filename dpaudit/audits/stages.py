@@ -1,0 +1,338 @@
+"""Stages behind a verdict: what an audit asks once its pairs are played, in one order, each on draws of its own.
+
+Validity
+--------
+* **Streams.** No two stages, and no stage and the game, read the same stream (`purposes`; a test walks the list). So
+  given everything drawn before, the draws of a stage are independent and of the laws of the subject, whatever decided
+  that the stage runs, on which pairs and with how many draws.
+* **Levels.** A stage has its own rate (`rate`), fixed by the options. Only the band's is part of the error rate of the
+  call, and the game leaves it out whether the band is drawn or not. What a severity pays, its module derives.
+* **Withholding.** That draws depend on each other takes bounds and power away and never adds any.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from itertools import islice
+
+import numpy as np
+
+from dpaudit.audits import low_bits, severity, side_channels
+from dpaudit.audits.audit_run import AuditRun
+from dpaudit.audits.claim_metadata import claim_metadata
+from dpaudit.audits.findings import changes_of, order_finding, withhold_all
+from dpaudit.audits.options import BAND_SHARE, Options
+from dpaudit.privacy.pairs import Pair
+from dpaudit.results.model import VERDICTS
+from dpaudit.results.trade_off import TradeOffBand
+from dpaudit.results.universe_table import NOT_ASKED
+from dpaudit.running import streams
+from dpaudit.running.draws import Drawer
+from dpaudit.running.streams import stream
+from dpaudit.subjects.isolation import IsolatedSubject
+from dpaudit.testing.order import RATE, most_runs_of_batches
+
+DEPEND = "Draws depend on each other, and the check supposes that they do not."
+NOT_BEHIND_VIOLATION = (
+    f"A pair is violated, and a call takes more than {1_000 * low_bits.SIZES.slow_call:g} ms, so that low bits are "
+    "looked at only when asked for: floating_point=True, --floating-point."
+)
+ENDED = "The calls of the subject do not all come back."
+
+
+class Stage(ABC):
+    """A stage: whether it is asked for, why it cannot run, and what it adds to where the audit stands."""
+
+    purposes: tuple[int, ...] = ()  # of the streams that it reads
+
+    def rate(self, options: Options) -> float:
+        """The probability, at most, that it says something false; 0 where it says nothing about laws."""
+        return 0.0
+
+    def is_asked(self, run: AuditRun) -> bool:
+        """Whether an audit like this one asks for it."""
+        return True
+
+    def why_not(self, run: AuditRun) -> str:
+        """Why it cannot say anything here, as a sentence; empty where it can."""
+        return ""
+
+    def leave_out(self, run: AuditRun, reason: str) -> None:  # noqa: B027 (most can always run)
+        """Say in its finding why there is none."""
+
+    @abstractmethod
+    def run(self, run: AuditRun) -> None:
+        """Draw, and add what was found."""
+
+
+class Metadata(Stage):
+    """What the subject's own metadata promise: `dpaudit.audits.claim_metadata`."""
+
+    def run(self, run: AuditRun) -> None:
+        run.beside += claim_metadata(run.subject, run.promise, run.chosen)
+
+
+class SeverityStage(Stage):
+    """How bad the violated pairs are, the clearest first: `dpaudit.audits.severity`.
+
+    A pair of which nothing is said, as its noise is kept, has none. A pool asks several pairs, and a store's nights
+    show no outcomes.
+    """
+
+    purposes = streams.SEVERITY_DRAWS, streams.SEVERITY_COINS
+
+    def rate(self, options: Options) -> float:
+        return 1.0 - options.confidence  # of the pairs' own levels: see its module
+
+    def is_asked(self, run: AuditRun) -> bool:
+        asked = run.options.severity is None or bool(run.options.severity)
+        return asked and run.options.mode != "fixed" and run.shown is not None and not run.depends
+
+    def run(self, run: AuditRun) -> None:
+        alone = [k for k, group in enumerate(run.groups) if len(group) == 1 and k not in run.kept]
+        broken = [k for k in alone if run.games[k].is_violated]
+        run.severities = {run.groups[k][0]: None for k in broken}
+        assert run.shown is not None
+        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[: severity.MOST_EXAMINED]:
+            draws = severity.draws_of(run.labelled[k], run.options.samples, bool(run.options.severity))
+            if draws == 0 or run.failure:
+                continue
+            game, place = run.games[k], run.groups[k][0]
+            run.severities[place], game.change, runs = severity.examine(
+                run.pairs[place], run.claims[place], game, place, shown=run.shown(game), subject=run.subject,
+                draws=draws, seed=run.root, crew=run.crew,
+            )  # fmt: skip
+            run.runs += runs
+            if game.change is not None:
+                run.severities = {}
+                return
+
+
+class Dependence(Stage):
+    """Whether draws depend on each other: small batches of one input more, where no outcomes told (`testing.order`)."""
+
+    purposes = (streams.BATCH_DRAWS,)
+
+    def rate(self, options: Options) -> float:
+        return RATE
+
+    def run(self, run: AuditRun) -> None:
+        said = [k for k in range(len(run.games)) if k not in run.kept]  # of the others nothing is said
+        if said and not (run.failure or run.night or run.depends):
+            place = run.clearest(said)
+            game, x = run.games[place], run.pairs[run.groups[place][0]].x
+            most = most_runs_of_batches(run.played, game.hint)
+            game.change, runs = run.ask_batches(run.subject, x, run.root, most, game.is_violated)
+            run.runs += runs
+        withhold_all(run.games)
+        changes = changes_of(run.games) if run.universe is None else run.changes
+        run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.night, 1))
+
+
+class BandStage(Stage):
+    """The band of the clearest pair's trade-off function: `dpaudit.audits.band`."""
+
+    purposes = (streams.BAND_DRAWS,)
+
+    def rate(self, options: Options) -> float:
+        return (1.0 - options.confidence) * BAND_SHARE
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return bool(run.options.band)
+
+    def why_not(self, run: AuditRun) -> str:
+        from dpaudit.audits import band  # few audits need it, and it takes long to import
+
+        return band.DEPEND if run.depends else band.FAILED if run.failure or not self._places(run) else ""
+
+    def leave_out(self, run: AuditRun, reason: str) -> None:
+        run.trade_off = TradeOffBand("", self.rate(run.options), reason=reason)
+
+    def run(self, run: AuditRun) -> None:
+        from dpaudit.audits import band
+
+        member = run.groups[run.clearest(self._places(run))][0]
+        run.trade_off, runs = band.examine(
+            run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
+            level=self.rate(run.options), seed=run.root, crew=run.crew,
+        )  # fmt: skip
+        run.runs += runs
+
+    def _places(self, run: AuditRun) -> list[int]:
+        return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.kept]
+
+
+class LowBits(Stage):
+    """What the low bits of real-valued outputs give away: `dpaudit.audits.low_bits`.
+
+    Of the pairs of a universe those with the smallest budgets are candidates, as many as are examined.
+    """
+
+    purposes = streams.FLOAT_DRAWS, streams.FLOAT_COINS
+
+    def rate(self, options: Options) -> float:
+        return low_bits.SIZES.error_rate
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return run.options.looks_at_doubles and not run.went_on  # its error rate is spent once
+
+    def why_not(self, run: AuditRun) -> str:
+        if run.depends:
+            return DEPEND
+        if self._draws(run) == 0:
+            least = low_bits.SIZES.min_samples
+            return f"samples must be at least {least:,} for this check, got {run.options.samples:,}."
+        is_slow = not run.subject.is_vectorised and run.crew.seconds_a_run > low_bits.SIZES.slow_call
+        if run.verdict == "violated" and is_slow and run.options.floating_point is None:
+            return NOT_BEHIND_VIOLATION
+        # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
+        return ENDED if run.subject.has_lost_calls else ""
+
+    def leave_out(self, run: AuditRun, reason: str) -> None:
+        candidates, omitted = self._candidates(run)
+        samples = run.floating_point.samples if run.floating_point is not None else 0
+        omitted = 0 if reason == DEPEND else omitted + len(candidates)
+        run.floating_point = low_bits.not_applicable(reason, samples, omitted)
+
+    def run(self, run: AuditRun) -> None:
+        candidates, omitted = self._candidates(run)
+        data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
+        draw = Drawer(run.subject, data, run.root, streams.FLOAT_DRAWS, run.crew)
+        found = low_bits.examine(
+            candidates, self._draws(run), draw, lambda place: stream(run.root, streams.FLOAT_COINS, place)
+        )
+        run.floating_point = dataclasses.replace(found, omitted=found.omitted + omitted)
+        if run.subject.has_lost_calls:
+            self.leave_out(run, ENDED)
+
+    def _draws(self, run: AuditRun) -> int:
+        taken = run.played // max(run.inputs, 1)
+        return low_bits.draws_of(run.options.samples, run.subject.is_vectorised, taken)
+
+    def _candidates(self, run: AuditRun) -> tuple[list[low_bits.Candidate], int]:
+        """The pairs that may be examined, and how many others there are."""
+        if (table := run.universe) is None:
+            return [
+                low_bits.Candidate(run.pairs[k], run.positions[k], finding.budget, k)
+                for k, finding in enumerate(run.findings)
+                if finding.verdict != "error"
+            ], 0
+        asked = np.flatnonzero((table.verdict != NOT_ASKED) & (table.verdict != VERDICTS.index("error")))
+        order = asked[np.lexsort((asked, table.budget[asked]))][: low_bits.SIZES.max_pairs]
+        candidates = []
+        for row in order.tolist():
+            pair = run.chosen[row]
+            budget = run.promise.for_pair(pair.x, pair.x_prime).budget
+            candidates.append(low_bits.Candidate(pair, (int(table.first[row]), int(table.second[row])), budget, row))
+        return candidates, len(asked) - len(order)
+
+
+class Isolated(Stage):
+    """A stage of a subject in worker processes: `dpaudit.audits.side_channels`."""
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return isinstance(run.subject, IsolatedSubject)
+
+    def pairs(self, run: AuditRun) -> list[Pair]:
+        """The first pairs that the claim asks something of."""
+        asked = (pair for pair in run.chosen if not run.promise.for_pair(pair.x, pair.x_prime).is_vacuous)
+        return list(islice(asked, side_channels.TIMED_PAIRS))
+
+
+class Independence(Isolated):
+    """Whether calls of one worker share noise."""
+
+    purposes = (streams.INDEPENDENCE_DRAWS,)
+
+    def rate(self, options: Options) -> float:
+        return side_channels.INDEPENDENCE_RATE
+
+    def is_asked(self, run: AuditRun) -> bool:
+        has_draws = run.options.samples >= low_bits.SIZES.min_samples and run.verdict != "error"
+        return super().is_asked(run) and has_draws and bool(self.pairs(run))
+
+    def run(self, run: AuditRun) -> None:
+        assert isinstance(run.subject, IsolatedSubject)
+        run.beside.append(side_channels.independence_finding(run.subject, self.pairs(run)[0], run.root))
+
+
+class Timing(Isolated):
+    """Whether the time of a call tells the input."""
+
+    purposes = streams.TIMING_DRAWS, streams.TIMING_COINS
+
+    def rate(self, options: Options) -> float:
+        return side_channels.TIMING_RATE
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return isinstance(run.subject, IsolatedSubject) and bool(run.subject.isolation.timing)
+
+    def run(self, run: AuditRun) -> None:
+        assert isinstance(run.subject, IsolatedSubject)
+        calls = run.subject.isolation.timing
+        run.beside.append(side_channels.timing_finding(run.subject, self.pairs(run), calls, run.root))
+
+
+class Containment(Isolated):
+    """What was contained, in the stages before too: it is said before what they found."""
+
+    def run(self, run: AuditRun) -> None:
+        assert isinstance(run.subject, IsolatedSubject)
+        of_calls = [one for one in run.beside if one.kind in ("independence", "timing")]
+        place = len(run.beside) - len(of_calls)
+        run.beside.insert(place, side_channels.containment_finding(run.subject))
+
+
+class SearchReport(Stage):
+    """Where pairs come from that were searched for: no evidence."""
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return run.searched is not None
+
+    def run(self, run: AuditRun) -> None:
+        assert run.searched is not None
+        run.beside += run.searched.side_findings(run.findings)
+
+
+class GreyBoxStage(Stage):
+    """What differs on the same random streams, and what recorded noise proves: no statistics."""
+
+    purposes = streams.GREY_BOX, streams.RECORDED
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return run.options.grey_box and all(finding.kind != "same_randomness" for finding in run.beside)
+
+    def run(self, run: AuditRun) -> None:
+        from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
+        from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
+
+        box = GreyBox(run.subject, run.promise, run.root)
+        run.beside.append(box.examine(list(islice(run.chosen, MOST_PAIRS))).side_finding())
+        run.beside.append(recorded_finding(run.subject, run.promise, list(islice(run.chosen, MOST_RECORDED)), run.root))
+
+
+STAGES: tuple[Stage, ...] = (
+    Metadata(),
+    SeverityStage(),
+    Dependence(),
+    BandStage(),
+    LowBits(),
+    Independence(),
+    Timing(),
+    Containment(),
+    SearchReport(),
+    GreyBoxStage(),
+)
+
+
+def play_stages(run: AuditRun, stages: Sequence[Stage] = STAGES) -> None:
+    """Play the stages that an audit asks for, in their order; those that cannot run say why."""
+    for stage in stages:
+        if not stage.is_asked(run):
+            continue
+        if reason := stage.why_not(run):
+            stage.leave_out(run, reason)
+        else:
+            stage.run(run)
