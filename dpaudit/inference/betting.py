@@ -277,14 +277,11 @@ class Betting(Test):
         return self._inequalities.bets(just_above(self.claim.value), one.predicted)
 
     @property
-    def _anchor(self) -> int:
-        """The position of the anchor or the order of the strongest bets of the last round."""
-        return self._budget_bets(self.rounds[-1]).strongest
-
-    @property
     def line(self) -> dict[str, float]:
-        sides = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed] or [0, 1]
-        return self._inequalities.said(self.claim.value, self._anchor, sides)
+        bets = self._budget_bets(self.rounds[-1])
+        guessed = [side for side, is_guessed in enumerate(self.rule.sides) if is_guessed]
+        sides = bets.sides if self.claim.family == "renyi" else guessed or bets.sides
+        return self._inequalities.said(self.claim.value, bets.strongest, sides)
 
     def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
         """The guessing rule by counts of bins, and by what the last round predicts where these are none."""
@@ -292,7 +289,7 @@ class Betting(Test):
         lines, is_anchored = self._inequalities, self.claim.anchored
         if self.claim.family == "renyi":
             lines, is_anchored = Inequalities(as_lines(self.claim)), False
-        anchors = [self._anchor] if is_anchored else None
+        anchors = [self._budget_bets(self.rounds[-1]).strongest] if is_anchored else None
         return choose_rule(held, lines, self.level, max(self.state.draws, 1), anchors)
 
     @property

@@ -28,8 +28,8 @@ Validity: bets are made of what was predicted before the draws that they are pai
 from __future__ import annotations
 
 import dataclasses
+from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from typing import Protocol
 
 import numpy as np
 import scipy
@@ -59,19 +59,36 @@ class PayoffSizes:
 SIZES = PayoffSizes()
 
 
-class Bets(Protocol):
-    """Bets that are fixed but for the parameter value that they are paid against."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Bets(ABC):
+    """Weighted bets that are fixed but for the parameter value that they are paid against.
+
+    `at` are the positions of their anchors or orders, shape (bets,); the wealth that the weights leave is kept.
+    """
+
+    claim: Inequalities
+    at: np.ndarray
+    weights: FloatArray
+
+    @abstractmethod
+    def each(self, value: float) -> tuple[FloatArray, FloatArray]:
+        """The factors of every bet on a draw of label 1 and of label 0 in each bin, shape (bets, bins) each."""
 
     def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
-        """Factors of a draw of label 1 and of label 0 in each bin, shape (bins,) each."""
+        """The same of all bets together, shape (bins,) each."""
+        first, second = self.each(value)
+        kept = max(1.0 - float(self.weights.sum()), 0.0)
+        return kept + self.weights @ first, kept + self.weights @ second
 
     @property
     def strongest(self) -> int:
         """The position of the anchor or the order with the largest weight."""
+        return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
 
     @property
     def sides(self) -> list[int]:
-        """The orders of the pair whose inequalities the strongest bet is made against: 0 of (P, Q), 1 of (Q, P)."""
+        """The orders of the pair that the strongest bet is made against: 0 of (P, Q), 1 of (Q, P)."""
+        return [0, 1]
 
 
 class Inequalities:
@@ -146,35 +163,13 @@ class Inequalities:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LineBets:
-    """Weighted stakes on several lines: on label 1 in bins of `up`, on label 0 in bins of `down`.
+class LineBets(Bets):
+    """Stakes on lines: on label 1 in bins of `up`, on label 0 in bins of `down`, shape (lines, bins) each."""
 
-    `at` are the positions of the lines' anchors, shape (lines,); `up` and `down` are of shape (lines, bins); the wealth
-    that the weights leave is kept.
-    """
-
-    claim: Inequalities
-    at: np.ndarray
     up: FloatArray
     down: FloatArray
-    weights: FloatArray
-
-    def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
-        first, second = self.each(value)
-        kept = max(1.0 - float(self.weights.sum()), 0.0)
-        return kept + self.weights @ first, kept + self.weights @ second
-
-    @property
-    def strongest(self) -> int:
-        return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
-
-    @property
-    def sides(self) -> list[int]:
-        stakes = (one[np.argmax(self.weights)] for one in (self.up, self.down))
-        return [side for side, own in enumerate(stakes) if own.any()] or [0, 1]
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
-        """The factors of every line, shape (lines, bins)."""
         epsilons, deltas = self.claim.lines(value)
         rises = np.exp(epsilons[:, self.at])[:, :, None]
         delta, delta_back = deltas[:, self.at]
@@ -185,31 +180,18 @@ class LineBets:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class RenyiBets:
-    """Weighted bets on Renyi inequalities: g in each bin, of P against Q, or back with `reverse`; (bets, bins)."""
+class RenyiBets(Bets):
+    """Bets on Renyi inequalities: g in each bin, of P against Q, or back with `reverse`; (bets, bins)."""
 
-    claim: Inequalities
-    at: np.ndarray
     g: FloatArray
     reverse: np.ndarray
     stakes: FloatArray
-    weights: FloatArray
-
-    def factors(self, value: float) -> tuple[FloatArray, FloatArray]:
-        first, second = self.each(value)
-        kept = max(1.0 - float(self.weights.sum()), 0.0)
-        return kept + self.weights @ first, kept + self.weights @ second
-
-    @property
-    def strongest(self) -> int:
-        return int(self.at[np.argmax(self.weights)]) if len(self.at) else 0
 
     @property
     def sides(self) -> list[int]:
         return [int(self.reverse[np.argmax(self.weights)])] if len(self.at) else [0, 1]
 
     def each(self, value: float) -> tuple[FloatArray, FloatArray]:
-        """The factors of every bet, shape (bets, bins)."""
         exponents = self.claim.renyi_exponents(value)[self.reverse.astype(int), self.at]
         half = np.where(exponents < SIZES.largest_exponent, 0.5 * np.exp(np.minimum(exponents, 700.0)), np.inf)[:, None]
         orders = np.array(self.claim.claim.orders)[self.at][:, None]
@@ -244,7 +226,7 @@ def best_bets(claim: Inequalities, value: float, table: Predicted) -> Bets:
     up = np.maximum(table.q / scipy.special.expit(epsilons[0])[:, None] - 1.0, 0.0)
     down = np.maximum((1.0 - table.q) / scipy.special.expit(epsilons[1])[:, None] - 1.0, 0.0)
     if not claim.claim.anchored and not deltas.any():
-        return LineBets(claim, np.zeros(1, dtype=np.intp), up, down, np.ones(1))
+        return LineBets(claim, np.zeros(1, dtype=np.intp), np.ones(1), up, down)
     ups, of_up = _capped(up, epsilons[0], table.q, table.mass)
     downs, of_down = _capped(down, epsilons[1], 1.0 - table.q, table.mass)
     prices = 0.5 * (deltas[0][:, None, None] * ups[:, :, None] + deltas[1][:, None, None] * downs[:, None, :])
@@ -257,9 +239,9 @@ def best_bets(claim: Inequalities, value: float, table: Predicted) -> Bets:
     up = kept[:, None] * np.minimum(up, ups[each, i][:, None])
     down = kept[:, None] * np.minimum(down, downs[each, j][:, None])
     if lines == 1:
-        return LineBets(claim, each, up, down, np.ones(1))
+        return LineBets(claim, each, np.ones(1), up, down)
     ranked = np.argsort(-total.reshape(lines, -1)[each, best], kind="stable")[: SIZES.max_lines]
-    bets = LineBets(claim, ranked, up[ranked], down[ranked], np.zeros(len(ranked)))
+    bets = LineBets(claim, ranked, np.zeros(len(ranked)), up[ranked], down[ranked])
     return dataclasses.replace(bets, weights=_weights(*bets.each(value), table))
 
 
@@ -285,7 +267,7 @@ def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBet
     g = np.exp(np.clip(np.where(back[:, None] == 1, -logs, logs), -limits[:, None], limits[:, None]))
     half = 0.5 * np.exp(exponents[back, at])
     charged = (orders[at] - 1.0) * g.max(axis=1, initial=1e-300) ** orders[at]
-    bets = RenyiBets(claim, at, g, back == 1, SIZES.largest_stake / (charged + half), np.zeros(len(at)))
+    bets = RenyiBets(claim, at, np.zeros(len(at)), g, back == 1, SIZES.largest_stake / (charged + half))
     if not len(at):
         return bets
     first, second = bets.each(value)
@@ -294,7 +276,7 @@ def _best_renyi(claim: Inequalities, value: float, table: Predicted) -> RenyiBet
     grown = np.log1p(fractions * (first - 1.0)) @ one + np.log1p(fractions * (second - 1.0)) @ other
     ranked = np.argsort(-grown.max(axis=0), kind="stable")[: SIZES.max_renyi]
     weights = _weights(first[ranked], second[ranked], table)
-    return RenyiBets(claim, at[ranked], g[ranked], back[ranked] == 1, bets.stakes[ranked], weights)
+    return RenyiBets(claim, at[ranked], weights, g[ranked], back[ranked] == 1, bets.stakes[ranked])
 
 
 def _weights(first: FloatArray, second: FloatArray, table: Predicted) -> FloatArray:
