@@ -28,6 +28,13 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="For the verdict and all bounds.")
 @click.option("--seed", type=int, help="Of the order of runs, ties and coins.  [default: 0]")
 @click.option("--guesses", type=int, help="One run: canaries to guess on, decided beforehand.  [default: four share]")
+@click.option(
+    "--assume",
+    type=click.Choice(["nothing", "independent"]),
+    default="nothing",
+    show_default=True,
+    help="One run: the bound that the verdict rests on, of the two that are printed.",
+)
 @click.option("--store", metavar="FILE", help="Sequential: an evidence store that these scores go on in, by --name.")
 @click.option("--name", help="With --store: what the scores are of, such as the training and the attack.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)

@@ -1,19 +1,18 @@
-"""Do canaries that are near each other in the file score alike? A test of the assumption that each is answered by itself.
+"""Test of independence: do canaries that are near each other in the files score alike?
 
-If canaries are answered independently, and their order in the files says nothing of them, then the scores of one side are
-exchangeable: every order is equally likely, given the scores. Blocks of 2, 4, 8, ... neighbours show components that
-they share. Two columns are looked at: ranks, and squared distances of ranks from the middle (answers that are more
-confident in some blocks than in others). The energy of a block size is the sum over blocks of the squared sum of a
-column. Each energy is centred and scaled by its mean and deviation over the orders drawn and the observed one, and the
-statistic is the largest over sizes, columns and sides together.
+If canaries are answered independently, and their order in the files says nothing of them, then the scores of one side
+are exchangeable: every order is equally likely, given the scores. Blocks of 2, 4, 8, ... neighbours show components
+that they share. Two columns are looked at: ranks, and squared distances of ranks from the middle (answers that are
+more confident in some blocks than in others). The energy of a block size is the sum over blocks of the squared sum of
+a column. Each energy is centred and scaled by its mean and deviation over the orders drawn and the observed one, and
+the statistic is the largest over sizes, columns and sides together.
 
-Validity. Drawn orders and the observed one are exchangeable under the assumption, and the statistic treats all alike, so
-that the rank of the observed one is uniform: the p-value holds at any number of canaries (Barnard 1963).
+Validity. Drawn orders and the observed one are exchangeable under the assumption, and the statistic treats all alike,
+so that the rank of the observed one is uniform: the p-value holds at any number of canaries (Barnard 1963).
 
-What it cannot see. A mechanism that tosses one coin for all canaries is, given the coin, a mechanism that answers each by
-itself. A run shows one toss. No test of one run tells it from a mechanism with the larger loss; that is why the bound
-without the assumption stands beside.
-"""
+What it cannot see. A mechanism that tosses one coin for all canaries is, given the coin, a mechanism that answers each
+by itself. A run shows one toss. No test of one run tells it from a mechanism with the larger loss; that is why the
+bound without the assumption stands beside."""
 
 from __future__ import annotations
 

@@ -3,36 +3,37 @@
 Assumed: each canary's coin and score, as a pair, is independent of all other canaries' pairs. The laws may differ from
 canary to canary. Each law keeps the claim, whose trade-off function f is symmetric.
 
-Setting. Canaries are put in an order of confidence that depends on the scores alone (and on draws for equal scores), and
-an attack guesses the coins of the first r in this order. W is the number of right guesses. Let (Q0, Q1) be a pair of laws
-with trade-off function f, Z ~ Q_b with a fair coin b, and a(Z) >= 0 the absolute log-likelihood ratio of Z. Then
-sigmoid(a) is the probability that the better guess on b is right.
+Setting. Canaries are put in an order of confidence that depends on the scores alone (and on draws for equal scores),
+and an attack guesses the coins of the first r in this order. W is the number of right guesses. Let (Q0, Q1) be a pair
+of laws with trade-off function f, Z ~ Q_b with a fair coin b, and a(Z) >= 0 the absolute log-likelihood ratio of Z.
+Then sigmoid(a) is the probability that the better guess on b is right.
 
-Theorem. P(W >= v) is at most P(W* >= v), where n independent canaries draw Z and W* is the number of right guesses among
-the r canaries whose a is largest, each guessed the better way.
+Theorem. P(W >= v) is at most P(W* >= v), where n independent canaries draw Z and W* is the number of right guesses
+among the r canaries whose a is largest, each guessed the better way.
 
 Proof. By Blackwell's theorem each canary's score is a randomised function of a Z_i with law Q_(b_i): f is at most the
-trade-off function of its pair of laws. By assumption the Z_i are independent, and coins are independent given all Z_i and
-all scores, with P(b_i = 1 | ...) that of Z_i alone. So given these, right guesses are independent, and the guess in place
-j is right with probability at most s_j = sigmoid(a) of the canary in that place. Let two neighbours in the order have s_1
-< s_2. Exchanging them moves probability s_2 (1 - s_1) - s_1 (1 - s_2) > 0 from "only the second is right" to "only the
-first is right", and leaves all else. So no prefix count falls: W gets stochastically larger until the order is that of
-a, and that is W*. (The same shows it for every increasing function of all prefix counts at once.)
+trade-off function of its pair of laws. By assumption the Z_i are independent, and coins are independent given all Z_i
+and all scores, with P(b_i = 1 | ...) that of Z_i alone. So given these, right guesses are independent, and the guess
+in place j is right with probability at most s_j = sigmoid(a) of the canary in that place. Let two neighbours in the
+order have s_1 < s_2. Exchanging them moves probability s_2 (1 - s_1) - s_1 (1 - s_2) > 0 from "only the second is
+right" to "only the first is right", and leaves all else. So no prefix count falls: W gets stochastically larger until
+the order is that of a, and that is W*. (The same shows it for every increasing function of all prefix counts at once.)
 
-The law of W*. Write a = G(U) with G decreasing and U uniform. The r-th smallest U is Beta(r, n - r + 1). Given that it is
-u, the other r - 1 guesses are right with the mean A(u) of sigmoid(G) on (0, u), independently, and the last one no more
-often: W* is at most Binomial(r, A(u)). A decreases, so that on each cell of a partition of u its value at the lower end
-gives an upper bound: a finite sum, rounded outwards (`Guesses.tail`).
+The law of W*. Write a = G(U) with G decreasing and U uniform. The r-th smallest U is Beta(r, n - r + 1). Given that it
+is u, the other r - 1 guesses are right with the mean A(u) of sigmoid(G) on (0, u), independently, and the last one no
+more often: W* is at most Binomial(r, A(u)). A decreases, so that on each cell of a partition of u its value at the
+lower end gives an upper bound: a finite sum, rounded outwards (`Guesses.tail`).
 
 The choice of r. For a Gaussian claim r is a function of the value of mu that is tested (`GAUSSIAN_SHARES`), never of
-scores. Let values be cut into intervals with a stated r each. The bound is the end of the interval of rejected values that
-starts at 0; it is above the truth only if the truth itself is rejected, by the one test that is stated for it. So several
-r cost nothing here. Beside it some short lists of the most confident guesses share the rest of the error rate, for attacks
-that know few canaries well. For other claims the stated numbers of guesses share it evenly, as in the bound without the
-assumption. For a fixed r a larger claim has a larger W* (the theorem again), so rejected values form an interval.
+scores. Let values be cut into intervals with a stated r each. The bound is the end of the interval of rejected values
+that starts at 0; it is above the truth only if the truth itself is rejected, by the one test that is stated for it. So
+several r cost nothing here. Beside it some short lists of the most confident guesses share the rest of the error rate,
+for attacks that know few canaries well. For other claims the stated numbers of guesses share it evenly, as in the
+bound without the assumption. For a fixed r a larger claim has a larger W* (the theorem again), so rejected values form
+an interval.
 
-All bounds of one r hold together, since their rejection regions {W >= v} are nested. Epsilon at delta uses the numbers of
-guesses whose level is theirs at every tested value.
+All bounds of one r hold together, since their rejection regions {W >= v} are nested. Epsilon at delta uses the numbers
+of guesses whose level is theirs at every tested value.
 """
 
 from __future__ import annotations
@@ -46,41 +47,20 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
-from dpaudit.scores.guesses import SIMULTANEOUS, Ordered
+from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
+from dpaudit.scores.result import IndependentBound
 
 FloatArray = NDArray[np.float64]
 Accuracy = Callable[[FloatArray], FloatArray]  # from shares u of all canaries to (an upper bound on) A(u)
 
-# Up to this mu, this share of the canaries is guessed on: 2% of the standard error of mu is lost at most against the best
-# share for each mu below 2.2, and 9% above, where guesses on all canaries lose least.
+# Up to this mu, this share of the canaries is guessed on. Against the best share for each mu, the standard error of mu
+# is at most 2% larger below 2.2, and at most 11% above.
 GAUSSIAN_SHARES = ((1.25, 0.57), (2.2, 0.77), (float("inf"), 1.0))
-GAUSSIAN_PART = 0.95  # of the error rate, for these: less than 1% of mu at 1,000 canaries is lost. Short lists have the rest
+GAUSSIAN_PART = 0.95  # of the error rate, for these; short lists have the rest. It costs less than 1% of mu
 CELLS = 64  # of the law of the r-th order statistic; with 256 bounds on mu grow by less than 0.1%
 ROUNDING = 1e-9  # relative, of sums of incomplete beta functions
 TABLE = 512  # points of the Gaussian law; A is bounded by tangents there, so that fewer points only widen it
-
-
-@dataclasses.dataclass(frozen=True)
-class IndependentBound:
-    """Bounds that hold together with an audit's confidence if canaries are answered independently.
-
-    Attributes
-    ----------
-    epsilon_lower, parameter_lower : float
-        As of the audit.
-    ceiling, parameter_ceiling : float
-        The same, had every guess been right.
-    p_value : float or None
-        Of the test that no canary's score depends on its neighbours (`dpaudit.scores.dependence`); None if the order of
-        canaries is lost. A coin that is tossed once for all canaries leaves no trace in one run.
-    """
-
-    epsilon_lower: float
-    parameter_lower: float
-    ceiling: float
-    parameter_ceiling: float
-    p_value: float | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,7 +88,7 @@ class Guesses:
 
 @functools.lru_cache(maxsize=64)
 def order_cells(guesses: int, canaries: int, level: float) -> tuple[FloatArray, FloatArray]:
-    """Lower ends of cells of the r-th of n uniforms, and their probabilities, first of which is that below all cells."""
+    """Lower ends of cells of the r-th of n uniforms; the probability below them all, then that of each cell."""
     if guesses == canaries:
         return np.ones(1), np.array([0.0, 1.0])  # all are guessed on: A(1) is their accuracy
     edge = -float(scipy.special.ndtri(1e-4 * level))
@@ -120,8 +100,8 @@ def order_cells(guesses: int, canaries: int, level: float) -> tuple[FloatArray, 
 def gaussian_accuracy(mu: float) -> Accuracy:
     """A(u) of mu-Gaussian DP, from above.
 
-    Z is normal around mu / 2 or -mu / 2, and a = mu |Z|. R(u) = u A(u) is concave with slope sigmoid(a), so a tangent at
-    any point is above it.
+    Z is normal around mu / 2 or -mu / 2, and a = mu |Z|. R(u) = u A(u) is concave with slope sigmoid(a), so a tangent
+    at any point is above it.
 
     Examples
     --------
@@ -134,9 +114,7 @@ def gaussian_accuracy(mu: float) -> Accuracy:
 
     def accuracy(u: FloatArray) -> FloatArray:
         at = np.clip(np.searchsorted(share, u), 0, TABLE - 1)
-        tangents = [
-            right[k] + (u - share[k]) * scipy.special.expit(mu * z[k]) for k in (at, np.maximum(at - 1, 0))
-        ]
+        tangents = [right[k] + (u - share[k]) * scipy.special.expit(mu * z[k]) for k in (at, np.maximum(at - 1, 0))]
         return np.asarray(np.minimum(*tangents) / u)
 
     return accuracy
@@ -189,20 +167,6 @@ def claimed_accuracy(claim: Claim, value: float) -> Accuracy:
     return lines_accuracy(epsilons, RENYI_DELTAS)
 
 
-def independent_guesses(found: Ordered, claim: Claim, level: float, stated: int | None) -> tuple[list[Guesses], ...]:
-    """Guesses whose levels sum to `level`: those for intervals of a Gaussian claim's values, and those for all values."""
-    rules = found.rules() if stated is None else found.rules((stated / len(found),))
-    by_value: list[Guesses] = []
-    if isinstance(claim, GaussianDP) and stated is None:
-        for _, share in GAUSSIAN_SHARES:
-            rule = found.rules((share,))[0]
-            by_value.append(Guesses(rule.guesses, found.correct(rule), len(found), GAUSSIAN_PART * level))
-        rules = found.rules(SIMULTANEOUS[1:])
-        level *= 1.0 - GAUSSIAN_PART
-    each = level / len(rules)
-    return by_value, [Guesses(rule.guesses, found.correct(rule), len(found), each) for rule in rules]
-
-
 def values_are_rejected(
     claim: Claim, by_value: Sequence[Guesses], always: Sequence[Guesses], values: FloatArray
 ) -> NDArray[np.bool_]:
@@ -216,9 +180,9 @@ def values_are_rejected(
                 return True
         return False
 
-    return np.array([
-        rejects_up_to(value) or _any_rejects(always, claimed_accuracy(claim, value)) for value in values.tolist()
-    ])
+    return np.array(
+        [rejects_up_to(value) or _any_rejects(always, claimed_accuracy(claim, value)) for value in values.tolist()]
+    )
 
 
 def _any_rejects(guesses: Sequence[Guesses], accuracy: Accuracy) -> bool:
@@ -242,20 +206,37 @@ def independent_bound(
     stated : int, optional
         The number of guesses, if it was stated beforehand.
     """
-    by_value, always = independent_guesses(found, claim, level, stated)
-
-    def bounds(by_value: Sequence[Guesses], always: Sequence[Guesses]) -> tuple[float, float]:
-        at = claim.report_delta
-
-        def epsilons_are_rejected(values: FloatArray) -> NDArray[np.bool_]:
-            return values_are_rejected(ApproxDP(claim.value, at), (), always, values)
-
-        parameter = largest_value(lambda values: values_are_rejected(claim, by_value, always, values), claim.value)
-        if isinstance(claim, ApproxDP):
-            return parameter, parameter
-        return largest_value(epsilons_are_rejected, 1.0), parameter
-
-    epsilon, parameter = bounds(by_value, always)
+    by_value, always = guesses_of(found, claim, level, stated)
+    epsilon, parameter = bounds_of(claim, by_value, always)
     perfect = [[dataclasses.replace(one, correct=one.guesses) for one in part] for part in (by_value, always)]
-    ceiling, parameter_ceiling = bounds(*perfect)
-    return IndependentBound(epsilon, parameter, ceiling, parameter_ceiling, p_value)
+    return IndependentBound(epsilon, parameter, *bounds_of(claim, *perfect), p_value)
+
+
+def guesses_of(
+    found: Ordered, claim: Claim, level: float, stated: int | None = None
+) -> tuple[list[Guesses], list[Guesses]]:
+    """Guesses for the intervals of a Gaussian claim's values (of which one counts), and those for every value.
+
+    One of the former and all of the latter have levels that sum to `level`.
+    """
+
+    def guessed(rules: Sequence[Rule], each: float) -> list[Guesses]:
+        return [Guesses(rule.guesses, found.correct(rule), len(found), each) for rule in rules]
+
+    if stated is not None:
+        return [], guessed([dataclasses.replace(found.rules()[0], guesses=stated)], level)
+    if not isinstance(claim, GaussianDP):
+        rules = found.rules()
+        return [], guessed(rules, level / len(rules))
+    rules = found.rules(SIMULTANEOUS[1:])
+    by_value = [found.rules((share,))[0] for _, share in GAUSSIAN_SHARES]
+    return guessed(by_value, GAUSSIAN_PART * level), guessed(rules, (1.0 - GAUSSIAN_PART) * level / len(rules))
+
+
+def bounds_of(claim: Claim, by_value: Sequence[Guesses], always: Sequence[Guesses]) -> tuple[float, float]:
+    """The bounds on epsilon at the claim's delta, and on its parameter."""
+    parameter = largest_value(lambda values: values_are_rejected(claim, by_value, always, values), claim.value)
+    if isinstance(claim, ApproxDP):
+        return parameter, parameter
+    at = ApproxDP(1.0, claim.report_delta)
+    return largest_value(lambda values: values_are_rejected(at, (), always, values), at.value), parameter

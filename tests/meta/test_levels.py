@@ -401,7 +401,7 @@ def test_a_profile_bound_takes_the_worse_end_of_each_limit():
 def test_the_records_of_one_run_share_the_level(stated, in_pairs):
     rng = np.random.default_rng(1)
     sides = rng.normal(size=(2, 100))
-    found = auditing.one_run_records(*sides, PureDP(1.0), LEVEL, rng, stated, in_pairs)
+    found = auditing.records_of(auditing.order_of_one_run(*sides, rng, in_pairs), LEVEL, stated)
     assert len(found) == (1 if stated else 3)
     assert math.fsum(record.level for record in found) == pytest.approx(LEVEL, rel=1e-12)
     assert {record.canaries for record in found} == {100 if in_pairs else 200}

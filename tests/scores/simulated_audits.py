@@ -18,7 +18,7 @@ from scipy import special, stats
 
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP
 from dpaudit.scores import guesses
-from dpaudit.scores.auditing import one_run_records, records_reject
+from dpaudit.scores.auditing import order_of_one_run, records_of, records_reject
 from dpaudit.scores.bands import anytime_bands, band
 from dpaudit.scores.bets import labelled, play
 from dpaudit.scores.designs import BETTED
@@ -185,7 +185,7 @@ def errs(case, rng):
         above = wealth.lower(0.8 * LEVEL) > 0.0 or parameter_rejected(case.claim, bound, true)
     else:
         in_pairs = case.design == "paired"
-        records = one_run_records(scores_in, scores_out, case.claim, LEVEL, rng, case.guesses, in_pairs)
+        records = records_of(order_of_one_run(scores_in, scores_out, rng, in_pairs), LEVEL, case.guesses)
         bound = ProfileBound(tuple(record.delta for record in records))
         if isinstance(case.claim, ApproxDP):  # its bound is above epsilon where the profile's is above delta there
             above = bound.delta(true)[0] > case.claim.delta
