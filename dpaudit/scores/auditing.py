@@ -36,7 +36,7 @@ from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
 from dpaudit.scores import ledger
 from dpaudit.scores.bands import Bands, anytime_bands, band
-from dpaudit.scores.bets import labelled, perfect_lower, play
+from dpaudit.scores.bets import ScoreBets, labelled, perfect_lower
 from dpaudit.scores.dependence import dependence_p_value
 from dpaudit.scores.designs import (
     ASSUMPTIONS,
@@ -338,10 +338,10 @@ def _many_runs(
             return anytime_bands(side_in, side_out, level - bets_level)
         return Bands((band(side_in, side_out, level - bets_level),))
 
-    wealth = play(*labelled(scores_in, scores_out, rng), claim)
+    bets = ScoreBets(*labelled(scores_in, scores_out, rng), claim)
     limits = limits_of(scores_in, scores_out)
     bound = limits.profile_bound()
-    from_bets = wealth.lower(bets_level)
+    from_bets = bets.lower(bets_level)
     from_band = parameter_lower(claim, bound)
     perfect = limits_of(np.ones(len(scores_in)), np.zeros(len(scores_out))).profile_bound()
     perfect_bets = perfect_lower(claim, len(scores_in), len(scores_out), bets_level, rng)
@@ -349,7 +349,6 @@ def _many_runs(
     parameter = max(from_bets, from_band)
     ceiling = max(perfect_bets, parameter_lower(claim, perfect), parameter)
     epsilon, epsilon_ceiling = bound.epsilon(claim.report_delta), perfect.epsilon(claim.report_delta)
-    against = wealth.largest[np.searchsorted(wealth.values, claim.value)] if wealth.sizes else 0.0
     return {
         "epsilon_lower": parameter if is_epsilon else epsilon,
         "parameter_lower": parameter,
@@ -357,8 +356,8 @@ def _many_runs(
         "parameter_ceiling": ceiling,
         "trade_off": _points(claim, limits.upper(TYPE_ONE), limits.thresholds_lower(TYPE_ONE)),
         "guesses": (),
-        "decided_after": wealth.decided_at(bets_level),
-        "log_wealth": float(against),
+        "decided_after": bets.decided_at(bets_level),
+        "log_wealth": bets.largest(),
         "independent": None,
     }
 
