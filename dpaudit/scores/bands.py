@@ -50,11 +50,11 @@ from dpaudit.scores.profile_bounds import ProfileBound
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-STEPS_PER_DEVIATION = 6  # levels u_j within one standard deviation of N: with twice as many, bands are 0.6% narrower
-FILLED, AIM = 0.95, 0.98  # of the error rate that a band spends, at least and about: 1% of it moves a limit by 0.1%
+STEPS_PER_DEVIATION = 12  # levels u_j within one standard deviation of N
+FILLED, AIM = 0.98, 0.993  # of the error rate that a band spends, at least and about: 2% of it moves a limit by 0.2%
 MOST_LEVELS = 3_000
 WIDEST = 1.5  # times z, in the tails
-MOST_STEPS = 4  # towards that, after which few scores, whose limits are whole numbers, come no nearer
+MOST_STEPS = 6  # towards that, after which few scores, whose limits are whole numbers, come no nearer
 LEAST_ERROR_RATE = 1e-8  # below it the rounding error of the probability counts: the band of constant width
 FIRST_LOOK, LOOK_FACTOR = 32, 1.5  # runs a side
 ROUNDING = 1e-12  # of a convex hull between its corners; limits move outwards by it
@@ -84,9 +84,7 @@ def law_band(size: int, error_rate: float) -> LawBand:
     steps = min(MOST_LEVELS, max(64, int(STEPS_PER_DEVIATION * math.pi * math.sqrt(size))))
     levels = np.sin(np.linspace(0.0, math.pi / 2.0, steps + 2)[1:-1]) ** 2
     shape = np.minimum(0.5 / np.sqrt(levels * (1.0 - levels)), WIDEST)
-    gaps = np.diff(levels, prepend=0.0) * size
-    more = np.arange(int(gaps.max() + 9.0 * math.sqrt(gaps.max()) + 12.0) + 1)
-    increments = np.exp(_log_poisson(more, gaps[:, None]))  # (levels, more scores)
+    increments = _increments(size, levels)
     # The error is about exp(-z^2 / 2): from Massart's constant, steps of z go to where it is just below its rate.
     z, found = math.sqrt(2.0 * math.log(2.0 / error_rate)), None
     for step in itertools.count():
@@ -114,6 +112,13 @@ def _limits(size: int, levels: FloatArray, z: FloatArray) -> tuple[IntArray, Int
     least = np.maximum.accumulate(scipy.stats.binom.ppf(tail, size, levels))
     most = np.minimum.accumulate(scipy.stats.binom.isf(tail, size, levels)[::-1])[::-1]
     return least.astype(np.int64), most.astype(np.int64)
+
+
+def _increments(size: int, levels: FloatArray) -> FloatArray:
+    """P(so many more scores from each level to the next), of a Poisson process; shape (levels, counts), cut off."""
+    gaps = np.diff(levels, prepend=0.0) * size
+    most = int(gaps.max() + 9.0 * math.sqrt(gaps.max()) + 12.0)
+    return np.exp(_log_poisson(np.arange(most + 1), gaps[:, None]))
 
 
 def _probability(size: int, last_level: float, increments: FloatArray, least: IntArray, most: IntArray) -> float:

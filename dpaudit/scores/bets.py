@@ -1,10 +1,10 @@
 """Bets on independent scores, one at a time: an anytime-valid test of a claim, and a lower bound on its parameter.
 
 Fair coins, drawn from the seed, decide whether the next score is taken from the runs with the canary (label 1) or from
-those without it (label 0). So scores are labelled draws of one number, and the bets are those of the engine: a rank tree
-of the scores so far predicts the label, its probabilities are put into bins, and the stakes on the bins are the best for
-what was predicted (`dpaudit.learning.rank_tree`, `dpaudit.inference.payoffs`). A tree is grown anew, and bets on the
-following scores, each time their number has grown by a quarter.
+those without it (label 0). So scores are labelled draws of one number, and the bets are those of the engine: a rank
+tree of the scores so far predicts the label, its probabilities are put into bins, and the stakes on the bins are the
+best for what was predicted (`dpaudit.learning.rank_tree`, `dpaudit.inference.payoffs`). A tree is grown anew, and bets
+on the following scores, each time their number has grown by a quarter.
 
 Validity. Tree, bins and stakes are made of earlier scores. Under the claim at some value of its parameter, each factor
 that is paid has mean at most 1 given the past, so that the product ever reaches 1 / level with probability at most
@@ -31,9 +31,11 @@ from dpaudit.scores.profile_bounds import just_above
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WAY = 2  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
-FIRST_BETS = 4  # scores before the first tree; nothing is staked on them, and no tree is grown for fewer
+FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them
+LEAST_STAGE = 2  # scores that one tree is for
 GROWTH = 0.25  # of the scores from one tree to the next; with an eighth decisions take as many scores and more time
 DOUBLING = 1_000  # scores from which on the next tree is grown on twice as many: more teach it little
+NEAR = (0.94, 0.97)  # of the budget, beside the engine's: thousands of scores tell mu from 1.03 mu
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -74,7 +76,7 @@ class ScoreBets:
         self._stages: list[_Stage] = []
         done = FIRST_BETS
         while done < len(scores):
-            until = done + max(FIRST_BETS, int(GROWTH * done)) if done < DOUBLING else 2 * done
+            until = done + max(LEAST_STAGE, int(GROWTH * done)) if done < DOUBLING else 2 * done
             self._stages.append(_Stage.of(scores[:until], labels[:until], done))
             done = until
 
@@ -127,7 +129,7 @@ class ScoreBets:
 def grid_of(claim: Claim) -> list[float]:
     """The grid of the claim's parameter, which depends on the claim alone: just above the budget is one of it."""
     budget = claim.value
-    values = [share * budget for share in GRID.below if budget > 0.0] + [just_above(budget)]
+    values = [share * budget for share in (*GRID.below, *NEAR) if budget > 0.0] + [just_above(budget)]
     value = max(budget, GRID.least / GRID.ratio)
     while value < GRID.max_parameter:
         value *= GRID.ratio

@@ -22,8 +22,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.running.draws import Crew
 from dpaudit.scores import bets
 from dpaudit.scores.bands import anytime_bands, band, law_band, looks
-from dpaudit.scores.bets import labelled, play
-from dpaudit.scores.profile_bounds import just_above
+from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.learning import dp_sgd, faulty, marginals, pate
 
@@ -159,7 +158,7 @@ def anytime_width(count):
 
 
 def decided(scores, claim, level, rng):
-    return play(*labelled(*scores, rng), claim, np.array([just_above(claim.value)])).decided_at(level)
+    return ScoreBets(*labelled(*scores, rng), claim).decided_at(level)
 
 
 def sound():
