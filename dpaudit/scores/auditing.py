@@ -41,13 +41,14 @@ from dpaudit.scores.dependence import dependence_p_value
 from dpaudit.scores.designs import (
     ASSUMPTIONS,
     BETTED,
+    CHOSEN,
     EVERY_NIGHT,
     INDEPENDENT,
     check_design,
     check_scores,
     notes_on,
 )
-from dpaudit.scores.guesses import Ordered, Record, Rule, ordered, ordered_pairs
+from dpaudit.scores.guesses import Ordered, Record, Rule, looks_chosen, ordered, ordered_pairs
 from dpaudit.scores.independent import independent_bound
 from dpaudit.scores.profile_bounds import (
     CLAIM_GRID,
@@ -202,7 +203,7 @@ def _audited(
         found = _many_runs(kept_in, kept_out, promise, level, rng, in_order=design == "sequential")
     else:
         found = _one_run(kept_in, kept_out, promise, level, rng, guesses, design == "paired", root)
-    notes = notes_on(kept_in, kept_out, design)
+    notes = notes_on(kept_in, kept_out, design) + found.pop("notes", ())
     if found["independent"] is not None:
         notes += found["independent"].notes(assume)
     return ScoresResult(
@@ -253,6 +254,7 @@ def _one_run(
         ),
         "decided_after": None,
         "log_wealth": None,
+        "notes": (CHOSEN,) if guesses is not None and looks_chosen(found, records[0].rule) else (),
         "independent": independent_bound(
             found, claim, level, _dependence(scores_in, scores_out, in_pairs, seed), guesses
         ),

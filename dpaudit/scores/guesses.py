@@ -22,6 +22,7 @@ import math
 from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected
@@ -31,6 +32,7 @@ IntArray = NDArray[np.int64]
 Kind = Literal["both", "in", "out", "pairs"]
 
 SIMULTANEOUS = (0.7, 0.25, 0.08, 0.02)
+COMPARED = 40  # numbers of guesses that a stated one is compared with: the best by chance in 2% of audits
 LEAST_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at 95%
 
 
@@ -115,6 +117,20 @@ class Ordered:
         kind: Kind = "pairs" if self.in_pairs else "both"
         counts = sorted({math.ceil(fraction * len(self)) for fraction in fractions})
         return [Rule(kind, count) for count in counts if count >= LEAST_GUESSES] or [Rule(kind, counts[-1])]
+
+
+def looks_chosen(found: Ordered, rule: Rule) -> bool:
+    """Whether a stated number of guesses bounds the accuracy better than all of a range of numbers: by chance, rarely.
+
+    A number that was chosen for what it shows is a second look at the labels, and the audit's error rate is lost.
+    """
+    counts = np.unique(np.ceil(np.linspace(0.0, 1.0, COMPARED + 1)[1:] * len(found)).astype(np.int64)).tolist()
+    others = [count for count in counts if abs(count - rule.guesses) > 0.5 * len(found) / COMPARED]
+    limits = []
+    for count in (rule.guesses, *others):
+        right = found.correct(dataclasses.replace(rule, guesses=count))
+        limits.append(float(scipy.special.betaincinv(right, count - right + 1.0, 0.05)) if right else 0.0)
+    return len(others) >= COMPARED // 2 and limits[0] > max(limits[1:])
 
 
 def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> Ordered:
