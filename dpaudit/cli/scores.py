@@ -26,6 +26,11 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
     metavar="TARGET",
     help="Instead of IN and OUT: train once, by package.module:function or file.py:function, or the built-in example.",
 )
+@click.option(
+    "--release",
+    metavar="FILE",
+    help="IN and OUT are tables in CSV, real and holdout records: audit this table, which was released from IN.",
+)
 @click.option("--canaries", type=int, help="With --from-training: how many.  [default: 1000]")
 @click.option("--claim", required=True, help="The promise, as for `dpaudit audit`: eps=8,delta=1e-5 or mu=1.")
 @click.option(
@@ -59,6 +64,7 @@ def scores_command(
     scores_in: str | None,
     scores_out: str | None,
     training: str | None,
+    release: str | None,
     canaries: int | None,
     claim: str,
     form: str,
@@ -82,11 +88,18 @@ def scores_command(
         raise UsageError(f"out must name a folder for the reports, got none with --report {report}.")
     chosen = check_formats(formats(report) if report is not None else DEFAULT_FORMATS, out) if out is not None else ()
     if training is not None:
+        if release is not None:
+            raise UsageError(f"release must not stand beside --from-training, got {release!r}.")
         result = _from_training(training, canaries, (scores_in, scores_out), claim, options)
     elif scores_in is None or scores_out is None:
         raise UsageError("scores must be two files, IN and OUT, or a training with --from-training, got neither.")
     elif canaries is not None:
         raise UsageError(f"canaries must go with --from-training, got {canaries} without it.")
+    elif release is not None:
+        from dpaudit.scores.published import audit_published
+
+        _check_one_run("release", options, ("store", "name", "guesses"))
+        result = audit_published(release, scores_in, scores_out, claim, **options)
     else:
         result = audit_scores(scores_in, scores_out, claim, **options)
     if form == "json":
@@ -114,14 +127,18 @@ def _from_training(
     for name, value in zip(("scores_in", "scores_out"), files, strict=True):
         if value is not None:
             raise UsageError(f"{name} must not stand beside --from-training, got {value!r}.")
-    design = options.pop("design")
-    if design != "one-run":
-        raise UsageError(f"design must be 'one-run' with --from-training, got {design!r}.")
-    for name in ("store", "name"):
-        if (value := options.pop(name)) is not None:
-            raise UsageError(f"{name} must go with the design sequential, got {value!r} with --from-training.")
+    _check_one_run("from-training", options, ("store", "name"))
     name, _, fault = target.partition(":")
     train = example(fault or "none") if name == "example" else load_target(target)
     if not callable(train):
         raise UsageError(f"training must be a function train(is_in, rng), got {target!r}, a {type(train).__name__}.")
     return audit_training(train, claim, 1_000 if canaries is None else canaries, **options)
+
+
+def _check_one_run(beside: str, options: dict[str, Any], without: tuple[str, ...]) -> None:
+    """Take the design and options that make no sense beside another one out of the options, if they are not stated."""
+    if (design := options.pop("design")) != "one-run":
+        raise UsageError(f"design must be 'one-run' with --{beside}, got {design!r}.")
+    for name in without:
+        if (value := options.pop(name)) is not None:
+            raise UsageError(f"{name} must not stand beside --{beside}, got {value!r}.")

@@ -86,17 +86,18 @@ def law_band(size: int, error_rate: float) -> LawBand:
     shape = np.minimum(0.5 / np.sqrt(levels * (1.0 - levels)), WIDEST)
     increments = _increments(size, levels)
     # The error is about exp(-z^2 / 2): from Massart's constant, steps of z go to where it is just below its rate.
-    z, found = math.sqrt(2.0 * math.log(2.0 / error_rate)), None
+    z = math.sqrt(2.0 * math.log(2.0 / error_rate))
+    found: tuple[float, tuple[IntArray, IntArray]] | None = None
     for step in itertools.count():
         limits = _limits(size, levels, z * shape)
         missed = 1.0 - _probability(size, levels[-1], increments, *limits)
         if missed <= error_rate and (found is None or z < found[0]):
             found = z, limits
-        if found and (step >= MOST_STEPS or FILLED * error_rate <= missed <= error_rate):
+        if found is not None and (step >= MOST_STEPS or FILLED * error_rate <= missed <= error_rate):
+            least, most = found[1]
             break
         moved = z**2 + 2.0 * math.log(max(missed, 1e-12) / (AIM * error_rate))
         z = max(math.sqrt(max(moved, 0.0)), 0.5 * z) if step < MOST_STEPS else 1.02 * z
-    least, most = found[1]
     counts = np.arange(size + 1)
     # a and b do not decrease in j: the first j with a_j > k, and the last with b_j < k
     above = np.searchsorted(least, counts, side="right")
