@@ -1,9 +1,9 @@
 """Profiles: named sets of options for a pytest session, chosen by `--dp-profile`. Importing this imports nothing heavy.
 
-# conftest.py of the root folder
-dpaudit.register_profile("release", samples=1_000_000, seeds="fresh", strict=True)
+    # conftest.py of the root folder
+    dpaudit.register_profile("release", samples=1_000_000, seeds="fresh", strict=True)
 
-$ pytest --dp-profile release
+    $ pytest --dp-profile release
 """
 
 from __future__ import annotations
@@ -108,7 +108,9 @@ def register_profile(
     for option, value in (("strict", strict), ("floating_point", floating_point)):
         if value is not None and not isinstance(value, bool):
             raise UsageError(f"{option} must be True or False, got {value!r}.")
-    profile = Profile(name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor)
+    profile = Profile(
+        name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor
+    )
     _PROFILES[name] = profile
     return profile
 

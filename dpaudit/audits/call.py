@@ -350,7 +350,9 @@ class Call:
         kept, more = self._kept(game, data)
         return Played(taken, pooling.groups, game.runs + more, failure, pooling.options, traceback, kept, game.shown)
 
-    def _kept(self, game: LabelGame, data: Sequence[Any], earlier: Collection[int] = ()) -> tuple[dict[int, str], int]:
+    def _kept(
+        self, game: LabelGame, data: Sequence[Any], earlier: Collection[int] = ()
+    ) -> tuple[dict[int, str], int]:
         """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken.
 
         `earlier`: the inputs of which calls before the game took randomness.

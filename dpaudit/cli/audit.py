@@ -71,7 +71,9 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
-@click.option("--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut.")
+@click.option(
+    "--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut."
+)
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",

@@ -372,7 +372,9 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
         text += f" “No breach found” is no proof: {_unseen(max(unseen, key=lambda line: line.blind or 0.0))}"
     rest = beside(dossier)
     if rest > 0.0:
-        text += f" Notes on later pages have false alarms of their own, with probability at most {percent_text(rest)}."
+        text += (
+            f" Notes on later pages have false alarms of their own, with probability at most {percent_text(rest)}."
+        )
     return text
 
 

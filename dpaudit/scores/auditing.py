@@ -299,7 +299,7 @@ def records_of(found: Ordered, level: float, guesses: int | None = None) -> list
         whole_number("guesses", guesses, f"an integer from 1 to the number of canaries, {count}", 1)
         if guesses > count:
             raise UsageError(f"guesses must be an integer from 1 to the number of canaries, {count}, got {guesses}.")
-        rules = [Rule("pairs" if found.in_pairs else "both", guesses)]
+        rules = [Rule(guesses, found.in_pairs)]
     return [Record(rule, found.correct(rule), count, level / len(rules)) for rule in rules]
 
 

@@ -16,7 +16,7 @@ here spends error rate:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -149,8 +149,3 @@ def check_claim(claim: Claim) -> None:
     check_both_orders(claim)
     if claim.is_vacuous:
         raise UsageError(f"claim must promise something, got {claim}.")
-
-
-def combined(bounds: Sequence[ProfileBound]) -> ProfileBound:
-    """Bounds that hold together, as one."""
-    return ProfileBound(tuple(piece for bound in bounds for piece in bound.pieces))

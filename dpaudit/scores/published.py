@@ -121,8 +121,8 @@ def nearest_scores(columns: list[FloatArray], released: NDArray[np.intp], record
 def _place(column: FloatArray) -> FloatArray:
     """Coordinates of a column in [0, 1]: ranks of numbers, or half an indicator of each category (codes below 0)."""
     if (column < 0.0).all():
-        return 0.5 * (column[:, None] == np.unique(column)).astype(float)
-    return (scipy.stats.rankdata(column)[:, None] - 1.0) / max(len(column) - 1, 1)
+        return np.asarray(0.5 * (column[:, None] == np.unique(column)))
+    return np.asarray((scipy.stats.rankdata(column)[:, None] - 1.0) / max(len(column) - 1, 1))
 
 
 def marginal_scores(columns: list[FloatArray], released: NDArray[np.intp], records: NDArray[np.intp]) -> FloatArray:

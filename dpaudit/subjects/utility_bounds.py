@@ -87,7 +87,7 @@ class UtilityBound:
 
     @property
     def kind(self) -> Literal["tail", "expectation"]:
-        """ "tail" where there is a failure probability, else "expectation"."""
+        """"tail" where there is a failure probability, else "expectation"."""
         return "expectation" if self.failure_probability is None else "tail"
 
     def limit(self, data: Any) -> float:

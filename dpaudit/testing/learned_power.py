@@ -112,7 +112,9 @@ def with_fewer_draws(game: Test, share: float) -> Test:
     return fewer
 
 
-def learned_losses(game: Test, event_mass: float, probability: float, is_fixed: bool) -> tuple[tuple[str, float], ...]:
+def learned_losses(
+    game: Test, event_mass: float, probability: float, is_fixed: bool
+) -> tuple[tuple[str, float], ...]:
     """The loss that an audit finds of an event that it has to learn, by the form of the event.
 
     inf: none is promised. More draws never promise more loss, see `worth`.

@@ -404,20 +404,20 @@ def test_the_records_of_one_run_share_the_level(stated, in_pairs):
     assert {record.canaries for record in found} == {100 if in_pairs else 200}
 
 
-@pytest.mark.parametrize(("kind", "canaries"), [("both", 200), ("pairs", 200), ("in", 100), ("out", 100)])
-def test_a_record_of_one_run_has_the_delta_of_its_own_level_and_kind(kind, canaries):
-    """min(1, t + c delta t (1 - t) / (v b_v)) is the level there, with half the canaries for guesses of one kind."""
-    record = guesses.Record(guesses.Rule(kind, 60), 55, 200, 0.0125)
+@pytest.mark.parametrize("in_pairs", [False, True])
+def test_a_record_of_one_run_has_the_delta_of_its_own_level(in_pairs):
+    """min(1, t + m delta t (1 - t) / (v b_v)) is the level there."""
+    record = guesses.Record(guesses.Rule(60, in_pairs), 55, 200, 0.0125)
     for epsilon in (0.5, 1.2):
         t, b = stats.binom.sf(54, 60, special.expit(epsilon)), stats.binom.pmf(55, 60, special.expit(epsilon))
-        expected = (0.0125 - t) * 55 * b / (canaries * t * (1.0 - t))
+        expected = (0.0125 - t) * 55 * b / (200 * t * (1.0 - t))
         assert 0.0 < expected < 1.0
         assert record.delta(np.array([epsilon]))[0] == pytest.approx(expected, rel=1e-6)
     seen = []
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(guesses, "gaussian_is_rejected", lambda *given: seen.append(given[1:]))
         record.gaussian_rejected(np.array([1.0]))
-    assert seen == [(60, 55, 200, 0.0125, canaries == 100)]
+    assert seen == [(60, 55, 200, 0.0125)]
 
 
 def test_scores_that_repeat_are_refused_by_a_union_over_all_places():

@@ -36,8 +36,8 @@ def frontier(scores_in, scores_out):
 
 
 def recursion_rejects(mu, guesses, correct, canaries, level):
-    """Theirs, which does not halve delta where all guesses are of one kind."""
-    return gaussian_is_rejected(np.array([mu]), guesses, correct, canaries, level, one_kind=False)[0]
+    """Theirs."""
+    return gaussian_is_rejected(np.array([mu]), guesses, correct, canaries, level)[0]
 
 
 def printed_lower(scores_in, scores_out, precision=1e-4):

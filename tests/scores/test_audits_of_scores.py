@@ -111,7 +111,7 @@ def test_the_order_of_equal_scores_says_nothing_of_their_labels():
     # all scores equal, all "in" first in the file: 1,000 guesses are right with probability 1/2 each
     labels = np.repeat([1, 0], 500)
     found = ordered(np.zeros(1_000), labels, np.random.default_rng(7))
-    assert abs(found.correct(Rule("both", 1_000)) - 500) < 80  # 5 standard deviations: 6e-7
+    assert abs(found.correct(Rule(1_000)) - 500) < 80  # 5 standard deviations: 6e-7
 
 
 def test_nan_is_below_everything_and_infinities_are_the_ends():
@@ -125,13 +125,8 @@ def test_nan_is_below_everything_and_infinities_are_the_ends():
 
 def test_rules_count_what_they_say():
     found = Ordered(np.array([1, 1, 0, 1, 0, 0]), in_pairs=False)
-    assert [found.correct(rule) for rule in (Rule("both", 6), Rule("in", 2), Rule("out", 2), Rule("both", 3))] == [
-        4,
-        2,
-        2,
-        3,
-    ]
-    assert found.correct(Rule("both", 6, is_reversed=True)) == 2
+    assert [found.correct(Rule(count)) for count in (6, 3, 2, 1)] == [4, 3, 2, 1]
+    assert Ordered(found.labels, in_pairs=True).correct(Rule(4, in_pairs=True)) == 3
 
 
 def test_a_training_without_noise_is_rejected_within_60_scores():
