@@ -10,6 +10,10 @@ the statistic is the largest over sizes, columns and sides together.
 Validity. Drawn orders and the observed one are exchangeable under the assumption, and the statistic treats all alike,
 so that the rank of the observed one is uniform: the p-value holds at any number of canaries (Barnard 1963).
 
+The verdict that supposes independence rests on the bound without it where this test refutes it. Under the assumption
+the order is independent of everything that the two bounds are made of, so that the choice between them is made by an
+independent draw, and the error rate of the verdict is still that of either bound.
+
 What it cannot see. A mechanism that tosses one coin for all canaries is, given the coin, a mechanism that answers each
 by itself. A run shows one toss. No test of one run tells it from a mechanism with the larger loss; that is why the
 bound without the assumption stands beside."""
