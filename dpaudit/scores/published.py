@@ -41,6 +41,7 @@ EXCHANGEABLE = (
     "Records of the real table and of the holdout are independent draws of one law: nothing that they show has parted "
     "the two."
 )
+UNTESTED = "Whether rows are answered independently of each other was not tested: no order of pairs would show it."
 OF_ATTACKS = "The bounds are for what two attacks (nearest row, pairs of values) show of this one release."
 
 
@@ -98,11 +99,19 @@ def audit_published(
             audit_scores(scores[real_places], scores[holdout_places], claim, "paired", each, seed, assume=assume)
         )
     best = int(np.argmax([result.decisive.parameter_lower for result in found]))
+    result, second = found[best], found[best].independent
+    of_order = () if second is None else second.notes(assume)  # of an order that was drawn: they say nothing
     return dataclasses.replace(
-        found[best],
+        result,
+        independent=second and dataclasses.replace(second, p_value=None),
         confidence=confidence,
-        assumptions=(EXCHANGEABLE, *found[best].assumptions[2:]),
-        notes=(f"{OF_ATTACKS} The larger one is of: {ATTACKS[best]}.", *found[best].notes),
+        guesses=tuple(dataclasses.replace(one, share=one.share / len(ATTACKS)) for one in result.guesses),
+        assumptions=(EXCHANGEABLE, *result.assumptions[2:]),
+        notes=(
+            f"{OF_ATTACKS} The larger one is of: {ATTACKS[best]}.",
+            UNTESTED,
+            *(n for n in result.notes if n not in of_order),
+        ),
     )
 
 

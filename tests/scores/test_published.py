@@ -48,7 +48,8 @@ def test_a_generator_that_copies_rows_is_found_at_1000_rows(share):
     result = audit_published(partly_copied(share)(real, rng), real, holdout, "eps=1")
     assert result.verdict == "violated" and result.parameter_lower > 1.5
     assert any("two attacks (nearest row, pairs of values)" in note for note in result.notes)
-    assert result.independent.parameter_lower > 1.5
+    assert result.independent.parameter_lower > 1.5 and result.independent.p_value is None
+    assert sum(record.share for record in result.guesses) == pytest.approx(0.5) and result.confidence == 0.95
 
 
 def test_tables_that_know_nothing_of_the_real_rows_are_refuted_in_at_most_5_percent_of_audits():
