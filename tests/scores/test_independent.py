@@ -87,6 +87,15 @@ def test_the_sum_over_cells_is_just_above_the_exact_tail(guesses, correct):
     assert exact <= found <= 1.2 * exact + 1e-5  # cells of a few canaries are coarse
 
 
+@pytest.mark.parametrize("guesses, canaries", [(20, 1_000), (570, 1_000), (5, 6)])
+def test_cells_of_the_order_statistic_are_judged_by_their_lower_ends(guesses, canaries):
+    """The r-th of n uniforms is Beta(r, n - r + 1): below each end are the cells before it."""
+    ends, masses = independent.order_cells(guesses, canaries, LEVEL)
+    below = stats.beta.cdf(ends, guesses, canaries - guesses + 1)
+    assert np.cumsum(masses)[:-1] == pytest.approx(below, rel=1e-9)
+    assert masses.sum() == pytest.approx(1.0, rel=1e-12) and masses[0] < 1e-4 * LEVEL
+
+
 def test_all_guesses_on_randomised_response_have_the_binomial_tail():
     accuracy = claimed_accuracy(PureDP(1.0), 1.3)
     for guesses in (200, 40):

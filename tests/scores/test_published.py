@@ -9,6 +9,7 @@ from scipy import stats
 
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
+from dpaudit.scores import published
 from dpaudit.scores.published import audit_published
 from dpaudit_mechanisms.learning.marginals import ChainGenerator
 
@@ -61,6 +62,16 @@ def test_tables_that_know_nothing_of_the_real_rows_are_refuted_in_at_most_5_perc
         result = audit_published(people(100, rng), people(100, rng), people(130, rng), "eps=0.01", assume="independent")
         refuted += result.verdict == "violated"
     assert refuted < 15
+
+
+def test_the_two_attacks_share_the_error_rate(monkeypatch):
+    asked, audit = [], published.audit_scores
+    monkeypatch.setattr(
+        published, "audit_scores", lambda *given, **more: asked.append(given[4]) or audit(*given, **more)
+    )
+    rng = np.random.default_rng(7)
+    audit_published(people(50, rng), people(50, rng), people(50, rng), "eps=1", confidence=0.9)
+    assert asked == pytest.approx([0.95, 0.95])
 
 
 def test_independent_marginals_are_not_refuted():
