@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -11,12 +11,27 @@ from dpaudit.cli.outputs import output_console
 from dpaudit.config import formats
 from dpaudit.errors import OutputError, UsageError
 
+if TYPE_CHECKING:
+    from dpaudit.scores.result import ScoresResult
+
 DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --report
 
 
 @main.command("scores")
-@click.argument("scores_in", metavar="IN")
-@click.argument("scores_out", metavar="OUT")
+@click.argument("scores_in", metavar="IN", required=False)
+@click.argument("scores_out", metavar="OUT", required=False)
+@click.option(
+    "--from-training",
+    "training",
+    metavar="TARGET",
+    help="Instead of IN and OUT: train once, by package.module:function or file.py:function, or the built-in example.",
+)
+@click.option(
+    "--release",
+    metavar="FILE",
+    help="IN and OUT are tables in CSV, real and holdout records: audit this table, which was released from IN.",
+)
+@click.option("--canaries", type=int, help="With --from-training: how many.  [default: 1000]")
 @click.option("--claim", required=True, help="The promise, as for `dpaudit audit`: eps=8,delta=1e-5 or mu=1.")
 @click.option(
     "--design",
@@ -28,6 +43,13 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 @click.option("--confidence", type=float, default=0.95, show_default=True, help="For the verdict and all bounds.")
 @click.option("--seed", type=int, help="Of the order of runs, ties and coins.  [default: 0]")
 @click.option("--guesses", type=int, help="One run: canaries to guess on, decided beforehand.  [default: four share]")
+@click.option(
+    "--assume",
+    type=click.Choice(["nothing", "independent"]),
+    default="nothing",
+    show_default=True,
+    help="One run: the bound that the verdict rests on, of the two that are printed.",
+)
 @click.option("--store", metavar="FILE", help="Sequential: an evidence store that these scores go on in, by --name.")
 @click.option("--name", help="With --store: what the scores are of, such as the training and the attack.")
 @click.option("--format", "form", type=click.Choice(["table", "json"]), default="table", show_default=True)
@@ -39,8 +61,11 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
 def scores_command(
     ctx: click.Context,
     /,
-    scores_in: str,
-    scores_out: str,
+    scores_in: str | None,
+    scores_out: str | None,
+    training: str | None,
+    release: str | None,
+    canaries: int | None,
     claim: str,
     form: str,
     out: str | None,
@@ -48,6 +73,9 @@ def scores_command(
     **options: Any,
 ) -> None:
     """Audit a training from the scores of canaries that were in it, and of canaries that were not.
+
+    With --from-training, dpaudit tosses a coin for each canary and calls the training once: train(is_in, rng) returns
+    the scores of all canaries, or a dpaudit.scores.training.TrainingRecord, whose pitfalls become notes.
 
     IN and OUT end in .csv, .txt, .npy, .npz, .json or .parquet; FILE:NAME names a column. Larger scores speak for "in".
     With --store, give files that grow, or new scores alone; what was counted is not counted again.
@@ -59,7 +87,21 @@ def scores_command(
     if report is not None and out is None:
         raise UsageError(f"out must name a folder for the reports, got none with --report {report}.")
     chosen = check_formats(formats(report) if report is not None else DEFAULT_FORMATS, out) if out is not None else ()
-    result = audit_scores(scores_in, scores_out, claim, **options)
+    if training is not None:
+        if release is not None:
+            raise UsageError(f"release must not stand beside --from-training, got {release!r}.")
+        result = _from_training(training, canaries, (scores_in, scores_out), claim, options)
+    elif scores_in is None or scores_out is None:
+        raise UsageError("scores must be two files, IN and OUT, or a training with --from-training, got neither.")
+    elif canaries is not None:
+        raise UsageError(f"canaries must go with --from-training, got {canaries} without it.")
+    elif release is not None:
+        from dpaudit.scores.published import audit_published
+
+        _check_one_run("release", options, ("store", "name", "guesses"))
+        result = audit_published(release, scores_in, scores_out, claim, **options)
+    else:
+        result = audit_scores(scores_in, scores_out, claim, **options)
     if form == "json":
         click.echo(result.to_text(), nl=False)
     else:
@@ -73,3 +115,30 @@ def scores_command(
         for path in written:
             note(f"Written: {path}", err=form == "json")
     ctx.exit(result.exit_status)
+
+
+def _from_training(
+    target: str, canaries: int | None, files: tuple[str | None, str | None], claim: str, options: dict[str, Any]
+) -> ScoresResult:
+    """The audit of a training that is called once: `example`, `example:FAULT`, or a target."""
+    from dpaudit.scores.training import audit_training, example
+    from dpaudit.subjects.targets import load_target
+
+    for name, value in zip(("scores_in", "scores_out"), files, strict=True):
+        if value is not None:
+            raise UsageError(f"{name} must not stand beside --from-training, got {value!r}.")
+    _check_one_run("from-training", options, ("store", "name"))
+    name, _, fault = target.partition(":")
+    train = example(fault or "none") if name == "example" else load_target(target)
+    if not callable(train):
+        raise UsageError(f"training must be a function train(is_in, rng), got {target!r}, a {type(train).__name__}.")
+    return audit_training(train, claim, 1_000 if canaries is None else canaries, **options)
+
+
+def _check_one_run(beside: str, options: dict[str, Any], without: tuple[str, ...]) -> None:
+    """Take the design and options that make no sense beside another one out of the options, if they are not stated."""
+    if (design := options.pop("design")) != "one-run":
+        raise UsageError(f"design must be 'one-run' with --{beside}, got {design!r}.")
+    for name in without:
+        if (value := options.pop(name)) is not None:
+            raise UsageError(f"{name} must not stand beside --{beside}, got {value!r}.")

@@ -174,20 +174,23 @@ def _row(pair: CertifiedPair) -> tuple[str, ...]:
 def _of_scores(name: str, result: ScoresResult) -> Judged:
     base = os.path.basename(name.replace("\\", "/"))
     sign, claim = symbol(result.parameter), clean(result.claim, 80)
-    lower, budget = compared(result.parameter_lower, result.budget)
-    epsilon = lower if result.parameter == "epsilon" else lower_text(result.epsilon_lower)
-    measured = f"ε at least {epsilon} at δ = {number_text(result.delta)}; no more than {number_text(result.ceiling)} "
+    found = result.decisive
+    lower, budget = compared(found.parameter_lower, result.budget)
+    epsilon = lower if result.parameter == "epsilon" else lower_text(found.epsilon_lower)
+    measured = f"ε at least {epsilon} at δ = {number_text(result.delta)}; no more than {number_text(found.ceiling)} "
     measured += "could have shown"
     if result.parameter != "epsilon":
-        measured += f"; {sign} at least {lower}, of {number_text(result.parameter_ceiling)} that could have shown"
+        measured += f"; {sign} at least {lower}, of {number_text(found.parameter_ceiling)} that could have shown"
     word: str = {"violated": "✗ Broken", "inconclusive": "? Not settled", "not_refuted": "✓ No breach found"}[
         result.verdict
     ]
     missed = "how much larger the loss is"
     if result.verdict != "violated":
-        missed = f"all that the scores do not show; {sign} above {number_text(result.parameter_ceiling)} of any size"
+        missed = f"all that the scores do not show; {sign} above {number_text(found.parameter_ceiling)} of any size"
+    if found is not result:
+        sign = f"if they are answered independently, {sign}"
     sentence = f"Canaries of {clean(base, 60)}: {sign} is at least {lower}; promised: at most {budget} ({claim})."
-    low = _over(result.parameter_lower, result.budget) if result.budget > 0.0 else None
+    low = _over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
     return Judged(
         {"name": f"canaries of {base}"}, "scores", claim, measured, word, percent_text(result.confidence), missed,
         result.verdict, 1.0 - result.confidence, sentence, low,

@@ -52,7 +52,7 @@ from dpaudit.results.model import (
 from dpaudit.results.saved_inputs import REDACTED
 from dpaudit.results.saving import utf8
 from dpaudit.results.utility_result import UtilityResult
-from dpaudit.scores.result import ScoresResult
+from dpaudit.scores.result import IndependentBound, ScoresResult
 
 DIGITS = 12  # of names
 KEPT = 2  # significant digits of numbers that depend on the draws
@@ -111,15 +111,24 @@ def _without_texts(options: Mapping[str, Any]) -> dict[str, Any]:
 
 def _scores(result: ScoresResult) -> ScoresResult:
     """Without seed, guesses, wealth and curve: bounds and counts of two digits."""
+    of_epsilon = result.budget if result.parameter == "epsilon" else math.inf
+
+    def rounded(found: ScoresResult | IndependentBound) -> dict[str, Any]:
+        return {
+            "epsilon_lower": _lower(found.epsilon_lower, of_epsilon),
+            "parameter_lower": _lower(found.parameter_lower, result.budget),
+            "ceiling": _beside(found.ceiling, of_epsilon, ROUND_CEILING),
+            "parameter_ceiling": _beside(found.parameter_ceiling, result.budget, ROUND_CEILING),
+        }
+
+    second = result.independent
     return dataclasses.replace(
         result,
+        **rounded(result),
+        independent=second and dataclasses.replace(second, **rounded(second)),
         seed=NO_SEED,
         scores_in=_count(result.scores_in),
         scores_out=_count(result.scores_out),
-        epsilon_lower=_lower(result.epsilon_lower, result.budget if result.parameter == "epsilon" else math.inf),
-        parameter_lower=_lower(result.parameter_lower, result.budget),
-        ceiling=_beside(result.ceiling, result.budget if result.parameter == "epsilon" else math.inf, ROUND_CEILING),
-        parameter_ceiling=_beside(result.parameter_ceiling, result.budget, ROUND_CEILING),
         trade_off=(),
         guesses=(),
         decided_after=None,
@@ -200,9 +209,7 @@ class _Mask:
             ratio = lower / finding.parameter_budget
         if power is not None:
             mass, detectable = _rounded(power.event_mass), _rounded(power.detectable, ROUND_CEILING)
-            learned = tuple(
-                dataclasses.replace(one, loss=_rounded(one.loss, ROUND_CEILING)) for one in power.learned
-            )
+            learned = tuple(dataclasses.replace(one, loss=_rounded(one.loss, ROUND_CEILING)) for one in power.learned)
             power = dataclasses.replace(power, event_mass=mass, detectable=detectable, learned=learned)
         return dataclasses.replace(
             finding,

@@ -80,14 +80,15 @@ def headline(result: ScoresResult) -> str:
     """The verdict in a sentence."""
     sure = percent_text(result.confidence)
     name = symbol(result.parameter)
-    lower = number_text(result.parameter_lower, DIGITS)
+    lower = number_text(result.decisive.parameter_lower, DIGITS)
+    supposed = "" if result.decisive is result else " if canaries are answered independently"
     if result.verdict == "violated":
-        return f"Violated: with {sure} confidence {name} is at least {lower}; {result.claim} was claimed."
+        return f"Violated: with {sure} confidence {name} is at least {lower}{supposed}; {result.claim} was claimed."
     if result.verdict == "inconclusive":
-        most = number_text(result.parameter_ceiling, DIGITS)
+        most = number_text(result.decisive.parameter_ceiling, DIGITS)
         text = f"Inconclusive: even perfect guesses on so many scores show no {name} above {most}"
         return f"{text}; {result.claim} was claimed."
-    return f"Not refuted: with {sure} confidence {name} is at least {lower}; {result.claim} was claimed."
+    return f"Not refuted: with {sure} confidence {name} is at least {lower}{supposed}; {result.claim} was claimed."
 
 
 def facts(result: ScoresResult) -> list[tuple[str, str]]:
@@ -107,6 +108,7 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
             (f"{name}, at least", number_text(result.parameter_lower, DIGITS)),
             (f"{name}, ceiling", number_text(result.parameter_ceiling, DIGITS)),
         ]
+    rows += _independent_facts(result)
     for record in result.guesses:
         share = f", {percent_text(record.share)} of the error rate" if record.share < 1.0 else ""
         rows.append(("guesses", f"{record.correct:,} of {record.guesses:,} right: {record.rule}{share}"))
@@ -118,6 +120,22 @@ def facts(result: ScoresResult) -> list[tuple[str, str]]:
         rows.append(("bets", when + wealth))
     rows.append(("seed", str(result.seed)))
     return rows
+
+
+def _independent_facts(result: ScoresResult) -> list[tuple[str, str]]:
+    """The bounds of one run if canaries are answered independently, and what the test of that says."""
+    second = result.independent
+    if second is None:
+        return []
+    sure = percent_text(result.confidence)
+    told = "not tested" if second.p_value is None else f"p-value {number_text(second.p_value, 3)}"
+    rows = [
+        (f"epsilon at delta {number_text(result.delta, DIGITS)}, at least", number_text(second.epsilon_lower, DIGITS))
+    ]
+    if result.parameter != "epsilon":
+        rows.append((f"{symbol(result.parameter)}, at least", number_text(second.parameter_lower, DIGITS)))
+    rows.append(("their independence", f"{told}; a coin tossed once for all canaries is not seen"))
+    return [("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"), *rows]
 
 
 def scores_table(result: ScoresResult) -> Group:

@@ -3,7 +3,9 @@
 How the error rate 1 - confidence is spent:
 
 * one run, paired: all of it on one stated number of guesses, or divided evenly among the
-  rules of the short list. Every bound of a rule follows from its one record (`dpaudit.scores.one_run`).
+  rules of the short list. Every bound of a rule follows from its one record (`dpaudit.scores.one_run`). Beside these
+  bounds stand those that hold if canaries are answered independently (`dpaudit.scores.independent`), with the whole
+  error rate for themselves: the verdict rests on one of the two, as the caller said beforehand.
 * many runs, sequential: four fifths on the bets against the claim's parameter, one fifth on the band, which bounds
   epsilon at delta and the trade-off function, and also the parameter. The parameter's bound is the better of the two.
   Where the number of runs was fixed, the order of the scores is drawn at random: given the scores, independent runs
@@ -34,9 +36,20 @@ from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
 from dpaudit.scores import ledger
 from dpaudit.scores.bands import Bands, anytime_bands, band
-from dpaudit.scores.bets import labelled, perfect_lower, play
-from dpaudit.scores.designs import ASSUMPTIONS, BETTED, EVERY_NIGHT, check_design, check_scores, notes_on
-from dpaudit.scores.guesses import Ordered, Record, Rule, ordered, ordered_pairs
+from dpaudit.scores.bets import ScoreBets, labelled, perfect_lower
+from dpaudit.scores.dependence import dependence_p_value
+from dpaudit.scores.designs import (
+    ASSUMPTIONS,
+    BETTED,
+    CHOSEN,
+    EVERY_NIGHT,
+    INDEPENDENT,
+    check_design,
+    check_scores,
+    notes_on,
+)
+from dpaudit.scores.guesses import Ordered, Record, Rule, looks_chosen, ordered, ordered_pairs
+from dpaudit.scores.independent import independent_bound
 from dpaudit.scores.profile_bounds import (
     CLAIM_GRID,
     RENYI_DELTAS,
@@ -48,7 +61,7 @@ from dpaudit.scores.profile_bounds import (
     values_rejected,
 )
 from dpaudit.scores.reading import as_scores
-from dpaudit.scores.result import GuessRecord, ScoresResult
+from dpaudit.scores.result import ASSUME, GuessRecord, ScoresResult
 
 FloatArray = NDArray[np.float64]
 BETS_SHARE = 0.8  # of the error rate, of many runs; the rest is the band's
@@ -64,6 +77,7 @@ def audit_scores(
     guesses: int | None = None,
     store: str | os.PathLike[str] | None = None,
     name: str | None = None,
+    assume: str = "nothing",
 ) -> ScoresResult:
     """Audit a training run, or many, from the scores that an attack gave to canaries.
 
@@ -94,6 +108,10 @@ def audit_scores(
         (`dpaudit.scores.ledger`). Confidence and seed are those of the first call; `confidence` is for all calls.
     name : str, optional
         With a store: what the scores are of, such as the training and the attack.
+    assume : {"nothing", "independent"}
+        One run and pairs: the bound that the verdict rests on, said before the scores are seen. "independent" supposes
+        that canaries are answered independently; where the test of that has refuted it, the verdict rests on the bound
+        without. The result has both bounds either way.
 
     Returns
     -------
@@ -119,6 +137,10 @@ def audit_scores(
     promise = one_step(as_claim(claim))  # a canary that is in or out is one
     check_claim(promise)
     kept_in, kept_out = as_scores("scores_in", scores_in), as_scores("scores_out", scores_out)
+    if assume not in ASSUME:
+        raise UsageError(f"assume must be one of {', '.join(ASSUME)}, got {assume!r}.")
+    if assume != "nothing" and design in BETTED:
+        raise UsageError(f"assume must go with one run or pairs, got {assume!r} with {design!r}, whose runs are apart.")
     if guesses is not None and design in BETTED:
         raise UsageError(f"guesses must be of one run, got {guesses!r} with design {design!r}.")
     if store is None and name is not None:
@@ -132,7 +154,7 @@ def audit_scores(
             raise UsageError("name must be given with a store: evidence is kept by name and claim.")
         with Store.at(store) as opened:
             return _audit_ledger(opened, name, kept_in, kept_out, promise, confidence, seed)
-    return _audited(kept_in, kept_out, promise, design, confidence, 0 if seed is None else int(seed), guesses)
+    return _audited(kept_in, kept_out, promise, design, confidence, 0 if seed is None else int(seed), guesses, assume)
 
 
 def _audit_ledger(
@@ -171,6 +193,7 @@ def _audited(
     confidence: float,
     root: int,
     guesses: int | None = None,
+    assume: str = "nothing",
 ) -> ScoresResult:
     started = time.perf_counter()
     rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
@@ -179,7 +202,10 @@ def _audited(
     if design in BETTED:
         found = _many_runs(kept_in, kept_out, promise, level, rng, in_order=design == "sequential")
     else:
-        found = _one_run(kept_in, kept_out, promise, level, rng, guesses, in_pairs=design == "paired")
+        found = _one_run(kept_in, kept_out, promise, level, rng, guesses, design == "paired", root)
+    notes = notes_on(kept_in, kept_out, design) + found.pop("notes", ())
+    if found["independent"] is not None:
+        notes += found["independent"].notes(assume)
     return ScoresResult(
         claim=str(promise),
         parameter=promise.parameter,
@@ -190,8 +216,9 @@ def _audited(
         seed=root,
         scores_in=len(kept_in),
         scores_out=len(kept_out),
-        assumptions=ASSUMPTIONS[design],
-        notes=notes_on(kept_in, kept_out, design),
+        assumptions=ASSUMPTIONS[design] + ((INDEPENDENT,) if assume == "independent" else ()),
+        notes=notes,
+        assume=assume,
         seconds=time.perf_counter() - started,
         environment=environment(),
         **found,
@@ -206,8 +233,10 @@ def _one_run(
     rng: np.random.Generator,
     guesses: int | None,
     in_pairs: bool,
+    seed: int,
 ) -> dict[str, Any]:
-    records = one_run_records(scores_in, scores_out, claim, level, rng, guesses, in_pairs)
+    found = order_of_one_run(scores_in, scores_out, rng, in_pairs)
+    records = records_of(found, level, guesses)
     bound = ProfileBound(tuple(record.delta for record in records))
     perfect = [record.perfect() for record in records]
     perfect_bound = ProfileBound(tuple(record.delta for record in perfect))
@@ -225,22 +254,26 @@ def _one_run(
         ),
         "decided_after": None,
         "log_wealth": None,
+        "notes": (CHOSEN,) if guesses is not None and looks_chosen(found, records[0].rule) else (),
+        "independent": independent_bound(
+            found, claim, level, _dependence(scores_in, scores_out, in_pairs, seed), guesses
+        ),
     }
 
 
-def one_run_records(
-    scores_in: FloatArray,
-    scores_out: FloatArray,
-    claim: Claim,
-    level: float,
-    rng: np.random.Generator,
-    guesses: int | None = None,
-    in_pairs: bool = False,
-) -> list[Record]:
-    """Records of the guesses, whose levels sum to `level`.
+def _dependence(scores_in: FloatArray, scores_out: FloatArray, in_pairs: bool, seed: int) -> float | None:
+    """The p-value of the independence of canaries, with draws of its own."""
+    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
+    if in_pairs:
+        with np.errstate(invalid="ignore"):
+            return dependence_p_value((scores_in - scores_out,), rng)
+    return dependence_p_value((scores_in, scores_out), rng)
 
-    Validity: the numbers of guesses are fixed by the number of canaries alone, or stated.
-    """
+
+def order_of_one_run(
+    scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Generator, in_pairs: bool = False
+) -> Ordered:
+    """Canaries, or pairs, in the order of their scores; equal ones in an order that is drawn."""
     if in_pairs:
         count = len(scores_in)
     else:
@@ -249,21 +282,25 @@ def one_run_records(
         count = len(scores)
     places = rng.permutation(count)
 
-    def order(which: NDArray[np.intp]) -> Ordered:
-        if in_pairs:
-            return ordered_pairs(scores_in[which], scores_out[which], rng)
-        return ordered(scores[which], labels[which], rng)
+    if in_pairs:
+        return ordered_pairs(scores_in[places], scores_out[places], rng)
+    return ordered(scores[places], labels[places], rng)
 
-    if guesses is not None:
+
+def records_of(found: Ordered, level: float, guesses: int | None = None) -> list[Record]:
+    """Records of the guesses, whose levels sum to `level`.
+
+    Validity: the numbers of guesses are fixed by the number of canaries alone, or stated.
+    """
+    count = len(found)
+    if guesses is None:
+        rules = found.rules()
+    else:
         whole_number("guesses", guesses, f"an integer from 1 to the number of canaries, {count}", 1)
         if guesses > count:
             raise UsageError(f"guesses must be an integer from 1 to the number of canaries, {count}, got {guesses}.")
-        everything = order(places)
-        rule = Rule("pairs" if in_pairs else "both", guesses)
-        return [Record(rule, everything.correct(rule), count, level)]
-    everything = order(places)
-    rules = everything.rules()
-    return [Record(rule, everything.correct(rule), count, level / len(rules)) for rule in rules]
+        rules = [Rule(guesses, found.in_pairs)]
+    return [Record(rule, found.correct(rule), count, level / len(rules)) for rule in rules]
 
 
 def records_lower(claim: Claim, records: Sequence[Record], bound: ProfileBound) -> float:
@@ -303,10 +340,10 @@ def _many_runs(
             return anytime_bands(side_in, side_out, level - bets_level)
         return Bands((band(side_in, side_out, level - bets_level),))
 
-    wealth = play(*labelled(scores_in, scores_out, rng), claim)
+    bets = ScoreBets(*labelled(scores_in, scores_out, rng), claim)
     limits = limits_of(scores_in, scores_out)
     bound = limits.profile_bound()
-    from_bets = wealth.lower(bets_level)
+    from_bets = bets.lower(bets_level)
     from_band = parameter_lower(claim, bound)
     perfect = limits_of(np.ones(len(scores_in)), np.zeros(len(scores_out))).profile_bound()
     perfect_bets = perfect_lower(claim, len(scores_in), len(scores_out), bets_level, rng)
@@ -314,7 +351,6 @@ def _many_runs(
     parameter = max(from_bets, from_band)
     ceiling = max(perfect_bets, parameter_lower(claim, perfect), parameter)
     epsilon, epsilon_ceiling = bound.epsilon(claim.report_delta), perfect.epsilon(claim.report_delta)
-    against = wealth.largest[np.searchsorted(wealth.values, claim.value)] if wealth.sizes else 0.0
     return {
         "epsilon_lower": parameter if is_epsilon else epsilon,
         "parameter_lower": parameter,
@@ -322,8 +358,9 @@ def _many_runs(
         "parameter_ceiling": ceiling,
         "trade_off": _points(claim, limits.upper(TYPE_ONE), limits.thresholds_lower(TYPE_ONE)),
         "guesses": (),
-        "decided_after": wealth.decided_at(bets_level),
-        "log_wealth": float(against),
+        "decided_after": bets.decided_at(bets_level),
+        "log_wealth": bets.largest(),
+        "independent": None,
     }
 
 
@@ -358,4 +395,6 @@ def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
     return np.asarray(np.clip(lines, 0.0, 1.0))
 
 
-__all__ = ["audit_scores", "claimed_trade_off", "one_run_records", "records_lower", "records_reject"]
+__all__ = [
+    "audit_scores", "claimed_trade_off", "order_of_one_run", "records_lower", "records_of", "records_reject",
+]  # fmt: skip

@@ -38,6 +38,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import math
 from collections.abc import Callable
 
@@ -50,8 +51,10 @@ from dpaudit.scores.profile_bounds import ProfileBound
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 STEPS_PER_DEVIATION = 12  # levels u_j within one standard deviation of N
+FILLED, AIM = 0.98, 0.993  # of the error rate that a band spends, at least and about: 2% of it moves a limit by 0.2%
 MOST_LEVELS = 3_000
 WIDEST = 1.5  # times z, in the tails
+MOST_STEPS = 6  # towards that, after which few scores, whose limits are whole numbers, come no nearer
 LEAST_ERROR_RATE = 1e-8  # below it the rounding error of the probability counts: the band of constant width
 FIRST_LOOK, LOOK_FACTOR = 32, 1.5  # runs a side
 ROUNDING = 1e-12  # of a convex hull between its corners; limits move outwards by it
@@ -81,17 +84,20 @@ def law_band(size: int, error_rate: float) -> LawBand:
     steps = min(MOST_LEVELS, max(64, int(STEPS_PER_DEVIATION * math.pi * math.sqrt(size))))
     levels = np.sin(np.linspace(0.0, math.pi / 2.0, steps + 2)[1:-1]) ** 2
     shape = np.minimum(0.5 / np.sqrt(levels * (1.0 - levels)), WIDEST)
-    low = 0.9 * math.sqrt(2.0 * math.log(2.0 / error_rate))  # Massart's constant, less a tenth
-    high = 1.1 * low
-    while _probability(size, levels, *_limits(size, levels, high * shape)) < 1.0 - error_rate:
-        low, high = high, 1.1 * high
-    while high - low > 2e-3 * high:
-        middle = 0.5 * (low + high)
-        if _probability(size, levels, *_limits(size, levels, middle * shape)) >= 1.0 - error_rate:
-            high = middle
-        else:
-            low = middle
-    least, most = _limits(size, levels, high * shape)
+    increments = _increments(size, levels)
+    # The error is about exp(-z^2 / 2): from Massart's constant, steps of z go to where it is just below its rate.
+    z = math.sqrt(2.0 * math.log(2.0 / error_rate))
+    found: tuple[float, tuple[IntArray, IntArray]] | None = None
+    for step in itertools.count():
+        limits = _limits(size, levels, z * shape)
+        missed = 1.0 - _probability(size, levels[-1], increments, *limits)
+        if missed <= error_rate and (found is None or z < found[0]):
+            found = z, limits
+        if found is not None and (step >= MOST_STEPS or FILLED * error_rate <= missed <= error_rate):
+            least, most = found[1]
+            break
+        moved = z**2 + 2.0 * math.log(max(missed, 1e-12) / (AIM * error_rate))
+        z = max(math.sqrt(max(moved, 0.0)), 0.5 * z) if step < MOST_STEPS else 1.02 * z
     counts = np.arange(size + 1)
     # a and b do not decrease in j: the first j with a_j > k, and the last with b_j < k
     above = np.searchsorted(least, counts, side="right")
@@ -109,26 +115,29 @@ def _limits(size: int, levels: FloatArray, z: FloatArray) -> tuple[IntArray, Int
     return least.astype(np.int64), most.astype(np.int64)
 
 
-def _probability(size: int, levels: FloatArray, least: IntArray, most: IntArray) -> float:
-    """P(a_j <= N(u_j) <= b_j for all j), rounded down by truncation and up by 1e-9 of rounding error at most."""
+def _increments(size: int, levels: FloatArray) -> FloatArray:
+    """P(so many more scores from each level to the next), of a Poisson process; shape (levels, counts), cut off."""
     gaps = np.diff(levels, prepend=0.0) * size
+    most = int(gaps.max() + 9.0 * math.sqrt(gaps.max()) + 12.0)
+    return np.exp(_log_poisson(np.arange(most + 1), gaps[:, None]))
+
+
+def _probability(size: int, last_level: float, increments: FloatArray, least: IntArray, most: IntArray) -> float:
+    """P(a_j <= N(u_j) <= b_j for all j), rounded down by truncation and up by 1e-9 of rounding error at most."""
     state, start = np.ones(1), 0  # P(N = start + i, and within the limits so far)
-    for gap, low, high in zip(gaps.tolist(), least.tolist(), most.tolist(), strict=True):
-        most_more = int(gap + 9.0 * math.sqrt(gap) + 12.0)
-        log_factorials = scipy.special.gammaln(np.arange(1.0, most_more + 2.0))
-        more = np.exp(np.arange(most_more + 1) * math.log(gap) - gap - log_factorials)
+    for more, low, high in zip(increments, least.tolist(), most.tolist(), strict=True):
         state = np.convolve(state, more)[max(0, low - start) : max(0, high - start + 1)]
         start = max(start, low)
         if not len(state):
             return 0.0
-    rest = size * (1.0 - levels[-1])
+    rest = size * (1.0 - last_level)
     missing = size - start - np.arange(len(state))
     last = np.where(missing >= 0, np.exp(_log_poisson(np.maximum(missing, 0), rest)), 0.0)
     return float(state @ last) / math.exp(float(_log_poisson(np.array([size]), float(size))[0])) - 1e-9
 
 
-def _log_poisson(counts: IntArray, mean: float) -> FloatArray:
-    return np.asarray(counts * math.log(mean) - mean - scipy.special.gammaln(counts + 1.0))
+def _log_poisson(counts: IntArray, mean: FloatArray | float) -> FloatArray:
+    return np.asarray(counts * np.log(mean) - mean - scipy.special.gammaln(counts + 1.0))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -189,10 +198,11 @@ def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArr
 
 def _lower_hull(x: FloatArray, y: FloatArray) -> FloatArray:
     """The points (x, y) that minimise y + slope x for some slope >= 0, by increasing x; shape (points, 2)."""
+    order = np.lexsort((y, x))
+    x, y = x[order], y[order]
+    falls = np.concatenate([[True], y[1:] < np.minimum.accumulate(y)[:-1]])  # the others are above some point before
     hull: list[tuple[float, float]] = []
-    for at, height in sorted(set(zip(x.tolist(), y.tolist(), strict=True))):
-        if hull and height >= hull[-1][1]:
-            continue
+    for at, height in zip(x[falls].tolist(), y[falls].tolist(), strict=True):
         while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (at - hull[-1][0]) >= (height - hull[-1][1]) * (
             hull[-1][0] - hull[-2][0]
         ):

@@ -29,6 +29,14 @@ _RUNS = (
 _RUNS_SCORE = "The score is a fixed function of the output, chosen before these runs (or on others)."
 _RUNS_CLAIM = "The claim is for the change of the data between the two kinds of run."
 EVERY_NIGHT = "All scores came into the store, whatever they showed, and none of them under another form."
+INDEPENDENT = (
+    "Canaries are answered independently: coin and score of one say nothing of those of another. Their order in the "
+    "files says nothing of them."
+)
+CHOSEN = (
+    "The stated number of guesses gives the largest bound of many numbers. If it was chosen by looking at these "
+    "scores, the bound does not hold: without a number four of them share the error rate."
+)
 ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "one-run": (
         "One run of the mechanism. Before it, a fair coin of its own decided for each canary whether it is in.",

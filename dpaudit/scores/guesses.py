@@ -2,8 +2,8 @@
 
 Canaries are ordered by score, highest first (NaN below everything; equal scores in a random order, so that the place of
 a canary in a file says nothing). A rule guesses on a fixed number r of them: "in" on the highest and "out" on the
-lowest (`both`), or one kind only (`in`, `out`); `is_reversed` swaps the two. In pairs, of which a fair coin put one
-member into the training set, the pairs with the largest differences are guessed on: the higher score is "in" (`pairs`).
+lowest. In pairs, of which a fair coin put one member into the training set, the pairs with the largest differences are
+guessed on: the higher score is "in".
 
 How many guesses is open. Two ways keep the error rate:
 
@@ -19,45 +19,34 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Literal
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
 
 from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
-Kind = Literal["both", "in", "out", "pairs"]
 
 SIMULTANEOUS = (0.7, 0.25, 0.08, 0.02)
+COMPARED = 40  # numbers of guesses that a stated one is compared with: the best by chance in 2% of audits
 LEAST_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at 95%
 
 
 @dataclasses.dataclass(frozen=True)
 class Rule:
-    """Which canaries are guessed on: a kind, a fixed number, and whether high scores speak for "out"."""
+    """Which canaries are guessed on: a fixed number of them, or of pairs."""
 
-    kind: Kind
     guesses: int
-    is_reversed: bool = False
-
-    @property
-    def is_of_one_kind(self) -> bool:
-        """Whether all guesses are "in", or all are "out": delta then costs half."""
-        return self.kind in ("in", "out")
+    in_pairs: bool = False
 
     def describe(self) -> str:
         """The rule in words."""
-        higher, lower = ("out", "in") if self.is_reversed else ("in", "out")
-        lower_or_higher = "lower" if self.is_reversed else "higher"
+        if self.in_pairs:
+            return f'"in" for the higher score of the {self.guesses:,} pairs that differ most'
         top = self.guesses - self.guesses // 2
-        return {
-            "both": f'"{higher}" for the {top:,} highest scores, "{lower}" for the {self.guesses // 2:,} lowest',
-            "in": f'"{higher}" for the {self.guesses:,} highest scores',
-            "out": f'"{lower}" for the {self.guesses:,} lowest scores',
-            "pairs": f'"in" for the {lower_or_higher} score of the {self.guesses:,} pairs that differ most',
-        }[self.kind]
+        return f'"in" for the {top:,} highest scores, "out" for the {self.guesses // 2:,} lowest'
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,24 +58,17 @@ class Record:
     canaries: int
     level: float
 
-    @property
-    def effective_canaries(self) -> float:
-        """c of the one-run theorem."""
-        return 0.5 * self.canaries if self.rule.is_of_one_kind else float(self.canaries)
-
     def delta(self, epsilon: FloatArray) -> FloatArray:
         """Lower bound on delta at each epsilon."""
-        return delta_lower(epsilon, self.rule.guesses, self.correct, self.effective_canaries, self.level)
+        return delta_lower(epsilon, self.rule.guesses, self.correct, self.canaries, self.level)
 
     def gaussian_rejected(self, mu: FloatArray) -> NDArray[np.bool_]:
         """Whether each mu-Gaussian DP is rejected by the recursion over thresholds."""
-        one_kind = self.rule.is_of_one_kind
-        return gaussian_is_rejected(mu, self.rule.guesses, self.correct, self.canaries, self.level, one_kind)
+        return gaussian_is_rejected(mu, self.rule.guesses, self.correct, self.canaries, self.level)
 
     def perfect(self) -> Record:
         """Guesses on all canaries, every one correct: more than they cannot show at this level."""
-        rule = Rule("pairs" if self.rule.kind == "pairs" else "both", self.canaries)
-        return Record(rule, self.canaries, self.canaries, self.level)
+        return Record(Rule(self.canaries, self.rule.in_pairs), self.canaries, self.canaries, self.level)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -104,17 +86,28 @@ class Ordered:
 
     def correct(self, rule: Rule) -> int:
         """Correct guesses of a rule."""
-        count = rule.guesses
-        top = {"both": count - count // 2, "in": count, "out": 0, "pairs": count}[rule.kind]
-        bottom = count - top
-        right = int(self.labels[:top].sum()) + bottom - int(self.labels[len(self.labels) - bottom :].sum())
-        return count - right if rule.is_reversed else right
+        top = rule.guesses if rule.in_pairs else rule.guesses - rule.guesses // 2
+        bottom = rule.guesses - top
+        return int(self.labels[:top].sum()) + bottom - int(self.labels[len(self.labels) - bottom :].sum())
 
     def rules(self, fractions: tuple[float, ...] = SIMULTANEOUS) -> list[Rule]:
         """Rules with these fractions of the canaries as guesses; none with too few, unless there are no more."""
-        kind: Kind = "pairs" if self.in_pairs else "both"
         counts = sorted({math.ceil(fraction * len(self)) for fraction in fractions})
-        return [Rule(kind, count) for count in counts if count >= LEAST_GUESSES] or [Rule(kind, counts[-1])]
+        return [Rule(n, self.in_pairs) for n in counts if n >= LEAST_GUESSES] or [Rule(counts[-1], self.in_pairs)]
+
+
+def looks_chosen(found: Ordered, rule: Rule) -> bool:
+    """Whether a stated number of guesses bounds the accuracy better than all of a range of numbers: by chance, rarely.
+
+    A number that was chosen for what it shows is a second look at the labels, and the audit's error rate is lost.
+    """
+    counts = np.unique(np.ceil(np.linspace(0.0, 1.0, COMPARED + 1)[1:] * len(found)).astype(np.int64)).tolist()
+    others = [count for count in counts if abs(count - rule.guesses) > 0.5 * len(found) / COMPARED]
+    limits = []
+    for count in (rule.guesses, *others):
+        right = found.correct(dataclasses.replace(rule, guesses=count))
+        limits.append(float(scipy.special.betaincinv(right, count - right + 1.0, 0.05)) if right else 0.0)
+    return len(others) >= COMPARED // 2 and limits[0] > max(limits[1:])
 
 
 def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> Ordered:

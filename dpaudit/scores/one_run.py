@@ -9,18 +9,17 @@ the number of correct guesses on the *other* canaries with values in [0, 1]. Fix
 guess on i is `in`, weighted by phi" does not depend on coin i itself, so its probability with coin i = in is at most
 e^epsilon times that with coin i = out, plus delta; likewise for `out`. Averaging over the coins,
 
-    E[1{i right} phi] <= e^epsilon E[1{i wrong} phi] + delta        (delta / 2 where all guesses are of one kind).
+    E[1{i right} phi] <= e^epsilon E[1{i wrong} phi] + delta.
 
 Sum over i. If W = k, there are k right guesses whose others have k - 1 right ones, and if W = k - 1, there are r - k +
 1 wrong guesses whose others have k - 1 right ones. Hence, for every phi at once,
 
-    sum_k max(0, k p_k - e^epsilon (r - k + 1) p_(k-1)) <= c delta,    c = m, or m / 2 where all guesses are of one
-    kind.
+    sum_k max(0, k p_k - e^epsilon (r - k + 1) p_(k-1)) <= m delta.
 
-Theorem. Among all p that keep this, the largest P(W >= v) is min(1, t + c delta t (1 - t) / (v b_v)), where b is
+Theorem. Among all p that keep this, the largest P(W >= v) is min(1, t + m delta t (1 - t) / (v b_v)), where b is
 Binomial(r, e^epsilon / (1 + e^epsilon)), and t its probability of v or more.
 
-Proof. A linear program; its dual is: minimise T + c delta y over T and 0 <= A_k <= y with
+Proof. A linear program; its dual is: minimise T + m delta y over T and 0 <= A_k <= y with
 1{k >= v} - k A_k + (r - k) e^epsilon A_(k+1) <= T. Take T = t. With the binomial identity (k + 1) b_(k+1) =
 e^epsilon (r - k) b_k the recursion from k = r downwards, times b_k, telescopes: k b_k A_k = (1 - t) P(b >= k) for k >=
 v, and t P(b < k) for k < v; at k = 0 it holds with equality. b is log-concave, so A_k rises up to k = v and falls from
@@ -59,7 +58,7 @@ def tail_upper(epsilon: FloatArray, guesses: int, correct: int, delta_budget: Fl
     guesses, correct : int
         r and v of the module's theorem, 0 <= v <= r.
     delta_budget : ndarray of float
-        c delta: delta times the number of canaries (half that where all guesses are "in", or all "out").
+        m delta: delta times the number of canaries.
 
     Examples
     --------
@@ -84,7 +83,7 @@ def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float
         In nats, >= 0.
     guesses, correct : int
     canaries : float
-        c of the module's theorem: m, or m / 2 where all guesses are of one kind.
+        m of the module's theorem.
     level : float
         In (0, 1).
 
@@ -124,9 +123,7 @@ def _tail_and_spread(epsilon: FloatArray, guesses: int, correct: int) -> tuple[F
     return tail, correct * np.where(tail > SMALLEST_TAIL, ratio, falling)
 
 
-def gaussian_is_rejected(
-    mu: FloatArray, guesses: int, correct: int, canaries: int, level: float, one_kind: bool
-) -> NDArray[np.bool_]:
+def gaussian_is_rejected(mu: FloatArray, guesses: int, correct: int, canaries: int, level: float) -> NDArray[np.bool_]:
     """Whether mu-Gaussian DP, for each mu, is rejected by the recursion over thresholds of the number of correct
     guesses.
 
@@ -134,24 +131,21 @@ def gaussian_is_rejected(
 
         U_j <= F(L_j),   m U_j = sum_(k >= j) k p_k,   m L_j = sum_(k >= j - 1) (r - k) p_k
 
-    (and U_j <= F(2 L_j) / 2 where all guesses are of one kind, as then each canary has one event under one coin).
     Suppose P(W >= v) > level. All mass above v moved to v (and cut to `level`) lowers U_v and every need below it, so
     p_v = level is the easiest case; going down from j = v, L_j >= F^-1(U_j) forces a least p_(j-1) and with it a least
     U_(j-1). Where the masses that are forced exceed 1 there is no such p. U_1 + L_1 = (r / m) sum_k p_k, which must
     stay below r / m.
 
-    Source: Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235; the halving for one kind of guess is derived
-    above.
+    Source: Mahloujifar, Melis and Chaudhuri (2024), arXiv:2410.22235.
     """
     mu = np.asarray(mu, dtype=float)
     if correct <= 0:
         return np.zeros(mu.shape, dtype=bool)
     right = np.full(mu.shape, level * correct / canaries)
     wrong = np.full(mu.shape, level * (guesses - correct) / canaries)
-    factor = 2.0 if one_kind else 1.0
     for k in range(correct - 1, -1, -1):
         # the least mass of wrong guesses that F allows beside so many right ones: F^-1(x) = Phi(Phi^-1(x) - mu)
-        needed = scipy.special.ndtr(scipy.special.ndtri(np.minimum(factor * right, 1.0)) - mu) / factor
+        needed = scipy.special.ndtr(scipy.special.ndtri(np.minimum(right, 1.0)) - mu)
         increase = np.maximum(needed - wrong, 0.0)
         if not increase.any():
             break  # nothing is forced from here on

@@ -106,12 +106,12 @@ def plan_one_run(claim: Claim, confidence: float = 0.95) -> OneRunPlan:
     budget = np.array([just_above(claim.value)])
 
     def refutes(canaries: int, guesses: int, correct: int) -> bool:
-        record = Record(Rule("both", guesses), correct, canaries, level)
+        record = Record(Rule(guesses), correct, canaries, level)
         return bool(records_reject(claim, [record], budget)[0])
 
     runs = []
     for size in SIZES:
-        perfect = Record(Rule("both", size), size, size, level)
+        perfect = Record(Rule(size), size, size, level)
         bound = ProfileBound((perfect.delta,))
         ceiling, own = bound.epsilon(claim.report_delta), parameter_lower(claim, bound)
         accuracies = tuple(_least_accuracy(refutes, size, max(1, round(share * size))) for share in SHARES)

@@ -16,7 +16,7 @@ here spends error rate:
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -156,8 +156,3 @@ def check_claim(claim: Claim) -> None:
             f"claim must promise something of both orders of a pair, since scores are held to the weaker of the two, "
             f"got {claim}."
         )
-
-
-def combined(bounds: Sequence[ProfileBound]) -> ProfileBound:
-    """Bounds that hold together, as one."""
-    return ProfileBound(tuple(piece for bound in bounds for piece in bound.pieces))

@@ -15,6 +15,8 @@ from dpaudit.results.saving import as_float, from_json, read_saved, to_json, utf
 from dpaudit.results.trade_off import TradeOffPoint
 
 SCHEMA = "dpaudit.scores/1"
+ASSUME = ("nothing", "independent")  # what a verdict may rest on, beside the assumptions of the design
+REFUTED_AT = 0.01  # p-value from which on independence is taken to be false: the least that 99 drawn orders give
 
 
 @dataclasses.dataclass(frozen=True)
@@ -35,6 +37,54 @@ class GuessRecord:
         """The record of an entry of `guesses` in scores.json."""
         values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
         return cls(**{**values, "share": as_float(record["share"])})
+
+
+@dataclasses.dataclass(frozen=True)
+class IndependentBound:
+    """Bounds that hold together with an audit's confidence if canaries are answered independently.
+
+    Attributes
+    ----------
+    epsilon_lower, parameter_lower : float
+        As of the audit.
+    ceiling, parameter_ceiling : float
+        The same, had every guess been right.
+    p_value : float or None
+        Of the test that no canary's score depends on its neighbours (`dpaudit.scores.dependence`); None if the order of
+        canaries is lost. A coin that is tossed once for all canaries leaves no trace in one run.
+    """
+
+    epsilon_lower: float
+    parameter_lower: float
+    ceiling: float
+    parameter_ceiling: float
+    p_value: float | None
+
+    @property
+    def is_refuted(self) -> bool:
+        """Whether the test says that canaries are not answered independently."""
+        return self.p_value is not None and self.p_value <= REFUTED_AT
+
+    def notes(self, assume: str) -> tuple[str, ...]:
+        """What the test of the assumption found, where that is worth a sentence."""
+        if self.is_refuted:
+            what = (
+                "Scores of neighbouring canaries go together: the bound for independent canaries is not to be trusted"
+            )
+            rests = ", and the verdict rests on the other one" if assume == "independent" else ""
+            return (f"{what}{rests}. (Their order in the files must say nothing of them.)",)
+        if self.p_value is None:
+            return (
+                "Nothing was tested of whether canaries are answered independently: the scores are sorted, or too few.",
+            )
+        return ()
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> IndependentBound:
+        """The bounds of the entry `independent` in scores.json."""
+        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        p_value = values.pop("p_value")
+        return cls(**{name: _no_nan(name, value) for name, value in values.items()}, p_value=from_json(p_value))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -74,6 +124,11 @@ class ScoresResult:
     assumptions, notes : tuple of str
     seconds : float
     environment : dict
+    assume : {"nothing", "independent"}
+        What the caller supposed beforehand.
+    independent : IndependentBound or None
+        One run and pairs: the bounds if canaries are answered independently. They hold with the same confidence by
+        themselves; the other bounds do not need that.
     """
 
     claim: str
@@ -97,13 +152,21 @@ class ScoresResult:
     notes: tuple[str, ...]
     seconds: float
     environment: dict[str, str]
+    assume: str = "nothing"
+    independent: IndependentBound | None = None
+
+    @property
+    def decisive(self) -> ScoresResult | IndependentBound:
+        """The bounds that the verdict rests on: those for independent canaries if assumed, and not refuted."""
+        second = self.independent
+        return self if self.assume == "nothing" or second is None or second.is_refuted else second
 
     @property
     def verdict(self) -> Verdict:
         """ "violated" if the bound is above the budget; "inconclusive" if even perfect guesses could not have been."""
-        if self.parameter_lower > self.budget:
+        if self.decisive.parameter_lower > self.budget:
             return "violated"
-        return "not_refuted" if self.parameter_ceiling > self.budget else "inconclusive"
+        return "not_refuted" if self.decisive.parameter_ceiling > self.budget else "inconclusive"
 
     @property
     def exit_status(self) -> int:
@@ -128,11 +191,14 @@ class ScoresResult:
         """The result of the content of scores.json; its verdict must be the one that its bounds give."""
         if record.get("schema") != SCHEMA:
             raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        before = {"assume": "nothing", "independent": None, **record}  # an earlier version's file has neither
+        values = {field.name: before[field.name] for field in dataclasses.fields(cls)}
         for name in _NUMBERS:
-            values[name] = as_float(values[name])
-            if math.isnan(values[name]):
-                raise UsageError(f"{name} must be a number, got null.")
+            values[name] = _no_nan(name, values[name])
+        if values["assume"] not in ASSUME:
+            raise UsageError(f"assume must be one of {', '.join(ASSUME)}, got {values['assume']!r}.")
+        if values["independent"] is not None:
+            values["independent"] = IndependentBound.from_dict(values["independent"])
         values["log_wealth"] = from_json(values["log_wealth"])
         values["trade_off"] = tuple(TradeOffPoint.from_dict(entry) for entry in record["trade_off"])
         values["guesses"] = tuple(GuessRecord.from_dict(entry) for entry in record["guesses"])
@@ -146,6 +212,13 @@ class ScoresResult:
 _NUMBERS = (
     "budget", "delta", "confidence", "epsilon_lower", "parameter_lower", "ceiling", "parameter_ceiling", "seconds",
 )  # fmt: skip
+
+
+def _no_nan(name: str, value: Any) -> float:
+    number = as_float(value)
+    if math.isnan(number):
+        raise UsageError(f"{name} must be a number, got null.")
+    return number
 
 
 def load_scores(path: str | os.PathLike[str]) -> ScoresResult:

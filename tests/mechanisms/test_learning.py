@@ -5,8 +5,7 @@ import pytest
 from scipy import special
 
 import dpaudit
-from dpaudit.scores.bets import labelled, play
-from dpaudit.scores.profile_bounds import just_above
+from dpaudit.scores.bets import ScoreBets, labelled
 
 pytest.importorskip("sklearn", reason="needs scikit-learn (extra learning)")
 
@@ -141,7 +140,7 @@ def test_200_trainings_at_the_claim_are_not_refuted(model):
 def test_a_training_without_noise_is_rejected_at_epsilon_1():
     training = Training(steps=6, sampling_probability=1.0, noise_multiplier=0.0)
     scores_in, scores_out = exposure(training, 60, np.random.default_rng(2))
-    wealth = play(*labelled(scores_in, scores_out, np.random.default_rng(3)), dpaudit.PureDP(1.0))
+    wealth = ScoreBets(*labelled(scores_in, scores_out, np.random.default_rng(3)), dpaudit.PureDP(1.0))
     assert wealth.decided_at(0.05) <= 60
 
 
@@ -149,12 +148,11 @@ def test_a_training_without_noise_is_rejected_at_epsilon_1():
 def test_each_faulty_twin_is_found_and_the_sound_training_is_not(twin):
     rng = np.random.default_rng(20_261_125)
     claim = claim_of(twin.training)
-    budget = np.array([just_above(1.0)])
     scores = exposure(twin.training, twin.runs, rng, twin.fault, twin.size, twin.tensors, twin.score)
-    assert play(*labelled(*scores, rng), claim, budget).decided_at(0.05) is not None
+    assert ScoreBets(*labelled(*scores, rng), claim).decided_at(0.05) is not None
     sound = exposure(twin.training, twin.runs, rng, "none", twin.size, twin.tensors, twin.score)
     # false alarms: 1e-6 each by Ville's inequality
-    assert play(*labelled(*sound, rng), claim, budget).decided_at(1e-6) is None
+    assert ScoreBets(*labelled(*sound, rng), claim).decided_at(1e-6) is None
 
 
 def test_many_dirac_canaries_audit_one_run():

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.scores.bets import labelled, play
-from dpaudit.scores.profile_bounds import just_above
+from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit_mechanisms.learning import marginals, pate
 
 RUNS = 400  # of either side
@@ -14,7 +13,7 @@ RELEASES = 8  # of PATE in one run
 
 def decided(scores, claim, level):
     rng = np.random.default_rng(20_261_125)
-    return play(*labelled(*scores, rng), claim, np.array([just_above(claim.value)])).decided_at(level)
+    return ScoreBets(*labelled(*scores, rng), claim).decided_at(level)
 
 
 @pytest.mark.parametrize("fault", ["none", "too_little_noise", "votes_of_each_model"])

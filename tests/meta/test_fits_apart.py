@@ -35,13 +35,13 @@ def laplace(data, size, rng):
 def test_bets_on_scores_have_seen_earlier_ones_alone():
     """Of a claim that nothing tells the sides apart each label is a fair coin, whatever its score is.
 
-    So the mean wealth over all labels of scores behind the first four, on which nothing is staked, is 1. Bets that have
+    So the mean wealth over all labels of scores behind the first six, on which nothing is staked, is 1. Bets that have
     seen one of these labels would win.
     """
-    scores, first = np.random.default_rng(0).normal(size=10), np.array([0, 1, 0, 1])
-    first = first[np.argsort(np.argsort(scores[:4]))]  # the second and the last one speak for 1
+    scores, first = np.random.default_rng(0).normal(size=12), np.array([0, 0, 0, 1, 1, 1])
+    first = first[np.argsort(np.argsort(scores[:6]))]  # the higher ones speak for 1
     won = [
-        np.exp(bets.play(scores, np.concatenate([first, last]), PureDP(0.0), np.array([1e-12])).at_budget[-1])
+        np.exp(bets.ScoreBets(scores, np.concatenate([first, last]), PureDP(0.0)).log_wealth(1e-12)[-1])
         for last in itertools.product((0, 1), repeat=6)
     ]
     assert np.mean(won) == pytest.approx(1.0, rel=1e-6)
@@ -55,12 +55,12 @@ def test_bets_on_scores_win_nothing_of_a_law_on_the_claim(claim):
     speaks = (1.0 - claim.delta) * expit(claim.value) + claim.delta
     labels = rng.integers(0, 2, 40)
     scores = (rng.random(40) < np.where(labels == 1, 0.98, 0.02)).astype(float)
-    values = np.array([just_above(claim.value)])  # a hair more than the law's own: it wins less
-    before = bets.play(scores, labels, claim, values).at_budget[-1]
+    value = just_above(claim.value)  # a hair more than the law's own: it wins less
+    before = bets.ScoreBets(scores, labels, claim).log_wealth(value)[-1]
     mean = 0.0
     for label, score in itertools.product((0, 1), repeat=2):
         chance = 0.5 * (speaks if label == score else 1.0 - speaks)
-        after = bets.play(np.append(scores, score), np.append(labels, label), claim, values).at_budget[-1]
+        after = bets.ScoreBets(np.append(scores, score), np.append(labels, label), claim).log_wealth(value)[-1]
         mean += chance * np.exp(after - before)
         assert abs(after - before) > 0.01  # both sides are staked on
     assert mean <= 1.0 and mean == pytest.approx(1.0, abs=1e-6)
@@ -77,7 +77,6 @@ def test_the_checks_of_scores_and_the_bets_on_them_toss_coins_of_their_own(monke
 
     monkeypatch.setattr(auditing, "labelled", noted)
     monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: 0.0)
-    monkeypatch.setattr(auditing, "play", lambda *arguments: bets.play(*arguments, np.array([0.5, just_above(1.0)])))
     sides = np.random.default_rng(1).normal(size=(2, 8))
     first = dpaudit.audit_scores(*sides, claim="eps=1", design="sequential", seed=4)
     second = dpaudit.audit_scores(*sides, claim="eps=1", design="sequential", seed=4)
@@ -100,7 +99,6 @@ def test_scores_of_runs_whose_number_was_fixed_are_played_in_a_random_order(monk
     played = []
     monkeypatch.setattr(auditing, "labelled", lambda *given: played.append(given[:2]) or bets.labelled(*given))
     monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: 0.0)
-    monkeypatch.setattr(auditing, "play", lambda *arguments: bets.play(*arguments, np.array([just_above(1.0)])))
     sides = np.random.default_rng(1).normal(size=(2, 20))
     dpaudit.audit_scores(*sides, claim="eps=1", design=design, seed=1)
     for side, given in zip(played[0], sides, strict=True):

@@ -11,7 +11,7 @@ import numpy as np
 from scipy import special
 
 from dpaudit.privacy.claims import GaussianDP
-from dpaudit.scores.auditing import one_run_records, records_lower
+from dpaudit.scores.auditing import order_of_one_run, records_lower, records_of
 from dpaudit.scores.guesses import Ordered, Record
 from dpaudit.scores.one_run import gaussian_is_rejected
 from dpaudit.scores.profile_bounds import ProfileBound
@@ -36,8 +36,8 @@ def frontier(scores_in, scores_out):
 
 
 def recursion_rejects(mu, guesses, correct, canaries, level):
-    """Theirs, which does not halve delta where all guesses are of one kind."""
-    return gaussian_is_rejected(np.array([mu]), guesses, correct, canaries, level, one_kind=False)[0]
+    """Theirs."""
+    return gaussian_is_rejected(np.array([mu]), guesses, correct, canaries, level)[0]
 
 
 def printed_lower(scores_in, scores_out, precision=1e-4):
@@ -68,7 +68,7 @@ def printed_lower(scores_in, scores_out, precision=1e-4):
 
 def ours_lower(scores_in, scores_out, seed):
     claim = GaussianDP(1.0)
-    records = one_run_records(scores_in, scores_out, claim, LEVEL, np.random.default_rng(seed))
+    records = records_of(order_of_one_run(scores_in, scores_out, np.random.default_rng(seed)), LEVEL)
     return records_lower(claim, records, ProfileBound(tuple(record.delta for record in records)))
 
 

@@ -18,9 +18,9 @@ from scipy import special, stats
 
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP
 from dpaudit.scores import guesses
-from dpaudit.scores.auditing import one_run_records, records_reject
+from dpaudit.scores.auditing import order_of_one_run, records_of, records_reject
 from dpaudit.scores.bands import anytime_bands, band
-from dpaudit.scores.bets import labelled, play
+from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.profile_bounds import ProfileBound, just_above, values_rejected
 
@@ -179,13 +179,13 @@ def errs(case, rng):
     true = np.array([just_above(case.claim.value)])
     if case.design in BETTED:
         # the bound of the bets exceeds the truth only if the one grid value just above it is rejected
-        wealth = play(*labelled(scores_in, scores_out, rng), case.claim, true)
+        bets = ScoreBets(*labelled(scores_in, scores_out, rng), case.claim)
         limits = anytime_bands if case.design == "sequential" else band
         bound = limits(scores_in, scores_out, 0.2 * LEVEL).profile_bound()
-        above = wealth.lower(0.8 * LEVEL) > 0.0 or parameter_rejected(case.claim, bound, true)
+        above = bets.rejects(float(true[0]), 0.8 * LEVEL) or parameter_rejected(case.claim, bound, true)
     else:
         in_pairs = case.design == "paired"
-        records = one_run_records(scores_in, scores_out, case.claim, LEVEL, rng, case.guesses, in_pairs)
+        records = records_of(order_of_one_run(scores_in, scores_out, rng, in_pairs), LEVEL, case.guesses)
         bound = ProfileBound(tuple(record.delta for record in records))
         if isinstance(case.claim, ApproxDP):  # its bound is above epsilon where the profile's is above delta there
             above = bound.delta(true)[0] > case.claim.delta

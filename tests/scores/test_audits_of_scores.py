@@ -11,11 +11,9 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.scores import auditing
-from dpaudit.scores.bets import labelled, play
+from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.guesses import Ordered, Rule, ordered, ordered_pairs
 from dpaudit.scores.planning import plan_one_run
-from dpaudit.scores.profile_bounds import just_above
 
 
 def canaries(count, shift, seed):
@@ -113,7 +111,7 @@ def test_the_order_of_equal_scores_says_nothing_of_their_labels():
     # all scores equal, all "in" first in the file: 1,000 guesses are right with probability 1/2 each
     labels = np.repeat([1, 0], 500)
     found = ordered(np.zeros(1_000), labels, np.random.default_rng(7))
-    assert abs(found.correct(Rule("both", 1_000)) - 500) < 80  # 5 standard deviations: 6e-7
+    assert abs(found.correct(Rule(1_000)) - 500) < 80  # 5 standard deviations: 6e-7
 
 
 def test_nan_is_below_everything_and_infinities_are_the_ends():
@@ -127,13 +125,8 @@ def test_nan_is_below_everything_and_infinities_are_the_ends():
 
 def test_rules_count_what_they_say():
     found = Ordered(np.array([1, 1, 0, 1, 0, 0]), in_pairs=False)
-    assert [found.correct(rule) for rule in (Rule("both", 6), Rule("in", 2), Rule("out", 2), Rule("both", 3))] == [
-        4,
-        2,
-        2,
-        3,
-    ]
-    assert found.correct(Rule("both", 6, is_reversed=True)) == 2
+    assert [found.correct(Rule(count)) for count in (6, 3, 2, 1)] == [4, 3, 2, 1]
+    assert Ordered(found.labels, in_pairs=True).correct(Rule(4, in_pairs=True)) == 3
 
 
 def test_a_training_without_noise_is_rejected_within_60_scores():
@@ -142,8 +135,7 @@ def test_a_training_without_noise_is_rejected_within_60_scores():
     used = []
     for seed in range(200):
         rng = np.random.default_rng(np.random.SeedSequence(9, spawn_key=(seed,)))
-        wealth = play(*labelled(np.ones(60), np.zeros(60), rng), claim, np.array([just_above(1.0)]))
-        used.append(wealth.decided_at(0.05) or math.inf)
+        used.append(ScoreBets(*labelled(np.ones(60), np.zeros(60), rng), claim).decided_at(0.05) or math.inf)
     assert max(used) <= 60
     assert np.median(used) <= 30
 
@@ -156,15 +148,6 @@ def test_bets_decide_and_bound_many_runs():
     assert any(point.upper < point.claimed for point in result.trade_off)
 
 
-@pytest.fixture
-def against_the_budget_alone(monkeypatch):
-    """Bets against the budget's own value, not the whole grid: the verdict is the same, the bound is not."""
-    monkeypatch.setattr(
-        auditing, "play", lambda scores, labels, claim: play(scores, labels, claim, np.array([just_above(claim.value)]))
-    )
-    monkeypatch.setattr(auditing, "perfect_lower", lambda *arguments: math.inf)
-
-
 def sorted_audits(design, seeds):
     """Audits of equal laws, both columns sorted, at 95%: how many are violations."""
     found = []
@@ -175,7 +158,7 @@ def sorted_audits(design, seeds):
     return found.count("violated")
 
 
-def test_sorted_files_of_many_runs_give_no_false_violation(against_the_budget_alone):
+def test_sorted_files_of_many_runs_give_no_false_violation():
     """Bets on sorted columns in their own order were "violated" in 8 of 40. At 5%, P(7 or more) = 0.4%; at 1%, 1e-7."""
     assert sorted_audits("many-runs", range(40)) < 7
     rng = np.random.default_rng(1)
@@ -214,13 +197,13 @@ def test_a_sequential_audit_decides_as_scores_come_and_later_looks_agree():
     decided = [result.decided_after for result in found if result.decided_after is not None]
     assert len(decided) >= 2 and len(set(decided[1:])) == 1  # once decided, the same at every later look
     courses = [
-        play(*labelled(scores_in[:n], scores_out[:n], np.random.default_rng(0)), dpaudit.PureDP(0.5))
+        ScoreBets(*labelled(scores_in[:n], scores_out[:n], np.random.default_rng(0)), dpaudit.PureDP(0.5))
         for n in (99, 103, 300)
     ]
     for short, long in itertools.pairwise(courses):  # at any number of scores, not at ends of blocks alone
-        assert long.sizes[: len(short.sizes)] == short.sizes
-        assert long.at_budget[: len(short.sizes)] == pytest.approx(short.at_budget)
-        assert np.all(long.largest >= short.largest - 1e-12)
+        for value in (0.3, 0.5, 1.0):
+            some, all_of_them = short.log_wealth(value), long.log_wealth(value)
+            assert all_of_them[: len(some)] == pytest.approx(some)
     bounds = [result.parameter_lower for result in found]
     assert bounds == sorted(bounds)  # nothing that was found is lost
     upper = np.array([[point.upper for point in result.trade_off] for result in found])

@@ -21,7 +21,7 @@ def test_the_probability_of_the_event_is_that_of_a_chain_of_binomials():
                     * stats.binom.pmf(second - first, 6 - first, 0.3 / 0.8)
                     * stats.binom.pmf(third - second, 6 - second, 0.3 / 0.5)
                 )
-    assert bands._probability(6, levels, least, most) == pytest.approx(expected, abs=2e-9)
+    assert bands._probability(6, 0.8, bands._increments(6, levels), least, most) == pytest.approx(expected, abs=2e-9)
 
 
 def coverage(size, found):
