@@ -26,14 +26,16 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.dx_exponential import ROUNDING, Statement, smallest_scale, tightest_pairs
+from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
 from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, all_histograms, histogram_count, histogram_of
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.linear_queries import check_queries, error_bounds
 
 MOST_ENUMERATED = 200_000  # histograms y; beyond, draws come from rejection
 PROPOSALS = 20_000  # at a time
 MOST_PROPOSALS = 20_000_000
+SHARE = 0.05  # of draws that may miss the stated error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -236,17 +238,10 @@ class SmallDB:
         return dataclasses.replace(self, queries=queries, metric=metric, c=self.c / factor)
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """`error_bound` for the queries c q' that are answered; as printed it is false, and not stated (DX-P1)."""
+        """`error_bound` for the queries c q' that are answered, if that says anything; as printed it is false."""
         if not self.rescaled:
             return []
-        own, share = self.c * self.queries, 0.05
-
-        def largest(data: Any, outputs: Any) -> FloatArray:
-            found: FloatArray = np.abs(self.answers(outputs) - own @ self._input(data)).max(axis=1)
-            return found
-
-        bound = self.error_bound(own, share)
-        return [UtilityBound("largest error", largest, bound, failure_probability=share, source="DX-P1")]
+        return error_bounds(self, self.error_bound(self.c * self.queries, SHARE), SHARE, "DX-P1")
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20."""
@@ -302,20 +297,6 @@ def gamma(elements: int, queries: int, beta: float, statement: Statement) -> flo
 def cube_root_bound(records: int, c: float, gamma_value: float) -> float:
     """(c n^2 gamma)^(1/3), the second term of DX-T6.1: alpha n at alpha = (c gamma / n)^(1/3)."""
     return float(np.cbrt(c * records**2 * gamma_value))
-
-
-def check_queries(queries: FloatArray, metric: FloatArray) -> None:
-    """Refuse queries with |q'_i - q'_j| > d(i, j) somewhere (the condition of DX-T5 and DX-T7)."""
-    if not np.isfinite(queries).all():
-        raise UsageError(f"queries must be finite, got {queries[~np.isfinite(queries)][0]}.")
-    gaps = np.zeros(metric.shape)
-    for row in queries:  # one query at a time: (N, N) memory
-        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
-    if smallest_scale(gaps, metric) > 1.0 + ROUNDING:
-        i, j = np.argwhere(gaps > metric * (1.0 + ROUNDING))[0].tolist()
-        raise UsageError(
-            f"queries must differ by at most the metric, got {gaps[i, j]} over {metric[i, j]} at ({i}, {j})."
-        )
 
 
 def _share(beta: float) -> float:

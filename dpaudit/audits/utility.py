@@ -22,7 +22,9 @@ on fresh ones. So it can be as greedy as it likes: given the search, each test k
 
 **Power.** Each finding says the excess over the bound that it would have found with 90% probability: exact for tail
 bounds; for expected losses an estimate, for losses of the shape that was measured. A bound is inconclusive on an input
-when only an excess beyond `inconclusive_factor` would have been found.
+when only an excess beyond `inconclusive_factor` would have been found, and when it says nothing there: its limit is at
+least every loss that can occur, as the bound states (`largest_loss`), or over all outcomes of a mechanism that lists
+them (`distribution`). Then it holds for an output that ignores the data too.
 """
 
 from __future__ import annotations
@@ -223,17 +225,33 @@ def _finding(
     try:
         limit = bound.limit(data)
         losses = _draw_losses(subject, bound, data, samples, root, key)
+        says_nothing = limit >= _largest_loss(subject, bound, data)
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)
         return dataclasses.replace(finding, message=message)
-    measure = _measured_tail if bound.kind == "tail" else _measured_mean
-    figures = measure(bound, limit, losses, level)
+    figures = (
+        _measured_tail(bound, limit, losses, level)
+        if bound.kind == "tail"
+        else _measured_mean(bound, bound.largest(data), limit, losses, level)
+    )
     allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]
     worth_finding = inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY
     is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
-    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak else "not_refuted"
+    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak or says_nothing else "not_refuted"
     measured: dict[str, Any] = {**figures, "limit": limit, "verdict": verdict, "samples": samples}
-    return dataclasses.replace(finding, **measured)
+    return dataclasses.replace(finding, says_nothing=says_nothing, **measured)
+
+
+def _largest_loss(subject: Subject, bound: UtilityBound, data: Any) -> float:
+    """At least every loss that can occur on an input: as stated, else over all outcomes, inf where there is no list."""
+    stated = bound.largest(data)
+    if stated is not None or not callable(getattr(subject.mechanism, "distribution", None)):
+        return math.inf if stated is None else stated
+    try:
+        outcomes = np.asarray(subject.mechanism.outcomes)
+    except (AttributeError, UsageError):  # infinitely many, or too many to list
+        return math.inf
+    return float(bound.losses(data, outcomes, len(outcomes)).max(initial=0.0))
 
 
 def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
@@ -255,18 +273,19 @@ def _upper_tail(successes: int, trials: int, probability: float) -> float:
     return float(scipy.special.betainc(successes, trials - successes + 1.0, probability)) if probability > 0.0 else 0.0
 
 
-def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
+def _measured_mean(
+    bound: UtilityBound, largest: float | None, limit: float, losses: FloatArray, level: float
+) -> dict[str, float]:
     own, other = LOWER_SHARE * level, (1.0 - LOWER_SHARE) * level
     # Validity: the fractions depend on the plan alone, never on the losses.
     fractions = means.stakes(len(losses), own)
-    deviation, largest = bound.standard_deviation, bound.largest_loss
     # A loss above a bound of 0 is found as soon as one draw shows it: no ratio, so no power either.
     ratio = means.detectable_mean_ratio(losses, own, fractions, FOUND_WITH) if limit > 0.0 else math.inf
     return {
         "allowed": limit,
         "measured": float(losses.mean()),
         "lower": means.mean_lower(losses, own, fractions),
-        "upper": means.mean_upper(losses, other, means.stakes(len(losses), other), largest, deviation),
+        "upper": means.mean_upper(losses, other, means.stakes(len(losses), other), largest, bound.standard_deviation),
         "p_value": math.exp(-min(700.0, max(0.0, means.mean_log_wealth(losses, limit, fractions)))),
         "detectable": limit * ratio if limit > 0.0 else math.inf,
     }
