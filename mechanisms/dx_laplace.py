@@ -31,6 +31,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
@@ -179,28 +180,11 @@ class DxLaplace:
 
     def utility_bounds(self) -> list[UtilityBound]:
         """DX-T2.3 for the largest error and DX-T2.2a for their sum (with equality), of the queries as asked."""
-        share, largest = 0.05, float(self.c.max())
-
-        def errors(data: Any, outputs: Any) -> FloatArray:
-            values = output_batch(outputs, () if self.rule == "single" else self.c.shape)
-            found: FloatArray = np.abs(values.reshape(-1, len(self.c)) - self.answers(data))
-            return found
-
+        limit = math.log(len(self.c) / SHARE) * float(self.c.max())
+        deviation = float(np.linalg.norm(self.c))
         return [
-            UtilityBound(
-                "largest error",
-                lambda data, outputs: errors(data, outputs).max(axis=1),
-                math.log(len(self.c) / share) * largest,
-                failure_probability=share,
-                source="DX-T2.3",
-            ),
-            UtilityBound(
-                "sum of errors",
-                lambda data, outputs: errors(data, outputs).sum(axis=1),
-                float(self.c.sum()),
-                standard_deviation=float(np.linalg.norm(self.c)),
-                source="DX-T2.2a",
-            ),
+            largest_error(self.location, limit, source="DX-T2.3"),
+            sum_of_errors(self.location, float(self.c.sum()), "DX-T2.2a", deviation),
         ]
 
     def pairs(self) -> list[Pair]:

@@ -11,6 +11,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import noise_variance, squared_error, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
 from dpaudit_mechanisms.inputs import FloatArray
@@ -45,6 +47,26 @@ class Imaged:
     def pairs(self) -> list[Any]:
         """Those of the mechanism."""
         return list(self.mechanism.pairs())
+
+    def with_budget(self, factor: float) -> Imaged:
+        """The same projection of the mechanism with `factor` times its budget."""
+        return dataclasses.replace(self, mechanism=with_budget(self.mechanism, factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The squared distance from the projected answer, of independent noise of variance v (CD-P4.1).
+
+        A projection does not increase distances, so it is at most n v; onto an affine set with d free variables it is
+        d v with equality, which for a given sum is v (1 - 1/n) a coordinate.
+        """
+        variance = noise_variance(self.mechanism)
+        if variance is None:
+            return []
+        free = self.onto.dimension if isinstance(self.onto, Affine) else self.onto.coordinates
+
+        def truth(data: Any) -> FloatArray:
+            return self.onto.project(np.atleast_2d(np.asarray(data, dtype=float)))[0]
+
+        return [squared_error(truth, free * variance, "CD-P4.1")]
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates), all in the set."""

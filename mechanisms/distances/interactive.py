@@ -33,6 +33,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.protocol import SessionEnded
+from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
@@ -332,6 +333,28 @@ class InteractiveDistances:
         if self.calibration.noise == "gaussian":
             return math.inf if len(moved) else 0.0
         return len(moved) * self.calibration.epsilon
+
+    def with_budget(self, factor: float) -> InteractiveDistances:
+        """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
+        return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """(alpha, beta)-accuracy of all answers (MQ-D2) as calibrated, where no answer of the range errs by less.
+
+        An answer in [0, diameter] can err by half of the diameter, so a larger alpha says nothing and is not stated.
+        """
+        alpha, beta, diameter = self.calibration.alpha, self.calibration.beta, self.calibration.diameter
+        if self.release != "answers" or alpha >= diameter / 2.0:
+            return []
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            averages, answers = self.averages(data), output_batch(outputs, (self.queries,))
+            points = [table("queries", self.analyst(answers[:, :t]), (None, None)) for t in range(self.queries)]
+            truth = [averages.value(np.clip(at, 0.0, self.calibration.widths)) for at in points]
+            return np.asarray(np.abs(answers - np.stack(truth, axis=1)).max(axis=1))
+
+        return [UtilityBound("largest error", errors, alpha, failure_probability=beta, largest_loss=diameter,
+                             source="MQ-T1")]  # fmt: skip
 
     def pairs(self) -> list[Pair]:
         """One point at a corner of the box moved to the opposite one, the others at either corner."""

@@ -20,6 +20,8 @@ import numpy as np
 
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import largest_error
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
@@ -109,6 +111,14 @@ class MetricDistances:
         """One hypothesis over the images, which answers any query once it is embedded."""
         return self.inner.release(self.images(data), rng)
 
+    def utility_bounds(self) -> list[UtilityBound]:
+        """`alpha` on all answers, beyond the distortion of the embedding (MQ-T7, MQ-T15), where it says anything."""
+        highest = self.scale * float(self.inner.widths.sum())
+        if self.alpha >= highest / 2.0:
+            return []
+        bound = largest_error(self.noiseless, self.alpha, self.beta, "MQ-T7")
+        return [dataclasses.replace(bound, largest_loss=highest)]
+
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` vectors of answers, shape (size, queries)."""
         return self.scale * self.inner.answers(self.images(data), self._places, size, rng)
@@ -165,8 +175,23 @@ class EmbeddedDistances:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` vectors of answers, shape (size, queries)."""
         used = self.embedding_of(data)
-        inner = InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
-        return inner.sample(used.embed(data), size, rng)
+        return self._inner(used).sample(used.embed(data), size, rng)
+
+    def _inner(self, used: Embedding) -> InteractiveDistances:
+        return InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
+
+    def with_budget(self, factor: float) -> EmbeddedDistances:
+        """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
+        return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """Those of the l1 mechanism: the error beyond the distortion of the embedding."""
+        return [
+            dataclasses.replace(
+                bound, loss=lambda data, outputs, of=bound.loss: of(self.embedding.embed(data), outputs)
+            )
+            for bound in self._inner(self.embedding).utility_bounds()
+        ]
 
     def pairs(self) -> list[Pair]:
         """The databases given."""

@@ -29,6 +29,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, output_positions, position, table
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
 from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
@@ -139,6 +140,22 @@ class LevelMechanism(PartitionAndWeight):
         losses = np.array([loss_of(*self.log_laws[pair]) for pair in found])
         order = np.argsort(-np.round(losses, 9), kind="stable")[:MOST_PAIRS]
         return [Pair(int(x), int(y)) for x, y in found[order]]
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """E d(output, f(x)) and 1 - P_0 of section 5, on each dataset, of the law as it is stated: with equality."""
+
+        def distance(data: Any, outputs: Any) -> FloatArray:
+            return self.spaces.distances[position(data, self.spaces.datasets)][np.asarray(outputs, dtype=int)]
+
+        def is_off(data: Any, outputs: Any) -> FloatArray:
+            return (distance(data, outputs) > 0.0).astype(float)
+
+        error, missed = self.expected_error(), np.clip(1.0 - self.accuracy(0.0), 0.0, 1.0)
+        return [
+            UtilityBound("distance", distance, lambda data: float(error[position(data, len(error))]), source="UP-S13"),
+            UtilityBound("false value", is_off, lambda data: float(missed[position(data, len(missed))]),
+                         largest_loss=1.0, source="UP-S2"),
+        ]  # fmt: skip
 
     def accuracy(self, within: float) -> FloatArray:
         """P_T^x: the probability that the output is within T of the true value, shape (datasets,) (UP-S2)."""

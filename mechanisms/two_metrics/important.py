@@ -19,6 +19,7 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table, whole_number
 from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
@@ -157,6 +158,19 @@ class ImportantOnTheLine(PartitionAndWeight):
             found.append(kept)
             missing -= len(kept)
         return np.concatenate(found)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The probability of values outside of E, (1 - s) k / (s + (1 - s) k) with s = `share`, k = e^(-epsilon t)."""
+        kept = math.exp(-self.epsilon * self.penalty)
+
+        def is_outside(data: Any, outputs: Any) -> FloatArray:
+            return (~is_inside(self.important_values(data), output_batch(outputs, ()))).astype(float)
+
+        def expected(data: Any) -> float:
+            share = self.share(data)
+            return (1.0 - share) * kept / (share + (1.0 - share) * kept)
+
+        return [UtilityBound("unimportant value", is_outside, expected, largest_loss=1.0, source="UP-T5")]
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two answers in nats: far out on either side a level changes in either direction."""

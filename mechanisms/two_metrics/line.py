@@ -22,6 +22,8 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
 from dpaudit_mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
@@ -196,6 +198,10 @@ class OnTheLine(PartitionAndWeight):
         """The largest change of the answer by a neighbour, up and down."""
         top = float(self.profile.steps.max())
         return [Pair(0.0, top), Pair(0.0, -top)]
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """E |output - f(x)|: with equality (UP-S14)."""
+        return [sum_of_errors(lambda data: answer(data, None), self.expected_error(), "UP-S14")]
 
     def expected_error(self) -> float:
         """E |output - f(x)|, in units of the answer (UP-S14)."""
