@@ -214,9 +214,10 @@ class HierarchyLaplace:
         """The sum of the errors of all nodes: at most scale for each leaf.
 
         For noise given the sums, whose density is proportional to e^(-r) with r = |errors|_1 / scale, in d leaves: r
-        has the law Gamma(d). Limits that keep what lies between the truth and an output (non-negative counts, say) cut off
-        large r only. On whole numbers beta^d Z(beta), Z the sum of e^(-beta |errors|_1), does not fall in beta: a
-        product of Laplace functions is a mixture of centred normal ones, whose lattice sums have that. So E r <= d.
+        has the law Gamma(d). Limits that keep what lies between the truth and an output (non-negative counts, say) cut
+        off large r only. On whole numbers beta^d Z(beta), with Z the sum of e^(-beta |errors|_1), does not fall in
+        beta: a product of Laplace functions is a mixture of centred normal ones, whose lattice sums have that. So
+        E r <= d.
         """
         return [sum_of_errors(self.nodes, self.tree.leaves * self.scale)]
 
