@@ -19,7 +19,7 @@ from rich.text import Text
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
+from dpaudit.ledgers.entries import SEVERITIES, VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
 from dpaudit.results.saving import SHARED, check_folder, write_whole
 
@@ -100,6 +100,8 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
             "paper": ledger.paper,
             "kind": entry.kind,
             "verdict": entry.verdict,
+            "severity": entry.severity or None,
+            "printed": list(entry.printed) or None,
             "evidence": evidence_text(entry),
             "tests": [f"{root}/{mark.node}" for mark in nodes.get(entry.id, [])],
             "counterexample": dict(entry.counterexample) or None,
@@ -122,6 +124,7 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
         {
             "ledger": ledger,
             "counts": _counts(ledger),
+            "severities": _severities(ledger),
             "rows": [
                 {
                     "entry": entry,
@@ -182,7 +185,7 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: st
             table.add_row(
                 Text(entry.id),
                 Text(entry.kind),
-                Text(entry.verdict, STYLES[entry.verdict]),
+                Text(entry.verdict + (f" ({entry.severity})" if entry.severity else ""), STYLES[entry.verdict]),
                 Text(", ".join(entry.how)),
                 *tests,
             )
@@ -203,6 +206,8 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Te
         else:
             counts = ", ".join(f"{count} {name}" for name, count in _counts(ledger).items())
             text = f"{ledger.paper}: {len(ledger.ids)} claims: {counts}."
+            grave = ", ".join(f"{count} {name}" for name, count in _severities(ledger).items())
+            text += f" Of the refuted ones: {grave}." if grave else ""
         lines.append(Text(text))
     if problems is None:
         lines.append(Text("No tests here mark these claims; name a folder that does with --tests."))
@@ -217,6 +222,11 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Te
 def _counts(ledger: Ledger) -> dict[str, int]:
     found = Counter(entry.verdict for entry in ledger.entries)
     return {name: found[name] for name in VERDICTS if found[name]}
+
+
+def _severities(ledger: Ledger) -> dict[str, int]:
+    found = Counter(entry.severity for entry in ledger.entries)
+    return {name: found[name] for name in SEVERITIES if found[name]}
 
 
 def _nodes(marks: Sequence[Mark]) -> dict[str, list[Mark]]:

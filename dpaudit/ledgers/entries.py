@@ -11,6 +11,9 @@ Verdicts
 * `verified in part`: as before for a part of the statement; `unchecked` says which part no test touches.
 * `refuted as printed`: there is a counterexample, kept as data; `corrected` has what holds instead, where something
   does, and the same tests check it.
+  How badly it fails is its `severity`: "slip" (a sign, a bar, an end of an interval: the neighbouring formula is meant,
+  and holds), "missing condition" (it holds under a condition that the print leaves out), "degenerate case" (only a
+  smallest case fails) or "substance" (nothing of the kind repairs it).
 * `not checkable`: no run could decide any part of it, for the `reason` that is given.
 
 docs/verdicts-of-papers.md has the rule by which the four are told apart.
@@ -31,6 +34,7 @@ from dpaudit.extensions import entry_points, load
 
 GROUP = "dpaudit.ledger"
 VERDICTS = ("verified", "verified in part", "refuted as printed", "not checkable")
+SEVERITIES = ("substance", "missing condition", "slip", "degenerate case")  # of what is refuted, the gravest first
 METHODS = ("exact", "property-based", "statistical", "reading")
 GENERAL = ("Thm", "Theorem", "Lemma", "Prop.", "Proposition", "Cor.", "Corollary")  # first words of their locators
 
@@ -49,6 +53,8 @@ class Entry:
         Where the paper has it.
     statement : str
         What is printed, in our own words; constants, conditions and directions as printed.
+    printed : tuple of str
+        The formulas of the statement in LaTeX, verbatim: signs, indices and constants as they are in the print.
     verdict : str
         One of `VERDICTS`.
     how : tuple of str
@@ -63,6 +69,8 @@ class Entry:
         The smallest one found, as data that a test replays; needed where the statement is refuted, empty elsewhere.
     corrected : str
         What holds instead; needed where the statement is refuted.
+    severity : str
+        One of `SEVERITIES`, of a refuted statement; empty elsewhere.
     reason : str
         Why it cannot be checked; needed for "not checkable", empty elsewhere.
     unchecked : str
@@ -81,10 +89,12 @@ class Entry:
     verdict: str
     how: tuple[str, ...]
     evidence: str
+    printed: tuple[str, ...] = ()
     error_rate: str = ""
     reading: str = ""
     counterexample: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     corrected: str = ""
+    severity: str = ""
     reason: str = ""
     unchecked: str = ""
     scope: str = ""
@@ -113,6 +123,10 @@ class Entry:
                 )
         if self.verdict == "refuted as printed" and not self.corrected:
             raise UsageError(f"corrected must say what holds instead, got an empty text{where}.")
+        allowed = ("", *SEVERITIES) if self.verdict == "refuted as printed" else ("",)
+        if self.severity not in allowed:
+            raise UsageError(f"severity must be one of {', '.join(SEVERITIES)}, of what is refuted, got "
+                             f"{self.severity!r}{where}.")  # fmt: skip
         if self.is_general and self.verdict.startswith("verified") and not self.scope:
             raise UsageError(f"scope must set what is stated beside what was checked, got an empty text{where}.")
 
@@ -224,7 +238,7 @@ def _entry(table: Mapping[str, Any]) -> Entry:
     values: dict[str, Any] = {
         key: " ".join(value.split()) if isinstance(value, str) else value for key, value in table.items()
     }
-    values["how"] = tuple(table["how"])
+    values.update(how=tuple(table["how"]), printed=tuple(table.get("printed", ())))
     return Entry(**values)
 
 

@@ -1,6 +1,7 @@
 """Every claim of a ledger has a test, every mark names a claim, and every refuted claim keeps its counterexample."""
 
 import json
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pytest
 from dpaudit.errors import UsageError
 from dpaudit.ledgers import collect_marks
 from dpaudit.ledgers.command import coverage_problems, json_text
-from dpaudit.ledgers.entries import VERDICTS
+from dpaudit.ledgers.entries import SEVERITIES, VERDICTS
 from dpaudit_mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
 
 TESTS = Path(__file__).parents[1]
@@ -42,6 +43,25 @@ def test_a_refuted_claim_has_a_test_that_reads_its_counterexample():
                 files = [mark.path for mark in marks if mark.id == item.id]
                 named = [texts[path].count(f'"{item.id}"') - texts[path].count(f'claim("{item.id}")') for path in files]
                 assert max(named) > 0 and any("entry(" in texts[path] for path in files), item.id
+
+
+FORMULA = re.compile(r" (<=|>=|=|<|>) |O\(")
+
+
+def test_a_statement_with_a_formula_has_it_as_it_is_printed():
+    """A statement in our own words may repair a slip: the formula beside it is what was judged."""
+    missing = [item.id for found in ledgers() for item in found.entries
+               if FORMULA.search(item.statement) and not item.printed]  # fmt: skip
+    assert missing == []
+    (first, *_) = entry("MQ-S3").printed
+    assert first == r"G(x)-G(x')+G'(x')(x-x')\le\alpha_1/2" and "+ G'(x') (x - x')" in entry("MQ-S3").statement
+
+
+def test_what_is_refuted_says_how_badly():
+    counts = Counter(item.severity for found in ledgers() for item in found.entries if item.verdict == VERDICTS[2])
+    assert set(counts) == set(SEVERITIES) and sum(counts.values()) == 102
+    page = (TESTS.parent / "docs" / "papers-read-again.md").read_text(encoding="utf-8")
+    assert ", ".join(f"{counts[name]} {name}" for name in SEVERITIES) in page
 
 
 def test_the_page_on_the_second_reading_has_the_counts_and_verdicts_of_the_ledgers():
