@@ -36,7 +36,11 @@ MOST_PAIRS = 20  # that `pairs` lists
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DxExponential:
-    """Chooses one outcome on a histogram, with weights exp(u'(x, r) / (2 c)).
+    """Theorem 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    P[r] proportional to exp(u'(x, r) / (2 c)), with Delta u'(i, j) <= c d(i, j) for all i, j.
+
+    Chooses one outcome on a histogram, with weights exp(u'(x, r) / (2 c)).
 
     Parameters
     ----------

@@ -42,7 +42,11 @@ NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplace:
-    """Laplace noise on K linear queries, with scales that keep d(i, j) for every two elements of the universe.
+    """Theorem 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    Z = Q x + (Lap(c_1), ..., Lap(c_K)), with sum over k of |Q_ki - Q_kj| / c_k <= d(i, j) for all i, j.
+
+    Laplace noise on K linear queries, with scales that keep d(i, j) for every two elements of the universe.
 
     Parameters
     ----------

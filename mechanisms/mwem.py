@@ -41,7 +41,11 @@ MOST_PAIRS = 20
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MWEM:
-    """Releases a histogram with the answers of the data, up to an error that shrinks with the number of records.
+    """Algorithm 2 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    y_i times exp(c q'_i (m - c q'(y)) / (2 n)), m = c q'(x) + Lap(2 c T), for a query of large error, T times.
+
+    Releases a histogram with the answers of the data, up to an error that shrinks with the number of records.
 
     Parameters
     ----------

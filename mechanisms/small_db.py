@@ -40,7 +40,11 @@ SHARE = 0.05  # of draws that may miss the stated error
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SmallDB:
-    """Chooses a small histogram whose answers are close to those of the data.
+    """Algorithm 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    P[y] proportional to exp(-max over q' of |q'(x) - s q'(y)| / 2), y a histogram of m records.
+
+    Chooses a small histogram whose answers are close to those of the data.
 
     Parameters
     ----------

@@ -32,7 +32,11 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table,
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StatisticalLaplace:
-    """Laplace noise on means of a query over transformed records.
+    """Theorem 10 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    Mean over the records of q(u') + (Lap(c_1), ..., Lap(c_k)) / n.
+
+    Laplace noise on means of a query over transformed records.
 
     Parameters
     ----------

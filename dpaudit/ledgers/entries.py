@@ -1,7 +1,8 @@
 """The ledger of a paper: its claims as entries of a TOML file, read and checked.
 
-A file has the keys `paper`, `title` and `source`, and a list `claim` of tables with the keys of `Entry`. Which ids a
-paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot be forgotten with its entry.
+A file has the keys `paper`, `title` and `source`, `year`, `venue` and `arxiv` where they are known, and a list `claim` of
+tables with the keys of `Entry`. Which ids a paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot be
+forgotten with its entry.
 
 Verdicts
 --------
@@ -148,6 +149,9 @@ class Ledger:
         Authors and title.
     ids : tuple of str
         Every claim id of the paper, in its order.
+    year : int, optional
+    venue, arxiv : str, optional
+        Where it was published, and its id on arXiv.
     entries : tuple of Entry, optional
         None where the paper's mechanisms do not exist yet; else one an id, in the order of `ids`.
     """
@@ -156,6 +160,9 @@ class Ledger:
     title: str
     ids: tuple[str, ...]
     entries: tuple[Entry, ...] = ()
+    year: int = 0
+    venue: str = ""
+    arxiv: str = ""
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) < len(self.ids):
@@ -171,6 +178,13 @@ class Ledger:
         missing = [name for name in self.ids if name not in found]
         if found and missing:
             raise UsageError(f"entries must cover all ids of {self.paper!r}, got none for {', '.join(missing)}.")
+
+    @property
+    def source(self) -> str:
+        """Title, and where and when it was published as far as it is known."""
+        named = [self.venue, str(self.year) if self.year and str(self.year) not in self.venue else "",
+                 f"arXiv:{self.arxiv}" if self.arxiv else ""]  # fmt: skip
+        return ", ".join([self.title, *filter(None, named)])
 
     @property
     def is_written(self) -> bool:
@@ -191,12 +205,14 @@ def read_ledger(path: str | Path, ids: Sequence[str]) -> Ledger:
         content = tomllib.loads(place.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"ledger must be a TOML file, got {str(place)!r} ({error}).") from error
-    unknown = sorted(set(content) - {"paper", "title", "source", "conventions", "claim"})
+    unknown = sorted(set(content) - {"paper", "title", "year", "venue", "arxiv", "source", "conventions", "claim"})
     if unknown:
         raise UsageError(f"ledger must have known keys, got {unknown[0]!r} in {str(place)!r}.")
     try:
         entries = tuple(_entry(table) for table in content.get("claim", []))
-        return Ledger(str(content["paper"]), str(content["title"]), tuple(ids), entries)
+        year, venue, arxiv = (content.get(key, "") for key in ("year", "venue", "arxiv"))
+        title = str(content["title"])
+        return Ledger(str(content["paper"]), title, tuple(ids), entries, int(year or 0), str(venue), str(arxiv))
     except KeyError as error:
         raise UsageError(f"ledger must have the key {error.args[0]!r}, got none in {str(place)!r}.") from error
 

@@ -106,7 +106,11 @@ class BoxLaplace:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ConditionedLaplace(BoxLaplace):
-    """Laplace noise given that the output falls into the box; the scale is the least that keeps the promised epsilon.
+    """Section 3, case 1 of Liu et al. (2023), arXiv:2303.00228.
+
+    p(u | C) = p(u) / c(x) on C, c(x) = P[f(x) + Lap(s) in C].
+
+    Laplace noise given that the output falls into the box; the scale is the least that keeps the promised epsilon.
 
     Parameters as in `BoxLaplace`. Outputs have the shape (size, coordinates).
 
@@ -194,7 +198,11 @@ class ConditionedLaplace(BoxLaplace):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImagedLaplace(BoxLaplace):
-    """Laplace noise, clamped to the box: the nearest point in L2 (and in every other norm that adds up coordinates).
+    """Equation 5 of Liu et al. (2023), arXiv:2303.00228.
+
+    Pi_C(f(x) + Lap(s)), Pi_C the L2 projection.
+
+    Laplace noise, clamped to the box: the nearest point in L2 (and in every other norm that adds up coordinates).
 
     Parameters as in `BoxLaplace`; the scale is l1_sensitivity / epsilon. Outputs have the shape (size, coordinates).
 

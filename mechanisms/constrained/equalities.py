@@ -51,7 +51,9 @@ def shifts(given: Affine, length: float, order: int) -> list[Pair]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GaussianOnEqualities:
-    """Normal noise given that the output lies in an affine set: exactly sigma times a standard normal on its kernel.
+    """Section 3 of Liu et al. (2023), arXiv:2303.00228, for normal noise.
+
+    Normal noise given that the output lies in an affine set: exactly sigma times a standard normal on its kernel.
 
     Conditioning and imaging are the same law here (CD-S14).
 
@@ -121,7 +123,11 @@ class GaussianOnEqualities:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LaplaceOnEqualities:
-    """Independent Laplace noise of one scale given that the output lies in an affine set.
+    """Lemma 3.3 of Liu et al. (2023), arXiv:2303.00228.
+
+    f(x) + U given A U = 0, U independent Laplace variables.
+
+    Independent Laplace noise of one scale given that the output lies in an affine set.
 
     Where the equalities have no coordinate in common and each has coefficients of one size (a sum, say), draws are
     exact and in closed form. Elsewhere each draw is the end of a Gibbs chain of its own, which starts at the projection

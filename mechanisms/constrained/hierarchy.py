@@ -231,7 +231,9 @@ class HierarchyLaplace:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyConditioned(HierarchyLaplace):
-    """Noise at every node given that the noisy nodes satisfy the sums: exact draws, for two or three levels.
+    """Lemma 3.3 of Liu et al. (2023), arXiv:2303.00228, for the sums of a tree.
+
+    Noise at every node given that the noisy nodes satisfy the sums: exact draws, for two or three levels.
 
     The loss of a pair is that of the noise (CD-L3.3, both answers being consistent). Parameters as in
     `HierarchyLaplace`.
@@ -271,7 +273,10 @@ class HierarchyConditioned(HierarchyLaplace):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyImaged(HierarchyLaplace):
-    """Noise at every node, moved to the nearest consistent tree; parameters as in `HierarchyLaplace`."""
+    """Equation 5 of Liu et al. (2023), arXiv:2303.00228, for the sums of a tree.
+
+    Noise at every node, moved to the nearest consistent tree; parameters as in `HierarchyLaplace`.
+    """
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, nodes)."""
@@ -284,7 +289,9 @@ class HierarchyImaged(HierarchyLaplace):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TopDown(HierarchyLaplace):
-    """Noise at every node, made consistent level by level from the root; parameters as in `HierarchyLaplace`.
+    """The baseline TopDown of tables 2 and 3 of Liu et al. (2023), arXiv:2303.00228.
+
+    Noise at every node, made consistent level by level from the root; parameters as in `HierarchyLaplace`.
 
     Parameters
     ----------

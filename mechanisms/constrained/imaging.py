@@ -20,7 +20,11 @@ from dpaudit_mechanisms.inputs import FloatArray
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Imaged:
-    """A mechanism with outputs of shape (size, coordinates), projected onto an affine set or a polyhedron.
+    """Equation 5 of Liu et al. (2023), arXiv:2303.00228.
+
+    Pi_C(M(x)), Pi_C the L2 projection.
+
+    A mechanism with outputs of shape (size, coordinates), projected onto an affine set or a polyhedron.
 
     Parameters
     ----------

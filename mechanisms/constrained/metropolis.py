@@ -182,7 +182,11 @@ class Chains:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyMetropolis(HierarchyLaplace):
-    """The paper's M_MH on a tree, with non-negative counts if wanted.
+    """Algorithm 1 of Liu et al. (2023), arXiv:2303.00228: M_MH.
+
+    Accept with min(1, p(new) q(old | new) / (p(old) q(new | old)) [A new >= a]).
+
+    The paper's M_MH on a tree, with non-negative counts if wanted.
 
     With non-negativity the conditioning event has a probability that depends on the data, which costs a factor 1 +
     gamma with gamma in [0, 1] (CD-S7); the noise is then twice as large, so that the target keeps epsilon whatever

@@ -19,7 +19,9 @@ from dpaudit_mechanisms.inputs import FloatArray, table
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mixture:
-    """Runs one of several mechanisms, chosen by a coin that knows nothing of the data; which one is not told.
+    """Theorem 3.9 of Liu et al. (2023), arXiv:2303.00228.
+
+    Runs one of several mechanisms, chosen by a coin that knows nothing of the data; which one is not told.
 
     Parameters
     ----------

@@ -62,7 +62,9 @@ def _rows(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CountsRelease(Calibrated):
-    """The workload's answers, shape (size, q), from base counts that are non-negative and whole.
+    """Section 6 of Cormode et al. (2013), arXiv:1207.6096.
+
+    The workload's answers, shape (size, q), from base counts that are non-negative and whole.
 
     Parameters
     ----------

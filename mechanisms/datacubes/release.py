@@ -192,7 +192,11 @@ class Calibrated:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StrategyRelease(Calibrated):
-    """The noisy answers to the strategy, shape (size, m); parameters as in `Calibrated`.
+    """Proposition 3.1 of Cormode et al. (2013), arXiv:1207.6096.
+
+    z = S x + noise, sum over i of |S_ij| eta_i <= epsilon for every cell j (l2 norms and mu for normal noise).
+
+    The noisy answers to the strategy, shape (size, m); parameters as in `Calibrated`.
 
     Examples
     --------
@@ -230,7 +234,11 @@ class StrategyRelease(Calibrated):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DatacubeRelease(Calibrated):
-    """The workload's answers, shape (size, q), made from noisy answers to the strategy.
+    """Section 3 of Cormode et al. (2013), arXiv:1207.6096: strategy, budgets (theorem 3.4), recovery.
+
+    y = R (S x + noise), R the recovery.
+
+    The workload's answers, shape (size, q), made from noisy answers to the strategy.
 
     Parameters
     ----------

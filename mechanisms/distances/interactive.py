@@ -89,7 +89,11 @@ class SlopeSeeker:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InteractiveDistances:
-    """Answers to the average l1 distance of a database on a box, query by query.
+    """Theorem 1 of Huang and Roth (2014), arXiv:1211.7302.
+
+    F(y) = (1/n) sum over x of |x - y|_1, learned by tangents (Lemma 6) through a sparse vector (Lemma 3).
+
+    Answers to the average l1 distance of a database on a box, query by query.
 
     Parameters
     ----------

@@ -42,7 +42,11 @@ class Embedding(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MetricDistances:
-    """Answers to the average distance of a database to query points in a metric space, offline.
+    """Figure 2 and theorems 7, 8 and 15 of Huang and Roth (2014), arXiv:1211.7302.
+
+    M(pi(y), pi(D)) for an embedding pi into l1, and M of theorem 2.
+
+    Answers to the average distance of a database to query points in a metric space, offline.
 
     Parameters
     ----------
@@ -130,7 +134,11 @@ class MetricDistances:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EmbeddedDistances:
-    """The interactive mechanism on images: an analyst asks for points of the metric space, one by one.
+    """Figure 2 of Huang and Roth (2014), arXiv:1211.7302, with M of theorem 1.
+
+    M(pi(y), pi(D)) for an embedding pi into l1.
+
+    The interactive mechanism on images: an analyst asks for points of the metric space, one by one.
 
     Not for embeddings that are chosen with the queries: these need all of them before the first answer (MQ-R8.2).
 

@@ -69,7 +69,11 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OfflineDistances:
-    """Releases hypotheses of the average l1 distance on a box.
+    """Theorem 2 of Huang and Roth (2014), arXiv:1211.7302.
+
+    F_i on the grid {0, w_i / g, ..., w_i} for each coordinate i, each with 1 / l of the budget.
+
+    Releases hypotheses of the average l1 distance on a box.
 
     Parameters
     ----------

@@ -26,7 +26,9 @@ from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StableProjection:
-    """x -> P x for a bounded P with E|P x|_1 = |x|_p, moved into a box; points in [0, side]^dimension.
+    """Theorem 10 of Huang and Roth (2014), arXiv:1211.7302, by a construction of our own.
+
+    x -> P x for a bounded P with E|P x|_1 = |x|_p, moved into a box; points in [0, side]^dimension.
 
     Parameters
     ----------

@@ -177,7 +177,9 @@ def finite_sensitivity(spaces: FiniteSpaces) -> float:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GlobalSensitivity(LevelMechanism):
-    """Weights exp(-epsilon d(f(x), r) / Delta f): the level is not rounded (UP-X8, its continuous relative).
+    """Example 8 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Weights exp(-epsilon d(f(x), r) / Delta f): the level is not rounded (UP-X8, its continuous relative).
 
     A query of sensitivity 0 is released exactly (level infinity for all other values). Parameters as `LevelMechanism`.
     """
@@ -199,7 +201,9 @@ class GlobalSensitivity(LevelMechanism):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Staircase(GlobalSensitivity):
-    """Weights exp(-i epsilon) where (i - 1) Delta f + offset < d(f(x), r) <= i Delta f + offset (UP-T1, UP-X9).
+    """Theorem 1 and example 9 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Weights exp(-i epsilon) where (i - 1) Delta f + offset < d(f(x), r) <= i Delta f + offset (UP-T1, UP-X9).
 
     Parameters
     ----------
@@ -235,7 +239,9 @@ class Staircase(GlobalSensitivity):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ladder(LevelMechanism):
-    """Level i >= 1 where the sum of i - 1 local sensitivities < d(f(x), r) <= the sum of i of them (UP-X10).
+    """Example 10 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Level i >= 1 where the sum of i - 1 local sensitivities < d(f(x), r) <= the sum of i of them (UP-X10).
 
     The sum of i of them is Delta_0^x + ... + Delta_(i - 1)^x; level 0 is f(x) alone, as in the ladder mechanism's own
     paper. The sets printed in UP-X10 are one level lower and leave f(x) out. A step of 0 gives an empty level.
@@ -296,7 +302,9 @@ class _Penalised(LevelMechanism):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WidenedPrivacyFirst(_Penalised):
-    """The level of r is the least dbar(x, y), rounded up, of a dataset with d(f(y), r) <= widths[y] (UP-T3).
+    """Theorems 3 and 6 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    The level of r is the least dbar(x, y), rounded up, of a dataset with d(f(y), r) <= widths[y] (UP-T3).
 
     Parameters
     ----------
@@ -340,7 +348,9 @@ class WidenedPrivacyFirst(_Penalised):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PrivacyFirst(LevelMechanism):
-    """The level of r is the least dbar(x, y), rounded up, of a dataset with f(y) = r (UP-T2); d plays no part.
+    """Theorem 2 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    The level of r is the least dbar(x, y), rounded up, of a dataset with f(y) = r (UP-T2); d plays no part.
 
     Examples
     --------
@@ -361,7 +371,9 @@ class PrivacyFirst(LevelMechanism):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class WidenedStaircase(_Penalised):
-    """The level of r is the least staircase level of a value that covers r (UP-T4, UP-T5).
+    """Theorems 4 and 5 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    The level of r is the least staircase level of a value that covers r (UP-T4, UP-T5).
 
     A value v covers r where some dataset with value v has one with value r within widths[v] (in units of dbar).
 

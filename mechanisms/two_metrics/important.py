@@ -65,7 +65,11 @@ def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profil
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImportantOnTheLine(PartitionAndWeight):
-    """Answers one real-valued query; values outside of E weigh exp(-epsilon penalty) less.
+    """Theorems 5 and 6 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    p(r) = exp(-epsilon (level(r - f(x)) + t [r not in E])) / alpha(x).
+
+    Answers one real-valued query; values outside of E weigh exp(-epsilon penalty) less.
 
     Parameters
     ----------

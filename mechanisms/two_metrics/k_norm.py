@@ -88,7 +88,11 @@ class Body:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KNorm(PartitionAndWeight):
-    """Answers F x with noise whose density falls with its gauge.
+    """Example 11 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    p(r) = exp(-epsilon |F x - r|_K) / beta, or with the gauge |.|_K rounded up, K = F B the image of the l1 ball.
+
+    Answers F x with noise whose density falls with its gauge.
 
     Parameters
     ----------

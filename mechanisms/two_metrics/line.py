@@ -109,7 +109,9 @@ class Profile:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OnTheLine(PartitionAndWeight):
-    """Answers one real-valued query with density exp(-epsilon level(r - f(x))) / alpha.
+    """Corollary 1 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Answers one real-valued query with density exp(-epsilon level(r - f(x))) / alpha.
 
     Parameters
     ----------
