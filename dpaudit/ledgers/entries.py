@@ -1,8 +1,8 @@
 """The ledger of a paper: its claims as entries of a TOML file, read and checked.
 
-A file has the keys `paper`, `title` and `source`, `year`, `venue` and `arxiv` where they are known, and a list `claim` of
-tables with the keys of `Entry`. Which ids a paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot be
-forgotten with its entry.
+A file has the keys `paper`, `title` and `source`, `year`, `venue` and `arxiv` where they are known, and a list `claim`
+of tables with the keys of `Entry`. Which ids a paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot
+be forgotten with its entry.
 
 Verdicts
 --------
