@@ -34,13 +34,19 @@ class AnswersQueries(Protocol):
         """The answers that follow from outputs, shape (size, K)."""
 
 
+def query_gaps(queries: FloatArray) -> FloatArray:
+    """The largest |q'_i - q'_j| of a query, shape (N, N)."""
+    gaps = np.zeros((queries.shape[1],) * 2)
+    for row in queries:  # one query at a time: (N, N) memory
+        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
+    return gaps
+
+
 def check_queries(queries: FloatArray, metric: FloatArray) -> None:
     """Refuse queries with |q'_i - q'_j| > d(i, j) somewhere (the condition of DX-T5 and DX-T7)."""
     if not np.isfinite(queries).all():
         raise UsageError(f"queries must be finite, got {queries[~np.isfinite(queries)][0]}.")
-    gaps = np.zeros(metric.shape)
-    for row in queries:  # one query at a time: (N, N) memory
-        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
+    gaps = query_gaps(queries)
     if smallest_scale(gaps, metric) > 1.0 + ROUNDING:
         i, j = np.argwhere(gaps > metric * (1.0 + ROUNDING))[0].tolist()
         raise UsageError(

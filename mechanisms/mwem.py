@@ -29,14 +29,22 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
+from dpaudit_mechanisms.histograms import (
+    MOST_COMPARED,
+    MOST_PAIRS,
+    HistogramMetric,
+    all_histograms,
+    histogram_count,
+    histogram_of,
+    neighbours,
+    spread_pairs,
+)
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
-from dpaudit_mechanisms.linear_queries import check_queries, error_bounds
+from dpaudit_mechanisms.linear_queries import check_queries, error_bounds, query_gaps
 
 Update = Literal["printed", "corrected"]
 Release = Literal["histogram", "transcript"]
-MOST_PAIRS = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -233,7 +241,9 @@ class MWEM:
         return error_bounds(self, self.error_bound(own), failures, "DX-T8.1")
 
     def pairs(self) -> list[Pair]:
-        """The neighbours with the largest `privacy_loss` over budget, at most 20; all histograms are enumerated."""
+        """The neighbours with the largest `privacy_loss` over budget, at most 20; where many, of `spread_pairs`."""
+        if histogram_count(self.queries.shape[1], self.records) > MOST_COMPARED:
+            return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
         ratios = []
         for x in all_histograms(self.queries.shape[1], self.records):
             for x_prime, i, j in neighbours(x):
