@@ -192,6 +192,11 @@ class DxLaplace:
         """A position in the universe: what sets of inputs are made of; histograms are inputs too."""
         return "position"
 
+    def with_budget(self, factor: float) -> DxLaplace:
+        """The same queries with `factor` times the metric; given scales shrink by it."""
+        scales = None if self.scales is None else np.asarray(self.scales) / factor
+        return dataclasses.replace(self, metric=self.metric * factor, scales=scales)
+
     def utility_bounds(self) -> list[UtilityBound]:
         """DX-T2.3 for the largest error and DX-T2.2a for their sum (with equality), of the queries as asked."""
         limit = math.log(len(self.c) / SHARE) * float(self.c.max())

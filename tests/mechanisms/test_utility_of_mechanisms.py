@@ -38,7 +38,7 @@ from dpaudit_mechanisms.distances import (
 from dpaudit_mechanisms.dx_exponential import DxExponential
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.exponential import Exponential
-from dpaudit_mechanisms.faulty.inaccurate import SpendsAShare
+from dpaudit_mechanisms.faulty.another_budget import SpendsAnotherBudget
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
@@ -164,7 +164,7 @@ def test_a_bound_is_kept_says_something_and_is_missed_by_a_twin_of_less_budget(n
     sound = dpaudit.audit_utility(mechanism, samples=draws, confidence=SURE, seed=1)
     assert sound.verdict != "violated" and not [f for f in sound.findings if f.verdict == "error"], sound.worst
     assert not [finding.bound for finding in sound.findings if finding.says_nothing]
-    twin = SpendsAShare(mechanism, share)
+    twin = SpendsAnotherBudget(mechanism, share)
     assert dpaudit.audit_utility(twin, samples=draws, confidence=SURE, seed=1).verdict == "violated"
 
 
