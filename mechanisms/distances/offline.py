@@ -26,9 +26,10 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances, box_widths
 from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
-from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDistances
+from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 

@@ -127,7 +127,7 @@ def sufficient_stable_images(dimension: int, alpha: float, beta: float) -> int:
     Examples
     --------
     >>> sufficient_stable_images(2, 0.3, 0.1)
-    829
+    1004
     """
     theta = alpha / 4.0
     t = alpha * (1.0 - theta) - theta

@@ -26,10 +26,11 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
+from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import largest_rho, practical, printed_alpha
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
-from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDistances
+from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.distances.metric_release import MetricDistances, typical_scale
 from dpaudit_mechanisms.inputs import FloatArray

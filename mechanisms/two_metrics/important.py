@@ -23,7 +23,8 @@ from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table, whole_number
 from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
-from dpaudit_mechanisms.two_metrics.line import OnTheLine, Profile, query_shells
+from dpaudit_mechanisms.two_metrics.line import OnTheLine
+from dpaudit_mechanisms.two_metrics.profiles import Profile, query_shells
 
 
 def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profile:
@@ -84,7 +85,7 @@ class ImportantOnTheLine(PartitionAndWeight):
 
     Examples
     --------
-    >>> from dpaudit_mechanisms.two_metrics.line import staircase_profile
+    >>> from dpaudit_mechanisms.two_metrics.profiles import staircase_profile
     >>> mechanism = ImportantOnTheLine(staircase_profile(1.0), 1.0, [[0.0, 10.0]], 1.0)
     >>> np.exp(np.diff(mechanism.log_density(0.0, [-0.5, 0.5]))).round(4).tolist()  # e
     [2.7183]
