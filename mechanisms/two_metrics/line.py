@@ -40,6 +40,7 @@ class OnTheLine(PartitionAndWeight):
 
     Examples
     --------
+    >>> from dpaudit_mechanisms.two_metrics.profiles import staircase_profile
     >>> mechanism = OnTheLine(staircase_profile(sensitivity=1.0), epsilon=1.0)
     >>> np.exp(mechanism.log_density(0.0, [0.5, 1.5])).round(4).tolist()  # (e - 1) / 2 is 0.8591
     [0.3161, 0.1163]

@@ -66,6 +66,7 @@ class WidenedPrivacyFirst(_Penalised):
 
     Examples
     --------
+    >>> from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces
     >>> path = np.abs(np.subtract.outer(range(4), range(4)))
     >>> WidenedPrivacyFirst(FiniteSpaces(path, range(4), path), 1.0, widths=[1.0, 0.0, 0.0, 0.0]).levels[0].tolist()
     [0.0, 0.0, 2.0, 3.0]
@@ -108,6 +109,7 @@ class WidenedStaircase(_Penalised):
 
     Examples
     --------
+    >>> from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces
     >>> path = np.abs(np.subtract.outer(range(4), range(4)))
     >>> WidenedStaircase(FiniteSpaces(path, range(4), path), 1.0, widths=[0.0, 1.0, 0.0, 0.0]).levels[0].tolist()
     [0.0, 1.0, 1.0, 3.0]
