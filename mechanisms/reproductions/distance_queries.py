@@ -135,7 +135,7 @@ def _cities(options: Options, rng: np.random.Generator) -> dict[str, Any]:
     widths = points.max(axis=0)
     settings = [(10**4, 1.0, 1000), (10**5, 1.0, 1000), (10**6, 1.0, 1000), (10**6, 0.1, 1000), (10**6, 0.3, 1000),
                 (10**6, 3.0, 1000), (10**6, 1.0, 100), (10**6, 1.0, 10_000), (10**6, 1.0, 100_000)]  # fmt: skip
-    settings = settings[:2] if options.quick else settings
+    settings = settings[:7] if options.quick else settings
     rows: list[list[Any]] = []
     for n, epsilon, k in settings:
         runs = 2 if options.quick or k > 10_000 else 8
