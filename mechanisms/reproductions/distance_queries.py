@@ -24,7 +24,6 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.errors import UsageError
 from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcome, Reproduction, Statement, Table
 from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances
@@ -35,6 +34,7 @@ from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.distances.metric_release import MetricDistances, typical_scale
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.reproductions.distance_workloads import cities, edit_distances, people
+from dpaudit_mechanisms.reproductions.fits import exponent
 
 DELTA, BETA, EPSILON = 1e-6, 0.05, 1.0
 MODES = {"pure": 0.0, "approximate": DELTA}
@@ -96,7 +96,7 @@ def _exponents(options: Options, rng: np.random.Generator, runs: int = 12, count
         logs = np.log10(ns)
         tail = logs >= logs[-1] - 1.0
         found[mode] = {
-            "interval": _interval(logs, errors), "without_logs": _interval(np.log10(effective), errors),
+            "interval": exponent(logs, errors), "without_logs": exponent(np.log10(effective), errors),
             "errors": errors.mean(axis=1).tolist(),
             "promised": promised, "printed": printed, "updates": updates,
             "promised_slope": float(-np.polyfit(logs, np.log10(promised), 1)[0]),
@@ -104,21 +104,6 @@ def _exponents(options: Options, rng: np.random.Generator, runs: int = 12, count
             "within": float((errors <= np.array(promised)[:, None]).mean()),
         }  # fmt: skip
     return found
-
-
-def _interval(logs: FloatArray, errors: FloatArray) -> list[float]:
-    """The exponent with its 95% interval, by least squares on all repetitions; errors of shape (ns, repetitions).
-
-    Errors of the interval are robust (HC3): errors of the answers do not scatter alike at all sizes.
-    """
-    try:
-        import statsmodels.api as models
-    except ImportError as error:
-        raise UsageError("statsmodels must be installed for exponents. Use: pip install 'dpaudit[fits]'") from error
-    sizes = models.add_constant(np.repeat(logs, errors.shape[1]))
-    fit = models.OLS(np.log10(errors).ravel(), sizes).fit(cov_type="HC3", use_t=True)
-    low, high = fit.conf_int()[1]
-    return [-float(fit.params[1]), -float(high), -float(low)]
 
 
 def plain_error(n: int, k: int, epsilon: float, delta: float, runs: int, rng: np.random.Generator) -> float:

@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reproductions import command
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads
+from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads, fits
 
 QUICK = Options(seed=3, quick=True)
 
@@ -31,7 +31,7 @@ def test_the_interval_of_an_exponent_covers_it_where_errors_scatter_more_at_larg
     for _ in range(200):
         noise = rng.normal(size=(7, 12)) * np.linspace(0.02, 0.3, 7)[:, None]
         errors = 10.0 ** (-0.5 * logs[:, None] + noise)  # (ns, repetitions)
-        middle, low, high = distance_queries._interval(logs, errors)
+        middle, low, high = fits.exponent(logs, errors)
         assert middle == pytest.approx(-np.polyfit(logs, np.log10(errors), 1)[0].mean(), rel=1e-9)
         covered += low <= 0.5 <= high
     assert covered >= 170
@@ -39,8 +39,15 @@ def test_the_interval_of_an_exponent_covers_it_where_errors_scatter_more_at_larg
 
 def test_exponents_say_what_to_install_without_statsmodels(monkeypatch):
     monkeypatch.setitem(sys.modules, "statsmodels.api", None)
-    with pytest.raises(UsageError, match=r"statsmodels must be installed for exponents\. Use: pip install"):
-        distance_queries._interval(np.arange(3.0), np.ones((3, 2)))
+    with pytest.raises(UsageError, match=r"statsmodels must be installed for fits\. Use: pip install"):
+        fits.exponent(np.arange(3.0), np.ones((3, 2)))
+
+
+def test_comparisons_are_corrected_for_their_number():
+    """Holm's method by hand: the smallest p-value against level / 3, the next against level / 2, then level."""
+    pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is an extra")
+    assert fits.significant([0.01, 0.02, 0.04]) == 3 and fits.significant([0.02, 0.03, 0.04]) == 0
+    assert fits.significant([0.01, 0.03, 0.04]) == 1
 
 
 @functools.cache
