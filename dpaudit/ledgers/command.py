@@ -25,6 +25,7 @@ from dpaudit.results.saving import SHARED, check_folder, write_whole
 
 TESTS = "tests"  # the folder whose marks count, where none is named
 FILES = ("claims.json", "claims.html")
+OPTIONAL = ("severity", "corrected", "unchecked", "scope", "extraction")  # texts that some entries have
 STYLES = {"verified": "", "verified in part": "cyan", "refuted as printed": "bold red", "not checkable": "yellow"}
 SLUGS = {"verified": "verified", "verified in part": "part", "refuted as printed": "refuted", "not checkable": "not"}
 
@@ -100,15 +101,11 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
             "paper": ledger.paper,
             "kind": entry.kind,
             "verdict": entry.verdict,
-            "severity": entry.severity or None,
-            "printed": list(entry.printed) or None,
             "evidence": evidence_text(entry),
             "tests": [f"{root}/{mark.node}" for mark in nodes.get(entry.id, [])],
             "counterexample": dict(entry.counterexample) or None,
-            "corrected": entry.corrected or None,
-            "unchecked": entry.unchecked or None,
-            "scope": entry.scope or None,
-            "extraction": entry.extraction or None,
+            "printed": list(entry.printed) or None,
+            **{name: getattr(entry, name) or None for name in OPTIONAL},
         }
         for ledger in ledgers
         for entry in ledger.entries
@@ -123,8 +120,8 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
     papers = [
         {
             "ledger": ledger,
-            "counts": _counts(ledger),
-            "severities": _severities(ledger),
+            "counts": _counts(ledger, "verdict", VERDICTS),
+            "severities": _counts(ledger, "severity", SEVERITIES),
             "rows": [
                 {
                     "entry": entry,
@@ -169,16 +166,9 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: st
         if not entries:
             continue
         table = Table(title=ledger.paper, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-        for name, justify in (
-            ("claim", "left"),
-            ("kind", "left"),
-            ("verdict", "left"),
-            ("how", "left"),
-            *([] if marks is None else [("tests", "right")]),
-        ):
-            table.add_column(
-                name, justify="right" if justify == "right" else "left", no_wrap=name in ("claim", "verdict")
-            )
+        for name in ("claim", "kind", "verdict", "how", *([] if marks is None else ["tests"])):
+            is_number, is_whole = name == "tests", name in ("claim", "verdict")
+            table.add_column(name, justify="right" if is_number else "left", no_wrap=is_whole)
         for entry in entries:
             count = len({mark.node for mark in nodes.get(entry.id, [])})
             tests = [] if marks is None else [Text(str(count) if count else "none", "" if count else "bold red")]
@@ -204,9 +194,9 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Te
         if not ledger.is_written:
             text = f"{ledger.paper}: {len(ledger.ids)} claims, no ledger yet: its mechanisms do not exist."
         else:
-            counts = ", ".join(f"{count} {name}" for name, count in _counts(ledger).items())
+            counts, grave = (", ".join(f"{count} {name}" for name, count in _counts(ledger, key, names).items())
+                             for key, names in (("verdict", VERDICTS), ("severity", SEVERITIES)))  # fmt: skip
             text = f"{ledger.paper}: {len(ledger.ids)} claims: {counts}."
-            grave = ", ".join(f"{count} {name}" for name, count in _severities(ledger).items())
             text += f" Of the refuted ones: {grave}." if grave else ""
         lines.append(Text(text))
     if problems is None:
@@ -219,14 +209,9 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Te
     return lines
 
 
-def _counts(ledger: Ledger) -> dict[str, int]:
-    found = Counter(entry.verdict for entry in ledger.entries)
-    return {name: found[name] for name in VERDICTS if found[name]}
-
-
-def _severities(ledger: Ledger) -> dict[str, int]:
-    found = Counter(entry.severity for entry in ledger.entries)
-    return {name: found[name] for name in SEVERITIES if found[name]}
+def _counts(ledger: Ledger, key: str, names: Sequence[str]) -> dict[str, int]:
+    found = Counter(getattr(entry, key) for entry in ledger.entries)
+    return {name: found[name] for name in names if found[name]}
 
 
 def _nodes(marks: Sequence[Mark]) -> dict[str, list[Mark]]:

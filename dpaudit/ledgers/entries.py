@@ -1,8 +1,7 @@
 """The ledger of a paper: its claims as entries of a TOML file, read and checked.
 
-A file has the keys `paper`, `title` and `source`, `year`, `venue` and `arxiv` where they are known, and a list `claim`
-of tables with the keys of `Entry`. Which ids a paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot
-be forgotten with its entry.
+A file has the keys `paper`, `title` and `source`, `year`, `venue` and `arxiv` if known, and a list `claim` of tables
+with the keys of `Entry`. Which ids a paper has is known from elsewhere: no claim can be forgotten with its entry.
 
 Verdicts
 --------
@@ -12,9 +11,8 @@ Verdicts
 * `verified in part`: as before for a part of the statement; `unchecked` says which part no test touches.
 * `refuted as printed`: there is a counterexample, kept as data; `corrected` has what holds instead, where something
   does, and the same tests check it.
-  How badly it fails is its `severity`: "slip" (a sign, a bar, an end of an interval: the neighbouring formula is meant,
-  and holds), "missing condition" (it holds under a condition that the print leaves out), "degenerate case" (only a
-  smallest case fails) or "substance" (nothing of the kind repairs it).
+  Its `severity`: "slip" (a sign, a bar, an end: the neighbouring formula is meant, and holds), "missing condition" (the
+  print leaves it out), "degenerate case" (only a smallest one fails) or "substance" (nothing of the kind repairs it).
 * `not checkable`: no run could decide any part of it, for the `reason` that is given.
 
 docs/verdicts-of-papers.md has the rule by which the four are told apart.
@@ -124,10 +122,9 @@ class Entry:
                 )
         if self.verdict == "refuted as printed" and not self.corrected:
             raise UsageError(f"corrected must say what holds instead, got an empty text{where}.")
-        allowed = ("", *SEVERITIES) if self.verdict == "refuted as printed" else ("",)
-        if self.severity not in allowed:
-            raise UsageError(f"severity must be one of {', '.join(SEVERITIES)}, of what is refuted, got "
-                             f"{self.severity!r}{where}.")  # fmt: skip
+        if self.severity not in (("", *SEVERITIES) if self.verdict == "refuted as printed" else ("",)):
+            names = ", ".join(SEVERITIES)
+            raise UsageError(f"severity must be one of {names}, of what is refuted, got {self.severity!r}{where}.")
         if self.is_general and self.verdict.startswith("verified") and not self.scope:
             raise UsageError(f"scope must set what is stated beside what was checked, got an empty text{where}.")
 
@@ -182,9 +179,8 @@ class Ledger:
     @property
     def source(self) -> str:
         """Title, and where and when it was published as far as it is known."""
-        named = [self.venue, str(self.year) if self.year and str(self.year) not in self.venue else "",
-                 f"arXiv:{self.arxiv}" if self.arxiv else ""]  # fmt: skip
-        return ", ".join([self.title, *filter(None, named)])
+        year = str(self.year) if self.year and str(self.year) not in self.venue else ""
+        return ", ".join(filter(None, [self.title, self.venue, year, f"arXiv:{self.arxiv}" if self.arxiv else ""]))
 
     @property
     def is_written(self) -> bool:

@@ -47,8 +47,7 @@ class UtilityFinding:
     message : str
         What went wrong, if the verdict is "error".
     says_nothing : bool
-        Whether no output can have a loss above the limit, so that the bound holds whatever the mechanism does; then it
-        is no evidence, and the verdict "inconclusive".
+        Whether no output can have a loss above the limit; then the verdict is "inconclusive".
     """
 
     bound: str

@@ -5,8 +5,7 @@ A *loss* is the error of one output on one input: a number in [0, inf], the smal
     tail          P(loss > bound) <= failure_probability
     expectation   E loss <= bound
 
-A mechanism states its bounds with a method `utility_bounds()`, which returns a list of `UtilityBound`. A limit that is
-at least the largest loss says nothing: no output can exceed it, not even one that ignores the data.
+A mechanism states its bounds with a method `utility_bounds()`, which returns a list of `UtilityBound`.
 """
 
 from __future__ import annotations
@@ -44,8 +43,8 @@ class UtilityBound:
     search : hypothesis strategy, optional
         Of inputs: the worst ones that are found are tested as well.
     largest_loss : float or callable, optional
-        At least every loss that can occur, in [0, inf): a number, or a function of the input. It gives the measured
-        mean an upper limit, and names a bound that says nothing; no violation rests on it.
+        At least every loss that can occur: a number, or a function of the input. It gives the measured mean an upper
+        limit, and a limit of at least it says nothing: even an output that ignores the data keeps it.
     standard_deviation : float, optional
         At least the standard deviation of the loss on every input: believed, and for the same use.
     source : str
