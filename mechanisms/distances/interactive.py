@@ -269,7 +269,7 @@ class InteractiveDistances:
         return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """(alpha, beta)-accuracy of all answers (MQ-D2) as calibrated, where no answer of the range errs by less.
+        """(alpha, beta)-accuracy of all answers (MQ-D2) as calibrated, where it says anything.
 
         An answer in [0, diameter] can err by half of the diameter, so a larger alpha says nothing and is not stated.
         """
