@@ -69,12 +69,6 @@ def squared_error(truth: Truth, bound: float, source: str = "", deviation: float
     )
 
 
-def noise_variance(mechanism: Any) -> float | None:
-    """The variance of a coordinate of independent noise that a mechanism adds: Laplace or normal; None for others."""
-    sigma, scale = getattr(mechanism, "sigma", None), getattr(mechanism, "scale", None)
-    return float(sigma) ** 2 if sigma is not None else 2.0 * float(scale) ** 2 if scale is not None else None
-
-
 def with_budget(mechanism: Any, factor: float) -> Any:
     """The mechanism with `factor` times its budget: its own `with_budget`, or by its parameter epsilon, claim, metric.
 

@@ -310,7 +310,8 @@ class TopDown(HierarchyLaplace):
 
         k children get the mean of their noise replaced by a k-th of their parent's error: their squared errors add up
         to 2 (k - 1) scale^2 and a k-th of the parent's. A projection onto non-negative numbers of another sum moves no
-        further than noise and sum do: the children's l2 error is at most that of their noise and |parent's error|.
+        further than noise and sum do: the children's l2 error is at most that of their noise and |parent's error|,
+        where no true count is negative.
         """
         v, parents = 2.0 * self.scale**2, [node for node in range(self.tree.nodes) if self.tree.children(node).size]
         if not self.non_negative:

@@ -12,10 +12,12 @@ import numpy as np
 
 from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.accuracy import noise_variance, squared_error, with_budget
+from dpaudit_mechanisms.accuracy import squared_error, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
+from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -57,14 +59,15 @@ class Imaged:
         return dataclasses.replace(self, mechanism=with_budget(self.mechanism, factor))
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """The squared distance from the projected answer, of independent noise of variance v (CD-P4.1).
+        """The squared distance from the projected answer, of Laplace or normal noise of variance v (CD-P4.1).
 
         A projection does not increase distances, so it is at most n v; onto an affine set with d free variables it is
         d v with equality, which for a given sum is v (1 - 1/n) a coordinate.
         """
-        variance = noise_variance(self.mechanism)
-        if variance is None:
+        inner = self.mechanism
+        if not isinstance(inner, Laplace | Gaussian):
             return []
+        variance = 2.0 * inner.scale**2 if isinstance(inner, Laplace) else inner.sigma**2
         free = self.onto.dimension if isinstance(self.onto, Affine) else self.onto.coordinates
 
         def truth(data: Any) -> FloatArray:

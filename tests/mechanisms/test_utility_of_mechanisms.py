@@ -168,6 +168,11 @@ def test_a_bound_is_kept_says_something_and_is_missed_by_a_twin_of_less_budget(n
     assert dpaudit.audit_utility(twin, samples=draws, confidence=SURE, seed=1).verdict == "violated"
 
 
+def test_an_imaged_mechanism_of_other_noise_states_no_bound():
+    """The noise of a planar mechanism has the variance 3 scale^2 in each coordinate, and is not independent."""
+    assert Imaged(PlanarLaplace(1.0, points=((0.0, 0.0), (1.0, 0.0))), SUM).utility_bounds() == []
+
+
 @pytest.mark.parametrize("name", EVERY)
 def test_the_twin_keeps_the_claim(name):
     mechanism, share, _ = EVERY[name]
