@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims certificates compliance history test processors mutants rates long durations lint docs dist \
+.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -22,6 +22,10 @@ museum: $(VENV)/.audit
 
 claims: $(VENV)/.audit
 	$(BIN)/python -m dpaudit claims --tests tests --out reports
+
+# The experiments of the five papers, each within a minute: pages, JSON files and pictures in reports/papers.
+papers: $(VENV)/.dev
+	$(BIN)/python -m reports.papers_report --seed $(SEED)
 
 certificates: $(VENV)/.audit
 	$(BIN)/python -m reports.certificates_report

@@ -24,19 +24,31 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_of, neighbours
+from dpaudit_mechanisms.histograms import (
+    MOST_COMPARED,
+    MOST_PAIRS,
+    HistogramMetric,
+    all_histograms,
+    histogram_count,
+    histogram_of,
+    neighbours,
+    spread_pairs,
+)
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
 
 Utility = Callable[[FloatArray], FloatArray]
 Statement = Literal["printed", "corrected"]
 ROUNDING = 1e-12  # relative slack where a given c is checked against the smallest one
-MOST_PAIRS = 20  # that `pairs` lists
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DxExponential:
-    """Chooses one outcome on a histogram, with weights exp(u'(x, r) / (2 c)).
+    """Theorem 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    P[r] proportional to exp(u'(x, r) / (2 c)), with Delta u'(i, j) <= c d(i, j) for all i, j.
+
+    Chooses one outcome on a histogram, with weights exp(u'(x, r) / (2 c)).
 
     Parameters
     ----------
@@ -176,7 +188,10 @@ class DxExponential:
         return [UtilityBound("regret", regret, bound, failure_probability=share, source="DX-T4.2")]
 
     def pairs(self) -> list[Pair]:
-        """The neighbours with the largest loss over budget, at most 20; all histograms are enumerated for it."""
+        """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
+        if histogram_count(len(self.metric), self.records) > MOST_COMPARED:
+            gaps = np.asarray(self.sensitivities)
+            return spread_pairs(self.metric, self.records, gaps, self.privacy_loss)
         return tightest_pairs(self.log_probabilities, self.metric, self.records)
 
 

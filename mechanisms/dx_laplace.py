@@ -1,9 +1,11 @@
 """d_X-private answers to linear queries over a finite universe: exact answers plus Laplace noise of one scale a query.
 
-The input is the universe element i of the one record that differs, on top of a fixed base histogram x: the mechanism
-answers Q (x + e_i) + (Lap(c_1), ..., Lap(c_K)). Two inputs are histograms at l1 distance 2, so this is the whole of the
-adjacency; the total number of records is public. The privacy loss of inputs i and j is exactly
-sum over k of |Q[k, i] - Q[k, j]| / c[k], whatever the base histogram.
+The input is a histogram x, as in the paper: the mechanism answers Q x + (Lap(c_1), ..., Lap(c_K)). Two inputs are
+histograms at l1 distance 2, and the total number of records is public. The loss of x and x' is exactly
+sum over k of |Q_k x - Q_k x'| / c[k], which depends on the record that differs alone.
+
+So there is a second form of an input, for audits of all pairs: the position i of that record, which stands for the
+histogram `base_histogram` + e_i.
 
 Letters in this file: Q queries (K, N), d metric (N, N) in nats, c noise scales (K,) in query units per nat.
 
@@ -31,7 +33,9 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
+from dpaudit_mechanisms.histograms import RecordMetric, histogram_of
+from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table
 from dpaudit_mechanisms.noise_scales import Rule, noise_scales
 
@@ -41,7 +45,11 @@ NEARLY_TIGHT = 0.9  # `pairs` lists the pairs whose ratio is at least this share
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DxLaplace:
-    """Laplace noise on K linear queries, with scales that keep d(i, j) for every two elements of the universe.
+    """Theorem 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    Z = Q x + (Lap(c_1), ..., Lap(c_K)), with sum over k of |Q_ki - Q_kj| / c_k <= d(i, j) for all i, j.
+
+    Laplace noise on K linear queries, with scales that keep d(i, j) for every two elements of the universe.
 
     Parameters
     ----------
@@ -76,6 +84,8 @@ class DxLaplace:
     [0.8333]
     >>> mechanism.privacy_loss(1, 2)
     3.0
+    >>> mechanism.answers([2, 0, 1]).tolist(), mechanism.privacy_loss([2, 0, 1], [2, 1, 0])
+    ([3.0], 3.0)
     >>> [pair.id for pair in mechanism.pairs()]  # the tight ones, then those of least and largest budget
     ['1|2', '0|2', '0|1']
     """
@@ -116,8 +126,8 @@ class DxLaplace:
 
     @property
     def claim(self) -> Claim:
-        """`MetricDP` over the positions of elements."""
-        return MetricDP(IndexMetric(self.metric, self.metric_name))
+        """`MetricDP` over histograms, and over the positions of the record that differs."""
+        return MetricDP(RecordMetric(self.metric, self.metric_name))
 
     @property
     def c(self) -> FloatArray:
@@ -125,9 +135,11 @@ class DxLaplace:
         return self.required_c
 
     def answers(self, data: Any) -> FloatArray:
-        """Exact answers Q (x + e_i), shape (K,)."""
-        result: FloatArray = self.base_answers + self.queries[:, position(data, len(self.metric))]
-        return result
+        """Exact answers Q x, shape (K,), of a histogram, or of `base_histogram` and a record at a position."""
+        if np.ndim(data) == 0:
+            result: FloatArray = self.base_answers + self.queries[:, position(data, len(self.metric))]
+            return result
+        return self.queries @ histogram_of(data, len(self.metric))
 
     def location(self, data: Any) -> FloatArray:
         """What the noise is added to: the exact answers, of the shape of one output."""
@@ -162,8 +174,11 @@ class DxLaplace:
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two inputs in nats (attained beyond both answers in every coordinate)."""
-        i, j = position(x, len(self.metric)), position(x_prime, len(self.metric))
-        differences = np.abs(self.queries[:, i] - self.queries[:, j])
+        if np.ndim(x) == 0 and np.ndim(x_prime) == 0:  # exact, whatever the base histogram
+            i, j = position(x, len(self.metric)), position(x_prime, len(self.metric))
+            differences = np.abs(self.queries[:, i] - self.queries[:, j])
+        else:
+            differences = np.abs(self.answers(x) - self.answers(x_prime))
         exact = np.inf if (differences[self.c == 0.0] > 0.0).any() else 0.0
         return float(exact + (differences[self.c > 0.0] / self.c[self.c > 0.0]).sum())
 
@@ -174,33 +189,21 @@ class DxLaplace:
 
     @property
     def input_kind(self) -> str:
-        """A position in the universe."""
+        """A position in the universe: what sets of inputs are made of; histograms are inputs too."""
         return "position"
+
+    def with_budget(self, factor: float) -> DxLaplace:
+        """The same queries with `factor` times the metric; given scales shrink by it."""
+        scales = None if self.scales is None else np.asarray(self.scales) / factor
+        return dataclasses.replace(self, metric=self.metric * factor, scales=scales)
 
     def utility_bounds(self) -> list[UtilityBound]:
         """DX-T2.3 for the largest error and DX-T2.2a for their sum (with equality), of the queries as asked."""
-        share, largest = 0.05, float(self.c.max())
-
-        def errors(data: Any, outputs: Any) -> FloatArray:
-            values = output_batch(outputs, () if self.rule == "single" else self.c.shape)
-            found: FloatArray = np.abs(values.reshape(-1, len(self.c)) - self.answers(data))
-            return found
-
+        limit = math.log(len(self.c) / SHARE) * float(self.c.max())
+        deviation = float(np.linalg.norm(self.c))
         return [
-            UtilityBound(
-                "largest error",
-                lambda data, outputs: errors(data, outputs).max(axis=1),
-                math.log(len(self.c) / share) * largest,
-                failure_probability=share,
-                source="DX-T2.3",
-            ),
-            UtilityBound(
-                "sum of errors",
-                lambda data, outputs: errors(data, outputs).sum(axis=1),
-                float(self.c.sum()),
-                standard_deviation=float(np.linalg.norm(self.c)),
-                source="DX-T2.2a",
-            ),
+            largest_error(self.location, limit, source="DX-T2.3"),
+            sum_of_errors(self.location, float(self.c.sum()), "DX-T2.2a", deviation),
         ]
 
     def pairs(self) -> list[Pair]:

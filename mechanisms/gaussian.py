@@ -19,6 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, RenyiDP, ZeroConcentratedDP, gaussian_profile, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import squared_error
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, whole_number
 
 
@@ -110,15 +111,8 @@ class Gaussian:
     def utility_bounds(self) -> list[UtilityBound]:
         """The expected squared error, sigma squared a coordinate: with equality."""
         count = self.dimension or 1
-
-        def squared(data: Any, outputs: Any) -> FloatArray:
-            centre = answer(data, self.dimension)
-            errors = (output_batch(outputs, centre.shape) - centre).reshape(-1, count)
-            total: FloatArray = (errors**2).sum(axis=1)
-            return total
-
         deviation = math.sqrt(2.0 * count) * self.sigma**2
-        return [UtilityBound("squared error", squared, count * self.sigma**2, standard_deviation=deviation)]
+        return [squared_error(lambda data: answer(data, self.dimension), count * self.sigma**2, deviation=deviation)]
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity, one above and one below zero; the claim is tight on both."""

@@ -11,18 +11,21 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit.privacy.pairs import Pair
+from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 IntArray = NDArray[np.int64]
 MOST_HISTOGRAMS = 1_000_000  # that are enumerated
+MOST_COMPARED = 5_000  # histograms whose neighbours are all compared, for pairs: some seconds
+MOST_PAIRS = 20  # that a mechanism lists
 
 
 def histogram_count(elements: int, records: int) -> int:
@@ -83,6 +86,55 @@ def neighbours(histogram: ArrayLike, bounded: bool = True) -> Iterator[tuple[Int
                 yield x_prime, i, j
 
 
+def spread_pairs(budgets: FloatArray, records: int, gaps: FloatArray, loss: Callable[[Any, Any], float]) -> list[Pair]:
+    """Neighbours of every kind, without enumeration: those of the largest loss over budget first, at most 20.
+
+    One record moves between the two elements that are nearest, furthest, typical (of the median budget) and tightest
+    (of the largest gap over budget); the others are all beside it, half at either, or spread over all elements.
+
+    Parameters
+    ----------
+    budgets, gaps : array of float, shape (N, N)
+        d(i, j) in nats, and how far queries or scores tell i and j apart.
+    records : int
+        n, at least 1.
+    loss : callable
+        Of two histograms, in nats.
+
+    Examples
+    --------
+    >>> line = np.abs(np.subtract.outer([0.0, 1.0, 3.0], [0.0, 1.0, 3.0]))
+    >>> [pair.id for pair in spread_pairs(line, 4, line, lambda x, y: float(abs((x - y) @ [0.0, 1.0, 3.0])))][:2]
+    ['nearest: 0 to 1, all beside it', 'nearest: 0 to 1, half at either']
+    """
+    first, second = np.triu_indices(len(budgets), 1)
+    asked = np.flatnonzero((budgets[first, second] > 0.0) & np.isfinite(budgets[first, second]))
+    if not asked.size:
+        return []
+    first, second = first[asked], second[asked]
+    distance = budgets[first, second]
+    by_distance = np.argsort(distance, kind="stable")
+    kinds = {"nearest": by_distance[0], "furthest": by_distance[-1], "typical": by_distance[len(by_distance) // 2],
+             "tightest": np.argmax(gaps[first, second] / distance)}  # fmt: skip
+    found: dict[tuple[bytes, bytes], tuple[float, Pair]] = {}
+    for kind, place in kinds.items():
+        i, j = int(first[place]), int(second[place])
+        rest = np.zeros((3, len(budgets)), dtype=np.int64)
+        rest[0, i] = records - 1
+        rest[1, i], rest[1, j] = records - 1 - (records - 1) // 2, (records - 1) // 2
+        rest[2] = (records - 1) // len(budgets)
+        rest[2, : (records - 1) % len(budgets)] += 1
+        for others, where in zip(rest, ("all beside it", "half at either", "spread"), strict=True):
+            x, x_prime = others.copy(), others.copy()
+            x[i] += 1
+            x_prime[j] += 1
+            pair = Pair(x, x_prime, f"{kind}: {i} to {j}, {where}")
+            ratio = loss(x, x_prime) / float(budgets[i, j])
+            found.setdefault((x.tobytes(), x_prime.tobytes()), (ratio, pair))
+    ranked = sorted(found.values(), key=lambda one: -round(one[0], 9))
+    return [pair for _, pair in ranked[:MOST_PAIRS]]
+
+
 @dataclasses.dataclass(frozen=True, eq=False)
 class HistogramMetric:
     """The budget of two histograms: d(i, j) where one record moves from i to j, 0 for equal ones, else not asked.
@@ -116,6 +168,21 @@ class HistogramMetric:
         if np.abs(change).sum() != 2 or change.sum() != 0:
             return math.inf
         return float(self.budgets[int(np.argmin(change)), int(np.argmax(change))])
+
+
+class RecordMetric(IndexMetric):
+    """The budget of two positions of the record that differs, or of two whole histograms (`HistogramMetric`).
+
+    Examples
+    --------
+    >>> metric = RecordMetric([[0.0, 0.5], [0.5, 0.0]])
+    >>> metric(0, 1), metric([3, 1], [2, 2])
+    (0.5, 0.5)
+    """
+
+    def __call__(self, x: Any, x_prime: Any) -> float:
+        is_position = np.ndim(x) == 0 and np.ndim(x_prime) == 0
+        return super().__call__(x, x_prime) if is_position else HistogramMetric(self.budgets, self.name)(x, x_prime)
 
 
 def histogram_of(data: Any, elements: int, records: int | None = None) -> IntArray:

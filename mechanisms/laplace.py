@@ -17,6 +17,7 @@ import numpy as np
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
 
 
@@ -109,27 +110,14 @@ class Laplace:
 
         The bounds of the sum, and of the largest error where there is one coordinate, hold with equality.
         """
-        count, share = self.dimension or 1, 0.05
+        count = self.dimension or 1
+        return [
+            largest_error(self._truth, self.scale * math.log(count / SHARE), source="DX-T2.3"),
+            sum_of_errors(self._truth, count * self.scale, "DX-T2.2a", math.sqrt(count) * self.scale),
+        ]
 
-        def errors(data: Any, outputs: Any) -> FloatArray:
-            centre = answer(data, self.dimension)
-            return np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, count)
-
-        largest = UtilityBound(
-            "largest error",
-            lambda data, outputs: errors(data, outputs).max(axis=1),
-            self.scale * math.log(count / share),
-            failure_probability=share,
-            source="DX-T2.3",
-        )
-        total = UtilityBound(
-            "sum of errors",
-            lambda data, outputs: errors(data, outputs).sum(axis=1),
-            count * self.scale,
-            standard_deviation=math.sqrt(count) * self.scale,
-            source="DX-T2.2a",
-        )
-        return [largest, total]
+    def _truth(self, data: Any) -> FloatArray:
+        return answer(data, self.dimension)
 
     def pairs(self) -> list[Pair]:
         """Two pairs at the full sensitivity, one above and one below zero: the loss equals epsilon on both."""

@@ -15,7 +15,8 @@ PAPERS_FOLDER = Path(__file__).parent / "papers"
 PAPERS = {  # prefix of the ids: short name, and authors with title
     "DX": (
         "dx-linear-queries",
-        "Perrier, Asghar, Kaafar: Not All Attributes are Created Equal: d_X-Private Mechanisms for Linear Queries",
+        "Kamalaruban, Perrier, Asghar, Kaafar: Not All Attributes are Created Equal: "
+        "d_X-Private Mechanisms for Linear Queries",
     ),
     "UP": (
         "utility-vs-privacy-first",

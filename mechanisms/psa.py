@@ -1,4 +1,6 @@
-"""Privacy share allocation (PSA): Strategy 3 for the noise scales of K linear queries, Algorithm 3 of the paper.
+"""Parameter Selection Algorithm (PSA): algorithm 3 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+Strategy 3 for the noise scales of K linear queries.
 
 Each pass gives every query the scale that it would need alone, shares the budget of each pair of elements among the
 queries in proportion to what they would use there, reads off the scales that these shares allow, and goes on with the
@@ -76,7 +78,9 @@ def pair_ratios(queries: FloatArray, budgets: FloatArray) -> PairRatios:
 
 
 def psa(queries: ArrayLike, metric: ArrayLike) -> FloatArray:
-    """Noise scales by privacy share allocation, shape (K,), in query units per nat.
+    """Algorithm 3 of Kamalaruban et al. (2018), arXiv:1806.02389: the Parameter Selection Algorithm.
+
+    Noise scales, shape (K,), in query units per nat.
 
     Parameters
     ----------

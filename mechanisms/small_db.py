@@ -16,29 +16,45 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy import optimize, special
+from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit_mechanisms.dx_exponential import ROUNDING, Statement, smallest_scale, tightest_pairs
-from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, all_histograms, histogram_count, histogram_of
+from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
+from dpaudit_mechanisms.histograms import (
+    MOST_COMPARED,
+    HistogramMetric,
+    IntArray,
+    all_histograms,
+    histogram_count,
+    histogram_of,
+    spread_pairs,
+)
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
+from dpaudit_mechanisms.linear_queries import check_queries, error_bounds, query_gaps
 
-MOST_ENUMERATED = 200_000  # histograms y; beyond, draws come from rejection
-PROPOSALS = 20_000  # at a time
-MOST_PROPOSALS = 20_000_000
+MOST_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
+SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
+MOST_NATS = 64.0  # that a record of y may count for
+CELLS = 4_000_000  # numbers of one step of all chains: memory
+SHARE = 0.05  # of draws that may miss the stated error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SmallDB:
-    """Chooses a small histogram whose answers are close to those of the data.
+    """Algorithm 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    P[y] proportional to exp(-max over q' of |q'(x) - s q'(y)| / 2), y a histogram of m records.
+
+    Chooses a small histogram whose answers are close to those of the data.
 
     Parameters
     ----------
@@ -141,67 +157,63 @@ class SmallDB:
         return probabilities
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
-        """`size` histograms y, shape (size, N): from the exact law, or by rejection from it where it is too large."""
-        x = self._input(data)
-        if not self.is_enumerated:
-            return self.sample_by_rejection(x, size, rng)
-        probabilities = self.distribution(x)
-        return self.outcomes[rng.choice(len(probabilities), size=size, p=probabilities)]
-
-    def sample_by_rejection(self, data: Any, size: int, rng: np.random.Generator) -> IntArray:
-        """`size` histograms y of the same law, without enumeration, shape (size, N).
-
-        y is proposed uniformly (a multinomial draw with Dirichlet(1, ..., 1) shares) and kept with probability
-        exp((u'(x, y) - b) / (2 c)), where b bounds all scores: exact, up to the rounding of doubles. b is the best
-        score of any real vector y with m records, from a linear program, so that about the share of good y is kept. How
-        long it takes depends on the data, which nobody but the curator may see.
+        """`size` histograms y, shape (size, N): from the exact law, or the ends of chains where it is too large.
 
         Raises
         ------
         UsageError
-            If fewer than `size` of 20 million proposals are kept.
+            At once, if chains would not forget their starts: where a record of y counts for more than 64 nats.
         """
         x = self._input(data)
-        bound = self.best_score_bound(x)
-        kept: list[IntArray] = []
-        count = 0
-        for _ in range(MOST_PROPOSALS // PROPOSALS):
-            shares = rng.dirichlet(np.ones(len(x)), size=PROPOSALS)
-            proposals = rng.multinomial(self.size, shares)  # (PROPOSALS, N)
-            scores = self.scores(x[None], proposals)[0]
-            accepted = proposals[-rng.standard_exponential(PROPOSALS) < (scores - bound) / self.divisor]
-            kept.append(accepted)
-            count += len(accepted)
-            if count >= size:
-                return np.concatenate(kept)[:size]
-        raise UsageError(
-            f"c must leave draws by rejection a chance, got {self.c}: {count} of {MOST_PROPOSALS} were kept."
-        )
+        if self.is_enumerated:
+            probabilities = self.distribution(x)
+            return self.outcomes[rng.choice(len(probabilities), size=size, p=probabilities)]
+        chains = max(1, min(size, CELLS // (len(self.queries) * (self.size + 1))))
+        starts = range(0, size, chains)
+        return np.concatenate([self._ends(x, min(chains, size - start), rng) for start in starts] or [x[None][:0]])
 
-    def best_score_bound(self, data: Any) -> float:
-        """An upper bound of all scores on one histogram: the score of the best real y >= 0 with m records."""
-        x = self._input(data)
-        queries, elements = self.queries, len(x)  # letters: w weights (K,), t the largest error, in units of q'
-        answers, columns = queries @ x, np.full((len(queries), 1), -1.0)
-        matrix = np.block([[self.multiplier * queries, columns], [-self.multiplier * queries, columns]])
-        total = np.concatenate([np.ones(elements), [0.0]])[None]
-        solution = optimize.linprog(
-            np.concatenate([np.zeros(elements), [1.0]]),
-            A_ub=matrix,
-            b_ub=np.concatenate([answers, -answers]),
-            A_eq=total,
-            b_eq=[self.size],
-        )
-        if not solution.success:
-            raise UsageError(f"queries must be solvable for a bound, got {solution.message}")
-        # Validity: a bound below the best score would cut the law off, and the solver's optimum is exact to its
-        # tolerances only. So the bound is the dual's: for any signed weights w of the queries with |w|_1 <= 1 the
-        # largest error is at least w (s q'(y) - q'(x)), whose minimum over y is at a vertex, whatever the weights.
-        prices = np.maximum(-solution.ineqlin.marginals, 0.0)  # of s q'(y) - q'(x) <= t, then of the other sign
-        weights = (prices[: len(queries)] - prices[len(queries) :]) / max(float(prices.sum()), 1e-300)
-        at_vertices = self.size * self.multiplier * (weights @ queries)
-        rounding = 1e-12 * (float(np.abs(at_vertices).max()) + float(np.abs(weights) @ np.abs(answers)))
-        return min(0.0, -self.c * (float(at_vertices.min()) - float(weights @ answers) - rounding))
+    def _ends(self, x: IntArray, count: int, rng: np.random.Generator) -> IntArray:
+        y = self.uniform(count, rng)
+        for _ in self.chains(x, y, rng):
+            pass
+        return y
+
+    def uniform(self, count: int, rng: np.random.Generator) -> IntArray:
+        """`count` histograms of m records, all equally likely, shape (count, N): where chains start, whatever x is."""
+        return rng.multinomial(self.size, rng.dirichlet(np.ones(self.queries.shape[1]), size=count))
+
+    def chains(
+        self, data: Any, y: IntArray, rng: np.random.Generator, sweeps: int = SWEEPS, heated: bool = True
+    ) -> Iterator[FloatArray]:
+        """Moves histograms y of shape (chains, N) in place, and yields their scores after each sweep, shape (chains,).
+
+        A Gibbs sampler: for the two elements of a pair, how their records are split is drawn from its law given the
+        rest. A sweep takes every element in one pair; the pairs are fixed by the number of the sweep, so that chains
+        know nothing of each other. The first half of a heated run goes from the uniform law to this one. The promise is
+        that of the law, so what a chain has not forgotten of its start is not covered: look at scores of runs from
+        other starts, and at `constrained.diagnostics`.
+
+        Raises
+        ------
+        UsageError
+            If a record of y counts for more than 64 nats. At 54 nats 200 sweeps forget where they started (N = 50 and
+            741, 20 queries: the scores of runs from uniform y and from y like x agree), at 160 they do not.
+        """
+        x, queries = self._input(data), self.multiplier * self.queries
+        ranges = float((queries.max(axis=1) - queries.min(axis=1)).max())
+        nats = 2.0 * self.c / self.divisor * ranges
+        if nats > MOST_NATS:
+            raise UsageError(
+                f"a record of y must count for at most {MOST_NATS:g} nats for chains to mix, got {nats:.3g}. Use a "
+                "smaller alpha, for a y of more records, or another mechanism, such as MWEM."
+            )
+        gaps = y @ queries.T - self.queries @ x  # (chains, K), in units of q'
+        for sweep in range(sweeps):
+            order = np.random.default_rng(sweep).permutation(len(x))
+            weight = self.c / self.divisor * (min(1.0, 2.0 * (sweep + 1) / sweeps) if heated else 1.0)
+            for i, j in zip(order[0::2], order[1::2], strict=False):
+                _split_again(y, gaps, int(i), int(j), queries[:, i] - queries[:, j], weight, rng)
+            yield -self.c * np.abs(gaps).max(axis=1)
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the probability of each y, shape (size,); -inf where it is impossible."""
@@ -221,8 +233,14 @@ class SmallDB:
         return result
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
-        """Exact privacy loss of two histograms in nats, a maximum over outcomes."""
-        logs = self.log_probabilities(np.stack([self._input(x), self._input(x_prime)]))
+        """Exact privacy loss of two histograms in nats, a maximum over outcomes; beyond enumeration an upper bound.
+
+        The bound is max over q' of |q'(x) - q'(x')|, as scores and the normaliser each change by at most half of it.
+        """
+        first, second = self._input(x), self._input(x_prime)
+        if not self.is_enumerated:
+            return 2.0 * self.c / self.divisor * float(np.abs(self.queries @ (first - second)).max())
+        logs = self.log_probabilities(np.stack([first, second]))
         return float(np.abs(logs[0] - logs[1]).max())
 
     @property
@@ -236,21 +254,16 @@ class SmallDB:
         return dataclasses.replace(self, queries=queries, metric=metric, c=self.c / factor)
 
     def utility_bounds(self) -> list[UtilityBound]:
-        """`error_bound` for the queries c q' that are answered; as printed it is false, and not stated (DX-P1)."""
+        """`error_bound` for the queries c q' that are answered, if that says anything; as printed it is false."""
         if not self.rescaled:
             return []
-        own, share = self.c * self.queries, 0.05
-
-        def largest(data: Any, outputs: Any) -> FloatArray:
-            found: FloatArray = np.abs(self.answers(outputs) - own @ self._input(data)).max(axis=1)
-            return found
-
-        bound = self.error_bound(own, share)
-        return [UtilityBound("largest error", largest, bound, failure_probability=share, source="DX-P1")]
+        return error_bounds(self, self.error_bound(self.c * self.queries, SHARE), SHARE, "DX-P1")
 
     def pairs(self) -> list[Pair]:
-        """The neighbours with the largest loss over budget, at most 20."""
-        return tightest_pairs(self.log_probabilities, self.metric, self.records)
+        """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
+        if self.is_enumerated and histogram_count(len(self.metric), self.records) <= MOST_COMPARED:
+            return tightest_pairs(self.log_probabilities, self.metric, self.records)
+        return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
 
     def error_probability(self, data: Any, queries: ArrayLike, bound: float) -> float:
         """Exact probability that max |q(x) - c s q'(y)| exceeds `bound`, for queries Q of shape (K, N)."""
@@ -273,6 +286,21 @@ class SmallDB:
 
     def _input(self, data: Any) -> IntArray:
         return histogram_of(data, self.queries.shape[1], self.records)
+
+
+def _split_again(
+    y: IntArray, gaps: FloatArray, i: int, j: int, difference: FloatArray, weight: float, rng: np.random.Generator
+) -> None:
+    """Draw anew how the records of i and j are split, given the rest of each y, in place."""
+    totals = y[:, i] + y[:, j]
+    rows = np.flatnonzero(totals)
+    choices = np.arange(totals.max(initial=0) + 1)
+    without = gaps[rows] - y[rows, i][:, None] * difference  # (rows, K)
+    logs = -weight * np.abs(without[:, None] + choices[:, None] * difference).max(axis=2)  # (rows, choices)
+    logs[choices > totals[rows, None]] = -np.inf
+    chosen = (logs + rng.gumbel(size=logs.shape)).argmax(axis=1)
+    y[rows, i], y[rows, j] = chosen, totals[rows] - chosen
+    gaps[rows] = without + chosen[:, None] * difference
 
 
 def database_size(queries: ArrayLike, c: float, alpha: float, statement: Statement) -> int:
@@ -302,20 +330,6 @@ def gamma(elements: int, queries: int, beta: float, statement: Statement) -> flo
 def cube_root_bound(records: int, c: float, gamma_value: float) -> float:
     """(c n^2 gamma)^(1/3), the second term of DX-T6.1: alpha n at alpha = (c gamma / n)^(1/3)."""
     return float(np.cbrt(c * records**2 * gamma_value))
-
-
-def check_queries(queries: FloatArray, metric: FloatArray) -> None:
-    """Refuse queries with |q'_i - q'_j| > d(i, j) somewhere (the condition of DX-T5 and DX-T7)."""
-    if not np.isfinite(queries).all():
-        raise UsageError(f"queries must be finite, got {queries[~np.isfinite(queries)][0]}.")
-    gaps = np.zeros(metric.shape)
-    for row in queries:  # one query at a time: (N, N) memory
-        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
-    if smallest_scale(gaps, metric) > 1.0 + ROUNDING:
-        i, j = np.argwhere(gaps > metric * (1.0 + ROUNDING))[0].tolist()
-        raise UsageError(
-            f"queries must differ by at most the metric, got {gaps[i, j]} over {metric[i, j]} at ({i}, {j})."
-        )
 
 
 def _share(beta: float) -> float:

@@ -23,6 +23,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import SHARE, largest_error, squared_error
 from dpaudit_mechanisms.distortion import Distortion, best_distortion, best_squared_distortion
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
 from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
@@ -31,7 +32,11 @@ from dpaudit_mechanisms.inputs import FloatArray, output_batch, position, table,
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StatisticalLaplace:
-    """Laplace noise on means of a query over transformed records.
+    """Theorem 10 of Kamalaruban et al. (2018), arXiv:1806.02389.
+
+    Mean over the records of q(u') + (Lap(c_1), ..., Lap(c_k)) / n.
+
+    Laplace noise on means of a query over transformed records.
 
     Parameters
     ----------
@@ -128,27 +133,11 @@ class StatisticalLaplace:
 
     def utility_bounds(self) -> list[UtilityBound]:
         """DX-T11.3 and DX-T11.1 for the query that is answered, q(u) = c q(u'), which has no distortion."""
-        own, share = self.c * self.transformed, 0.05
-
-        def errors(data: Any, outputs: Any) -> FloatArray:
-            found: FloatArray = np.abs(output_batch(outputs, self.c.shape) - self.means(data))
-            return found
-
+        own = self.c * self.transformed
+        deviation = math.sqrt(20.0) * float(np.linalg.norm(self.c**2))
         return [
-            UtilityBound(
-                "largest error",
-                lambda data, outputs: errors(data, outputs).max(axis=1),
-                self.error_bound(own, share),
-                failure_probability=share,
-                source="DX-T11.3",
-            ),
-            UtilityBound(
-                "squared error",
-                lambda data, outputs: (errors(data, outputs) ** 2).sum(axis=1),
-                self.squared_error_bound(own),
-                standard_deviation=math.sqrt(20.0) * float(np.linalg.norm(self.c**2)),
-                source="DX-T11.1",
-            ),
+            largest_error(self.means, self.error_bound(own, SHARE), source="DX-T11.3"),
+            squared_error(self.means, self.squared_error_bound(own), "DX-T11.1", deviation),
         ]
 
     def pairs(self) -> list[Pair]:

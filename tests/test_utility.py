@@ -110,6 +110,35 @@ def test_nan_and_exceptions_are_the_largest_loss():
     assert finding.verdict == "violated" and finding.measured == pytest.approx(0.2, abs=0.05)
 
 
+@pytest.mark.parametrize(
+    "bound",
+    [
+        UtilityBound("far", error, 10.0, failure_probability=0.05, largest_loss=lambda data: 10.0 - data),
+        UtilityBound("far in the mean", error, 10.0, largest_loss=10.0),
+    ],
+    ids=str,
+)
+def test_a_limit_that_no_output_can_exceed_says_nothing(bound):
+    # Not even of an output that ignores the data, which any test would let pass.
+    result = audit_utility(lambda data, size, rng: np.full(size, 5.0), bound, [0.0, 5.0], seed=1)
+    assert result.verdict == "inconclusive" and all(f.says_nothing for f in result.findings)
+    again = dpaudit.UtilityResult.from_dict(json.loads(result.to_text()))
+    assert [f.says_nothing for f in again.findings] == [True, True]
+    old = json.loads(result.to_text())
+    for record in old["findings"]:
+        del record["says_nothing"]  # written before there was such a field
+    assert not dpaudit.UtilityResult.from_dict(old).findings[0].says_nothing
+
+
+def test_the_largest_loss_is_found_over_the_outcomes_of_a_mechanism_that_lists_them():
+    one_of_four = RandomisedResponse(1.0, 4)
+    truth = UtilityBound("distance", lambda data, outputs: np.abs(outputs - data), 2.0, failure_probability=0.99)
+    found = {f.data: f.says_nothing for f in audit_utility(one_of_four, truth, [0, 1, 2, 3], seed=1).findings}
+    assert found == {0: False, 1: True, 2: True, 3: False}  # 3 is two from 1, and three from 0
+    # Without bounds there is no list of outcomes, and no largest loss.
+    assert not audit_utility(Geometric(1.0), truth, [0], seed=1).findings[0].says_nothing
+
+
 def test_the_search_finds_the_worst_input():
     def biased(data, size, rng):
         return data + (data > 700) * 3.0 + rng.laplace(size=size)

@@ -22,11 +22,13 @@ on fresh ones. So it can be as greedy as it likes: given the search, each test k
 
 **Power.** Each finding says the excess over the bound that it would have found with 90% probability: exact for tail
 bounds; for expected losses an estimate, for losses of the shape that was measured. A bound is inconclusive on an input
-when only an excess beyond `inconclusive_factor` would have been found.
+when only an excess beyond `inconclusive_factor` would have been found, or when it says nothing there: its limit is at
+least every loss that can occur, as the bound states, or over the outcomes of a mechanism that lists them.
 """
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import math
 import time
@@ -50,7 +52,7 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit.testing import means
-from dpaudit.testing.binomial import binomial_lower, binomial_upper, binomial_upper_tail
+from dpaudit.testing.binomial import binomial_lower, binomial_upper
 
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
 
@@ -223,34 +225,60 @@ def _finding(
     try:
         limit = bound.limit(data)
         losses = _draw_losses(subject, bound, data, samples, root, key)
+        largest = _largest_loss(subject, bound, data)
     except Exception as error:  # of the mechanism, or of the loss: this bound is not judged, the others are
         message = str(error) if isinstance(error, DpauditError) else what_raised(error)
         return dataclasses.replace(finding, message=message)
-    own, other = LOWER_SHARE * level, (1.0 - LOWER_SHARE) * level
-    if bound.kind == "tail":
-        allowed, above = float(bound.failure_probability or 0.0), int((losses > limit).sum())
-        measured = above / samples
+    measure = _measured_tail if bound.kind == "tail" else _measured_mean
+    figures = measure(dataclasses.replace(bound, largest_loss=largest), limit, losses, level)
+    allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]
+    worth_finding = inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY
+    is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
+    says_nothing = largest is not None and limit >= largest
+    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak or says_nothing else "not_refuted"
+    measured: dict[str, Any] = {**figures, "limit": limit, "verdict": verdict, "samples": samples}
+    return dataclasses.replace(finding, says_nothing=says_nothing, **measured)
+
+
+def _largest_loss(subject: Subject, bound: UtilityBound, data: Any) -> float | None:
+    """At least every loss that can occur on an input: as stated, else over all outcomes; None without a list."""
+    stated, outcomes = bound.largest(data), None
+    if stated is None and callable(getattr(subject.mechanism, "distribution", None)):
+        with contextlib.suppress(AttributeError, UsageError):  # infinitely many, or too many to list
+            outcomes = np.asarray(subject.mechanism.outcomes)
+    return stated if outcomes is None else float(bound.losses(data, outcomes, len(outcomes)).max(initial=0.0))
+
+
+def _measured_tail(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
+    allowed = float(bound.failure_probability or 0.0)
+    draws, above = len(losses), int((losses > limit).sum())
+    return {
+        "allowed": allowed,
+        "measured": above / draws,
         # Validity: the draws are independent, so `above` is binomial; the limit exceeds the truth at most this often.
-        lower, upper = binomial_lower(above, samples, own), binomial_upper(above, samples, other)
-        p_value = float(binomial_upper_tail(above, samples, np.array([allowed]))[0])
-        detectable = means.detectable_probability(samples, allowed, own, FOUND_WITH)
-        is_weak = detectable > (inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY)
-    else:
-        # Validity: the fractions depend on the plan alone, never on the losses.
-        fractions, allowed, measured = means.stakes(samples, own), limit, float(losses.mean())
-        lower = means.mean_lower(losses, own, fractions)
-        largest, deviation = bound.largest_loss, bound.standard_deviation
-        upper = means.mean_upper(losses, other, means.stakes(samples, other), largest, deviation)
-        p_value = math.exp(-min(700.0, max(0.0, means.mean_log_wealth(losses, limit, fractions))))
-        # A loss above a bound of 0 is found as soon as one draw shows it: no ratio, so no power either.
-        ratio = means.detectable_mean_ratio(losses, own, fractions, FOUND_WITH) if limit > 0.0 else math.inf
-        detectable = limit * ratio if limit > 0.0 else math.inf
-        is_weak = limit > 0.0 and detectable > inconclusive_factor * limit
-    verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak else "not_refuted"
-    return dataclasses.replace(
-        finding, allowed=allowed, measured=measured, lower=lower, upper=upper, p_value=p_value, detectable=detectable,
-        limit=limit, verdict=verdict, samples=samples,
-    )  # fmt: skip
+        "lower": binomial_lower(above, draws, LOWER_SHARE * level),
+        "upper": binomial_upper(above, draws, (1.0 - LOWER_SHARE) * level),
+        "p_value": float(scipy.stats.binom.sf(above - 1, draws, allowed)),
+        "detectable": means.detectable_probability(draws, allowed, LOWER_SHARE * level, FOUND_WITH),
+    }
+
+
+def _measured_mean(bound: UtilityBound, limit: float, losses: FloatArray, level: float) -> dict[str, float]:
+    own, other = LOWER_SHARE * level, (1.0 - LOWER_SHARE) * level
+    # Validity: the fractions depend on the plan alone, never on the losses.
+    fractions = means.stakes(len(losses), own)
+    # A loss above a bound of 0 is found as soon as one draw shows it: no ratio, so no power either.
+    ratio = means.detectable_mean_ratio(losses, own, fractions, FOUND_WITH) if limit > 0.0 else math.inf
+    return {
+        "allowed": limit,
+        "measured": float(losses.mean()),
+        "lower": means.mean_lower(losses, own, fractions),
+        "upper": means.mean_upper(
+            losses, other, means.stakes(len(losses), other), bound.largest(None), bound.standard_deviation
+        ),
+        "p_value": math.exp(-min(700.0, max(0.0, means.mean_log_wealth(losses, limit, fractions)))),
+        "detectable": limit * ratio if limit > 0.0 else math.inf,
+    }
 
 
 def _search(

@@ -229,6 +229,9 @@ def utility_bounds(case: Case) -> str | None:
              f"{lower} ({worst.samples} runs).")  # fmt: skip
     if worst.verdict == "error":
         raise RuntimeError(worst.message)
+    empty = next((f for f in found.findings if f.says_nothing), None)
+    if empty is not None:
+        raise CheckInconclusive(f"{empty.bound} says nothing on {empty.input_id}: no loss can exceed {empty.limit:.6g}")
     if worst.verdict == "inconclusive":
         raise CheckInconclusive(f"{worst.bound} would show only an excess far above what it allows")
     loosest = min((f.ratio for f in found.findings if f.ratio is not None), default=None)

@@ -19,12 +19,13 @@ from rich.text import Text
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.ledgers.entries import VERDICTS, Entry, Ledger, load_ledgers
+from dpaudit.ledgers.entries import SEVERITIES, VERDICTS, Entry, Ledger, load_ledgers
 from dpaudit.ledgers.marks import Mark, collect_marks
 from dpaudit.results.saving import SHARED, check_folder, write_whole
 
 TESTS = "tests"  # the folder whose marks count, where none is named
 FILES = ("claims.json", "claims.html")
+OPTIONAL = ("severity", "corrected", "unchecked", "scope", "extraction")  # texts that some entries have
 STYLES = {"verified": "", "verified in part": "cyan", "refuted as printed": "bold red", "not checkable": "yellow"}
 SLUGS = {"verified": "verified", "verified in part": "part", "refuted as printed": "refuted", "not checkable": "not"}
 
@@ -103,10 +104,8 @@ def json_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
             "evidence": evidence_text(entry),
             "tests": [f"{root}/{mark.node}" for mark in nodes.get(entry.id, [])],
             "counterexample": dict(entry.counterexample) or None,
-            "corrected": entry.corrected or None,
-            "unchecked": entry.unchecked or None,
-            "scope": entry.scope or None,
-            "extraction": entry.extraction or None,
+            "printed": list(entry.printed) or None,
+            **{name: getattr(entry, name) or None for name in OPTIONAL},
         }
         for ledger in ledgers
         for entry in ledger.entries
@@ -121,7 +120,8 @@ def html_text(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, tests: st
     papers = [
         {
             "ledger": ledger,
-            "counts": _counts(ledger),
+            "counts": _counts(ledger, "verdict", VERDICTS),
+            "severities": _counts(ledger, "severity", SEVERITIES),
             "rows": [
                 {
                     "entry": entry,
@@ -166,23 +166,16 @@ def _tables(ledgers: Sequence[Ledger], marks: Sequence[Mark] | None, verdict: st
         if not entries:
             continue
         table = Table(title=ledger.paper, title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-        for name, justify in (
-            ("claim", "left"),
-            ("kind", "left"),
-            ("verdict", "left"),
-            ("how", "left"),
-            *([] if marks is None else [("tests", "right")]),
-        ):
-            table.add_column(
-                name, justify="right" if justify == "right" else "left", no_wrap=name in ("claim", "verdict")
-            )
+        for name in ("claim", "kind", "verdict", "how", *([] if marks is None else ["tests"])):
+            is_number, is_whole = name == "tests", name in ("claim", "verdict")
+            table.add_column(name, justify="right" if is_number else "left", no_wrap=is_whole)
         for entry in entries:
             count = len({mark.node for mark in nodes.get(entry.id, [])})
             tests = [] if marks is None else [Text(str(count) if count else "none", "" if count else "bold red")]
             table.add_row(
                 Text(entry.id),
                 Text(entry.kind),
-                Text(entry.verdict, STYLES[entry.verdict]),
+                Text(entry.verdict + (f" ({entry.severity})" if entry.severity else ""), STYLES[entry.verdict]),
                 Text(", ".join(entry.how)),
                 *tests,
             )
@@ -201,8 +194,10 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Te
         if not ledger.is_written:
             text = f"{ledger.paper}: {len(ledger.ids)} claims, no ledger yet: its mechanisms do not exist."
         else:
-            counts = ", ".join(f"{count} {name}" for name, count in _counts(ledger).items())
+            counts, grave = (", ".join(f"{count} {name}" for name, count in _counts(ledger, key, names).items())
+                             for key, names in (("verdict", VERDICTS), ("severity", SEVERITIES)))  # fmt: skip
             text = f"{ledger.paper}: {len(ledger.ids)} claims: {counts}."
+            text += f" Of the refuted ones: {grave}." if grave else ""
         lines.append(Text(text))
     if problems is None:
         lines.append(Text("No tests here mark these claims; name a folder that does with --tests."))
@@ -214,9 +209,9 @@ def _lines(ledgers: Sequence[Ledger], problems: Sequence[str] | None) -> list[Te
     return lines
 
 
-def _counts(ledger: Ledger) -> dict[str, int]:
-    found = Counter(entry.verdict for entry in ledger.entries)
-    return {name: found[name] for name in VERDICTS if found[name]}
+def _counts(ledger: Ledger, key: str, names: Sequence[str]) -> dict[str, int]:
+    found = Counter(getattr(entry, key) for entry in ledger.entries)
+    return {name: found[name] for name in names if found[name]}
 
 
 def _nodes(marks: Sequence[Mark]) -> dict[str, list[Mark]]:

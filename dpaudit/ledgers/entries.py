@@ -1,7 +1,7 @@
 """The ledger of a paper: its claims as entries of a TOML file, read and checked.
 
-A file has the keys `paper`, `title` and `source`, and a list `claim` of tables with the keys of `Entry`. Which ids a
-paper has is known from elsewhere (`Ledger.ids`), so that a claim cannot be forgotten with its entry.
+A file has the keys `paper`, `title` and `source`, `year`, `venue` and `arxiv` if known, and a list `claim` of tables
+with the keys of `Entry`. Which ids a paper has is known from elsewhere: no claim can be forgotten with its entry.
 
 Verdicts
 --------
@@ -11,6 +11,8 @@ Verdicts
 * `verified in part`: as before for a part of the statement; `unchecked` says which part no test touches.
 * `refuted as printed`: there is a counterexample, kept as data; `corrected` has what holds instead, where something
   does, and the same tests check it.
+  Its `severity`: "slip" (a sign, a bar, an end: the neighbouring formula is meant, and holds), "missing condition" (the
+  print leaves it out), "degenerate case" (only a smallest one fails) or "substance" (nothing of the kind repairs it).
 * `not checkable`: no run could decide any part of it, for the `reason` that is given.
 
 docs/verdicts-of-papers.md has the rule by which the four are told apart.
@@ -31,6 +33,7 @@ from dpaudit.extensions import entry_points, load
 
 GROUP = "dpaudit.ledger"
 VERDICTS = ("verified", "verified in part", "refuted as printed", "not checkable")
+SEVERITIES = ("substance", "missing condition", "slip", "degenerate case")  # of what is refuted, the gravest first
 METHODS = ("exact", "property-based", "statistical", "reading")
 GENERAL = ("Thm", "Theorem", "Lemma", "Prop.", "Proposition", "Cor.", "Corollary")  # first words of their locators
 
@@ -49,6 +52,8 @@ class Entry:
         Where the paper has it.
     statement : str
         What is printed, in our own words; constants, conditions and directions as printed.
+    printed : tuple of str
+        The formulas of the statement in LaTeX, verbatim: signs, indices and constants as they are in the print.
     verdict : str
         One of `VERDICTS`.
     how : tuple of str
@@ -63,6 +68,8 @@ class Entry:
         The smallest one found, as data that a test replays; needed where the statement is refuted, empty elsewhere.
     corrected : str
         What holds instead; needed where the statement is refuted.
+    severity : str
+        One of `SEVERITIES`, of a refuted statement; empty elsewhere.
     reason : str
         Why it cannot be checked; needed for "not checkable", empty elsewhere.
     unchecked : str
@@ -81,10 +88,12 @@ class Entry:
     verdict: str
     how: tuple[str, ...]
     evidence: str
+    printed: tuple[str, ...] = ()
     error_rate: str = ""
     reading: str = ""
     counterexample: Mapping[str, Any] = dataclasses.field(default_factory=dict)
     corrected: str = ""
+    severity: str = ""
     reason: str = ""
     unchecked: str = ""
     scope: str = ""
@@ -113,6 +122,9 @@ class Entry:
                 )
         if self.verdict == "refuted as printed" and not self.corrected:
             raise UsageError(f"corrected must say what holds instead, got an empty text{where}.")
+        if self.severity not in (("", *SEVERITIES) if self.verdict == "refuted as printed" else ("",)):
+            names = ", ".join(SEVERITIES)
+            raise UsageError(f"severity must be one of {names}, of what is refuted, got {self.severity!r}{where}.")
         if self.is_general and self.verdict.startswith("verified") and not self.scope:
             raise UsageError(f"scope must set what is stated beside what was checked, got an empty text{where}.")
 
@@ -134,6 +146,9 @@ class Ledger:
         Authors and title.
     ids : tuple of str
         Every claim id of the paper, in its order.
+    year : int, optional
+    venue, arxiv : str, optional
+        Where it was published, and its id on arXiv.
     entries : tuple of Entry, optional
         None where the paper's mechanisms do not exist yet; else one an id, in the order of `ids`.
     """
@@ -142,6 +157,9 @@ class Ledger:
     title: str
     ids: tuple[str, ...]
     entries: tuple[Entry, ...] = ()
+    year: int = 0
+    venue: str = ""
+    arxiv: str = ""
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) < len(self.ids):
@@ -157,6 +175,12 @@ class Ledger:
         missing = [name for name in self.ids if name not in found]
         if found and missing:
             raise UsageError(f"entries must cover all ids of {self.paper!r}, got none for {', '.join(missing)}.")
+
+    @property
+    def source(self) -> str:
+        """Title, and where and when it was published as far as it is known."""
+        year = str(self.year) if self.year and str(self.year) not in self.venue else ""
+        return ", ".join(filter(None, [self.title, self.venue, year, f"arXiv:{self.arxiv}" if self.arxiv else ""]))
 
     @property
     def is_written(self) -> bool:
@@ -177,12 +201,14 @@ def read_ledger(path: str | Path, ids: Sequence[str]) -> Ledger:
         content = tomllib.loads(place.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise UsageError(f"ledger must be a TOML file, got {str(place)!r} ({error}).") from error
-    unknown = sorted(set(content) - {"paper", "title", "source", "conventions", "claim"})
+    unknown = sorted(set(content) - {"paper", "title", "year", "venue", "arxiv", "source", "conventions", "claim"})
     if unknown:
         raise UsageError(f"ledger must have known keys, got {unknown[0]!r} in {str(place)!r}.")
     try:
         entries = tuple(_entry(table) for table in content.get("claim", []))
-        return Ledger(str(content["paper"]), str(content["title"]), tuple(ids), entries)
+        year, venue, arxiv = (content.get(key, "") for key in ("year", "venue", "arxiv"))
+        title = str(content["title"])
+        return Ledger(str(content["paper"]), title, tuple(ids), entries, int(year or 0), str(venue), str(arxiv))
     except KeyError as error:
         raise UsageError(f"ledger must have the key {error.args[0]!r}, got none in {str(place)!r}.") from error
 
@@ -224,7 +250,7 @@ def _entry(table: Mapping[str, Any]) -> Entry:
     values: dict[str, Any] = {
         key: " ".join(value.split()) if isinstance(value, str) else value for key, value in table.items()
     }
-    values["how"] = tuple(table["how"])
+    values.update(how=tuple(table["how"]), printed=tuple(table.get("printed", ())))
     return Entry(**values)
 
 

@@ -72,14 +72,8 @@ def _marks_of(node: ast.AST, path: str, inside: str) -> Iterator[Mark]:
 
 
 def _is_mark(function: ast.expr) -> bool:
-    return (
-        isinstance(function, ast.Attribute)
-        and function.attr == MARK
-        and (
-            (isinstance(function.value, ast.Attribute) and function.value.attr == "mark")
-            or (isinstance(function.value, ast.Name) and function.value.id == "mark")
-        )
-    )
+    owner = function.value if isinstance(function, ast.Attribute) and function.attr == MARK else None
+    return getattr(owner, "attr", getattr(owner, "id", None)) == "mark"
 
 
 def _named(call: ast.Call, path: str, inside: str) -> Iterator[Mark]:

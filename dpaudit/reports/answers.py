@@ -192,6 +192,10 @@ def _utility_found(result: UtilityResult) -> str:
         return f"{name}: errors above {plural(len(broken), 'stated bound')}: {_some(broken)}."
     if result.told == "not_refuted":
         return f"{name}: no error above a stated bound."
+    empty = list(dict.fromkeys(finding.bound for finding in result.findings if finding.says_nothing))
+    if empty:
+        bounds = plural(len(empty), "stated bound")
+        return f"{name}: {bounds} that no output can exceed, so nothing is said: {_some(empty)}."
     above = list(dict.fromkeys(finding.bound for finding in result.findings if finding.told != finding.verdict))
     if above and result.told == "inconclusive":
         return f"{name}: errors above {plural(len(above), 'stated bound')} that may be within: not settled."

@@ -82,9 +82,7 @@ def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
 
     finding = SideFinding.from_dict(record)
     table = Table("Looked at beside the claim", beside.COLUMNS, (tuple(beside.row(finding)),))
-    return Attachment(
-        name, digest, "side finding", f"{beside.title(finding)}: {beside.status_text(finding)}", (table,)
-    )
+    return Attachment(name, digest, "side finding", f"{beside.title(finding)}: {beside.status_text(finding)}", (table,))
 
 
 def session_attachment(

@@ -145,6 +145,8 @@ def utility_sentence(finding: UtilityFinding) -> str:
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"
+    if finding.says_nothing and finding.verdict != "violated":
+        return f"The bound says nothing: no output can have a loss above its limit, {number_text(finding.limit)}."
     rest = f"; {NOT_SETTLED}" if finding.told != finding.verdict else ""
     measured = f"{what}: {number_text(finding.measured)}, between {wording.lower_text(finding.lower)} and "
     stated = f"stated: at most {number_text(finding.allowed)}{rest}"

@@ -260,9 +260,11 @@ def _errors(result: UtilityResult) -> Line:
     low, high = worst.ratio_lower, worst.ratio_upper
     ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
     measured = f"the worst error is {number_text(worst.ratio, 3)} × its bound ({ends})"
+    empty = sum(f.says_nothing for f in usable)
+    measured += f"; {plural(empty, 'limit')} that no output can exceed" if empty else ""
     is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
-    blind = max(known, default=math.inf)
+    blind = math.inf if empty else max(known, default=math.inf)
     missed = f"errors below {number_text(blind, 3)} × their bounds" if math.isfinite(blind) else "errors of any size"
     word = EXCESS if is_excess else ""
     return Line(name, "errors", promised, measured, result.told, None, sure, missed, low, high, word=word)
@@ -372,9 +374,7 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
         text += f" “No breach found” is no proof: {_unseen(max(unseen, key=lambda line: line.blind or 0.0))}"
     rest = beside(dossier)
     if rest > 0.0:
-        text += (
-            f" Notes on later pages have false alarms of their own, with probability at most {percent_text(rest)}."
-        )
+        text += f" Notes on later pages have false alarms of their own, with probability at most {percent_text(rest)}."
     return text
 
 

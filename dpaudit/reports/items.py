@@ -287,6 +287,8 @@ def _utility(dossier: Dossier) -> tuple[Status, str] | None:
         broken = sum(finding.verdict == "violated" for finding in result.findings)
         unclear = sum(finding.told in ("error", "inconclusive") for finding in result.findings)
         rest = f" {plural(unclear, 'test')} gave no full answer." if unclear else ""
+        empty = sum(finding.says_nothing for finding in result.findings)
+        rest += f" In {plural(empty, 'test')} the bound says nothing: no output can exceed it." if empty else ""
         gaps += unclear
         texts.append(
             f"{clean(str(result.subject.get('name', '')), 80)}: {plural(len(result.bounds), 'stated error bound')} on "

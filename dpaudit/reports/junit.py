@@ -40,9 +40,7 @@ def render(dossier: Dossier) -> bytes:
             if case.status in ("violated", "error"):
                 kind = "failure" if case.status == "violated" else "error"
                 message = f"{case.status.capitalize()}: {case.message}"
-                ElementTree.SubElement(
-                    element, kind, {"type": case.status, "message": message[:300]}
-                ).text = message
+                ElementTree.SubElement(element, kind, {"type": case.status, "message": message[:300]}).text = message
             elif case.status in SKIPPED:
                 ElementTree.SubElement(element, "skipped", {"message": SKIPPED[case.status] + case.message})
             elif case.status == "warning":

@@ -175,9 +175,7 @@ def _sentences(plan: Plan) -> list[str]:
             "event. (The audit may find a large loss all the same.)"
         )
     if plan.is_universe:
-        sentences.append(
-            "These figures hold for every pair: the most suspicious ones are examined in depth as well."
-        )
+        sentences.append("These figures hold for every pair: the most suspicious ones are examined in depth as well.")
     if plan.pools:
         sentences.append(
             f"The audit asks pairs of one shift together ({plural(plan.pools, 'pool')}). This plan does not count on "

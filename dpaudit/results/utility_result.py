@@ -46,6 +46,8 @@ class UtilityFinding:
     samples : int
     message : str
         What went wrong, if the verdict is "error".
+    says_nothing : bool
+        Whether no output can have a loss above the limit; then the verdict is "inconclusive".
     """
 
     bound: str
@@ -64,6 +66,7 @@ class UtilityFinding:
     error_share: float = 0.0
     samples: int = 0
     message: str = ""
+    says_nothing: bool = False
 
     @property
     def told(self) -> Verdict:
@@ -109,7 +112,7 @@ class UtilityFinding:
         """The finding of an entry of `findings` in utility.json; a number that is null there becomes NaN."""
         if record["verdict"] not in VERDICTS:
             raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {record['verdict']!r}.")
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
         numbers = ("limit", "allowed", "measured", "lower", "upper", "p_value", "detectable", "error_share")
         return cls(**{**values, **{name: as_float(values[name]) for name in numbers}})
 

@@ -42,8 +42,9 @@ class UtilityBound:
         Inputs to test it on; those of the mechanism's pairs by default.
     search : hypothesis strategy, optional
         Of inputs: the worst ones that are found are tested as well.
-    largest_loss : float, optional
-        At least every loss that can occur. It gives the measured mean an upper limit; no verdict rests on it.
+    largest_loss : float or callable, optional
+        At least every loss that can occur: a number, or a function of the input. It gives the measured mean an upper
+        limit, and a limit of at least it says nothing: even an output that ignores the data keeps it.
     standard_deviation : float, optional
         At least the standard deviation of the loss on every input: believed, and for the same use.
     source : str
@@ -67,7 +68,7 @@ class UtilityBound:
     failure_probability: float | None = None
     inputs: Sequence[Any] | None = None
     search: Any = None
-    largest_loss: float | None = None
+    largest_loss: float | Callable[[Any], float] | None = None
     standard_deviation: float | None = None
     source: str = ""
 
@@ -82,12 +83,12 @@ class UtilityBound:
             value = number("failure_probability", self.failure_probability, "in [0, 1)", lambda v: 0.0 <= v < 1.0)
             object.__setattr__(self, "failure_probability", value)
         for name in ("largest_loss", "standard_deviation"):
-            if getattr(self, name) is not None:
+            if getattr(self, name) is not None and not (name == "largest_loss" and callable(self.largest_loss)):
                 object.__setattr__(self, name, number(name, getattr(self, name), "in [0, inf)", _is_finite))
 
     @property
     def kind(self) -> Literal["tail", "expectation"]:
-        """"tail" where there is a failure probability, else "expectation"."""
+        """ "tail" where there is a failure probability, else "expectation"."""
         return "expectation" if self.failure_probability is None else "tail"
 
     def limit(self, data: Any) -> float:
@@ -95,6 +96,12 @@ class UtilityBound:
         if not callable(self.bound):
             return self.bound
         return number("bound", self.bound(data), f"in [0, inf), from the bound {self.name!r}", _is_finite)
+
+    def largest(self, data: Any) -> float | None:
+        """At least every loss that can occur on one input; None where nothing is stated."""
+        if not callable(self.largest_loss):
+            return self.largest_loss
+        return number("largest_loss", self.largest_loss(data), f"in [0, inf), from the bound {self.name!r}", _is_finite)
 
     def losses(self, data: Any, outputs: Any, size: int) -> NDArray[np.float64]:
         """The checked losses of `size` outputs, shape (size,); inf for NaN, and for a run that raised.
@@ -123,15 +130,16 @@ class UtilityBound:
             result[returned] = np.where(np.isnan(losses), math.inf, losses)
         if (result < 0.0).any():
             raise UsageError(f"loss must be non-negative, got {float(result.min())!r} from the bound {self.name!r}.")
-        if self.largest_loss is not None and (result > self.largest_loss).any():
+        stated = self.largest(data)
+        if stated is not None and (result > stated).any():
             largest = float(result.max())
             if not returned.all():
                 raise UsageError(
                     f"largest_loss must not be given where runs raise, whose loss is infinite, got "
-                    f"{self.largest_loss!r} and {size - count} of {size} runs that raised. "
+                    f"{stated!r} and {size - count} of {size} runs that raised. "
                     "Leave it out, or catch what they raise."
                 )
-            raise UsageError(f"largest_loss must be at least every loss, got {self.largest_loss!r} below {largest!r}.")
+            raise UsageError(f"largest_loss must be at least every loss, got {stated!r} below {largest!r}.")
         return result
 
     def __str__(self) -> str:

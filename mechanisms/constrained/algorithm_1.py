@@ -171,7 +171,9 @@ def chain_states(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GeometricOnHierarchy(HierarchyLaplace):
-    """Two-sided geometric noise at every node of a tree of whole counts, given that the noisy nodes satisfy the sums.
+    """Algorithm 1 of Liu et al. (2023), arXiv:2303.00228, on whole counts.
+
+    Two-sided geometric noise at every node of a tree of whole counts, given that the noisy nodes satisfy the sums.
 
     Discrete data by algorithm 1: the target is exp(-|nodes - truth|_1 / scale) on whole leaves, so that the loss of a
     pair is |nodes - nodes'|_1 / scale, as for `HierarchyConditioned` (the normaliser is the same for all whole

@@ -25,6 +25,8 @@ from scipy import optimize
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 
 
@@ -83,6 +85,18 @@ class BoxLaplace:
             raise UsageError(f"data must lie in the box, got {point.tolist()}.")
         return point
 
+    def _sides_error(self, rooms: tuple[FloatArray, FloatArray]) -> tuple[FloatArray, FloatArray]:
+        """E of |noise| on each side of the answer as far as its room goes, shapes (coordinates,)."""
+        shares = [np.minimum(room / self.scale, 700.0) for room in rooms]  # beyond, e^-share is 0 beside 1
+        return tuple(0.5 * self.scale * (1.0 - np.exp(-share) * (1.0 + share)) for share in shares)
+
+    def _rooms(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
+        return point - self.lower, self.upper - point
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The sum of expected errors of all coordinates: with equality."""
+        return [sum_of_errors(self.answer, self.expected_error)]
+
     def pairs(self) -> list[Pair]:
         """The worst pair: every coordinate moves by its sensitivity away from a finite end of its interval."""
         side = np.where(np.isfinite(self.lower), 1.0, np.where(np.isfinite(self.upper), -1.0, 1.0))
@@ -92,7 +106,11 @@ class BoxLaplace:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ConditionedLaplace(BoxLaplace):
-    """Laplace noise given that the output falls into the box; the scale is the least that keeps the promised epsilon.
+    """Section 3, case 1 of Liu et al. (2023), arXiv:2303.00228.
+
+    p(u | C) = p(u) / c(x) on C, c(x) = P[f(x) + Lap(s) in C].
+
+    Laplace noise given that the output falls into the box; the scale is the least that keeps the promised epsilon.
 
     Parameters as in `BoxLaplace`. Outputs have the shape (size, coordinates).
 
@@ -136,7 +154,13 @@ class ConditionedLaplace(BoxLaplace):
 
     def _sides(self, point: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Probabilities of both sides of the answer within the interval, each without cancellation."""
-        return tuple(-0.5 * np.expm1(-room / self.scale) for room in (point - self.lower, self.upper - point))
+        return tuple(-0.5 * np.expm1(-room / self.scale) for room in self._rooms(point))
+
+    def expected_error(self, data: Any) -> float:
+        """The sum over coordinates of E |output - answer|, exact."""
+        point = self.answer(data)
+        below, above = self._sides_error(self._rooms(point))
+        return float(((below + above) / self.masses(point)).sum())
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates), by the inverse distribution function of each side."""
@@ -174,7 +198,11 @@ class ConditionedLaplace(BoxLaplace):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImagedLaplace(BoxLaplace):
-    """Laplace noise, clamped to the box: the nearest point in L2 (and in every other norm that adds up coordinates).
+    """Equation 5 of Liu et al. (2023), arXiv:2303.00228.
+
+    Pi_C(f(x) + Lap(s)), Pi_C the L2 projection.
+
+    Laplace noise, clamped to the box: the nearest point in L2 (and in every other norm that adds up coordinates).
 
     Parameters as in `BoxLaplace`; the scale is l1_sensitivity / epsilon. Outputs have the shape (size, coordinates).
 
@@ -191,6 +219,11 @@ class ImagedLaplace(BoxLaplace):
     def scale(self) -> float:
         """Scale of the noise that is drawn, the same in every coordinate."""
         return self.l1_sensitivity / self.epsilon
+
+    def expected_error(self, data: Any) -> float:
+        """The sum over coordinates of E |output - answer|, exact: each side adds s (1 - e^(-room / s)) / 2."""
+        rooms = self._rooms(self.answer(data))
+        return float(sum(-0.5 * self.scale * np.expm1(-room / self.scale) for room in rooms).sum())
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates)."""

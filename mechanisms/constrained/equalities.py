@@ -13,6 +13,7 @@ Densities are with respect to Lebesgue measure on C. Outputs are completed from 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from typing import Any
 
@@ -21,8 +22,10 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import squared_error, sum_of_errors, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
-from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero
+from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero, variance_given_sum
 from dpaudit_mechanisms.constrained.lines import directions, step_along
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
@@ -48,7 +51,9 @@ def shifts(given: Affine, length: float, order: int) -> list[Pair]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GaussianOnEqualities:
-    """Normal noise given that the output lies in an affine set: exactly sigma times a standard normal on its kernel.
+    """Section 3 of Liu et al. (2023), arXiv:2303.00228, for normal noise.
+
+    Normal noise given that the output lies in an affine set: exactly sigma times a standard normal on its kernel.
 
     Conditioning and imaging are the same law here (CD-S14).
 
@@ -97,6 +102,16 @@ class GaussianOnEqualities:
         constant = 0.5 * self.given.dimension * math.log(2.0 * math.pi * self.base.sigma**2)
         return np.where(inside, -0.5 * (reduced**2).sum(axis=1) - constant, -np.inf)
 
+    def with_budget(self, factor: float) -> GaussianOnEqualities:
+        """The same noise with `factor` times its budget."""
+        return dataclasses.replace(self, base=with_budget(self.base, factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The squared error, sigma squared for each free variable: with equality (CD-S14)."""
+        free, variance = self.given.dimension, self.base.sigma**2
+        deviation = math.sqrt(2.0 * free) * variance
+        return [squared_error(lambda data: answer_in(self.given, data), free * variance, "CD-S14", deviation)]
+
     def mu(self, x: Any, x_prime: Any) -> float:
         """The pair is as hard to tell apart as N(0, 1) and N(mu, 1): |x - x'|_2 / sigma."""
         return float(np.linalg.norm(answer_in(self.given, x) - answer_in(self.given, x_prime)) / self.base.sigma)
@@ -108,7 +123,11 @@ class GaussianOnEqualities:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class LaplaceOnEqualities:
-    """Independent Laplace noise of one scale given that the output lies in an affine set.
+    """Lemma 3.3 of Liu et al. (2023), arXiv:2303.00228.
+
+    f(x) + U given A U = 0, U independent Laplace variables.
+
+    Independent Laplace noise of one scale given that the output lies in an affine set.
 
     Where the equalities have no coordinate in common and each has coefficients of one size (a sum, say), draws are
     exact and in closed form. Elsewhere each draw is the end of a Gibbs chain of its own, which starts at the projection
@@ -239,6 +258,22 @@ class LaplaceOnEqualities:
             n = len(group)
             total += 0.5 * math.log(n) + n * math.log(2.0 * self.scale) - math.log(self.scale) + log_density_at_zero(n)
         return total
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The sum of errors and, where draws are exact, their squares (CD-U3): both with equality.
+
+        On d free variables the density is proportional to e^(-|u|_1 / scale), so that |u|_1 / scale has the law
+        Gamma(d). Each of n coordinates with a given sum has the variance (2 n - 1) (n - 1) / (n (n + 1)) scale^2.
+        """
+        free, scale = self.given.dimension, self.scale
+        truth = functools.partial(answer_in, self.given)
+        found = [sum_of_errors(truth, free * scale, deviation=math.sqrt(free) * scale)]
+        if (groups := self.groups) is not None:
+            sizes = [len(group) for group, _ in groups]
+            alone = self.given.coordinates - sum(sizes)
+            units = 2.0 * alone + sum(n * variance_given_sum(n) for n in sizes)
+            found.append(squared_error(truth, units * scale**2, "CD-U3"))
+        return found
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss in nats: the l1 distance over the scale, reached along the line through both answers."""

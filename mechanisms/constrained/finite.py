@@ -92,7 +92,9 @@ def gamma(law: Any, event: Any, epsilon: float) -> float:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class FiniteLaw:
-    """A mechanism with finitely many inputs and outputs, both positions; every two inputs are adjacent.
+    """Section 2 of Liu et al. (2023), arXiv:2303.00228.
+
+    A mechanism with finitely many inputs and outputs, both positions; every two inputs are adjacent.
 
     Parameters
     ----------

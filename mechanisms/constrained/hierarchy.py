@@ -18,6 +18,7 @@ q_b(S_b) / q_b(0), and all of them together with exp(-|sum|).
 from __future__ import annotations
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -26,6 +27,8 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import deviations, squared_error, sum_of_errors
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, relative_density
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
@@ -207,6 +210,17 @@ class HierarchyLaplace:
         ones, first = np.ones(self.tree.leaves), np.eye(self.tree.leaves)[0]
         return [Pair(ones, ones + first), Pair(ones, ones - first)]
 
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The sum of the errors of all nodes: at most scale for each leaf.
+
+        For noise given the sums, whose density is proportional to e^(-r) with r = |errors|_1 / scale, in d leaves: r
+        has the law Gamma(d). Limits that keep what lies between the truth and an output (non-negative counts, say) cut
+        off large r only. On whole numbers beta^d Z(beta), with Z the sum of e^(-beta |errors|_1), does not fall in
+        beta: a product of Laplace functions is a mixture of centred normal ones, whose lattice sums have that. So
+        E r <= d.
+        """
+        return [sum_of_errors(self.nodes, self.tree.leaves * self.scale)]
+
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Loss of the noisy nodes in nats: l1 distance of all nodes over the scale.
 
@@ -217,7 +231,9 @@ class HierarchyLaplace:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyConditioned(HierarchyLaplace):
-    """Noise at every node given that the noisy nodes satisfy the sums: exact draws, for two or three levels.
+    """Lemma 3.3 of Liu et al. (2023), arXiv:2303.00228, for the sums of a tree.
+
+    Noise at every node given that the noisy nodes satisfy the sums: exact draws, for two or three levels.
 
     The loss of a pair is that of the noise (CD-L3.3, both answers being consistent). Parameters as in
     `HierarchyLaplace`.
@@ -257,16 +273,25 @@ class HierarchyConditioned(HierarchyLaplace):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyImaged(HierarchyLaplace):
-    """Noise at every node, moved to the nearest consistent tree; parameters as in `HierarchyLaplace`."""
+    """Equation 5 of Liu et al. (2023), arXiv:2303.00228, for the sums of a tree.
+
+    Noise at every node, moved to the nearest consistent tree; parameters as in `HierarchyLaplace`.
+    """
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, nodes)."""
         return self.tree.image(self.noisy(data, size, rng))
 
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The squared error of all nodes, 2 scale^2 for each leaf: the projection has so many dimensions. Equality."""
+        return [squared_error(self.nodes, 2.0 * self.scale**2 * self.tree.leaves, "CD-P4.1")]
+
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class TopDown(HierarchyLaplace):
-    """Noise at every node, made consistent level by level from the root; parameters as in `HierarchyLaplace`.
+    """The baseline TopDown of tables 2 and 3 of Liu et al. (2023), arXiv:2303.00228.
+
+    Noise at every node, made consistent level by level from the root; parameters as in `HierarchyLaplace`.
 
     Parameters
     ----------
@@ -279,6 +304,35 @@ class TopDown(HierarchyLaplace):
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, nodes)."""
         return self.tree.top_down(self.noisy(data, size, rng), self.non_negative)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The squared error of all nodes, with equality; with `non_negative` the l2 errors of all families added up.
+
+        k children get the mean of their noise replaced by a k-th of their parent's error: their squared errors add up
+        to 2 (k - 1) scale^2 and a k-th of the parent's. A projection onto non-negative numbers of another sum moves no
+        further than noise and sum do: the children's l2 error is at most that of their noise and |parent's error|,
+        where no true count is negative.
+        """
+        v, parents = 2.0 * self.scale**2, [node for node in range(self.tree.nodes) if self.tree.children(node).size]
+        if not self.non_negative:
+            squares = np.full(self.tree.nodes, v)
+            for node in parents:
+                below = self.tree.children(node)
+                squares[below] = v * (1.0 - 1.0 / len(below)) + squares[node] / len(below) ** 2
+            return [squared_error(self.nodes, float(squares.sum()))]
+        sizes = {node: self.tree.children(node) for node in parents}
+        of_level, total = self.scale, 0.0  # of one level the l2 errors of its families, added up; the root's is scale
+        for level in range(self.tree.levels - 1):
+            above = [node for node in parents if self.tree.depth[node] == level]
+            most = max(len(sizes[self.tree.parents[node]]) for node in above) if level else 1
+            of_level = sum(math.sqrt(v * len(sizes[node])) for node in above) + math.sqrt(most) * of_level
+            total += of_level
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            gaps = deviations(self.nodes, data, outputs)
+            return np.asarray(sum(np.linalg.norm(gaps[:, below], axis=1) for below in sizes.values()))
+
+        return [UtilityBound("errors of families", errors, total)]
 
 
 def _middle_sums(sizes: Sequence[int], size: int, rng: np.random.Generator, with_root: bool) -> FloatArray:

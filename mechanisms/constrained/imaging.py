@@ -11,14 +11,22 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import squared_error, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.polyhedron import Polyhedron
+from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.laplace import Laplace
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Imaged:
-    """A mechanism with outputs of shape (size, coordinates), projected onto an affine set or a polyhedron.
+    """Equation 5 of Liu et al. (2023), arXiv:2303.00228.
+
+    Pi_C(M(x)), Pi_C the L2 projection.
+
+    A mechanism with outputs of shape (size, coordinates), projected onto an affine set or a polyhedron.
 
     Parameters
     ----------
@@ -45,6 +53,27 @@ class Imaged:
     def pairs(self) -> list[Any]:
         """Those of the mechanism."""
         return list(self.mechanism.pairs())
+
+    def with_budget(self, factor: float) -> Imaged:
+        """The same projection of the mechanism with `factor` times its budget."""
+        return dataclasses.replace(self, mechanism=with_budget(self.mechanism, factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The squared distance from the projected answer, of Laplace or normal noise of variance v (CD-P4.1).
+
+        A projection does not increase distances, so it is at most n v; onto an affine set with d free variables it is
+        d v with equality, which for a given sum is v (1 - 1/n) a coordinate.
+        """
+        inner = self.mechanism
+        if not isinstance(inner, Laplace | Gaussian):
+            return []
+        variance = 2.0 * inner.scale**2 if isinstance(inner, Laplace) else inner.sigma**2
+        free = self.onto.dimension if isinstance(self.onto, Affine) else self.onto.coordinates
+
+        def truth(data: Any) -> FloatArray:
+            return self.onto.project(np.atleast_2d(np.asarray(data, dtype=float)))[0]
+
+        return [squared_error(truth, free * variance, "CD-P4.1")]
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, coordinates), all in the set."""

@@ -17,17 +17,21 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyLaplace
 from dpaudit_mechanisms.constrained.tree_masses import non_negative_gamma
 from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
+ROUNDING = 1e-9  # of a count, in scales and counts: sums of thousands of steps of 1e-16
 STEPS = (2.5, 0.8)  # of proposals, in scales, sweep by sweep: far moves for 263 leaves, near ones for one or two
+
+
+BoolArray = np.ndarray[Any, np.dtype[np.bool_]]
 
 
 def transition_matrix(target: Any, proposal: Any) -> Any:
@@ -159,10 +163,14 @@ class Chains:
         accept = (np.abs(new) - np.abs(old)).sum(axis=0) <= threshold
         if len(rows):
             slack = self._slack[rows] + growth * length
-            accept &= (slack >= 0.0).all(axis=0)
+            accept &= self.is_feasible(slack)
             self._slack[rows] = np.where(accept, slack, self._slack[rows])
         self._noise[path] = np.where(accept, new, old)
         self.accepted += int(accept.sum())
+
+    def is_feasible(self, slack: FloatArray) -> BoolArray:
+        """Whether all rows that a move changes stay satisfied, from slacks (rows, chains) to (chains,)."""
+        return np.asarray((slack >= 0.0).all(axis=0))
 
     def _direction(self, move: tuple[int, int]) -> tuple[Any, ...]:
         """What a move changes: nodes with signs, inequalities with how much they grow; signs as columns."""
@@ -182,7 +190,11 @@ class Chains:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class HierarchyMetropolis(HierarchyLaplace):
-    """The paper's M_MH on a tree, with non-negative counts if wanted.
+    """Algorithm 1 of Liu et al. (2023), arXiv:2303.00228: M_MH.
+
+    Accept with min(1, p(new) q(old | new) / (p(old) q(new | old)) [A new >= a]).
+
+    The paper's M_MH on a tree, with non-negative counts if wanted.
 
     With non-negativity the conditioning event has a probability that depends on the data, which costs a factor 1 +
     gamma with gamma in [0, 1] (CD-S7); the noise is then twice as large, so that the target keeps epsilon whatever
@@ -205,6 +217,7 @@ class HierarchyMetropolis(HierarchyLaplace):
 
     non_negative: bool = False
     sweeps: int = 50
+    chains_of: ClassVar[type[Chains]] = Chains
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -238,7 +251,8 @@ class HierarchyMetropolis(HierarchyLaplace):
             raise UsageError(f"data must be non-negative, got {truth.min()}.")
         leaves = self.tree.image(self.noisy(data, size, rng))[:, -self.tree.leaves :]
         limits = Inequalities.non_negative(self.tree) if self.non_negative else None
-        return Chains(self.tree, truth, self.scale, np.maximum(leaves, 0.0) if self.non_negative else leaves, limits)
+        start = np.maximum(leaves, 0.0) if self.non_negative else leaves
+        return self.chains_of(self.tree, truth, self.scale, start, limits)
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, nodes): the last states of as many chains."""
@@ -250,9 +264,17 @@ class HierarchyMetropolis(HierarchyLaplace):
         return self._released(chains)
 
     def _released(self, chains: Chains) -> FloatArray:
-        """The states; slacks add up rounding of their own, and a count of -1e-15 would not be non-negative."""
+        """The states; slacks add up rounding of their own, and a count of -1e-15 would not be non-negative.
+
+        Validity: what is below 0 by more than rounding is no state of the target, and is not clipped to look like one.
+        """
         states = chains.states()
-        return self.tree.totals(np.maximum(states[:, -self.tree.leaves :], 0.0)) if self.non_negative else states
+        if not self.non_negative:
+            return states
+        leaves = states[:, -self.tree.leaves :]
+        if leaves.min(initial=0.0) < -ROUNDING * (self.scale + np.abs(leaves).max()):
+            raise DpauditError(f"chains must keep counts non-negative, got {leaves.min()}.")
+        return self.tree.totals(np.maximum(leaves, 0.0))
 
     def chains(self, data: Any, count: int, steps: int, rng: np.random.Generator) -> FloatArray:
         """The nodes of `count` chains after each of `steps` sweeps, for diagnostics: (count, steps, nodes)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 import itertools
 from typing import Any
 
@@ -11,12 +12,16 @@ from scipy import special
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import with_budget
 from dpaudit_mechanisms.inputs import FloatArray, table
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Mixture:
-    """Runs one of several mechanisms, chosen by a coin that knows nothing of the data; which one is not told.
+    """Theorem 3.9 of Liu et al. (2023), arXiv:2303.00228.
+
+    Runs one of several mechanisms, chosen by a coin that knows nothing of the data; which one is not told.
 
     Parameters
     ----------
@@ -69,6 +74,22 @@ class Mixture:
     def pairs(self) -> list[Any]:
         """Those of the first mechanism."""
         return list(self.mechanisms[0].pairs())
+
+    def with_budget(self, factor: float) -> Mixture:
+        """The same mixture of mechanisms with `factor` times their budgets."""
+        return dataclasses.replace(self, mechanisms=[with_budget(one, factor) for one in self.mechanisms])
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """Of each expected loss that all mechanisms bound, the mixture of the bounds; the loss is that of the first."""
+        own = [{b.name: b for b in m.utility_bounds() if b.kind == "expectation"} for m in self.mechanisms]
+        return [
+            dataclasses.replace(bound, bound=functools.partial(self._mixed, [one[name] for one in own]),
+                                standard_deviation=None)
+            for name, bound in own[0].items() if all(name in one for one in own)
+        ]  # fmt: skip
+
+    def _mixed(self, bounds: list[UtilityBound], data: Any) -> float:
+        return float(self.weights @ [bound.limit(data) for bound in bounds])
 
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, each from a mechanism of its own choice."""

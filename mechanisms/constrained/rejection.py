@@ -19,7 +19,9 @@ from dpaudit_mechanisms.inputs import FloatArray, whole_number
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Rejected:
-    """A mechanism with numeric outputs, given an event.
+    """Section 3, case 1 of Liu et al. (2023), arXiv:2303.00228, by rejection.
+
+    A mechanism with numeric outputs, given an event.
 
     Parameters
     ----------

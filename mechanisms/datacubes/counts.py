@@ -8,12 +8,15 @@ is post-processing, at no cost in privacy, and no longer unbiased.
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import sum_of_errors
 from dpaudit_mechanisms.constrained.polyhedron import project_onto_simplex
 from dpaudit_mechanisms.datacubes.release import Calibrated
 from dpaudit_mechanisms.datacubes.workloads import Workload
@@ -59,7 +62,9 @@ def _rows(values: ArrayLike) -> tuple[FloatArray, FloatArray]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class CountsRelease(Calibrated):
-    """The workload's answers, shape (size, q), from base counts that are non-negative and whole.
+    """Section 6 of Cormode et al. (2013), arXiv:1207.6096.
+
+    The workload's answers, shape (size, q), from base counts that are non-negative and whole.
 
     Parameters
     ----------
@@ -93,6 +98,23 @@ class CountsRelease(Calibrated):
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, q)."""
         return self.workload.answers(self.counts(self.noisy(data, size, rng)))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The sum of errors: each query's is at most the sum over cells of their errors.
+
+        Estimates of N cells have the l2 error E = sqrt(total variance) at most, on average. The nearest non-negative
+        counts of their sum are at most E and the error of that sum, sqrt(N) E, away; rounding moves a cell less than 1.
+        """
+        domain = self.workload.domain
+        cells = Workload(domain, [range(domain.attributes)])
+        spread = math.sqrt(float(self.strategy.least_squares_variances(self.variances, cells).sum()))
+        count = math.sqrt(domain.cells)
+        far = (1.0 + count if self.is_non_negative else 1.0) * spread + (count if self.is_whole else 0.0)
+        marginals = float(self.workload.answers(np.ones((1, domain.cells))).sum()) / domain.cells
+        return [sum_of_errors(self._truth, marginals * count * far, "DC-S17")]
+
+    def _truth(self, data: Any) -> FloatArray:
+        return self.workload.answers(self.workload.domain.vector(data)[None])[0]
 
     def counts(self, noisy: FloatArray) -> FloatArray:
         """The counts of all cells, shape (size, N), from noisy strategy answers (size, m)."""

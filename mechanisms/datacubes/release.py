@@ -17,6 +17,8 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, PureDP
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import Truth, deviations, largest_error, sum_of_errors
 from dpaudit_mechanisms.datacubes.budgets import noise_variances
 from dpaudit_mechanisms.datacubes.consistency import consistent, consistent_variances
 from dpaudit_mechanisms.datacubes.joint import joint_budgets
@@ -140,6 +142,21 @@ class Calibrated:
         measured = self.eta > 0.0
         return self.strategy.spread(np.divide(1.0, self.eta, out=np.zeros_like(self.eta), where=measured))
 
+    def _variance_bounds(self, truth: Truth, weights: FloatArray, variances: FloatArray) -> list[UtilityBound]:
+        """The weighted squared error, and the error of the query of the largest variance, at most its root."""
+        worst = int(np.argmax(variances))
+
+        def squares(data: Any, outputs: Any) -> FloatArray:
+            return np.asarray(deviations(truth, data, outputs) ** 2 @ weights)
+
+        def worst_error(data: Any, outputs: Any) -> FloatArray:
+            return deviations(truth, data, outputs)[:, worst]
+
+        return [
+            UtilityBound("squared error", squares, float(weights @ variances), source="DC-TAB1"),
+            UtilityBound(f"error of query {worst}", worst_error, math.sqrt(float(variances[worst])), source="DC-L4.2"),
+        ]
+
     def distance(self, x: Any, x_prime: Any) -> float:
         """The loss of z on a pair in nats under Laplace noise; its mu under normal noise. Exact."""
         domain = self.workload.domain
@@ -175,7 +192,11 @@ class Calibrated:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StrategyRelease(Calibrated):
-    """The noisy answers to the strategy, shape (size, m); parameters as in `Calibrated`.
+    """Proposition 3.1 of Cormode et al. (2013), arXiv:1207.6096.
+
+    z = S x + noise, sum over i of |S_ij| eta_i <= epsilon for every cell j (l2 norms and mu for normal noise).
+
+    The noisy answers to the strategy, shape (size, m); parameters as in `Calibrated`.
 
     Examples
     --------
@@ -189,6 +210,11 @@ class StrategyRelease(Calibrated):
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` outputs on one input, shape (size, m)."""
         return self.noisy(data, size, rng)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The variance of all rows, with equality, and the expected error of the noisiest one."""
+        variances = 2.0 / self.order * self._scales**2
+        return self._variance_bounds(self._answers, np.ones(len(variances)), variances)
 
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density at each output, shape (size,); -inf where it is impossible.
@@ -208,7 +234,11 @@ class StrategyRelease(Calibrated):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class DatacubeRelease(Calibrated):
-    """The workload's answers, shape (size, q), made from noisy answers to the strategy.
+    """Section 3 of Cormode et al. (2013), arXiv:1207.6096: strategy, budgets (theorem 3.4), recovery.
+
+    y = R (S x + noise), R the recovery.
+
+    The workload's answers, shape (size, q), made from noisy answers to the strategy.
 
     Parameters
     ----------
@@ -278,6 +308,24 @@ class DatacubeRelease(Calibrated):
             return consistent_variances(self.strategy, self.variances, self.workload)
         linear = "least_squares, initial or consistent_2"
         raise UsageError(f"recovery must be {linear} for exact variances, got {self.recovery!r}.")
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """Variances with equality, and the expected error of the noisiest query (DC-TAB1, DC-L4.2).
+
+        Consistent answers nearest in the l1 or the largest norm are no linear function of the noise. They are at most
+        twice as far from the truth as the initial ones, since the truth is consistent too.
+        """
+        if self.recovery not in ("consistent_1", "consistent_inf"):
+            return self._variance_bounds(self._truth, self.workload.query_weights, self.query_variances())
+        variances = self.strategy.initial_variances(self.variances, self.workload)
+        if self.recovery == "consistent_1":
+            return [sum_of_errors(self._truth, 2.0 * float(np.sqrt(variances).sum()), "DC-L4.2")]
+        largest = largest_error(self._truth, 0.0)
+        bound = 2.0 * math.sqrt(float(variances.sum()))
+        return [dataclasses.replace(largest, bound=bound, failure_probability=None, source="DC-L4.2")]
+
+    def _truth(self, data: Any) -> FloatArray:
+        return self.workload.answers(self.workload.domain.vector(data)[None])[0]
 
     def total_variance(self) -> float:
         """Weighted sum of `query_variances`, a^T Var(y)."""

@@ -137,6 +137,14 @@ class Calibration:
             return self.updates * (self.comparison_epsilon + self.release_epsilon)
         return self.rho + 2.0 * math.sqrt(self.rho * -math.log(self.delta))
 
+    def with_budget(self, factor: float) -> Calibration:
+        """Noise for `factor` times the epsilon, and the same of everything else; alpha is stated as before."""
+        scale = factor
+        if self.noise == "gaussian":
+            scale = math.sqrt(largest_rho(factor * self.epsilon, self.delta) / self.rho)
+        names = ("threshold_scale", "query_scale", "release_scale")
+        return dataclasses.replace(self, **{name: getattr(self, name) / scale for name in names})
+
     @property
     def claim(self) -> Claim:
         """`PureDP` or `ApproxDP`, from the numbers."""

@@ -59,7 +59,9 @@ def expansion_and_contraction(distances: ArrayLike, images: ArrayLike) -> tuple[
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class RandomProjection:
-    """x -> (g_j . x) for Gaussian vectors g_j, scaled and moved into a box; points within `radius` of `centre`.
+    """Lemma 9 of Huang and Roth (2014), arXiv:1211.7302.
+
+    x -> (g_j . x) for Gaussian vectors g_j, scaled and moved into a box; points within `radius` of `centre`.
 
     Parameters
     ----------
@@ -204,7 +206,9 @@ def sufficient_images(dimension: int, alpha: float, beta: float) -> int:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class SubsetDistances:
-    """x -> distances to random subsets of the query points, weighted; the variant of Bourgain's embedding (MQ-A4).
+    """Figure 3 and theorem 11 of Huang and Roth (2014), arXiv:1211.7302.
+
+    x -> distances to random subsets of the query points, weighted; the variant of Bourgain's embedding (MQ-A4).
 
     Parameters
     ----------

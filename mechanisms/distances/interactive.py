@@ -23,7 +23,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from typing import Any, Literal
 
 import numpy as np
@@ -33,62 +32,24 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.protocol import SessionEnded
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.distances.analysts import Analyst
 from dpaudit_mechanisms.distances.averages import AverageDistances
 from dpaudit_mechanisms.distances.calibration import Calibration
+from dpaudit_mechanisms.distances.epochs import log_epochs
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, table, whole_number
 
-# The next query of each run, shape (runs, l), from the answers so far, shape (runs, queries so far).
-Analyst = Callable[[FloatArray], FloatArray]
 Release = Literal["answers", "transcript", "position"]
-NODES, WEIGHTS = np.polynomial.legendre.leggauss(24)
-CHUNK = 2_000  # epochs at a time: memory
-REACH = 60.0  # scales beyond the last kink, where an integrand is below exp(-60) of its height at the kink
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class FixedQueries:
-    """An analyst who has decided on all queries: points of shape (queries, l)."""
-
-    points: FloatArray
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "points", table("points", self.points, (None, None)))
-
-    def __call__(self, answers: FloatArray) -> FloatArray:
-        if answers.shape[1] >= len(self.points):
-            raise UsageError(f"queries must be at most the {len(self.points)} fixed ones, got one more.")
-        point: FloatArray = np.broadcast_to(self.points[answers.shape[1]], (len(answers), self.points.shape[1]))
-        return point
-
-
-@dataclasses.dataclass(frozen=True)
-class SlopeSeeker:
-    """An adaptive analyst on [0, width]: goes on by `step` while answers fall, and turns back with half of it.
-
-    Where the answers are exact this finds a median of the database.
-
-    Examples
-    --------
-    >>> SlopeSeeker(1.0)(np.array([[0.5, 0.3], [0.5, 0.7]])).tolist()
-    [[0.5], [0.125]]
-    """
-
-    width: float
-    step: float = 0.25
-
-    def __call__(self, answers: FloatArray) -> FloatArray:
-        place, step = np.zeros(len(answers)), np.full(len(answers), self.step * self.width)
-        for t in range(1, answers.shape[1] + 1):
-            if t > 1:
-                step = np.where(answers[:, t - 1] > answers[:, t - 2], -0.5 * step, step)
-            place = np.clip(place + step, 0.0, self.width)
-        return place[:, None]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class InteractiveDistances:
-    """Answers to the average l1 distance of a database on a box, query by query.
+    """Theorem 1 of Huang and Roth (2014), arXiv:1211.7302.
+
+    F(y) = (1/n) sum over x of |x - y|_1, learned by tangents (Lemma 6) through a sparse vector (Lemma 3).
+
+    Answers to the average l1 distance of a database on a box, query by query.
 
     Parameters
     ----------
@@ -109,7 +70,7 @@ class InteractiveDistances:
 
     Examples
     --------
-    >>> from dpaudit_mechanisms.distances.calibration import practical
+    >>> from dpaudit_mechanisms.distances import FixedQueries, practical
     >>> tuned = practical(10**6, [1.0], 1.0, queries=3, beta=0.05)
     >>> mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [0.5], [1.0]]), 3)
     >>> data = np.linspace(0.0, 1.0, 10**6)[:, None]
@@ -160,8 +121,8 @@ class InteractiveDistances:
     def log_distribution(self, data: Any) -> FloatArray:
         """The logs of these probabilities, also where they are too small for a double."""
         errors = self.first_errors(data) - self.calibration.threshold
-        logs = [float(self._log_epochs(errors[None, : j + 1], True)[0]) for j in range(self.queries)]
-        return np.array([*logs, float(self._log_epochs(errors[None], False)[0])])
+        logs = [float(self._epochs(errors[None, : j + 1], True)[0]) for j in range(self.queries)]
+        return np.array([*logs, float(self._epochs(errors[None], False)[0])])
 
     def first_errors(self, data: Any) -> FloatArray:
         """Errors of the hypothesis 0 at the queries that are asked as long as there is no update, shape (queries,)."""
@@ -237,6 +198,11 @@ class InteractiveDistances:
             return np.asarray(-scaled - log - math.log(2.0))
         return np.asarray(-0.5 * scaled**2 - log - 0.5 * math.log(2.0 * math.pi))
 
+    def _epochs(self, excesses: FloatArray, ends_above: bool) -> FloatArray:
+        """`epochs.log_epochs` with the noise of the calibration."""
+        tuned = self.calibration
+        return log_epochs(excesses, tuned.threshold_scale, tuned.query_scale, ends_above)
+
     def log_density(self, data: Any, outputs: Any) -> FloatArray:
         """Natural log of the density of each transcript, shape (size,); -inf where it is impossible.
 
@@ -269,7 +235,7 @@ class InteractiveDistances:
             rows = np.flatnonzero(flags[:, t])
             for start in np.unique(first[rows]):
                 same = rows[first[rows] == start]
-                density[same] += self._log_epochs(excesses[same, start : t + 1], True)
+                density[same] += self._epochs(excesses[same, start : t + 1], True)
             first[rows] = t + 1
             at, scaled = released[rows, t], slopes[rows] * tuned.widths
             truth = np.concatenate([true_values[rows], scaled], axis=1)
@@ -280,43 +246,8 @@ class InteractiveDistances:
         rows = np.flatnonzero((run.hypotheses.updates < tuned.updates) & (first < self.queries))
         for start in np.unique(first[rows]):
             same = rows[first[rows] == start]
-            density[same] += self._log_epochs(excesses[same, start:], False)
+            density[same] += self._epochs(excesses[same, start:], False)
         return np.where(is_possible, density, -np.inf)
-
-    def _log_epochs(self, excesses: FloatArray, ends_above: bool) -> FloatArray:
-        """Log probability that the comparisons of epochs come out below, and the last one above if `ends_above`.
-
-        From errors minus threshold of shape (epochs, comparisons) to shape (epochs,).
-        """
-        b1, b2 = self.calibration.threshold_scale, self.calibration.query_scale
-        result = np.empty(len(excesses))
-        for start in range(0, len(excesses), CHUNK):
-            some = excesses[start : start + CHUNK]
-            kinks = np.sort(np.append(some, np.zeros((len(some), 1)), axis=1), axis=1)
-            gaps = np.diff(kinks, axis=1)
-            # The log of an integrand has slopes up to 1 / finest. Between kinks it is concave or nearly linear, and at
-            # its height near one of them: intervals double with the distance from the nearer kink, at either end.
-            finest = 1.0 / (1.0 / b1 + some.shape[1] / b2)
-            longest = max(0.5 * float(gaps.max()), REACH * max(b1, b2))
-            far = 4.0 * finest * 2.0 ** np.arange(math.ceil(max(0.0, math.log2(longest / (4.0 * finest)))) + 1)
-            reach = far[far < 2.0 * REACH * max(b1, b2)]
-            near = far[: 1 + np.searchsorted(far, 0.5 * float(gaps.max()))]
-            steps = np.minimum(near, 0.5 * gaps[:, :, None])  # (epochs, gaps, steps): beyond the middle they are empty
-            inner = np.concatenate([kinks[:, :-1, None], kinks[:, :-1, None] + steps,
-                                    kinks[:, 1:, None] - steps[:, :, ::-1]], axis=2)  # fmt: skip
-            edges = np.concatenate([kinks[:, :1] - reach[::-1], inner.reshape(len(some), -1), kinks[:, -1:],
-                                    kinks[:, -1:] + reach], axis=1)  # fmt: skip
-            half = np.diff(edges, axis=1)[:, :, None] / 2.0
-            r = edges[:, :-1, None] + half * (1.0 + NODES)  # (epochs, intervals, nodes)
-            logs = -np.abs(r) / b1 - math.log(2.0 * b1)
-            for j in range(some.shape[1]):
-                margin = (r - some[:, j, None, None]) / b2  # noise below this is below
-                is_last = ends_above and j == some.shape[1] - 1
-                logs += _log_below(-margin if is_last else margin)
-            top = logs.max(axis=(1, 2), keepdims=True)
-            sums = (np.exp(logs - top) * WEIGHTS * half).sum(axis=(1, 2))
-            result[start : start + CHUNK] = top[:, 0, 0] + np.log(sums)
-        return result
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """An upper bound of the loss of two databases in nats: the accounting, 0 where they agree, inf with delta.
@@ -333,6 +264,28 @@ class InteractiveDistances:
             return math.inf if len(moved) else 0.0
         return len(moved) * self.calibration.epsilon
 
+    def with_budget(self, factor: float) -> InteractiveDistances:
+        """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
+        return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """(alpha, beta)-accuracy of all answers (MQ-D2) as calibrated, where it says anything.
+
+        An answer in [0, diameter] can err by half of the diameter, so a larger alpha says nothing and is not stated.
+        """
+        alpha, beta, diameter = self.calibration.alpha, self.calibration.beta, self.calibration.diameter
+        if self.release != "answers" or alpha >= diameter / 2.0:
+            return []
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            averages, answers = self.averages(data), output_batch(outputs, (self.queries,))
+            points = [table("queries", self.analyst(answers[:, :t]), (None, None)) for t in range(self.queries)]
+            truth = [averages.value(np.clip(at, 0.0, self.calibration.widths)) for at in points]
+            return np.asarray(np.abs(answers - np.stack(truth, axis=1)).max(axis=1))
+
+        return [UtilityBound("largest error", errors, alpha, failure_probability=beta, largest_loss=diameter,
+                             source="MQ-T1")]  # fmt: skip
+
     def pairs(self) -> list[Pair]:
         """One point at a corner of the box moved to the opposite one, the others at either corner."""
         n, far = self.calibration.records, self.calibration.widths
@@ -340,12 +293,6 @@ class InteractiveDistances:
         moved, back = low.copy(), high.copy()
         moved[0], back[0] = far, 0.0
         return [Pair(low, moved, "one up"), Pair(high, back, "one down")]
-
-
-def _log_below(margins: FloatArray) -> FloatArray:
-    """Log of the distribution function of Lap(1)."""
-    small = np.minimum(margins, 0.0) - math.log(2.0)
-    return np.where(margins < 0.0, small, np.log1p(-0.5 * np.exp(-np.abs(margins))))
 
 
 @dataclasses.dataclass(eq=False)

@@ -20,6 +20,8 @@ import numpy as np
 
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import largest_error
 from dpaudit_mechanisms.distances.calibration import Calibration
 from dpaudit_mechanisms.distances.embeddings import SubsetDistances
 from dpaudit_mechanisms.distances.interactive import InteractiveDistances
@@ -40,7 +42,11 @@ class Embedding(Protocol):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MetricDistances:
-    """Answers to the average distance of a database to query points in a metric space, offline.
+    """Figure 2 and theorems 7, 8 and 15 of Huang and Roth (2014), arXiv:1211.7302.
+
+    M(pi(y), pi(D)) for an embedding pi into l1, and M of theorem 2.
+
+    Answers to the average distance of a database to query points in a metric space, offline.
 
     Parameters
     ----------
@@ -109,6 +115,14 @@ class MetricDistances:
         """One hypothesis over the images, which answers any query once it is embedded."""
         return self.inner.release(self.images(data), rng)
 
+    def utility_bounds(self) -> list[UtilityBound]:
+        """`alpha` on all answers, beyond the distortion of the embedding (MQ-T7, MQ-T15), where it says anything."""
+        highest = self.scale * float(self.inner.widths.sum())
+        if self.alpha >= highest / 2.0:
+            return []
+        bound = largest_error(self.noiseless, self.alpha, self.beta, "MQ-T7")
+        return [dataclasses.replace(bound, largest_loss=highest)]
+
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` vectors of answers, shape (size, queries)."""
         return self.scale * self.inner.answers(self.images(data), self._places, size, rng)
@@ -120,7 +134,11 @@ class MetricDistances:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class EmbeddedDistances:
-    """The interactive mechanism on images: an analyst asks for points of the metric space, one by one.
+    """Figure 2 of Huang and Roth (2014), arXiv:1211.7302, with M of theorem 1.
+
+    M(pi(y), pi(D)) for an embedding pi into l1.
+
+    The interactive mechanism on images: an analyst asks for points of the metric space, one by one.
 
     Not for embeddings that are chosen with the queries: these need all of them before the first answer (MQ-R8.2).
 
@@ -165,8 +183,23 @@ class EmbeddedDistances:
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """`size` vectors of answers, shape (size, queries)."""
         used = self.embedding_of(data)
-        inner = InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
-        return inner.sample(used.embed(data), size, rng)
+        return self._inner(used).sample(used.embed(data), size, rng)
+
+    def _inner(self, used: Embedding) -> InteractiveDistances:
+        return InteractiveDistances(self.calibration, lambda answers: used.embed(self.analyst(answers)), self.queries)
+
+    def with_budget(self, factor: float) -> EmbeddedDistances:
+        """The same queries with the noise of `factor` times the budget (`Calibration.with_budget`)."""
+        return dataclasses.replace(self, calibration=self.calibration.with_budget(factor))
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """Those of the l1 mechanism: the error beyond the distortion of the embedding."""
+        return [
+            dataclasses.replace(
+                bound, loss=lambda data, outputs, of=bound.loss: of(self.embedding.embed(data), outputs)
+            )
+            for bound in self._inner(self.embedding).utility_bounds()
+        ]
 
     def pairs(self) -> list[Pair]:
         """The databases given."""

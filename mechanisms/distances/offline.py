@@ -25,11 +25,13 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.distances.analysts import FixedQueries
 from dpaudit_mechanisms.distances.averages import AverageDistances, box_widths
 from dpaudit_mechanisms.distances.calibration import Calibration, largest_rho, practical
-from dpaudit_mechanisms.distances.interactive import FixedQueries, InteractiveDistances
+from dpaudit_mechanisms.distances.interactive import InteractiveDistances
 from dpaudit_mechanisms.distances.learner import TangentHypotheses
-from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -68,7 +70,11 @@ class Hypothesis:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class OfflineDistances:
-    """Releases hypotheses of the average l1 distance on a box.
+    """Theorem 2 of Huang and Roth (2014), arXiv:1211.7302.
+
+    F_i on the grid {0, w_i / g, ..., w_i} for each coordinate i, each with 1 / l of the budget.
+
+    Releases hypotheses of the average l1 distance on a box.
 
     Parameters
     ----------
@@ -224,6 +230,23 @@ class OfflineDistances:
         if moved == 0:
             return 0.0
         return math.inf if self.delta > 0.0 else moved * self.cost
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The error on the grids, coordinate by coordinate and added up: `alpha` less what lies between grid points."""
+        total = float(self.widths.sum())
+        limit = self.alpha - total / int(self.intervals or 1)
+        if limit >= total / 2.0:  # values in [0, width] can err by half of it
+            return []
+
+        def errors(data: Any, outputs: Any) -> FloatArray:
+            found, grid = self._points(data), [self.grid(i)[:, None] for i in range(len(self.widths))]
+            truth = [AverageDistances(found[:, i : i + 1], self.widths[i : i + 1]).value(at)
+                     for i, at in enumerate(grid)]  # fmt: skip
+            gaps = np.abs(output_batch(outputs, (self.queries,)) - np.concatenate(truth))
+            return np.asarray(gaps.reshape(len(gaps), len(grid), -1).max(axis=2).sum(axis=1))
+
+        return [UtilityBound("largest error", errors, limit, failure_probability=self.beta, largest_loss=total,
+                             source="MQ-T2")]  # fmt: skip
 
     def pairs(self) -> list[Pair]:
         """One point at a corner of the box moved to the opposite one."""

@@ -26,7 +26,9 @@ from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class StableProjection:
-    """x -> P x for a bounded P with E|P x|_1 = |x|_p, moved into a box; points in [0, side]^dimension.
+    """Theorem 10 of Huang and Roth (2014), arXiv:1211.7302, by a construction of our own.
+
+    x -> P x for a bounded P with E|P x|_1 = |x|_p, moved into a box; points in [0, side]^dimension.
 
     Parameters
     ----------
@@ -125,7 +127,7 @@ def sufficient_stable_images(dimension: int, alpha: float, beta: float) -> int:
     Examples
     --------
     >>> sufficient_stable_images(2, 0.3, 0.1)
-    829
+    1004
     """
     theta = alpha / 4.0
     t = alpha * (1.0 - theta) - theta

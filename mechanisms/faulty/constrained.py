@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -244,6 +244,25 @@ class MetropolisStartsAtTheTruth(HierarchyMetropolis):
     def fault(self) -> str:
         """What is wrong, and the true exact loss."""
         return f"a chain that has not moved releases the truth: loss inf nats, promised {self.epsilon:g}"
+
+
+class _OneInequality(Chains):
+    def is_feasible(self, slack: FloatArray) -> Any:
+        return slack[0] >= 0.0
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MetropolisChecksOneInequality(HierarchyMetropolis):
+    """M_MH that looks at the first inequality that a step changes: the second sibling of a pair may fall below 0.
+
+    What is below is released as 0, as a tidy-up of rounding would. Parameters as in `HierarchyMetropolis`.
+    """
+
+    chains_of: ClassVar[type[Chains]] = _OneInequality
+    fault: ClassVar[str] = "a step checks one of its inequalities: impossible counts come out as 0"
+
+    def _released(self, chains: Chains) -> FloatArray:
+        return self.tree.totals(np.maximum(chains.states()[:, -self.tree.leaves :], 0.0))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -1,9 +1,13 @@
-"""MWEM with a planted fault each: too little noise in the choices, in the measurements, or in both."""
+"""MWEM with a planted fault each: too little noise in the choices, in the measurements, or in both; and no learning."""
 
 from __future__ import annotations
 
 import dataclasses
+from typing import Any, ClassVar
 
+import numpy as np
+
+from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.mwem import MWEM
 
 
@@ -57,3 +61,15 @@ class MWEMForgetsTheRounds(_FaultyMWEM):
     @property
     def choice_scale(self) -> float:
         return super().choice_scale / self.rounds
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MWEMIgnoresTheData(MWEM):
+    """Releases all records at the element with the largest answers: private, and as wrong as can be."""
+
+    fault: ClassVar[str] = "the data are not looked at"
+
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
+        released = np.zeros((size, self.queries.shape[1]))
+        released[:, int(self.queries.sum(axis=0).argmax())] = self.records
+        return released

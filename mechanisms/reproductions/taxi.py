@@ -31,6 +31,7 @@ PRINTED = {
 }
 CHAINS, SWEEPS, BURN_IN = 100, 250, 50
 DRAWS = 20_000
+CONVERGED = 1.01  # split R-hat above which a run is said to be too short
 WATCHED = 8  # nodes per level whose diagnostics are computed, at most
 
 
@@ -71,7 +72,7 @@ def run(options: Options) -> Outcome:
     }  # fmt: skip
     return Outcome(
         [*_comparison(hierarchy, plain, non_negative, source), _convergence(convergence, chains, sweeps)],
-        _statements(hierarchy, plain, non_negative),
+        _statements(hierarchy, plain, non_negative, max(row["r_hat"] for row in convergence)),
         _plain(numbers),
         lambda figure: _draw(figure, hierarchy, plain, non_negative),
         (11.0, 4.2),
@@ -149,13 +150,14 @@ def _comparison(hierarchy: Hierarchy, plain: Any, non_negative: Any, source: str
 
 
 def _convergence(found: list[dict[str, Any]], chains: int, sweeps: int) -> Table:
-    rows = [[r["level"], r["draws"], r["r_hat"], round(r["effective_sample_size"])] for r in found]
+    rows = [[r["level"], r["draws"], r["r_hat"], round(r["effective_sample_size"]),
+             "run longer" if r["r_hat"] > CONVERGED else ""] for r in found]  # fmt: skip
     burned = min(BURN_IN, sweeps // 2)
     note = f"{chains} chains of {sweeps} sweeps, the first {burned} left out; worst of up to {WATCHED} nodes."
-    return Table("Convergence of M_MH", ["level", "draws", "R-hat", "ESS"], rows, note)
+    return Table("Convergence of M_MH", ["level", "draws", "R-hat", "ESS", f"above {CONVERGED}"], rows, note)
 
 
-def _statements(hierarchy: Hierarchy, plain: Any, non_negative: Any) -> list[Statement]:
+def _statements(hierarchy: Hierarchy, plain: Any, non_negative: Any, r_hat: float) -> list[Statement]:
     better = sum(row[0] < row[1] for rows in PRINTED.values() for row in rows)
     ours = sum(plain["M_MH"][d] < plain["TopDown"][d] for d in range(3))
     rises = [
@@ -183,7 +185,9 @@ def _statements(hierarchy: Hierarchy, plain: Any, non_negative: Any) -> list[Sta
                   "non-negative counts",
                   "yes" if all(abs(p / q - 1.0) < 0.2 for p, q in zip(falls, limited, strict=True)) else "no"),
         Statement("CD-A1", "M_MH samples the conditional law",
-                  f"mean errors within {100.0 * off:.1f}% of those of exact draws", "yes" if off < 0.1 else "no"),
+                  f"mean errors within {100.0 * off:.1f}% of those of exact draws; R-hat up to {r_hat:.3f}"
+                  + (f", above {CONVERGED}: the chains are short" if r_hat > CONVERGED else ""),
+                  "no" if off >= 0.1 else "yes" if r_hat <= CONVERGED else "yes, of short chains"),
     ]  # fmt: skip
 
 

@@ -19,7 +19,7 @@ from dpaudit.reproductions.reproduction import COLOURS, MARKERS, Options, Outcom
 from dpaudit_mechanisms.inputs import FloatArray
 from dpaudit_mechanisms.two_metrics import OnTheLine, Profile, query_profile, staircase_profile
 from dpaudit_mechanisms.two_metrics.intervals import length, union
-from dpaudit_mechanisms.two_metrics.line import best_offset
+from dpaudit_mechanisms.two_metrics.profiles import best_offset
 
 SETS = {
     "V_1": [[0.0, 1.0], [1000.0, 1001.0]],

@@ -1,9 +1,8 @@
 """Mechanisms between two metric spaces: one family, from privacy-first to utility-first (Wu, Xia, He).
 
-`levels` has the construction that all of them instantiate, and the one proof; `finite` the mechanisms between finite
-spaces, `line` and
-`important` those on the real line, `k_norm` those for linear queries in several dimensions, `triangles` the datasets
-of all graphs with n nodes.
+`levels` has the construction that all of them instantiate, and the one proof; `finite` and `widened` the mechanisms
+between finite spaces, `profiles`, `line` and `important` those on the real line, `k_norm` those for linear queries in
+several dimensions, `triangles` the datasets of all graphs with n nodes.
 """
 
 from dpaudit_mechanisms.two_metrics.finite import (
@@ -12,8 +11,6 @@ from dpaudit_mechanisms.two_metrics.finite import (
     LevelMechanism,
     PrivacyFirst,
     Staircase,
-    WidenedPrivacyFirst,
-    WidenedStaircase,
 )
 from dpaudit_mechanisms.two_metrics.important import ImportantOnTheLine, widened_staircase_profile
 from dpaudit_mechanisms.two_metrics.k_norm import KNorm
@@ -24,9 +21,11 @@ from dpaudit_mechanisms.two_metrics.levels import (
     log_probabilities,
     loss_of,
 )
-from dpaudit_mechanisms.two_metrics.line import OnTheLine, Profile, query_mechanism, query_profile, staircase_profile
+from dpaudit_mechanisms.two_metrics.line import OnTheLine, query_mechanism
+from dpaudit_mechanisms.two_metrics.profiles import Profile, query_profile, staircase_profile
 from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, whole_steps
 from dpaudit_mechanisms.two_metrics.triangles import GraphClasses, algorithm_1
+from dpaudit_mechanisms.two_metrics.widened import WidenedPrivacyFirst, WidenedStaircase
 
 __all__ = [
     "FiniteSpaces",

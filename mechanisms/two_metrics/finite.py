@@ -9,9 +9,7 @@
 | `WidenedPrivacyFirst` | datasets | dbar(x, y), rounded up | r with d(f(y), r) <= width | UP-T3, UP-T6 |
 | `WidenedStaircase` | values | d(f(x), v) / Delta f, rounded up | values of datasets within a width | UP-T4, UP-T5 |
 
-The widened ones are the paper's compositional mechanisms; with `important` values and a `penalty` for all others they
-are its third category. `WidenedPrivacyFirst` subtracts all nearer datasets' sets, not the last shell's alone as printed
-(UP-D-R: those are no partition). `Ladder` places f(x) itself on level 0, which the printed sets leave out (UP-X10).
+The widened ones are in `widened`. `Ladder` places f(x) itself on level 0, which the printed sets leave out (UP-X10).
 """
 
 from __future__ import annotations
@@ -20,7 +18,6 @@ import dataclasses
 import functools
 import math
 from abc import abstractmethod
-from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -29,9 +26,10 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
-from dpaudit_mechanisms.inputs import FloatArray, output_positions, position, table
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.inputs import FloatArray, output_positions, position
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
-from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps, widths_of
+from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps
 
 MOST_PAIRS = 20
 
@@ -140,6 +138,22 @@ class LevelMechanism(PartitionAndWeight):
         order = np.argsort(-np.round(losses, 9), kind="stable")[:MOST_PAIRS]
         return [Pair(int(x), int(y)) for x, y in found[order]]
 
+    def utility_bounds(self) -> list[UtilityBound]:
+        """E d(output, f(x)) and 1 - P_0 of section 5, on each dataset, of the law as it is stated: with equality."""
+
+        def distance(data: Any, outputs: Any) -> FloatArray:
+            return self.spaces.distances[position(data, self.spaces.datasets)][np.asarray(outputs, dtype=int)]
+
+        def is_off(data: Any, outputs: Any) -> FloatArray:
+            return (distance(data, outputs) > 0.0).astype(float)
+
+        error, missed = self.expected_error(), np.clip(1.0 - self.accuracy(0.0), 0.0, 1.0)
+        return [
+            UtilityBound("distance", distance, lambda data: float(error[position(data, len(error))]), source="UP-S13"),
+            UtilityBound("false value", is_off, lambda data: float(missed[position(data, len(missed))]),
+                         largest_loss=1.0, source="UP-S2"),
+        ]  # fmt: skip
+
     def accuracy(self, within: float) -> FloatArray:
         """P_T^x: the probability that the output is within T of the true value, shape (datasets,) (UP-S2)."""
         limit = number("within", within, "in [0, inf]", lambda v: v >= 0.0)
@@ -160,7 +174,9 @@ def finite_sensitivity(spaces: FiniteSpaces) -> float:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class GlobalSensitivity(LevelMechanism):
-    """Weights exp(-epsilon d(f(x), r) / Delta f): the level is not rounded (UP-X8, its continuous relative).
+    """Example 8 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Weights exp(-epsilon d(f(x), r) / Delta f): the level is not rounded (UP-X8, its continuous relative).
 
     A query of sensitivity 0 is released exactly (level infinity for all other values). Parameters as `LevelMechanism`.
     """
@@ -182,7 +198,9 @@ class GlobalSensitivity(LevelMechanism):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Staircase(GlobalSensitivity):
-    """Weights exp(-i epsilon) where (i - 1) Delta f + offset < d(f(x), r) <= i Delta f + offset (UP-T1, UP-X9).
+    """Theorem 1 and example 9 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Weights exp(-i epsilon) where (i - 1) Delta f + offset < d(f(x), r) <= i Delta f + offset (UP-T1, UP-X9).
 
     Parameters
     ----------
@@ -218,7 +236,9 @@ class Staircase(GlobalSensitivity):
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Ladder(LevelMechanism):
-    """Level i >= 1 where the sum of i - 1 local sensitivities < d(f(x), r) <= the sum of i of them (UP-X10).
+    """Example 10 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    Level i >= 1 where the sum of i - 1 local sensitivities < d(f(x), r) <= the sum of i of them (UP-X10).
 
     The sum of i of them is Delta_0^x + ... + Delta_(i - 1)^x; level 0 is f(x) alone, as in the ladder mechanism's own
     paper. The sets printed in UP-X10 are one level lower and leave f(x) out. A step of 0 gives an empty level.
@@ -252,78 +272,10 @@ class Ladder(LevelMechanism):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class _Penalised(LevelMechanism):
-    """The third category (UP-T5, UP-T6): values that are not `important` are `penalty` steps further away."""
-
-    widths: float | Sequence[float] | FloatArray = dataclasses.field(default=0.0, repr=False)
-    important: Sequence[bool] | BoolArray | None = dataclasses.field(default=None, repr=False)
-    penalty: float = 0.0
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        checked = number("penalty", self.penalty, "in [0, inf)", lambda v: 0.0 <= v < math.inf)
-        object.__setattr__(self, "penalty", checked)
-        if self.important is not None:
-            marks = table("important", self.important, (self.spaces.outcomes,))
-            if not np.isin(marks, (0.0, 1.0)).all():
-                raise UsageError(f"important must be True or False for each value, got {marks.tolist()}.")
-            object.__setattr__(self, "important", marks.astype(bool))
-        elif checked:
-            raise UsageError(f"penalty must be 0 without important values, got {checked}.")
-
-    def penalties(self) -> FloatArray:
-        if self.important is None:
-            return super().penalties()
-        return np.where(self.important, 0.0, self.penalty)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class WidenedPrivacyFirst(_Penalised):
-    """The level of r is the least dbar(x, y), rounded up, of a dataset with d(f(y), r) <= widths[y] (UP-T3).
-
-    Parameters
-    ----------
-    spaces, epsilon
-        As in `LevelMechanism`.
-    widths : float or array_like of float, shape (datasets,)
-        delta^y in units of d, in [0, inf]; 0 is `PrivacyFirst`.
-    important : array_like of bool, shape (outcomes,), optional
-        The set E (UP-T6); all values by default. The empty set gives the same law as all values.
-    penalty : float
-        t in levels, in [0, inf), for values that are not important.
-    distortion : array_like of float, shape (datasets, outcomes), optional
-        L^x(r) in place of d(f(x), r), in [0, inf], 0 at r = f(x); it need not be a metric (UP-S11).
-
-    Examples
-    --------
-    >>> path = np.abs(np.subtract.outer(range(4), range(4)))
-    >>> WidenedPrivacyFirst(FiniteSpaces(path, range(4), path), 1.0, widths=[1.0, 0.0, 0.0, 0.0]).levels[0].tolist()
-    [0.0, 0.0, 2.0, 3.0]
-    """
-
-    distortion: FloatArray | None = dataclasses.field(default=None, repr=False)
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "widths", widths_of("widths", self.widths, self.spaces.datasets))
-        if self.distortion is not None:
-            found = table("distortion", self.distortion, (self.spaces.datasets, self.spaces.outcomes))
-            own = found[np.arange(self.spaces.datasets), self.spaces.values]
-            if (found < 0.0).any() or own.any():
-                raise UsageError("distortion must be at least 0, and 0 at the value of each dataset.")
-            object.__setattr__(self, "distortion", found)
-
-    def costs(self) -> FloatArray:
-        return self.spaces.shells
-
-    def covers(self) -> BoolArray:
-        distances = self.spaces.distances if self.distortion is None else self.distortion
-        return distances <= np.asarray(self.widths)[:, None] * (1.0 + ROUNDING)
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class PrivacyFirst(LevelMechanism):
-    """The level of r is the least dbar(x, y), rounded up, of a dataset with f(y) = r (UP-T2); d plays no part.
+    """Theorem 2 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    The level of r is the least dbar(x, y), rounded up, of a dataset with f(y) = r (UP-T2); d plays no part.
 
     Examples
     --------
@@ -340,34 +292,3 @@ class PrivacyFirst(LevelMechanism):
 
     def covers(self) -> BoolArray:
         return self.spaces.values_of
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class WidenedStaircase(_Penalised):
-    """The level of r is the least staircase level of a value that covers r (UP-T4, UP-T5).
-
-    A value v covers r where some dataset with value v has one with value r within widths[v] (in units of dbar).
-
-    Parameters
-    ----------
-    spaces, epsilon, important, penalty
-        As in `WidenedPrivacyFirst`.
-    widths : float or array_like of float, shape (outcomes,)
-        delta^v in units of dbar, in [0, inf]; 0 is `Staircase` without offset.
-
-    Examples
-    --------
-    >>> path = np.abs(np.subtract.outer(range(4), range(4)))
-    >>> WidenedStaircase(FiniteSpaces(path, range(4), path), 1.0, widths=[0.0, 1.0, 0.0, 0.0]).levels[0].tolist()
-    [0.0, 1.0, 1.0, 3.0]
-    """
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "widths", widths_of("widths", self.widths, self.spaces.outcomes))
-
-    def costs(self) -> FloatArray:
-        return Staircase(self.spaces, self.epsilon).costs()
-
-    def covers(self) -> BoolArray:
-        return self.spaces.nearby_values(np.asarray(self.widths))

@@ -19,10 +19,12 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table, whole_number
 from dpaudit_mechanisms.two_metrics.intervals import difference, is_inside, union
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
-from dpaudit_mechanisms.two_metrics.line import OnTheLine, Profile, query_shells
+from dpaudit_mechanisms.two_metrics.line import OnTheLine
+from dpaudit_mechanisms.two_metrics.profiles import Profile, query_shells
 
 
 def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profile:
@@ -64,7 +66,11 @@ def widened_staircase_profile(neighbouring_set: ArrayLike, steps: int) -> Profil
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class ImportantOnTheLine(PartitionAndWeight):
-    """Answers one real-valued query; values outside of E weigh exp(-epsilon penalty) less.
+    """Theorems 5 and 6 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    p(r) = exp(-epsilon (level(r - f(x)) + t [r not in E])) / alpha(x).
+
+    Answers one real-valued query; values outside of E weigh exp(-epsilon penalty) less.
 
     Parameters
     ----------
@@ -79,7 +85,7 @@ class ImportantOnTheLine(PartitionAndWeight):
 
     Examples
     --------
-    >>> from dpaudit_mechanisms.two_metrics.line import staircase_profile
+    >>> from dpaudit_mechanisms.two_metrics.profiles import staircase_profile
     >>> mechanism = ImportantOnTheLine(staircase_profile(1.0), 1.0, [[0.0, 10.0]], 1.0)
     >>> np.exp(np.diff(mechanism.log_density(0.0, [-0.5, 0.5]))).round(4).tolist()  # e
     [2.7183]
@@ -157,6 +163,19 @@ class ImportantOnTheLine(PartitionAndWeight):
             found.append(kept)
             missing -= len(kept)
         return np.concatenate(found)
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The probability of values outside of E, (1 - s) k / (s + (1 - s) k) with s = `share`, k = e^(-epsilon t)."""
+        kept = math.exp(-self.epsilon * self.penalty)
+
+        def is_outside(data: Any, outputs: Any) -> FloatArray:
+            return (~is_inside(self.important_values(data), output_batch(outputs, ()))).astype(float)
+
+        def expected(data: Any) -> float:
+            share = self.share(data)
+            return (1.0 - share) * kept / (share + (1.0 - share) * kept)
+
+        return [UtilityBound("unimportant value", is_outside, expected, largest_loss=1.0, source="UP-T5")]
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two answers in nats: far out on either side a level changes in either direction."""

@@ -25,6 +25,7 @@ from scipy.spatial import ConvexHull, Delaunay
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, answer, output_batch, positive, table
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight
 from dpaudit_mechanisms.two_metrics.spaces import whole_steps
@@ -87,7 +88,11 @@ class Body:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class KNorm(PartitionAndWeight):
-    """Answers F x with noise whose density falls with its gauge.
+    """Example 11 of Wu, Xia and He (2017), arXiv:1702.02721.
+
+    p(r) = exp(-epsilon |F x - r|_K) / beta, or with the gauge |.|_K rounded up, K = F B the image of the l1 ball.
+
+    Answers F x with noise whose density falls with its gauge.
 
     Parameters
     ----------
@@ -198,6 +203,20 @@ class KNorm(PartitionAndWeight):
     def log_alpha_of(self, data: Any) -> float:
         """`log_beta`, whatever the dataset."""
         return self.log_beta
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """The expected gauge of the error: rank / epsilon with equality; where it is rounded up, that of the level."""
+        rank, steps = self.basis.shape[1], 1.0 / math.expm1(self.epsilon)  # of a geometric number
+        bound = rank / self.epsilon
+        if self.discrete:
+            weights = self._offset_weights
+            bound = float(weights @ np.arange(1.0, len(weights) + 1.0) / weights.sum()) + rank * steps
+
+        def gauge(data: Any, outputs: Any) -> FloatArray:
+            values = output_batch(outputs, (len(self.queries),))
+            return self.gauge(values - self.queries @ answer(data, self.queries.shape[1]))
+
+        return [UtilityBound("gauge of the error", gauge, bound)]
 
     def privacy_loss(self, x: Any, x_prime: Any) -> float:
         """Exact privacy loss of two datasets in nats: epsilon times the level of F (x - x'), attained beyond both."""

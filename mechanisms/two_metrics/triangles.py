@@ -178,8 +178,9 @@ class GraphClasses:
 
 
 def algorithm_1(classes: GraphClasses) -> NDArray[np.bool_]:
-    """The sets I[k, i] of Algorithm 1, all at once: shape (edges + 1, classes, counts).
+    """Algorithm 1 of Wu, Xia and He (2017), arXiv:1702.02721: the sets I[k, i], all at once.
 
+    Shape (edges + 1, classes, counts).
     I[k, i] has the counts of classes at distance k of class i that no nearer class has. One minimum a count, over the
     classes that have it, replaces the loops over k, j and s.
     """

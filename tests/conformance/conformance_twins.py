@@ -280,6 +280,18 @@ class BoastsOfLessError(StatesItsError):
     share = 0.5
 
 
+class StatesNothing(StatesItsError):
+    """Clamps, and states as its error what no output can exceed."""
+
+    share = 10.0
+
+    def sample(self, data, size, rng):
+        return np.clip(super().sample(data, size, rng), self.read(data) - 1, self.read(data) + 1)
+
+    def utility_bounds(self):
+        return [dataclasses.replace(bound, largest_loss=float(self.cells)) for bound in super().utility_bounds()]
+
+
 class MoreBudgetMoreNoise(StatesItsError):
     """Right at epsilon = 1 only: the noise grows with the budget."""
 

@@ -18,6 +18,7 @@ from conformance_twins import (
     ResponseWithMoreNoise,
     Stable,
     StatesDensity,
+    StatesNothing,
 )
 
 import dpaudit
@@ -76,6 +77,12 @@ def test_a_law_does_not_hold_for_a_mechanism_that_breaks_its_claim(name):
     leaky = RaisesOnOne() if name == "law_post_processing_by_forgetting" else NoNoise()
     found, result = statuses(leaky, [name])
     assert found == {name: "violated"}, result.records[0].message
+
+
+def test_an_error_bound_that_says_nothing_is_inconclusive():
+    found, result = statuses(StatesNothing(), ["utility_bounds"])
+    assert found == {"utility_bounds": "inconclusive"}
+    assert "sum of errors says nothing on " in result.records[0].message
 
 
 def test_a_budget_that_changes_nothing_is_inconclusive():

@@ -91,6 +91,8 @@ def test_the_json_file_has_the_published_fields(run, tmp_path):
             "unchecked",
             "scope",
             "extraction",
+            "severity",
+            "printed",
         }
     ] * 3
     assert rows[1] == {
@@ -105,6 +107,8 @@ def test_the_json_file_has_the_published_fields(run, tmp_path):
         "unchecked": None,
         "scope": None,
         "extraction": None,
+        "severity": "slip",
+        "printed": ["1=2"],
     }
     assert rows[0]["counterexample"] is None and rows[0]["corrected"] is None
     assert rows[2]["evidence"] == "exact, statistical: Looked at. Reading: A reading. Error rate: 1e-9"

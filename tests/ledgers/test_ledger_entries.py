@@ -22,6 +22,8 @@ REFUTED = {
     "verdict": "refuted as printed",
     "counterexample": {"n": 1},
     "corrected": "Two is two.",
+    "severity": "slip",
+    "printed": ("1=2",),
 }
 FILE = """
 paper = "ab"
@@ -49,6 +51,7 @@ def test_a_file_becomes_entries_with_texts_on_one_line(tmp_path):
     ("change", "message"),
     [
         ({"verdict": "true"}, r"verdict must be one of verified, verified in part, .*, not checkable, got 'true' in"),
+        ({"severity": "slip"}, r"severity must be one of .*, of what is refuted, got 'slip' in the entry"),
         ({"how": ("looked",)}, r"how must name some of exact, property-based, statistical, reading, got \['looked'\]"),
         ({"how": ()}, r"how must name some of .*, got \[\]"),
         ({"statement": " "}, r"statement must be given, got an empty text in the entry 'AB-1'\."),

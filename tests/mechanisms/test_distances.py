@@ -98,7 +98,7 @@ def test_an_epoch_has_the_probability_of_its_integral(ends_above):
 
         edges = sorted({-40.0, 0.0, 40.0, *excesses})
         expected = sum(integrate.quad(integrand, a, b, epsabs=1e-13)[0] for a, b in itertools.pairwise(edges))
-        found = mechanism._log_epochs(np.array([excesses]), ends_above)[0]
+        found = mechanism._epochs(np.array([excesses]), ends_above)[0]
         assert found == pytest.approx(math.log(expected), abs=1e-8)
 
 
@@ -112,7 +112,7 @@ def test_epochs_of_unequal_scales_have_probabilities_that_sum_to_one_and_keep_th
         assert mechanism.privacy_loss(pair.x, pair.x_prime) <= tuned.comparison_epsilon
     for excess in (-0.7, 0.0, 0.3, 5.0):
         below = float(_difference_tail(np.array(excess), b1, b2))  # noise of the threshold - of the query >= excess
-        found = mechanism._log_epochs(np.array([[excess]]), False)[0]
+        found = mechanism._epochs(np.array([[excess]]), False)[0]
         assert found == pytest.approx(math.log(below), abs=1e-9)
 
 
@@ -123,7 +123,7 @@ def test_an_epoch_of_many_comparisons_has_the_probability_of_its_integral():
     r = np.linspace(-2.0, 40.0, 400_001)[:-1] + 0.5 * 42.0 / 400_000
     logs = stats.laplace.logpdf(r) + sum(stats.laplace.logcdf((r - one) / 0.05) for one in excesses)
     expected = math.log(np.exp(logs).sum() * 42.0 / 400_000)
-    assert mechanism._log_epochs(excesses[None], False)[0] == pytest.approx(expected, abs=1e-6)
+    assert mechanism._epochs(excesses[None], False)[0] == pytest.approx(expected, abs=1e-6)
 
 
 def test_losses_of_positions_are_finite_where_probabilities_are_too_small_for_a_double():

@@ -297,3 +297,31 @@ def test_arrays_are_copied_left_unchanged_and_travel_between_processes():
 def test_what_makes_no_sense_is_refused(make, message):
     with pytest.raises(UsageError, match=message):
         make()
+
+
+@pytest.mark.claim("DX-T1")
+@settings(derandomize=True, deadline=None, max_examples=60)
+@given(st.integers(0, 2**32), st.integers(2, 6), st.integers(1, 4), st.integers(1, 30))
+def test_a_histogram_is_answered_and_a_position_is_a_view_of_one(seed, elements, count, records):
+    rng = np.random.default_rng(seed)
+    metric = rng.uniform(0.5, 1.0, size=(elements, elements))
+    metric = np.triu(metric, 1) + np.triu(metric, 1).T
+    queries, rest = rng.normal(size=(count, elements)), rng.multinomial(records - 1, rng.dirichlet(np.ones(elements)))
+    mechanism = DxLaplace(queries, metric, base_histogram=rest)
+    i, j = rng.choice(elements, size=2, replace=False).tolist()
+    x, x_prime = rest + np.eye(elements)[i], rest + np.eye(elements)[j]
+    for data in (x, i):
+        assert mechanism.answers(data) == pytest.approx(queries @ x)
+    assert mechanism.privacy_loss(x, x_prime) == pytest.approx(mechanism.privacy_loss(i, j), rel=1e-9)
+    assert mechanism.privacy_loss(x, x_prime) <= metric[i, j] * (1.0 + 1e-9)
+    for promised in (mechanism.claim.for_pair(x, x_prime), mechanism.claim.for_pair(i, j)):
+        assert promised.value == metric[i, j]
+    draws = [mechanism.sample(data, 3, np.random.default_rng(seed)) for data in (x, i)]
+    assert draws[0] == pytest.approx(draws[1])
+    assert mechanism.log_density(x, draws[0]) == pytest.approx(mechanism.log_density(i, draws[0]), rel=1e-9)
+
+
+@pytest.mark.parametrize("data", [[1.0, -1.0], [0.5, 0.5], [1.0, 1.0, 1.0]])
+def test_what_is_no_histogram_is_refused(data):
+    with pytest.raises(UsageError, match="data must be"):
+        DxLaplace([[0.0, 1.0]], [[0.0, 1.0], [1.0, 0.0]]).sample(data, 1, np.random.default_rng(1))

@@ -8,13 +8,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
+from scipy import stats
 
 import dpaudit
 from dpaudit.errors import UsageError
+from dpaudit_mechanisms.constrained.diagnostics import split_r_hat
 from dpaudit_mechanisms.distortion import best_distortion
+from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.dx_exponential import SmallDBWithoutTheTwo
-from dpaudit_mechanisms.histograms import all_histograms, histogram_count, neighbours
+from dpaudit_mechanisms.histograms import all_histograms, histogram_count, neighbours, spread_pairs
 from dpaudit_mechanisms.ledger import entry
+from dpaudit_mechanisms.linear_queries import query_gaps
+from dpaudit_mechanisms.mwem import MWEM
 from dpaudit_mechanisms.small_db import SmallDB, cube_root_bound, database_size, gamma
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -84,42 +90,85 @@ def test_the_law_is_that_of_the_algorithm(instance):
 
 @pytest.mark.claim("DX-A1")
 def test_both_samplers_draw_the_law():
-    mechanism = SmallDB(QUERIES, METRIC, c=1.0, alpha=0.4, records=6, rescaled=True)
-    codes = mechanism.outcomes[:, 0]  # the count of the first element tells the histograms of two elements apart
-    exact = mechanism.sample([4, 2], DRAWS, np.random.default_rng(20_261_122))
-    rejected = mechanism.sample_by_rejection([4, 2], DRAWS, np.random.default_rng(20_261_123))
-    for samples in (exact, rejected):  # false alarm rate 1e-10 each
-        order = np.argsort(codes)
-        assert is_drawn_from_outcomes(samples[:, 0], codes[order], mechanism.distribution([4, 2])[order])
+    rng = np.random.default_rng(3)
+    queries = rng.uniform(size=(3, 3))
+    mechanism = SmallDB(queries, 1.0 - np.eye(3), c=1.0, alpha=0.35, records=40, rescaled=True)
+    x = [30, 10, 0]
+    codes = mechanism.outcomes @ [1, 100, 10_000]
+    order = np.argsort(codes)
+    exact = mechanism.sample(x, DRAWS, np.random.default_rng(20_261_122))
+    chains = mechanism.uniform(DRAWS, np.random.default_rng(20_261_123))
+    start = chains.copy()
+    *_, scores = mechanism.chains(x, chains, np.random.default_rng(20_261_124), sweeps=60)
+    assert scores == pytest.approx(-np.abs(mechanism.answers(chains) - queries @ x).max(axis=1), abs=1e-9)
+    for samples in (exact, chains):  # false alarm rate 1e-10 each
+        law = mechanism.distribution(x)[order]
+        assert is_drawn_from_outcomes(samples @ [1, 100, 10_000], codes[order], law)
         assert (samples.sum(axis=1) == mechanism.size).all()
-    wrong = mechanism.sample([0, 6], DRAWS, np.random.default_rng(20_261_122))  # the control: another input
-    assert not is_drawn_from_outcomes(wrong[:, 0], codes[order], mechanism.distribution([4, 2])[order])
-    assert np.exp(mechanism.log_density([4, 2], exact[:4])) == pytest.approx(
-        [mechanism.distribution([4, 2])[np.flatnonzero(codes == y[0])[0]] for y in exact[:4]], rel=1e-12
+    # The controls: where the chains start, and another input.
+    assert not is_drawn_from_outcomes(start @ [1, 100, 10_000], codes[order], law)
+    assert not is_drawn_from_outcomes(exact @ [1, 100, 10_000], codes[order], mechanism.distribution([0, 40, 0])[order])
+    assert np.exp(mechanism.log_density(x, exact[:4])) == pytest.approx(
+        [law[np.flatnonzero(codes[order] == y @ [1, 100, 10_000])[0]] for y in exact[:4]], rel=1e-12
     )
-    assert mechanism.log_density([4, 2], [[0.5, 1.0], [-1.0, 2.0], [99.0, 0.0]]).tolist() == [-math.inf] * 3
+    assert mechanism.log_density(x, [[0.5, 1, 2], [-1, 2, 2], [99, 0, 0]]).tolist() == [-math.inf] * 3
 
 
-def test_a_range_that_is_too_large_is_drawn_from_without_enumeration():
-    rng = np.random.default_rng(7)
-    queries = rng.uniform(size=(20, 8))
-    mechanism = SmallDB(queries, 1.0 - np.eye(8), c=1.0, alpha=0.25, records=40, rescaled=True)
-    assert not mechanism.is_enumerated
-    x = [5] * 8
-    samples = mechanism.sample(x, 200, np.random.default_rng(8))
-    assert samples.shape == (200, 8) and (samples.sum(axis=1) == mechanism.size).all()
-    scores = mechanism.scores(np.array([x]), samples)[0]
-    assert scores.max() <= mechanism.best_score_bound(x)
+def at_scale(kind=SmallDB, elements=50, records=1_000, alpha=0.1):
+    """The paper's universe: places in a square, 20 queries in [0, 1] that use up the nearest pair's budget of 1 nat."""
+    rng = np.random.default_rng(elements)
+    queries = rng.random((20, elements))
+    return kind(queries, 1.0 - np.eye(elements), 1.0, alpha, records, rescaled=True)
+
+
+@pytest.mark.parametrize(("elements", "sweeps"), [(50, 240), (741, 80)])
+def test_chains_forget_where_they_started_at_the_size_of_the_paper(elements, sweeps):
+    """Scores from uniform histograms and from ones like the data, by a rank test; 1e-6 that it rejects equal laws."""
+    mechanism = at_scale(elements=elements)
+    rng = np.random.default_rng(5)
+    x = rng.multinomial(1_000, rng.dirichlet(np.ones(elements)))
+    like_data = rng.multinomial(mechanism.size, x / 1_000.0, size=60)
+    uniform = mechanism.uniform(60, rng)
+    first, *_ = mechanism.chains(x, uniform, np.random.default_rng(6), sweeps=80)
+    scores = [np.array(list(mechanism.chains(x, y, np.random.default_rng(k), sweeps, heated=False)))
+              for k, y in enumerate((uniform, like_data))]  # fmt: skip
+    assert stats.ks_2samp(scores[0][0], scores[1][-1]).pvalue > 1e-6
+    assert split_r_hat(np.concatenate([half[20:].T for half in scores])) < 1.1
+    assert stats.ks_2samp(first, scores[1][-1]).pvalue < 1e-12  # the control: the first sweep is far off
+
+
+def test_a_record_that_counts_for_too_much_is_refused_at_once():
+    mechanism, x = at_scale(records=10**6), np.zeros(50)
+    x[0] = 10**6
+    with pytest.raises(UsageError, match=r"must count for at most 64 nats for chains to mix, got 5\.\d+e\+03\."):
+        mechanism.sample(x, 1, np.random.default_rng(1))
     with pytest.raises(UsageError, match=r"the range must have at most 200000 histograms to be enumerated, got \d+\."):
         mechanism.distribution(x)
 
 
-@FIXED
-@given(instances(most_records=6))
-def test_no_score_exceeds_the_bound_that_rejection_uses(instance):
-    mechanism, _ = instance
-    for x in every_input(mechanism)[:5]:
-        assert mechanism.scores(x[None], mechanism.outcomes).max() <= mechanism.best_score_bound(x) + 1e-12
+@pytest.mark.parametrize("elements", [50, 741])
+@pytest.mark.parametrize("kind", ["small db", "mwem", "exponential", "laplace"])
+def test_pairs_of_the_size_of_the_paper_are_neighbours_within_their_budgets(kind, elements):
+    rng = np.random.default_rng(elements)
+    places = rng.random((elements, 2))
+    metric = np.sqrt(((places[:, None] - places) ** 2).sum(axis=2))
+    queries = rng.random((20, elements)) * np.min(metric + np.eye(elements))
+    gaps = query_gaps(queries)
+    mechanism = {
+        "small db": lambda: SmallDB(queries, metric, 1.0, 0.1, 10_000, rescaled=True),
+        "mwem": lambda: MWEM(queries, metric, 1.0, 10, 10_000),
+        "exponential": lambda: DxExponential(lambda x: x @ queries.T, metric, 10_000, sensitivities=gaps),
+        "laplace": lambda: DxLaplace(queries, metric),
+    }[kind]()
+    pairs = spread_pairs(metric, 10_000, gaps, mechanism.privacy_loss)
+    if kind != "laplace":
+        assert [pair.id for pair in mechanism.pairs()] == [pair.id for pair in pairs]
+    assert {pair.id.split(":")[0] for pair in pairs} >= {"furthest", "typical"} and len(pairs) >= 9
+    for pair in pairs:
+        assert pair.x.sum() == pair.x_prime.sum() == 10_000
+        promised = mechanism.claim.for_pair(pair.x, pair.x_prime).value
+        assert 0.0 < mechanism.privacy_loss(pair.x, pair.x_prime) <= promised * (1.0 + 1e-9) < math.inf
+    assert len(mechanism.sample(pairs[0].x, 2, rng)) == 2
 
 
 # ---- accuracy: as printed -------------------------------------------------------------------------------------------

@@ -37,8 +37,11 @@ def test_both_are_entry_points_of_this_package():
 @pytest.mark.claim("UP-E1")
 @pytest.mark.claim("UP-F6")
 def test_the_triangles_agree_with_the_paper(triangles):
-    assert [one.agrees for one in triangles.statements] == ["yes"] * 3
+    assert [one.agrees for one in triangles.statements] == ["yes", "yes", "in part"]
     numbers = triangles.numbers
+    # Whether most of a hundred are worse at most epsilon hangs on which hundred: of 0.5, 1, 2, 3, 5 here.
+    mostly = {name: sum(share > 0.5 for share in shares) for name, shares in numbers["share_worse_of_widened"].items()}
+    assert mostly["atlas"] > mostly["reverse"] >= mostly["most triangles"] > 0
     assert (numbers["graphs"], len(numbers["counts"])) == (1044, 28) and numbers["seconds"] > 0.0
     for row in numbers["exact_losses"]:  # the true loss beside the bound
         assert all(row["epsilon"] < row[name] < 2.0 * row["epsilon"] for name in ("privacy first", "widened", "ladder"))

@@ -194,12 +194,13 @@ def test_budgets_of_independent_mechanisms_add_up_to_no_less():
 
 @pytest.mark.claim("DX-F1.2")
 def test_budgets_of_mechanisms_with_common_coins_do_not_add_up():
-    data = entry("DX-F1.2").counterexample
-    coin, joint = ([[Fraction(v) for v in row] for row in rows] for rows in ([data["coin"]] * 2, data["joint"]))
+    """The reading of the entry is needed: a coin, and the same coin plus the secret bit."""
+    half = Fraction(1, 2)
+    coin, joint = [[half, half]] * 2, [[half, 0, 0, half], [0, half, half, 0]]
     for columns in ((0, 0, 1, 1), (0, 1, 0, 1)):  # worlds (coin, coin xor secret): each part is a fair coin
         part = [[sum(v for v, c in zip(row, columns, strict=True) if c == k) for k in range(2)] for row in joint]
         assert part == coin and ratio(*part) == 1
-    assert ratio(*joint) == float(data["loss"]) == math.inf
+    assert ratio(*joint) == math.inf
 
 
 @pytest.mark.claim("DX-F1.3")
@@ -445,6 +446,16 @@ def test_scales_do_not_depend_on_n_but_a_release_of_n_beside_them_is_not_enough(
     total = DxLaplace([[1.0, 1.0]], metric, "single", base_histogram=[3.0, 2.0])
     assert total.c.tolist() == [0.0]
     assert total.sample(0, 2, np.random.default_rng(1)).tolist() == [6.0, 6.0]  # n, without noise
+
+
+@pytest.mark.claim("DX-C19")
+def test_an_added_record_loses_more_than_the_printed_scale_allows():
+    data = entry("DX-C19").counterexample
+    far = data["distance"]
+    mechanism = DxLaplace([data["query"]], [[0.0, far], [far, 0.0]], "single")
+    assert mechanism.c == pytest.approx([data["c"]])
+    # One more record of the first element moves the answer by its coefficient.
+    assert data["query"][0] / mechanism.c[0] == pytest.approx(data["loss_of_an_added_record"])
 
 
 @pytest.mark.claim("DX-C20")

@@ -1,6 +1,10 @@
 """Every claim of a ledger has a test, every mark names a claim, and every refuted claim keeps its counterexample."""
 
+import importlib
+import inspect
 import json
+import pkgutil
+import re
 from collections import Counter
 from pathlib import Path
 
@@ -9,12 +13,13 @@ import pytest
 from dpaudit.errors import UsageError
 from dpaudit.ledgers import collect_marks
 from dpaudit.ledgers.command import coverage_problems, json_text
-from dpaudit.ledgers.entries import VERDICTS
-from dpaudit_mechanisms.ledger import PAPERS, entry, ledger, ledgers, paper_ids
+from dpaudit.ledgers.entries import SEVERITIES, VERDICTS
+from dpaudit_mechanisms.ledger import PAPERS, PAPERS_FOLDER, entry, ledger, ledgers, paper_ids
 
 TESTS = Path(__file__).parents[1]
 # Claims whose tests are not there yet. Each of them must be without a test, so that the list cannot outlive its reason.
 AWAITED: set[str] = set()
+SHARED = ("LevelMechanism", "Independent", "Body")  # parts that mechanisms share, and no mechanism by themselves
 
 
 def test_every_claim_has_a_test_and_every_mark_names_a_claim():
@@ -42,6 +47,50 @@ def test_a_refuted_claim_has_a_test_that_reads_its_counterexample():
                 files = [mark.path for mark in marks if mark.id == item.id]
                 named = [texts[path].count(f'"{item.id}"') - texts[path].count(f'claim("{item.id}")') for path in files]
                 assert max(named) > 0 and any("entry(" in texts[path] for path in files), item.id
+
+
+FORMULA = re.compile(r" (<=|>=|=|<|>) |O\(")
+
+
+def test_a_statement_with_a_formula_has_it_as_it_is_printed():
+    """A statement in our own words may repair a slip: the formula beside it is what was judged."""
+    missing = [item.id for found in ledgers() for item in found.entries
+               if FORMULA.search(item.statement) and not item.printed]  # fmt: skip
+    assert missing == []
+    (first, *_) = entry("MQ-S3").printed
+    assert first == r"G(x)-G(x')+G'(x')(x-x')\le\alpha_1/2" and "+ G'(x') (x - x')" in entry("MQ-S3").statement
+
+
+def test_the_page_on_the_five_papers_lists_every_mechanism_with_its_source_and_the_counts():
+    """Every class that samples, or embeds, in the folders of the papers opens with its source, as `help` shows it."""
+    page = (TESTS.parent / "docs" / "reference" / "five-papers.md").read_text(encoding="utf-8")
+    modules = [*(f"{folder}.{found.name}" for folder in ("distances", "two_metrics", "constrained", "datacubes")
+                 for found in pkgutil.iter_modules([str(PAPERS_FOLDER.parent / folder)])),
+               "dx_laplace", "dx_exponential", "small_db", "mwem", "statistical_queries"]  # fmt: skip
+    ids = {found.arxiv for found in ledgers()}
+    shown = 0
+    for name in modules:
+        for kind in vars(importlib.import_module(f"dpaudit_mechanisms.{name}")).values():
+            is_own = inspect.isclass(kind) and kind.__module__ == f"dpaudit_mechanisms.{name}"
+            public = is_own and not kind.__name__.startswith("_") and not getattr(kind, "_is_protocol", False)
+            if public and ("sample" in vars(kind) or "embed" in vars(kind)) and kind.__name__ not in SHARED:
+                source = inspect.getdoc(kind).split("\n")[0].rstrip(".")
+                assert any(f"arXiv:{one}" in source for one in ids), kind
+                assert f"| `{name}.{kind.__name__}` | {source} |" in page
+                shown += 1
+    assert shown > 25
+    for found in ledgers():
+        assert f"| {found.source} | `{found.paper}` |" in page
+        verdicts, severities = (Counter(getattr(one, key) for one in found.entries) for key in ("verdict", "severity"))
+        counts = [len(found.ids), *(verdicts[name] for name in VERDICTS), *(severities[name] for name in SEVERITIES)]
+        assert f"| `{found.paper}` | {' | '.join(map(str, counts))} |" in page
+
+
+def test_what_is_refuted_says_how_badly():
+    counts = Counter(item.severity for found in ledgers() for item in found.entries if item.verdict == VERDICTS[2])
+    assert set(counts) == set(SEVERITIES) and sum(counts.values()) == 105
+    page = (TESTS.parent / "docs" / "papers-read-again.md").read_text(encoding="utf-8")
+    assert ", ".join(f"{counts[name]} {name}" for name in SEVERITIES) in page
 
 
 def test_the_page_on_the_second_reading_has_the_counts_and_verdicts_of_the_ledgers():

@@ -364,6 +364,16 @@ def test_a_noisy_tangent_is_good_where_the_exact_one_is_good_at_half_the_error(p
             assert abs(value_z + first + (slope_z + second) * (x - z) - value_x) <= alpha + ROUNDING
 
 
+@pytest.mark.claim("MQ-S3")
+def test_the_printed_condition_on_a_tangent_says_nothing_of_its_error():
+    """Its third term has the wrong sign: the condition holds with room, and the tangent errs by the whole diameter."""
+    data = entry("MQ-S3").counterexample
+    averages, x, z = average_of(data["points"]), data["x"], data["at"]
+    (value_x, value_z), slope = averages.value([[x], [z]]), averages.slopes([[z]])[0, 0]
+    assert value_x - value_z + slope * (x - z) == data["left_side"] < 0.0
+    assert abs(value_z + slope * (x - z) - value_x) == data["error"] == 1.0
+
+
 @pytest.mark.claim("MQ-L5")
 @pytest.mark.claim("MQ-V2")
 @FIXED

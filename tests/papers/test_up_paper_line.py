@@ -22,7 +22,7 @@ from dpaudit_mechanisms.two_metrics import (
     staircase_profile,
 )
 from dpaudit_mechanisms.two_metrics.intervals import difference, length, union
-from dpaudit_mechanisms.two_metrics.line import best_offset, is_convergent, query_shells
+from dpaudit_mechanisms.two_metrics.profiles import best_offset, is_convergent, query_shells
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SETS = {

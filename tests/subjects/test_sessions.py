@@ -11,8 +11,8 @@ import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.subjects.protocol import InteractiveMechanism, SessionEnded
 from dpaudit.subjects.sessions import AnyOf, Bisection, FixedQueries, StopAfter, as_sessions
+from dpaudit_mechanisms.distances import InteractiveDistances, SlopeSeeker
 from dpaudit_mechanisms.distances.calibration import practical
-from dpaudit_mechanisms.distances.interactive import InteractiveDistances, SlopeSeeker
 from dpaudit_mechanisms.faulty.sparse_vector import SparseVectorWithoutEnd, SparseVectorWithoutQueryNoise
 from dpaudit_mechanisms.sparse_vector import SparseVector
 

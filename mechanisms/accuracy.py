@@ -1,0 +1,89 @@
+"""Error bounds in the forms that mechanisms state, and a mechanism with a part of its budget.
+
+`truth(data)` is what outputs estimate on one input: an array of the shape of one output. A bound is a
+`dpaudit.UtilityBound`; mechanisms return theirs from `utility_bounds()`.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.inputs import FloatArray, output_batch
+
+Truth = Callable[[Any], FloatArray]
+SHARE = 0.05  # of draws that may miss the error of a tail bound, where the mechanism has no share of its own
+
+
+def deviations(truth: Truth, data: Any, outputs: Any) -> FloatArray:
+    """|output - truth|, shape (size, coordinates)."""
+    centre = np.asarray(truth(data), dtype=float)
+    found: FloatArray = np.abs(output_batch(outputs, centre.shape) - centre).reshape(-1, centre.size)
+    return found
+
+
+def largest_error(truth: Truth, limit: float, failures: float = SHARE, source: str = "") -> UtilityBound:
+    """P(largest coordinate of |output - truth| > limit) <= failures.
+
+    Examples
+    --------
+    >>> str(largest_error(lambda data: data, 3.0))
+    'largest error: P(loss > 3) <= 0.05'
+    """
+    return UtilityBound(
+        "largest error",
+        lambda data, outputs: deviations(truth, data, outputs).max(axis=1),
+        limit,
+        failure_probability=failures,
+        source=source,
+    )
+
+
+def sum_of_errors(
+    truth: Truth, bound: float | Callable[[Any], float], source: str = "", deviation: float | None = None
+) -> UtilityBound:
+    """E |output - truth|_1 <= bound; `deviation` is that of the sum, where it is known."""
+    return UtilityBound(
+        "sum of errors",
+        lambda data, outputs: deviations(truth, data, outputs).sum(axis=1),
+        bound,
+        standard_deviation=deviation,
+        source=source,
+    )
+
+
+def squared_error(truth: Truth, bound: float, source: str = "", deviation: float | None = None) -> UtilityBound:
+    """E |output - truth|_2^2 <= bound."""
+    return UtilityBound(
+        "squared error",
+        lambda data, outputs: (deviations(truth, data, outputs) ** 2).sum(axis=1),
+        bound,
+        standard_deviation=deviation,
+        source=source,
+    )
+
+
+def with_budget(mechanism: Any, factor: float) -> Any:
+    """The mechanism with `factor` times its budget: its own `with_budget`, or by its parameter epsilon, claim, metric.
+
+    Examples
+    --------
+    >>> from dpaudit_mechanisms.laplace import Laplace
+    >>> with_budget(Laplace(1.0), 0.5).scale
+    2.0
+    """
+    if callable(getattr(mechanism, "with_budget", None)):
+        return mechanism.with_budget(factor)
+    for name in ("epsilon", "metric"):
+        if hasattr(mechanism, name):
+            return dataclasses.replace(mechanism, **{name: getattr(mechanism, name) * factor})
+    claim = getattr(mechanism, "claim", None)
+    if isinstance(claim, Claim) and "claim" in {field.name for field in dataclasses.fields(mechanism)}:
+        return dataclasses.replace(mechanism, claim=claim.with_value(claim.value * factor))
+    raise UsageError(f"mechanism must have a budget to change, got {type(mechanism).__name__}.")

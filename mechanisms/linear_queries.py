@@ -1,0 +1,79 @@
+"""What SmallDB and MWEM share: linear queries with a metric on the universe, and what is said of their largest error.
+
+Letters: Q' distorted queries (K, N), d metric (N, N) in nats, c in query units per nat, n records. A released histogram
+y of total n answers query k by c q'_k(y), somewhere between n min and n max of c q'_k; so no release errs by more than
+
+    largest(x) = max over k of max(n max_i c q'_ki - c q'_k(x), c q'_k(x) - n min_i c q'_ki),
+
+which is between half of n times the largest range of a query, and all of it. An error bound of at least half of it says
+nothing on some histogram, and is not stated.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from dpaudit.errors import UsageError
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
+from dpaudit_mechanisms.histograms import histogram_of
+from dpaudit_mechanisms.inputs import FloatArray
+
+
+class AnswersQueries(Protocol):
+    """A mechanism whose output answers queries c q'."""
+
+    queries: FloatArray
+    c: float
+    records: int
+
+    def answers(self, outputs: ArrayLike) -> FloatArray:
+        """The answers that follow from outputs, shape (size, K)."""
+
+
+def query_gaps(queries: FloatArray) -> FloatArray:
+    """The largest |q'_i - q'_j| of a query, shape (N, N)."""
+    gaps = np.zeros((queries.shape[1],) * 2)
+    for row in queries:  # one query at a time: (N, N) memory
+        np.maximum(gaps, np.abs(row[:, None] - row), out=gaps)
+    return gaps
+
+
+def check_queries(queries: FloatArray, metric: FloatArray) -> None:
+    """Refuse queries with |q'_i - q'_j| > d(i, j) somewhere (the condition of DX-T5 and DX-T7)."""
+    if not np.isfinite(queries).all():
+        raise UsageError(f"queries must be finite, got {queries[~np.isfinite(queries)][0]}.")
+    gaps = query_gaps(queries)
+    if smallest_scale(gaps, metric) > 1.0 + ROUNDING:
+        i, j = np.argwhere(gaps > metric * (1.0 + ROUNDING))[0].tolist()
+        raise UsageError(
+            f"queries must differ by at most the metric, got {gaps[i, j]} over {metric[i, j]} at ({i}, {j})."
+        )
+
+
+def error_bounds(mechanism: AnswersQueries, limit: float, failures: float, source: str) -> list[UtilityBound]:
+    """P(largest error of the answers c q' > limit) <= failures, where that says something on every histogram."""
+    own, records = mechanism.c * mechanism.queries, mechanism.records
+    highest, lowest = records * own.max(axis=1), records * own.min(axis=1)
+    if limit >= 0.5 * float((highest - lowest).max()):
+        return []
+
+    def truth(data: Any) -> FloatArray:
+        found: FloatArray = own @ histogram_of(data, own.shape[1], records)
+        return found
+
+    def largest_error(data: Any, outputs: Any) -> FloatArray:
+        found: FloatArray = np.abs(mechanism.answers(outputs) - truth(data)).max(axis=1)
+        return found
+
+    def largest(data: Any) -> float:
+        answers = truth(data)
+        return float(np.maximum(highest - answers, answers - lowest).max()) * (1.0 + ROUNDING)
+
+    bound = UtilityBound(
+        "largest error", largest_error, limit, failure_probability=failures, largest_loss=largest, source=source
+    )
+    return [bound]
