@@ -36,6 +36,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.findings import FOUND_WITH
