@@ -82,16 +82,16 @@ def test_no_bound_of_a_call_exceeds_its_truth_more_often_than_the_error_rate(mec
     assert examined >= calls // 2 * min(len(pairs), severity.MOST_EXAMINED)
 
 
-@pytest.mark.parametrize(("asked", "samples", "least"), [(None, 2_000, 6.4), (True, 19_980, 8.7)])
-def test_a_bound_is_worth_printing_where_the_loss_is_large(asked, samples, least):
-    """The truth is infinite: n right guesses of n give log(n / log(20)), where the proof gave 1."""
+@pytest.mark.parametrize(("asked", "least"), [(None, 6.4), (True, 8.7)])
+def test_a_bound_is_worth_printing_where_the_loss_is_large(asked, least):
+    """The truth is infinite: n right guesses of n give log(n / log(20)), where the proof gave little above 1."""
     result = audited(released, severity=asked)
     finding = result.findings[0]
-    assert finding.severity.samples == samples
+    assert finding.severity.samples == 2 * severity.draws_of(finding.samples, 20_000, bool(asked))
     assert finding.parameter_lower == finding.epsilon_lower == finding.severity.parameter_lower > least
     assert finding.ratio_lower == finding.parameter_lower
     without = audited(released, severity=False)
-    assert without.findings[0].severity is None and without.epsilon_lower < 1.5
+    assert without.findings[0].severity is None and without.epsilon_lower < 2.0
     # Nothing but the stage is drawn behind so early a proof: its draws serve as small batches too.
     assert result.samples == without.samples + finding.severity.samples
 
