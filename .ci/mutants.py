@@ -1,6 +1,6 @@
 """Put small faults into modules one at a time, and see which of them the tests notice.
 
-    make mutants MODULES="dpaudit/inference/payoffs.py dpaudit/testing/binomial.py" COUNT=40
+    make mutants MODULES="dpaudit/inference/payoffs.py dpaudit/inference/binomial.py" COUNT=40
 
 cosmic-ray's operators make the faults. Those that change no code (annotations, docstrings) are left out. COUNT of the
 rest are drawn with a fixed seed, all where COUNT is not given. Each is tried in a fork of a session of pytest that has

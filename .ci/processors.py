@@ -18,7 +18,7 @@ except ImportError:  # numpy 1
 
 FILES = [
     "tests/exact",
-    "tests/testing/test_binomial.py",
+    "tests/inference/test_binomial.py",
     "tests/features/test_low_bits.py",
     "tests/audits/test_low_bit_stage.py",
     "tests/audits/test_saved_low_bits.py",

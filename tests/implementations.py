@@ -1,6 +1,6 @@
-"""The table of all implementations of `dpaudit.testing.protocols.Test`, and of the claims and laws they are held to.
+"""The table of all implementations of `dpaudit.inference.protocols.Test`, and of the claims and laws they are held to.
 
-`tests/testing/test_one_face.py` and `tests/testing/test_what_is_counted.py` hold every row to the contract. Another
+`tests/inference/test_one_face.py` and `tests/inference/test_what_is_counted.py` hold every row to the contract. Another
 engine is one more row of `TESTS`: a name, a callable from (claim, labelled draws) to a `Test`, and the families of
 claims for which that is an exact test (a test that bets otherwise).
 
@@ -21,7 +21,10 @@ import numpy as np
 from scipy import special, stats
 
 from dpaudit.exact.response import loss_on_claim
+from dpaudit.features.outcomes import Outcomes, read_outputs
 from dpaudit.inference.learning_state import LearningState
+from dpaudit.inference.pair_game import PairGame
+from dpaudit.inference.protocols import Test, Training
 from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
@@ -32,9 +35,6 @@ from dpaudit.privacy.claims import (
     ZeroConcentratedDP,
 )
 from dpaudit.privacy.trade_off import FDP
-from dpaudit.reading.outcomes import Outcomes, read_outputs
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.protocols import Test, Training
 
 Make = Callable[[Claim, int], Test]
 

@@ -23,10 +23,10 @@ from dpaudit import (
     UsageError,
     ZeroConcentratedDP,
 )
+from dpaudit.inference import binomial
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.replay import replay_lines
-from dpaudit.testing import binomial
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 

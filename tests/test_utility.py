@@ -15,8 +15,8 @@ from scipy import stats
 import dpaudit
 from dpaudit import UtilityBound, audit_utility
 from dpaudit.errors import UsageError
+from dpaudit.inference import means
 from dpaudit.running.streams import UTILITY_DRAWS, stream
-from dpaudit.testing import means
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace

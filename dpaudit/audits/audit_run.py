@@ -13,18 +13,18 @@ from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls,
 from dpaudit.audits.options import Options
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.inference.order import Change, in_small_batches
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import VERDICTS, Finding, FloatingPointFinding, Severity, SideFinding, Verdict
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import BATCH_DRAWS
 from dpaudit.subjects.callables import Subject
-from dpaudit.testing.order import Change, in_small_batches
-from dpaudit.testing.pair_game import PairGame
 
 
 class ChosenPairs(Protocol):

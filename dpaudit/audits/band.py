@@ -28,12 +28,16 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.severity import batch_of
 from dpaudit.errors import SubjectError
+from dpaudit.features.outcomes import Outcomes, join
+from dpaudit.inference.binomial import binomial_lower_each
 from dpaudit.inference.learning_state import LearningState
+from dpaudit.inference.order import change_of
+from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, bins_of
+from dpaudit.inference.tasks import Task
 from dpaudit.inference.witness import describe_score
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes, join
 from dpaudit.results.trade_off import TradeOffBand, TradeOffPoint
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import BAND_DRAWS
@@ -41,10 +45,6 @@ from dpaudit.scores.auditing import claimed_trade_off
 from dpaudit.scores.bands import Band
 from dpaudit.scores.profile_bounds import TYPE_ONE
 from dpaudit.subjects.callables import Subject
-from dpaudit.testing.binomial import binomial_lower_each
-from dpaudit.testing.order import change_of
-from dpaudit.testing.protocols import Training
-from dpaudit.testing.tasks import Task
 
 MOST_DRAWS = {True: 12_000, False: 2_000}  # of each input: of a subject that draws batches, of one that is called once
 TRAINING_SHARE = 0.25  # of these, on which the score is fitted

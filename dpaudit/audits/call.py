@@ -15,6 +15,7 @@ from dpaudit.audits.stages import play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.environment import environment
+from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
@@ -25,7 +26,6 @@ from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.isolation import OutOfPatience
-from dpaudit.testing.pools import pool_pairs
 
 IDS_SHOWN = 5  # pairs that a checkpoint names
 

@@ -7,13 +7,13 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.exact.response import event_mass_of
+from dpaudit.inference.failures import Failure
+from dpaudit.inference.learned_power import learned_losses
+from dpaudit.inference.order import ENDS, RATE, Change
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import SAME_INPUT, Finding, LearnedLoss, Power, SideFinding, Verdict, WitnessRecord
-from dpaudit.testing.failures import Failure
-from dpaudit.testing.learned_power import learned_losses
-from dpaudit.testing.order import ENDS, RATE, Change
-from dpaudit.testing.pair_game import PairGame
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
 FOUND_WITH = 0.9  # the probability that defines the power

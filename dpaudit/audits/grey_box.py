@@ -33,10 +33,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
-from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.recorded.recorded_noise import Recorder, in_nats
 from dpaudit.results.model import SideFinding, to_json
 from dpaudit.running.recording import Call, Log, RecordingGenerator, words_between

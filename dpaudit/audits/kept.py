@@ -33,7 +33,7 @@ from numpy.typing import NDArray
 from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import Outcomes, read_outputs
+from dpaudit.features.outcomes import Outcomes, read_outputs
 from dpaudit.running.draws import Drawer, randomness_moved
 from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
 from dpaudit.running.streams import stream

@@ -40,16 +40,16 @@ from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.inference import binomial
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
+from dpaudit.inference.tasks import Draw, Request, Task, TaskResult, toss
 from dpaudit.privacy.claims import ApproxDP, Budget
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import FloatingPointFinding, FloatingPointPair
-from dpaudit.testing import binomial
-from dpaudit.testing.tasks import Draw, Request, Task, TaskResult, toss
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,11 +11,11 @@ import math
 from collections.abc import Mapping, Sequence
 
 from dpaudit.campaign.schedules import Mode
+from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, is_same_input
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.subjects.callables import Subject
-from dpaudit.testing.pools import pool_pairs
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw

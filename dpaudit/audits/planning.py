@@ -6,7 +6,7 @@ inside an event of a stated mass). Two figures stand side by side:
 
 * **known**: of a witness that knows the event. Exact, the same figure that a finding reports as its power.
 * **learned**: of the audit itself, which has to find an event of the worst measured form in its own draws. It is what
-  decides whether a finding is inconclusive (`dpaudit.testing.learned_power`, decision 38), with 90% probability;
+  decides whether a finding is inconclusive (`dpaudit.inference.learned_power`, decision 38), with 90% probability;
   inf where none is promised. A measured allowance, for a universe that of its table.
 
 The subject is run for one thing only, the time it takes (and, where asked for, an estimate of the event mass that suits
@@ -37,22 +37,27 @@ from dpaudit.campaign.universe import UniverseGame
 from dpaudit.environment import environment
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.exact.response import event_mass_of, loss_on_claim, value_of_loss
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.failures import common_failure
+from dpaudit.inference.learned_power import (
+    event_mass_measured,
+    learned_losses,
+    probability_measured,
+    worst_learned_loss,
+)
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import PairLines
+from dpaudit.inference.pools import pool_pairs
+from dpaudit.inference.protocols import Test
 from dpaudit.privacy.claims import Claim, number, single_line, whole_number
 from dpaudit.privacy.inputs import distinct_inputs, inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
-from dpaudit.testing.failures import common_failure
-from dpaudit.testing.learned_power import event_mass_measured, learned_losses, probability_measured, worst_learned_loss
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.pools import pool_pairs
-from dpaudit.testing.protocols import Test
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs

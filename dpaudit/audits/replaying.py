@@ -6,12 +6,12 @@ its bins (for Renyi families, one round of bets on them) holds at the full level
 division of the error rate, which for low bits is that of their check. Witnesses of earlier versions are refused: a new
 audit finds its own.
 
-A witness of a pool (`dpaudit.testing.pools`) is asked of its one pair alone, on outputs read less the location of x as
-in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
+A witness of a pool (`dpaudit.inference.pools`) is asked of its one pair alone, on outputs read less the location of x
+as in the audit. So a replay does not rest on what the mechanism says of itself: where it is no translation family, it
 tells which pairs of a pool break the claim.
 
 The test of a witness supposes that draws are independent of each other. Where the order of their outcomes tells that
-they are not (`dpaudit.testing.order`), nothing is confirmed.
+they are not (`dpaudit.inference.order`), nothing is confirmed.
 """
 
 from __future__ import annotations
@@ -28,8 +28,11 @@ from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
 from dpaudit.features.hints import Hints
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.failures import common_failure
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import VERSION, LowBitRule
+from dpaudit.inference.order import in_small_batches
+from dpaudit.inference.pools import Member, hints_of
 from dpaudit.inference.witness import is_current, rule_from_record
 from dpaudit.learning.partition import cell_score_from_dict
 from dpaudit.privacy.claims import Budget, Claim, whole_number
@@ -51,9 +54,6 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
 from dpaudit.subjects.translations import location_of, says_so
-from dpaudit.testing.failures import common_failure
-from dpaudit.testing.order import in_small_batches
-from dpaudit.testing.pools import Member, hints_of
 
 _Entry = TypeVar("_Entry", Finding, FloatingPointPair)
 

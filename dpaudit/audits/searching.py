@@ -35,7 +35,9 @@ from dpaudit.audits.exploring import explore
 from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import UsageError
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
+from dpaudit.inference.failures import common_failure
 from dpaudit.inference.tables import N_BINS, Predicted, bins_of
 from dpaudit.learning.mixture import fit_views
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP, number, single_line, whole_number
@@ -43,13 +45,11 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
-from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.recorded.recorded_noise import MOST_RECORDED
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 from dpaudit.subjects.stated import stated_claim
-from dpaudit.testing.failures import common_failure
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round

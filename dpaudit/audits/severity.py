@@ -26,16 +26,16 @@ from typing import Any
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.order import Change
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import Finding, Severity
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.subjects.callables import Subject
-from dpaudit.testing.hockey_stick import just_above
-from dpaudit.testing.order import Change
-from dpaudit.testing.pair_game import PairGame
 
 MOST_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
 

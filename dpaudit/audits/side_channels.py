@@ -5,7 +5,7 @@ No verdict, bound or exit status depends on these.
 Independence. Noise that is kept from one call to the next makes draws dependent, which no verdict allows for. Each of
 96 fresh workers calls x, x' and x again, with a generator for each call. The outputs of the first third fix yes-or-no
 features; on the rest Fisher's exact test asks whether a feature of a call tells anything of the same feature of the
-next one (`dpaudit.testing.independence`). Workers are independent, as their generators are; so, if calls are
+next one (`dpaudit.inference.independence`). Workers are independent, as their generators are; so, if calls are
 independent of each other, each test has its share of the level 1e-3, and all of them that level. It takes 30 seconds
 at most; slower subjects are not looked at. `conformance` asks the same of mechanisms that can be copied.
 
@@ -36,15 +36,15 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
 from dpaudit.errors import SubjectError
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
+from dpaudit.inference.binomial import binomial_lower, binomial_upper_tail
+from dpaudit.inference.independence import dependence, equal_pairs, features, more_equal
+from dpaudit.inference.tasks import toss
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.results.model import SideFinding, SideStatus
 from dpaudit.running.streams import INDEPENDENCE_DRAWS, TIMING_COINS, TIMING_DRAWS, stream
 from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.isolation.subject import LOOKED_AT
-from dpaudit.testing.binomial import binomial_lower, binomial_upper_tail
-from dpaudit.testing.independence import dependence, equal_pairs, features, more_equal
-from dpaudit.testing.tasks import toss
 
 TIMING_RATE = 1e-3  # of a false "found", for all pairs of a call
 INDEPENDENCE_RATE = TIMING_RATE  # the same, of sharing noise

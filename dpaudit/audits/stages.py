@@ -24,6 +24,7 @@ from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, order_finding, withhold_all
 from dpaudit.audits.options import BAND_SHARE, Options
+from dpaudit.inference.order import RATE, most_runs_of_batches
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import VERDICTS
 from dpaudit.results.trade_off import TradeOffBand
@@ -32,7 +33,6 @@ from dpaudit.running import streams
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.isolation import IsolatedSubject
-from dpaudit.testing.order import RATE, most_runs_of_batches
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 NOT_BEHIND_VIOLATION = (

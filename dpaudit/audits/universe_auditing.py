@@ -27,6 +27,9 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_masses, loss_on_claim
+from dpaudit.inference.binomial import largest_accuracy
+from dpaudit.inference.failures import Failure
+from dpaudit.inference.order import Change
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import Inputs, inputs_of
@@ -38,9 +41,6 @@ from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.playing import game_on, until_it_raises
 from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import Subject
-from dpaudit.testing.binomial import largest_accuracy
-from dpaudit.testing.failures import Failure
-from dpaudit.testing.order import Change
 
 EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed: a bound on time
 LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table

@@ -4,7 +4,7 @@
 finds. One test a bound and input, on draws of its own:
 
 * a tail bound P(loss > a) <= b by the exact binomial test, with Clopper-Pearson limits of the probability;
-* a bound of the expected loss by a bet (`dpaudit.testing.means`): exact for any non-negative loss, bounded or not,
+* a bound of the expected loss by a bet (`dpaudit.inference.means`): exact for any non-negative loss, bounded or not,
   with no assumption about its law. Limits from above need one: the loss's largest value or its standard deviation, as
   the bound states them; they are infinite without, and no verdict rests on them.
 
@@ -42,6 +42,8 @@ from dpaudit.audits.exploring import explore
 from dpaudit.audits.findings import FOUND_WITH
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.inference import means
+from dpaudit.inference.binomial import binomial_lower, binomial_upper
 from dpaudit.privacy.claims import FloatArray, number, whole_number
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import as_pairs, short_form
@@ -52,8 +54,6 @@ from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.targets import what_raised
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.testing import means
-from dpaudit.testing.binomial import binomial_lower, binomial_upper
 
 __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "stated_bounds"]
 

@@ -19,9 +19,9 @@ import dpaudit
 from dpaudit.bench.design import CONFIDENCE, Design
 from dpaudit.bench.optimum import bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import Law, Peer, Problem
+from dpaudit.inference.order import LARGEST_SHARE
 from dpaudit.results.model import AuditResult
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.order import LARGEST_SHARE
 
 Record = dict[str, Any]
 MARGIN, LEAST_CLASSIC = 10, 20_000  # of the audit of a classic subject: times the optimum's draws, and draws a side

@@ -12,7 +12,13 @@ import numpy as np
 
 import dpaudit
 from dpaudit.bench.design import Design
-from dpaudit.testing.order import BATCHES, MIN_BEHIND_VIOLATION, SHARE_OF_DRAWN, most_runs_of_batches, runs_in_one_call
+from dpaudit.inference.order import (
+    BATCHES,
+    MIN_BEHIND_VIOLATION,
+    SHARE_OF_DRAWN,
+    most_runs_of_batches,
+    runs_in_one_call,
+)
 
 SAMPLES = 20_000  # of an input, at most: a violation ends an audit long before
 LITTLE = {"0.6": 0.6, "0.4": 0.4, "0.2": 0.2}  # Laplace scales on (0, 1) against a claim of epsilon 1

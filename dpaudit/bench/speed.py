@@ -24,7 +24,7 @@ import dpaudit
 from dpaudit.bench.design import Design
 from dpaudit.bench.scaling import Drawing, calibrated
 from dpaudit.errors import DpauditError
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.workers import LokyWorkers, Packed
 
 OUTPUTS = 10_000  # that are read

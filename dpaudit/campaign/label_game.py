@@ -6,7 +6,7 @@ It is a `Campaign`, which has the order of things, the labels, and why they are 
   first m - N of x_prime, and draws of one input are independent, so each pair plays the game with coins tossed one by
   one. But the evidence of pairs is dependent. It is never multiplied: each pair has a level of its own and the levels
   sum to the error rate of the call (union bound), which names the pairs.
-* **Pools.** Pairs of one shift of a translation family share one game, and one level: see `dpaudit.testing.pools`.
+* **Pools.** Pairs of one shift of a translation family share one game, and one level: see `dpaudit.inference.pools`.
 * **Levels.** `shares_by_rank` of the pilot. A claim without an epsilon of its own pays for two bounds from its level:
   80% for its parameter (which is the verdict) and 20% for epsilon at the report delta.
 * **Before the test.** Whatever the pilot of a fixed test is, it is a function of the pilot alone. A first part of it is
@@ -32,14 +32,14 @@ from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.features.density import LogDensity
 from dpaudit.features.hints import NO_HINTS
+from dpaudit.features.outcomes import Outcomes, is_one_value, join, unseen
+from dpaudit.inference.failures import common_failure
+from dpaudit.inference.pair_game import PairGame
+from dpaudit.inference.pools import Pool, hints_of
+from dpaudit.inference.protocols import Test
+from dpaudit.inference.remarks import keys_of, not_read, remarks
+from dpaudit.inference.tasks import Draw, Request
 from dpaudit.privacy.claims import Claim
-from dpaudit.reading.outcomes import Outcomes, is_one_value, join, unseen
-from dpaudit.testing.failures import common_failure
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.pools import Pool, hints_of
-from dpaudit.testing.protocols import Test
-from dpaudit.testing.remarks import keys_of, not_read, remarks
-from dpaudit.testing.tasks import Draw, Request
 
 # Shares before a fixed test where so many draws show rules that are never wrong, with the labelled draws that takes.
 SURE_PILOTS = {0.005: 1_000, 0.02: 0, 0.05: 0}

@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.reading.outcomes import Outcomes, join
-from dpaudit.testing.order import (
+from dpaudit.features.outcomes import Outcomes, join
+from dpaudit.inference.order import (
     COLUMNS,
     LATER,
     LATER_NUMBERS,
@@ -24,7 +24,7 @@ from dpaudit.testing.order import (
     change_of,
     dependence_hint,
 )
-from dpaudit.testing.tasks import Draw, Request, Task, TaskResult
+from dpaudit.inference.tasks import Draw, Request, Task, TaskResult
 
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that processes can share a round
@@ -57,7 +57,7 @@ class Draws:
     Parameters
     ----------
     draw : callable
-        Carries out tasks; see `dpaudit.testing.tasks.Task`.
+        Carries out tasks; see `dpaudit.inference.tasks.Task`.
     first : int
         The number of the first round, which names its streams.
     calls : bool

@@ -14,7 +14,7 @@ from typing import Literal, get_args
 import numpy as np
 
 from dpaudit.campaign.campaign import shares_by_rank
-from dpaudit.testing.pair_game import PairGame
+from dpaudit.inference.pair_game import PairGame
 
 Mode = Literal["sequential", "adaptive", "fixed"]
 MODES: tuple[Mode, ...] = get_args(Mode)

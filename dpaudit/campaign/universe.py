@@ -33,17 +33,17 @@ from numpy.typing import NDArray
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
 from dpaudit.campaign.label_game import FIRST_DRAWS, TRAINING_NUMBERS
 from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.features.outcomes import Outcomes, unseen
+from dpaudit.inference import learned_power
 from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.failures import Failure, Returned, common_failure
+from dpaudit.inference.order import LATER_NUMBERS, MOST_OBJECTS, Change
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import WAYS, PairLines, Record
+from dpaudit.inference.tasks import Draw, Request, toss
 from dpaudit.learning.partition import CellScore, Partition, fit_partition
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.renyi_lines import as_lines
-from dpaudit.reading.outcomes import Outcomes, unseen
-from dpaudit.testing import learned_power
-from dpaudit.testing.failures import Failure, Returned, common_failure
-from dpaudit.testing.order import LATER_NUMBERS, MOST_OBJECTS, Change
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.tasks import Draw, Request, toss
 
 
 @dataclasses.dataclass(frozen=True)
@@ -244,7 +244,7 @@ class UniverseGame(Campaign):
 
         Of events with these `masses`, shape (pairs,), at the level that every pair has at least; never understated. Of
         an event that `is_learned` it is that of the worst measured form, an allowance: a rule of the table is taken to
-        need as many times the draws of a witness as that of a fixed game (`dpaudit.testing.learned_power`), which
+        need as many times the draws of a witness as that of a fixed game (`dpaudit.inference.learned_power`), which
         learns from fewer.
         """
         share = 1.0

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.inference.order import MOST_OBJECTS
+from dpaudit.inference.tasks import Draw, Request, Statistic, toss
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.testing.order import MOST_OBJECTS
-from dpaudit.testing.tasks import Draw, Request, Statistic, toss
 
 LARGEST_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
 

@@ -26,10 +26,10 @@ from dpaudit.certificates.divergences import (
 from dpaudit.certificates.leaves import readable
 from dpaudit.certificates.renyi import renyi_bounds, zcdp_verdict
 from dpaudit.errors import UsageError
+from dpaudit.features.identity import with_notes
 from dpaudit.privacy.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import check_promise
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.identity import with_notes
 
 JUDGED = (ApproxDP, RenyiDP, ZeroConcentratedDP)
 LISTED = 12  # outcomes of an event that are named

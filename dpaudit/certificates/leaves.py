@@ -1,6 +1,6 @@
 """Where a run ends: its outcome as a token, and outcomes of geometric tails as families of tokens.
 
-A token is the identity of an output (`dpaudit.reading.identity`): two outputs are one outcome where no audit can tell
+A token is the identity of an output (`dpaudit.features.identity`): two outputs are one outcome where no audit can tell
 them apart. An exception is the outcome of its kind and its text.
 
 A `Tail` stands for an output one of whose integers is still a geometric variable without an end: start + X, or
@@ -27,8 +27,8 @@ from dpaudit.certificates.tracing import ONE, PYTHONS, Tracer
 from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.certificates.whole_numbers import Variable, WholeNumber, race, tell
 from dpaudit.errors import SubjectError
-from dpaudit.reading.identity import identity, without_notes
-from dpaudit.reading.outcomes import DEEPEST, unseen
+from dpaudit.features.identity import identity, without_notes
+from dpaudit.features.outcomes import DEEPEST, unseen
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.plain import seen
 

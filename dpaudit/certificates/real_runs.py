@@ -22,7 +22,7 @@ from scipy.special import bdtr, bdtrc
 
 from dpaudit.certificates.leaves import MARK, Leaf, Tail
 from dpaudit.certificates.tracing import Suspended
-from dpaudit.reading.identity import identity, with_notes
+from dpaudit.features.identity import identity, with_notes
 from dpaudit.running.other_randomness import listening
 from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject

@@ -14,7 +14,7 @@ import numpy as np
 from dpaudit.conformance.case import Case, fail, raised, shown, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import canonical
+from dpaudit.features.outcomes import canonical
 from dpaudit.subjects.callables import Subject
 
 SIZE = 8

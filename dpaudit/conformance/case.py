@@ -19,11 +19,11 @@ from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
 from dpaudit.conformance.recorded import Recorded
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.errors import UsageError
+from dpaudit.features.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import Pair, as_pairs
 from dpaudit.privacy.parsing import as_claim
-from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import CHECK_DRAWS, stream
 from dpaudit.subjects.callables import Subject, as_subject

@@ -10,11 +10,11 @@ import scipy
 
 from dpaudit.conformance.case import Case, fail, p_text, raised, tokens
 from dpaudit.conformance.outcomes import CheckSkipped
+from dpaudit.features.outcomes import canonical
+from dpaudit.inference import means
 from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reading.outcomes import canonical
-from dpaudit.testing import means
 
 MOST_OUTCOMES = 64  # with a test of their own; the others are one
 ROUNDING = 1e-9

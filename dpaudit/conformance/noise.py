@@ -14,8 +14,8 @@ from typing import Any
 
 from dpaudit.conformance.case import Case, fail, p_text
 from dpaudit.conformance.outcomes import CheckSkipped
-from dpaudit.reading.outcomes import Outcomes, join, read_outputs
-from dpaudit.testing.independence import Feature, dependence, equal_pairs, features, fisher, more_equal
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
+from dpaudit.inference.independence import Feature, dependence, equal_pairs, features, fisher, more_equal
 
 PILOT = 200
 PAIRS = 240  # of runs, in each part of a check

@@ -19,7 +19,7 @@ from dpaudit.conformance.case import Case, fail, raised, shown, tokens
 from dpaudit.conformance.noise import CONSTANT
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.errors import SubjectError
-from dpaudit.testing.binomial import binomial_upper
+from dpaudit.inference.binomial import binomial_upper
 
 SIZE = 8
 LONG = 64  # outputs of each of two processes that must not be equal throughout

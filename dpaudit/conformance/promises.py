@@ -18,12 +18,12 @@ from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
+from dpaudit.features.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.subjects.copies import copied
 from dpaudit.subjects.utility_bounds import UtilityBound

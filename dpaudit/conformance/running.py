@@ -21,7 +21,7 @@ from dpaudit.conformance.registry import check_names, statistical_count
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.streams import root_of
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject

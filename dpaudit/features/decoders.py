@@ -20,8 +20,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.extensions import working_extensions
-from dpaudit.reading.outcomes import canonical, number_of
-from dpaudit.reading.unread import LIMITS
+from dpaudit.features.outcomes import canonical, number_of
+from dpaudit.features.unread import LIMITS
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 GROUP = "dpaudit.decoders"

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes
 
 LogDensity = Callable[[Any, Any], NDArray[np.float64] | None]
 

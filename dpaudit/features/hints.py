@@ -6,7 +6,7 @@ import dataclasses
 from typing import Any
 
 from dpaudit.features.density import LogRatio
-from dpaudit.reading.outcomes import Outcomes
+from dpaudit.features.outcomes import Outcomes
 
 
 @dataclasses.dataclass(frozen=True)

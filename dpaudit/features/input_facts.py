@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.features.unread import LIMITS
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.unread import LIMITS
 from dpaudit.subjects.foreign import own
 
 

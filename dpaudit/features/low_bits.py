@@ -52,7 +52,7 @@ class LowBitSizes:
 
 SIZES = LowBitSizes()
 ZERO = 2.0**40  # the code of 0, which has no lowest set bit
-INFINITE = 2.0 * ZERO
+INFINITE = 2.0 * ZERO  # the code of an infinity: beyond that of every number
 GRID = np.finfo(float).epsneg  # 2^-53, of which uniform doubles are multiples
 
 

@@ -21,12 +21,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.features.density import LogRatio
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.shapes import rounded
+from dpaudit.features.unread import LIMITS
 from dpaudit.features.views import SIZES as VIEW_SIZES
 from dpaudit.features.visitor import BLOCK, COUNT, MEMBERS, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes
-from dpaudit.reading.unread import LIMITS
 
 
 @dataclasses.dataclass(frozen=True)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.features.decoders import Cell, Text, code
-from dpaudit.reading.unread import LIMITS
+from dpaudit.features.unread import LIMITS
 
 NUMBER = re.compile(r"[-+]?(?:\d+\.?\d*|\.\d+)(?:[eE][-+]?\d+)?")
 LETTERS = re.compile(r"[^\W\d_]+")

@@ -24,8 +24,8 @@ from numpy.typing import NDArray
 
 from dpaudit.extensions import working_extensions
 from dpaudit.features.shapes import rounded
+from dpaudit.features.whole_numbers import are_above_rounding
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.whole_numbers import are_above_rounding
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,11 +27,11 @@ from numpy.typing import NDArray
 
 from dpaudit.features import shapes, texts
 from dpaudit.features.decoders import NUMBERS, Cell, code, parts_of, token
+from dpaudit.features.identity import class_name, class_names
+from dpaudit.features.outcomes import canonical, number_of, plain, single_numbers
+from dpaudit.features.unread import LIMITS
+from dpaudit.features.whole_numbers import WHOLE_FROM
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.identity import class_name, class_names
-from dpaudit.reading.outcomes import canonical, number_of, plain, single_numbers
-from dpaudit.reading.unread import LIMITS
-from dpaudit.reading.whole_numbers import WHOLE_FROM
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 Rows = NDArray[np.intp]

@@ -25,16 +25,16 @@ from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
+from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
+from dpaudit.inference.protocols import Test, Training
 from dpaudit.inference.tables import N_BINS, EmptyCounter, Predicted, Round, bins_of
+from dpaudit.inference.tasks import Statistic
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.renyi_lines import as_lines
-from dpaudit.testing.hockey_stick import just_above
-from dpaudit.testing.protocols import Test, Training
-from dpaudit.testing.tasks import Statistic
 
 
 @dataclasses.dataclass(frozen=True)

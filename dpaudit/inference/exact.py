@@ -6,7 +6,7 @@ number of right guesses is binomial given that of guesses, with a success probab
     (e^epsilon + delta_cost / s) / (1 + e^epsilon),        s = P(guess),
 
 under the line (epsilon, delta) in both orders, where delta_cost is half a delta for each event that is guessed on
-(`dpaudit.testing.binomial`). Rule and line are fixed before the draws, whose number is fixed too: P(lower > truth) <=
+(`dpaudit.inference.binomial`). Rule and line are fixed before the draws, whose number is fixed too: P(lower > truth) <=
 level for the one record at the end.
 """
 
@@ -20,22 +20,22 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.inference import binomial
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
+from dpaudit.inference.hockey_stick import just_above, largest_rejected
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.payoffs import Inequalities
+from dpaudit.inference.protocols import Test, Training
 from dpaudit.inference.tables import N_BINS, BinCounter, Predicted
+from dpaudit.inference.tasks import Statistic
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.reading.outcomes import Outcomes
-from dpaudit.testing import binomial
-from dpaudit.testing.hockey_stick import just_above, largest_rejected
-from dpaudit.testing.protocols import Test, Training
-from dpaudit.testing.tasks import Statistic
 
 
 @dataclasses.dataclass(frozen=True)

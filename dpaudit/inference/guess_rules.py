@@ -15,12 +15,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.inference import binomial
+from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import EDGES, MIDDLES, N_BINS, Predicted
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.testing import binomial
-from dpaudit.testing.hockey_stick import just_above
 
 
 @dataclasses.dataclass(frozen=True)

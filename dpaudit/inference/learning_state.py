@@ -17,6 +17,7 @@ from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Reader
+from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
@@ -24,7 +25,6 @@ from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_m
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
 from dpaudit.learning.rank_tree import Labels
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.testing.protocols import Training
 
 
 @dataclasses.dataclass(frozen=True)

@@ -30,20 +30,20 @@ from numpy.typing import NDArray
 from dpaudit.features.input_facts import location_of
 from dpaudit.features.low_bits import SIZES as VIEW_SIZES
 from dpaudit.features.low_bits import LowBitView, SeenBefore, low_bit_view_from_dict, low_bit_views, lowest_set_bit
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import scan
+from dpaudit.features.whole_numbers import are_integers
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.guess_rules import GuessRule, choose_rule
+from dpaudit.inference.independence import COLUMNS, Columns, more_equal
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import EDGES, N_BINS
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
 from dpaudit.privacy.claims import ApproxDP, Budget, FloatArray
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes
-from dpaudit.reading.whole_numbers import are_integers
 from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.plain import seen
-from dpaudit.testing.independence import COLUMNS, Columns, more_equal
 
 
 @dataclasses.dataclass(frozen=True)

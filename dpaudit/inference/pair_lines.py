@@ -34,13 +34,13 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.inference.binomial import binomial_lower_each, largest_accuracy
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.hockey_stick import GUESSES_QUANTILE, just_above
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 from dpaudit.privacy.pair_budgets import PairBudgets, has_own_line
 from dpaudit.privacy.renyi_lines import as_lines
-from dpaudit.testing.binomial import binomial_lower_each, largest_accuracy
-from dpaudit.testing.hockey_stick import GUESSES_QUANTILE, just_above
 
 IntArray = NDArray[np.int64]
 

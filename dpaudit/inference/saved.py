@@ -23,11 +23,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from dpaudit.inference.order import Change
 from dpaudit.privacy.claims import Claim, RenyiDP
-from dpaudit.testing.order import Change
 
 if TYPE_CHECKING:
-    from dpaudit.testing.pair_game import PairGame
+    from dpaudit.inference.pair_game import PairGame
 
 FORMAT = 3  # of saved states: 1 had the bets of an earlier engine, 2 no counts of views
 

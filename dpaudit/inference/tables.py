@@ -15,10 +15,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.learning.counted_views import CountedView
 from dpaudit.learning.mixture import STRUCTURES, Mixture
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes
 
 Counts = NDArray[np.int64]
 

@@ -21,13 +21,13 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.views import View
+from dpaudit.inference.independence import TOKENS
 from dpaudit.inference.tables import N_BINS, Predicted
 from dpaudit.learning.learned_views import Additive, LearnedView, Logistic, Neighbours
 from dpaudit.learning.mixture import Mixture, Part
 from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.testing.independence import TOKENS
 
 VERSION = 3  # of saved rules
 EARLIER = "one made by an earlier version of dpaudit; run the audit again, which finds and saves a new one"

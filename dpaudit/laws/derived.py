@@ -23,13 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError, UsageError
+from dpaudit.features.outcomes import is_number, plain
+from dpaudit.features.whole_numbers import WHOLE_FROM
 from dpaudit.laws.claims import checked
 from dpaudit.laws.listed import ListedLaw, Outputs
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import AllPairs, Pair, as_pairs
-from dpaudit.reading.outcomes import is_number, plain
-from dpaudit.reading.whole_numbers import WHOLE_FROM
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.copies import copied

@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.features.outcomes import canonical
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import canonical
 from dpaudit.subjects.callables import Subject
 
 Outputs = Any  # a batch: an array of shape (size, ...), or a list of `size` outputs of any kind

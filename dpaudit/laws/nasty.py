@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.features.outcomes import canonical, is_number, plain
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import canonical, is_number, plain
 
 NumberRule = Callable[[FloatArray], NDArray[Any]]  # (runs, columns) to (runs,) or (runs, columns)
 

@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
+from dpaudit.features.outcomes import is_number
 from dpaudit.laws.claims import checked
 from dpaudit.laws.derived import Derived, draw, pairs_of
 from dpaudit.laws.listed import ListedLaw, Outputs, listed_law, without_repetition
 from dpaudit.laws.nasty import NastyFunction
 from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.reading.outcomes import is_number
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 

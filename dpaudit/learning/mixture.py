@@ -23,7 +23,9 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
+from dpaudit.features.threads import in_one_thread
 from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
 from dpaudit.learning.learned_views import Known, LearnedView, Logistic, learned_from_dict, learners, out_of_fold
 from dpaudit.learning.rank_tree import (
@@ -38,8 +40,6 @@ from dpaudit.learning.rank_tree import (
     told_by_shifts,
 )
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes
-from dpaudit.reading.threads import in_one_thread
 
 
 @dataclasses.dataclass(frozen=True)

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.features.outcomes import Outcomes, Reading, join
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import SIZES as VIEW_SIZES
 from dpaudit.features.views import View, proposals, view_from_dict, view_to_dict
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, Reading, join
 
 IntArray = NDArray[np.int64]
 

@@ -12,9 +12,9 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult, Power
-from dpaudit.testing.learned_power import audits_a_form
 
 BEST = "known beforehand (best case)"
 FORM, RATIO = "where the leak shows", "times what is allowed"

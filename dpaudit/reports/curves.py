@@ -22,6 +22,7 @@ from collections.abc import Callable, Sequence
 
 from markupsafe import Markup
 
+from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
@@ -29,7 +30,6 @@ from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, no_less, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
-from dpaudit.testing.binomial import binomial_lower
 
 STEPS = 60  # points of a curve, less one
 TABLE_STEPS = 12  # rows of its table, less one

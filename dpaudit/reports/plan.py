@@ -11,11 +11,11 @@ from rich.table import Table
 from rich.text import Text
 
 from dpaudit.errors import UsageError
+from dpaudit.inference.learned_power import probability_measured
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.terminal import short_count
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
-from dpaudit.testing.learned_power import probability_measured
 
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3

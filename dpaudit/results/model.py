@@ -90,7 +90,7 @@ class Power:
     agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability` if
     its rule knows the event, the best case; `at_budget` is the loss of the same type that sits exactly on the claim.
     inf: no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form
-    of it: a measured allowance, see `dpaudit.testing.learned_power`. It is empty in older files, and for the pairs of
+    of it: a measured allowance, see `dpaudit.inference.learned_power`. It is empty in older files, and for the pairs of
     a universe that were not examined in depth.
     """
 

@@ -37,11 +37,11 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
+from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.running.digests import digest
 from dpaudit.running.journal import Journal, lock, open_private
 from dpaudit.running.plain_data import NotPlainError, block, from_bytes, text_of, to_bytes
 from dpaudit.running.workers import Raised
-from dpaudit.testing.tasks import Task, TaskResult
 
 FIRST_LINE = b"dpaudit checkpoint 3\n"  # 1 had the counts of an earlier engine, 2 other records
 PLAYED = "played"  # entry of a header: what the pairs are played as, which their number decides

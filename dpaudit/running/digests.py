@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.reading.outcomes import canonical
+from dpaudit.features.outcomes import canonical
 
 DEEPEST = 30  # levels of nesting that a digest follows
 

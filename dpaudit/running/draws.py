@@ -17,14 +17,14 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, SubjectError, UsageError
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, open_workers, outcome
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import Seen
-from dpaudit.testing.tasks import Task, TaskResult
 
 STARTING_SECONDS = 1.0  # that starting workers takes, about: an audit that draws for longer starts them beside it
 TELL_SECONDS = 0.25  # between two words on the progress of one batch

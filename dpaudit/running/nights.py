@@ -15,11 +15,14 @@ from typing import Any
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.inference.order import Change, most_runs_of_batches
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import State, StateError, claim_digest, joined, pair_state, restored
+from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.running.digests import input_key
 from dpaudit.running.draws import Crew
 from dpaudit.running.plain_data import packed, unpacked
@@ -36,9 +39,6 @@ from dpaudit.running.store import (
 )
 from dpaudit.running.streams import RESTART
 from dpaudit.subjects.callables import CallError, Subject
-from dpaudit.testing.order import Change, most_runs_of_batches
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.tasks import Task, TaskResult
 
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 

@@ -19,12 +19,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import Outcomes, from_objects
+from dpaudit.features.outcomes import Outcomes, from_objects
+from dpaudit.inference.tasks import TaskResult
 from dpaudit.running.workers import Raised
 from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
-from dpaudit.testing.tasks import TaskResult
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
 MOST_BYTES = 1 << 28  # of what is unpacked: more is no file of ours
@@ -132,7 +132,7 @@ def packed(outcomes: Outcomes) -> bytes | None:
 
     Examples
     --------
-    >>> from dpaudit.reading.outcomes import read_outputs
+    >>> from dpaudit.features.outcomes import read_outputs
     >>> unpacked(packed(read_outputs([1.5, None, "a"], 3))).raw
     (1.5, None, 'a')
     """

@@ -7,12 +7,12 @@ from typing import Any
 
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
+from dpaudit.inference.pools import Pool
 from dpaudit.privacy.claims import Claim
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.running.streams import COINS, DRAWS, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
-from dpaudit.testing.pools import Pool
 
 
 def game_on(

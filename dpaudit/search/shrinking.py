@@ -26,12 +26,12 @@ import numpy as np
 
 from dpaudit.audits.auditing import audit
 from dpaudit.audits.searching import Search, excess, line_of
+from dpaudit.features.outcomes import Outcomes, read_outputs
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.differences import difference, is_frame
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, short_form
-from dpaudit.reading.outcomes import Outcomes, read_outputs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.streams import root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject

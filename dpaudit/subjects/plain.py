@@ -6,7 +6,7 @@ attributes, or its printed form, under the name of its class. All that looks at 
 worker, within the limits of the call. The auditor reads the tree with an unpickler that knows no other class.
 
 Validity: an output is read by itself, by a fixed function; it is post-processing of single outputs. Nearly all give the
-same tokens as the object itself would (`dpaudit.reading.outcomes.canonical`); all outputs of an audit are read so.
+same tokens as the object itself would (`dpaudit.features.outcomes.canonical`); all outputs of an audit are read so.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.audits import kept
 from dpaudit.cli import main
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
 
 PLAIN = {"floating_point": False, "samples": 1_000, "seed": 5}
 

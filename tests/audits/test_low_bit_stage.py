@@ -11,13 +11,13 @@ from scipy import stats
 
 from dpaudit.audits import low_bits as check
 from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, draws_of, examine
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.tables import N_BINS
 from dpaudit.privacy.claims import Budget, GaussianDP, PureDP
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.subjects.call_outcomes import Failed
 
 # A true rate of at most the promised one gives a count with a p-value below LEVEL with probability at most LEVEL.

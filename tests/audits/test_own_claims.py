@@ -15,18 +15,18 @@ from dpaudit.audits.claim_metadata import compared_claims
 from dpaudit.audits.universe_auditing import power_at_budgets
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_mass_of, loss_on_claim
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import PairLines
+from dpaudit.inference.protocols import Training
 from dpaudit.privacy.claims import Claim, epsilon_of_broken_line, pure_epsilon
 from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.reports.wording import bound_sentence, symbol
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.protocols import Training
 
 
 @dataclasses.dataclass(frozen=True)

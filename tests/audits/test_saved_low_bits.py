@@ -10,11 +10,11 @@ import pytest
 
 from dpaudit.features.input_facts import Location
 from dpaudit.features.low_bits import KINDS, Attainable, OwnBits, SeenBefore, low_bit_views
+from dpaudit.features.outcomes import from_objects, read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import LowBitRule, RealColumns, Table
 from dpaudit.learning.rank_tree import Steps
-from dpaudit.reading.outcomes import from_objects, read_outputs
 
 RNG = np.random.default_rng(20_261_121)
 VALUES = np.concatenate(

@@ -13,8 +13,8 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.audits import severity
+from dpaudit.inference.hockey_stick import just_above
 from dpaudit.results.model import Finding
-from dpaudit.testing.hockey_stick import just_above
 
 PAIR = [(0.0, 1.0)]
 

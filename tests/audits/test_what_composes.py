@@ -202,8 +202,8 @@ def test_isolated_evidence_goes_on_and_its_checkpoint_resumes(tmp_path, mode, in
 
 def test_a_round_that_is_drawn_together_is_noted_as_one(tmp_path):
     """A torn end loses the whole round: half of it would come back, and the other half be drawn later."""
+    from dpaudit.inference.tasks import Task, TaskResult
     from dpaudit.running.checkpoint import open_checkpoint
-    from dpaudit.testing.tasks import Task, TaskResult
 
     tasks = [Task(i, 1, 0, 0, 3, (), 0) for i in (0, 1)]
     results = [(task, TaskResult((np.arange(3),), None)) for task in tasks]

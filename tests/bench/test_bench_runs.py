@@ -2,7 +2,7 @@
 
 from dpaudit.bench import runs as measurement
 from dpaudit.bench.design import Design
-from dpaudit.testing import order
+from dpaudit.inference import order
 
 
 def test_runs_behind_a_decision_are_counted_and_too_many_are_not_met(monkeypatch):

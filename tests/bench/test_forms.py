@@ -9,7 +9,7 @@ from scipy import special
 
 from dpaudit.bench.gallery import curve
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
-from dpaudit.testing import learned_power
+from dpaudit.inference import learned_power
 
 DRAWS, MASS, LOSS = 40_000, 0.1, 1.5
 

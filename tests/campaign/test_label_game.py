@@ -16,14 +16,13 @@ import pytest
 import dpaudit
 from dpaudit.campaign import label_game, schedules
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.inference import learning_state
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference import learning_state, pair_game
+from dpaudit.inference.order import LATER
+from dpaudit.inference.pair_game import PairGame
+from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
-from dpaudit.testing import pair_game
-from dpaudit.testing.order import LATER
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.tasks import TaskResult
 
 
 class Deck:

@@ -20,12 +20,12 @@ from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_lines import PairLines
+from dpaudit.inference.tasks import Request, TaskResult, toss
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing.tasks import Request, TaskResult, toss
 
 SAMPLES, ERROR_RATE = 120, 0.05
 TRIANGLE = [(0, 1), (1, 2), (0, 2)]

@@ -7,9 +7,9 @@ import pytest
 
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import MODES, schedule_of
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import PureDP
-from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing.tasks import TaskResult
 
 each = pytest.mark.parametrize("mode", MODES)
 

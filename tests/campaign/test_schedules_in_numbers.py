@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from dpaudit.campaign.schedules import Adaptive, Fixed, Schedule, schedule_of
-from dpaudit.testing.pools import Member, Pool
+from dpaudit.inference.pools import Member, Pool
 
 
 @dataclasses.dataclass

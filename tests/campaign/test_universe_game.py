@@ -11,12 +11,12 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.campaign.universe import UniverseGame
+from dpaudit.inference.order import COLUMNS
 from dpaudit.inference.pair_lines import PairLines, detectable_losses
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.order import COLUMNS
 
 ROOT_SEED = 20_261_121
 INPUTS = 12
@@ -152,7 +152,7 @@ def test_counts_of_the_record_are_those_of_the_rule_on_the_first_draws():
     zeros = game.labelled - ones
     pair = 30
     i, j = int(game.first[pair]), int(game.second[pair])
-    from dpaudit.reading.outcomes import Outcomes
+    from dpaudit.features.outcomes import Outcomes
 
     counts = []
     for k, quota in ((i, ones), (j, zeros)):

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.features.identity import identity
+from dpaudit.features.outcomes import canonical, single_numbers
 from dpaudit.features.visitor import MEMBERS, Sink, read_outputs_into
-from dpaudit.reading.identity import identity
-from dpaudit.reading.outcomes import canonical, single_numbers
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import seen
 

@@ -21,7 +21,7 @@ from dpaudit.certificates.exploring import Exploration, Runner
 from dpaudit.certificates.leaves import NeedsNumbers
 from dpaudit.certificates.real_runs import atoms, misfit
 from dpaudit.certificates.tracing import Untraceable
-from dpaudit.reading.identity import identity
+from dpaudit.features.identity import identity
 from dpaudit.subjects.callables import as_subject
 
 RUNS = 1_000

@@ -13,9 +13,9 @@ from dpaudit.conformance.case import Case
 from dpaudit.conformance.noise import equal_pairs
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.exact import FiniteMechanism, keeps, tempered
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.reading.outcomes import read_outputs
 
 RATE = 1e-7
 

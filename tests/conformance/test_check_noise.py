@@ -12,7 +12,7 @@ from scipy import stats
 from dpaudit import check
 from dpaudit.conformance.laws_of_outputs import two_sided
 from dpaudit.conformance.noise import dependence, features, fisher, more_equal
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
 
 LEVEL = 1e-9  # of each assertion on a count of alarms, by the exact binomial tail; there are 4: in all below 4e-9
 RUNS = 4_000

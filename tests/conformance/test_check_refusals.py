@@ -10,7 +10,7 @@ import dpaudit
 from dpaudit.conformance import noise, processes
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed, CheckSkipped
-from dpaudit.testing.binomial import binomial_upper
+from dpaudit.inference.binomial import binomial_upper
 
 
 class TakesNaNAtTheEnd(NoisyCounts):

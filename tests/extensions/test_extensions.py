@@ -14,8 +14,8 @@ from dpaudit import extensions as registry
 from dpaudit.cli import main
 from dpaudit.conformance import all_checks, check_names
 from dpaudit.features import decoders, views
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
-from dpaudit.reading.outcomes import read_outputs
 
 MODULE = """
 import dpaudit

@@ -11,10 +11,10 @@ import pandas as pd
 import pytest
 
 import dpaudit
+from dpaudit.features.identity import identity
+from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.features.reader import SUMMARIES, Reader
 from dpaudit.features.visitor import LIMITS, Sink, read_outputs_into
-from dpaudit.reading.identity import identity
-from dpaudit.reading.outcomes import canonical, read_outputs
 from dpaudit.subjects.iterators import read_whole
 from dpaudit.subjects.plain import Planer, packed, seen, unpacked
 

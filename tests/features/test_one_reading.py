@@ -18,8 +18,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
-from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.subjects.call_outcomes import Ended, Failed, noted
 
 RNG = np.random.default_rng(20_261_128)

@@ -11,14 +11,14 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.exact.response import loss_on_claim
+from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.pair_lines import PairLines, Record
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import DirectedProfile, gaussian_profile, no_promise
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
-from dpaudit.testing.binomial import binomial_lower
-from dpaudit.testing.hockey_stick import just_above
 
 BOTH, ONLY_X, ONLY_X_PRIME = range(3)  # positions in `WAYS`
 MU = 1.0

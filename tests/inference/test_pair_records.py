@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+from dpaudit.inference import binomial
 from dpaudit.inference.exact import SIZES, ExactTest
+from dpaudit.inference.hockey_stick import GUESSES_QUANTILE
 from dpaudit.inference.pair_lines import PairLines, Record, detectable_losses, log_tails
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.testing import binomial
-from dpaudit.testing.hockey_stick import GUESSES_QUANTILE
 
 RNG = np.random.default_rng(20_261_121)
 GUESSES = RNG.integers(1, 500, size=40)

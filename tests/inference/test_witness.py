@@ -11,19 +11,19 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference import witness
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.learning_state import LearningState
+from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS
 from dpaudit.learning.learned_views import Neighbours
 from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Part
 from dpaudit.learning.rank_tree import Steps
 from dpaudit.privacy.claims import PureDP
-from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing.protocols import Training
 
 
 def laplace(data, size, rng):

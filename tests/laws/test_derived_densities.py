@@ -10,9 +10,9 @@ from scipy import stats
 import dpaudit
 from dpaudit import laws
 from dpaudit.exact import FiniteMechanism
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.laws import LAWS, NASTY
 from dpaudit.privacy.claims import PureDP
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.randomised_response import RandomisedResponse

@@ -11,13 +11,13 @@ import dpaudit
 from dpaudit import laws
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.exact import FiniteMechanism
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.laws import LAWS, NASTY, NASTY_FUNCTIONS
 from dpaudit.laws.composing import PiecesMetric
 from dpaudit.laws.conditioning import HalfByHash
 from dpaudit.laws.derived import draw, joined, merged
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, ZeroConcentratedDP
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.geometric import Geometric

@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.learning.mixture import (
     NO_FORETELLING,
@@ -16,7 +17,6 @@ from dpaudit.learning.mixture import (
     fit_views,
     weights_of,
 )
-from dpaudit.reading.outcomes import read_outputs
 
 
 def one_number(rng, size, moved):

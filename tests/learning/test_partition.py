@@ -7,6 +7,7 @@ import json
 import numpy as np
 import pytest
 
+from dpaudit.features.outcomes import Outcomes, from_objects, read_outputs
 from dpaudit.learning.partition import (
     SIZES,
     CellScore,
@@ -14,7 +15,6 @@ from dpaudit.learning.partition import (
     fit_partition,
     partition_from_dict,
 )
-from dpaudit.reading.outcomes import Outcomes, from_objects, read_outputs
 
 
 def outcomes_of(values):

@@ -14,12 +14,12 @@ from scipy import stats
 import dpaudit
 from dpaudit.audits import low_bits
 from dpaudit.campaign.universe import UniverseGame
+from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.pair_lines import WAYS, PairLines
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.reading.outcomes import canonical, read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject

@@ -20,7 +20,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-ROOMS = ("features", "reading", "learning", "inference", "testing", "campaign", "running", "audits")
+ROOMS = ("features", "learning", "inference", "campaign", "running", "audits")
 NAMES = {"streams"}  # modules whose numbers are names, not choices
 LONGEST_VALUE = 60  # characters that a cell shows
 UNMEASURED = "unmeasured"

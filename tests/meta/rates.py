@@ -38,11 +38,11 @@ from dpaudit.audits.low_bits import SIZES, Candidate, examine, in_turn
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.conformance import CHECKS
 from dpaudit.exact.finite import renyi_divergence
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject

@@ -40,8 +40,7 @@ Constants are the numbers of names in capitals and of frozen dataclasses of cons
 
 ## Aims
 
-*Features* and *inference* are to replace *reading* and *testing*; *doubles* is gone. The last row includes the rooms
-without an aim of their own.
+The last row includes the rooms without an aim of their own.
 
 {aims}
 """

@@ -57,7 +57,7 @@ class Finding:
 def tree(tmp_path):
     for room in engine.ROOMS:
         (tmp_path / "dpaudit" / room).mkdir(parents=True)
-    (tmp_path / "dpaudit" / "testing" / "one.py").write_text(MODULE)
+    (tmp_path / "dpaudit" / "inference" / "one.py").write_text(MODULE)
     (tmp_path / "dpaudit" / "audits" / "two.py").write_text("FIRST = 4  # another one\n")
     for folder in ("decisions", "measurements"):
         (tmp_path / "docs" / folder).mkdir(parents=True)
@@ -81,9 +81,9 @@ def test_reasons_values_and_measurements_are_found(tree):
 
 
 def test_a_changed_value_or_a_lost_reason_shows_on_the_page(tree):
-    path = tree / "dpaudit" / "testing" / "one.py"
+    path = tree / "dpaudit" / "inference" / "one.py"
     before = engine.written(engine.constants(tree), engine.pages(tree))
-    assert "[decision 7](../../decisions/0007-x.md)" in before["testing.md"]
+    assert "[decision 7](../../decisions/0007-x.md)" in before["inference.md"]
     assert engine.UNMEASURED in before["audits.md"] and "| all | 8 | 2 |" in before["index.md"]
     for old, new in (("FIRST = 3", "FIRST = 5"), ("  # both by judgement", "")):
         path.write_text(MODULE.replace(old, new))

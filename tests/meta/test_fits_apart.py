@@ -13,9 +13,9 @@ import dpaudit
 from dpaudit.audits import band, replaying, severity, side_channels, universe_auditing
 from dpaudit.conformance import noise
 from dpaudit.conformance.case import Case
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running import streams
 from dpaudit.running.draws import Crew, Drawer
 from dpaudit.scores import auditing, bets, guesses

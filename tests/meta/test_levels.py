@@ -36,14 +36,18 @@ from dpaudit.conformance import noise, processes, promises, registry, running
 from dpaudit.conformance.case import Case
 from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
-from dpaudit.inference import pair_lines
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference import independence, order, pair_lines
 from dpaudit.inference.guess_rules import GuessRule
+from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.order import ENDS, RATE
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
+from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Crew
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Identity, SavedPair, Store, share_of
@@ -52,11 +56,6 @@ from dpaudit.scores.order import order_p_value
 from dpaudit.search import shrinking
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.utility_bounds import UtilityBound
-from dpaudit.testing import independence, order
-from dpaudit.testing.hockey_stick import just_above
-from dpaudit.testing.order import ENDS, RATE
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.tasks import TaskResult
 
 LEVEL = 0.05
 MASS_SHARE = 0.05  # of a level, for P(a guess) where the line has a delta

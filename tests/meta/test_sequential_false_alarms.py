@@ -21,9 +21,9 @@ import rates
 from numpy.typing import NDArray
 
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, gaussian_profile
-from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing.tasks import Task, TaskResult
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.laplace import Laplace
 from dpaudit_mechanisms.randomised_response import RandomisedResponse

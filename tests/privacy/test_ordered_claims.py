@@ -24,6 +24,7 @@ from dpaudit import FDP, ApproxDP, GaussianDP, ProfileClaim, PureDP, RenyiDP, Us
 from dpaudit.audits.searching import line_of
 from dpaudit.exact import hockey_stick_divergence, keeps, tempered, trade_off_function
 from dpaudit.exact.response import event_mass_of, loss_on_claim
+from dpaudit.inference.pair_game import PairGame
 from dpaudit.laws import group_privacy
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import inputs_of
@@ -33,7 +34,6 @@ from dpaudit.privacy.pairs import as_pairs
 from dpaudit.running.digests import digest
 from dpaudit.search.shrinking import audit_and_shrink, shrink
 from dpaudit.subjects.domains import VectorDomain
-from dpaudit.testing.pair_game import PairGame
 
 EPSILONS = (0.0, 0.01, 0.1, 0.5, 1.0, 2.0, 4.0)
 ROUNDING = 1e-11  # a profile is at most 2e-12 above the supremum at its corners, which are sums of a few doubles

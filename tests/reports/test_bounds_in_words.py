@@ -7,6 +7,7 @@ import re
 import pytest
 
 from dpaudit import reports
+from dpaudit.inference.hockey_stick import just_above
 from dpaudit.privacy.claims import Budget
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import wording
@@ -15,7 +16,6 @@ from dpaudit.reports.document_markdown import render as render_document
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.terminal import violation_text
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
-from dpaudit.testing.hockey_stick import just_above
 
 LEAST = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
 

@@ -9,10 +9,10 @@ import numpy as np
 from rich.console import Console
 
 import dpaudit
+from dpaudit.inference.learned_power import forms
 from dpaudit.reports import by_form, html, wording
 from dpaudit.reports.plan import plan_table
 from dpaudit.results.model import LearnedLoss, Power
-from dpaudit.testing.learned_power import forms
 
 
 def released(data, size, rng):

@@ -15,8 +15,8 @@ import pytest
 from scale_subjects import labels
 
 import dpaudit
+from dpaudit.features.outcomes import canonical
 from dpaudit.privacy.metrics import AbsoluteMetric
-from dpaudit.reading.outcomes import canonical
 from dpaudit.running import checkpoint as checkpoints
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import Checkpoint, CheckpointPlan, open_checkpoint, read_header

@@ -11,7 +11,9 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import DpauditCheckpointWarning, SubjectError, UsageError
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.failures import Returned
+from dpaudit.inference.tasks import Request, Task, TaskResult
 from dpaudit.running.checkpoint import (
     CheckpointPlan,
     as_plan,
@@ -21,8 +23,6 @@ from dpaudit.running.checkpoint import (
 )
 from dpaudit.running.plain_data import block
 from dpaudit.running.workers import Raised
-from dpaudit.testing.failures import Returned
-from dpaudit.testing.tasks import Request, Task, TaskResult
 
 HEADER = {"seed": 3, "claim": "eps=1", "mode": "sequential", "pairs": "1 (aa)"}
 PURPOSE = 1

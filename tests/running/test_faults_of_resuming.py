@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.inference.tasks import Request, Task, TaskResult
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Store
-from dpaudit.testing.tasks import Request, Task, TaskResult
 
 
 def night(path, mechanism, seed=1, samples=200):

@@ -22,13 +22,13 @@ from killing import in_child
 from scale_subjects import Slow
 
 import dpaudit
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.saved import FORMAT, counted
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.plain_data import to_bytes
 from dpaudit.running.store import Identity, SavedPair, Store
-from dpaudit.testing.tasks import Task, TaskResult
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
 FEW = 4

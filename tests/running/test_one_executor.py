@@ -16,7 +16,7 @@ import pytest
 
 from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.running import draws
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.draws import Crew, Drawer

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.running.plain_data import packed, unpacked
 
 

@@ -19,13 +19,13 @@ import pytest
 import dpaudit
 from dpaudit.audits import audit_run
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.inference import order
+from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
 from dpaudit.running import nights
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import unpacked
 from dpaudit.running.store import Night, Store, StoreError, _write, share_of
-from dpaudit.testing import order
-from dpaudit.testing.order import Change
 
 PAIRS = [(0, 1)]
 

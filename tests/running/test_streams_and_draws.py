@@ -9,11 +9,11 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import SubjectError
+from dpaudit.inference.tasks import Request, Task
 from dpaudit.running import draws, streams
 from dpaudit.running.draws import Crew, Drawer, DrawJob
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import CallError, as_subject
-from dpaudit.testing.tasks import Request, Task
 
 
 @dataclasses.dataclass(frozen=True)

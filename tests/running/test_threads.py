@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import threadpoolctl
 
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
+from dpaudit.features.threads import in_one_thread
 from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
-from dpaudit.reading.outcomes import Outcomes
-from dpaudit.reading.threads import in_one_thread
 
 
 def threads():

@@ -16,11 +16,11 @@ from scale_subjects import EndsItsProcess, Slow, labels
 
 import dpaudit
 from dpaudit.campaign.rounds import CHUNK_CALLS
+from dpaudit.inference.tasks import Task
 from dpaudit.running import draws, workers
 from dpaudit.running.draws import Crew, DrawJob
 from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing.tasks import Task
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0)]
 OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode": "fixed"}

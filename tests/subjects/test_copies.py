@@ -21,7 +21,7 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import canonical, read_outputs
+from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.subjects import copies
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.copies import LARGEST, are_same, copied, watched

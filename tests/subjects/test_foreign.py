@@ -12,8 +12,8 @@ import pandas as pd
 import pytest
 
 import dpaudit
+from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.inference.low_bit_rules import choose_columns
-from dpaudit.reading.outcomes import canonical, read_outputs
 from dpaudit.running.plain_data import from_data, packed, to_data, unpacked
 from dpaudit.subjects import foreign
 from dpaudit.subjects.foreign import own, own_batch

@@ -12,7 +12,7 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import MechanismTraceback, SubjectError
-from dpaudit.reading.outcomes import canonical, from_objects
+from dpaudit.features.outcomes import canonical, from_objects
 from dpaudit.subjects import tracebacks
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, as_subject

@@ -17,7 +17,7 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.reading.outcomes import canonical, number_of
+from dpaudit.features.outcomes import canonical, number_of
 from dpaudit.running.streams import DRAWS, stream
 
 HUGE = 10**5_000

@@ -1,6 +1,6 @@
 """How many times the draws an audit takes to find an event of each form, over a witness who knows it: the command.
 
-`python -m dpaudit.bench.gallery.curve` measures and writes `dpaudit/testing/learned_power.json`, `--mode` one mode
+`python -m dpaudit.bench.gallery.curve` measures and writes `dpaudit/inference/learned_power.json`, `--mode` one mode
 alone; with `--held-out` it audits problems that had no part in it at the loss that the file says is found with 90%, and
 prints how often it was.
 
@@ -31,8 +31,8 @@ import dpaudit
 from dpaudit.audits.planning import game_before_draws
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from dpaudit.campaign.schedules import Mode, schedule_of
+from dpaudit.inference import learned_power
 from dpaudit.privacy.claims import PureDP
-from dpaudit.testing import learned_power
 
 # Audits of a case, and how many of them may miss a loss that is called found. A loss that a fixed audit misses in one
 # case of ten is called found with probability 2.4%.

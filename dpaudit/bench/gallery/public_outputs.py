@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import canonical, plain, unseen
-from dpaudit.reading.unread import unread
+from dpaudit.features.outcomes import canonical, plain, unseen
+from dpaudit.features.unread import unread
 from dpaudit.subjects.plain import seen
 
 Made = Callable[[np.random.Generator], Any]

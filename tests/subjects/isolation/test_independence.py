@@ -9,8 +9,8 @@ import pytest
 
 from dpaudit.audits import side_channels
 from dpaudit.audits.side_channels import INDEPENDENCE_RATE, independence_finding, independence_tests
+from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.results.model import SideFinding
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import Isolation, isolated

@@ -23,7 +23,7 @@ from hostile_subjects import PIDS
 
 import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.reading.outcomes import canonical, from_objects
+from dpaudit.features.outcomes import canonical, from_objects
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.isolation import Isolation, as_isolation, isolated

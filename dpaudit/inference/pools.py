@@ -40,11 +40,11 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.features.density import LogDensity, LogRatio
 from dpaudit.features.hints import Hints
+from dpaudit.inference.tasks import toss
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.translations import location_of, says_so
-from dpaudit.testing.tasks import toss
 
 SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
 BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one

@@ -9,13 +9,13 @@ from scipy import stats
 
 from dpaudit import ApproxDP, MetricDP, PureDP, UsageError, all_pairs
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.pools import Member, MovedDensity, Pool, pool_pairs
+from dpaudit.inference.tasks import Request
 from dpaudit.privacy.inputs import distinct_inputs
-from dpaudit.reading.outcomes import read_outputs
 from dpaudit.running.draws import Drawer
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.translations import location_of, says_so
-from dpaudit.testing.pools import Member, MovedDensity, Pool, pool_pairs
-from dpaudit.testing.tasks import Request
 from dpaudit_mechanisms.cities import CityLaplaceOpenDP
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.gaussian import Gaussian

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.reading.outcomes import from_objects, read_outputs
+from dpaudit.features.outcomes import from_objects, read_outputs
+from dpaudit.inference import order
+from dpaudit.inference.independence import COLUMNS, columns_of, features
+from dpaudit.inference.order import change_of
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.testing import order
-from dpaudit.testing.independence import COLUMNS, columns_of, features
-from dpaudit.testing.order import change_of
 
 OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 2_000, "floating_point": False}
 

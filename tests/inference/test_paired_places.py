@@ -7,11 +7,11 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.inference import order
+from dpaudit.inference.order import pair_p_values, pair_tests, paired_places
 from dpaudit.reports import html, markdown
 from dpaudit.running.draws import Drawer
 from dpaudit.subjects.callables import as_subject
-from dpaudit.testing import order
-from dpaudit.testing.order import pair_p_values, pair_tests, paired_places
 
 
 @pytest.mark.parametrize(("pairs", "flagged"), [(3, 2), (4, 4), (5, 3), (5, 6), (5, 10), (6, 5)])

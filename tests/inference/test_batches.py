@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
-from dpaudit.testing.order import batch_hint, batch_p_value
+from dpaudit.inference.order import batch_hint, batch_p_value
 
 
 @pytest.mark.parametrize(("sizes", "m"), [([3, 4, 2], 4), ([1, 1, 6], 2), ([5, 5], 5), ([2, 2, 2, 2], 3)])

@@ -12,13 +12,13 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.features.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
+from dpaudit.features.unread import unread
+from dpaudit.inference.failures import KINDS
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reading.outcomes import MAXIMUM_TOKEN, Outcomes, canonical
-from dpaudit.reading.unread import unread
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
-from dpaudit.testing.failures import KINDS
 
 LEAST = 20  # outputs, of which it is worth saying that all are the same
 FEW = 64  # first outputs of an input that show what of them is not read

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.testing.protocols import Test
+from dpaudit.inference.protocols import Test
 
 DATA = "learned_power.json"
 # Draws over those of a fixed line, for a claim whose line is chosen by the draws as well, and for Renyi inequalities:

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from dpaudit.testing import binomial, means
+from dpaudit.inference import binomial, means
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 LOSSES = st.lists(st.floats(0.0, 100.0), min_size=1, max_size=30).map(np.array)

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.reading.outcomes import Outcomes
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.subjects.call_outcomes import Failed
 
 KINDS = 3  # of exceptions that a sentence names

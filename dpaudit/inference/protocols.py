@@ -1,8 +1,8 @@
 """What a test of a claim is: the face that the label game plays, whatever the evidence is made of.
 
 One `Test` is one use of the error rate on one pair. The label game fits it on earlier draws, fixes its level, hands it
-the counts of fresh draws, and lets it look. What it must keep, and `tests/testing/test_one_face.py` holds every row of
-`tests/implementations.py` to:
+the counts of fresh draws, and lets it look. What it must keep, and `tests/inference/test_one_face.py` holds every row
+of `tests/implementations.py` to:
 
 * **Predictable.** What is counted (`statistic`) and what is bet are fixed by `prepare` and `prepare_on_counts`, which
   the game calls before the draws that are counted on them, and never by these draws.
@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.hints import NO_HINTS, Hints
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.inference.tasks import Statistic
 from dpaudit.privacy.claims import Claim
-from dpaudit.reading.outcomes import Outcomes
-from dpaudit.testing.tasks import Statistic
 
 
 @dataclasses.dataclass(frozen=True)

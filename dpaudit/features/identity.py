@@ -1,7 +1,7 @@
 """Identity of outputs: when two outputs are the same one, for audits and certificates alike.
 
-An audit compares canonical tokens (`dpaudit.reading.outcomes.canonical`). Beside them it reads the order of the keys of
-a mapping, the classes of the items of containers, the type of an array and the text of an exception
+An audit compares canonical tokens (`dpaudit.features.outcomes.canonical`). Beside them it reads the order of the keys
+of a mapping, the classes of the items of containers, the type of an array and the text of an exception
 (`dpaudit.features.visitor`), and what stands beside a value that carries notes. `identity` is the token with all of
 these as notes. Of an output that is itself a list or array of numbers an audit does not read the classes, since a batch
 of such outputs is held as doubles: there the identity is finer, as a proof must be.
@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.reading.outcomes import DEEPEST, canonical, plain, written
+from dpaudit.features.outcomes import DEEPEST, canonical, plain, written
 from dpaudit.subjects.call_outcomes import Failed, Noted
 
 NOTE = re.compile("\x01([^\x02]*)\x02")  # no printed form of a text has these two characters

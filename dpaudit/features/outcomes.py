@@ -33,9 +33,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
+from dpaudit.features.unread import LIMITS
+from dpaudit.features.whole_numbers import WHOLE_FROM, are_integers
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.unread import LIMITS
-from dpaudit.reading.whole_numbers import WHOLE_FROM, are_integers
 from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 from dpaudit.subjects.foreign import OWN, attributes_of, own
 from dpaudit.subjects.plain import ADDRESS, Seen, seen

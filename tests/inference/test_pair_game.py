@@ -10,13 +10,13 @@ import math
 
 import pytest
 
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference import pair_game
+from dpaudit.inference.failures import Failure
+from dpaudit.inference.pair_game import PairGame
+from dpaudit.inference.pair_game import tests_of as portfolio_of
+from dpaudit.inference.pools import Member, Pool
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.reading.outcomes import read_outputs
-from dpaudit.testing import pair_game
-from dpaudit.testing.failures import Failure
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.pair_game import tests_of as portfolio_of
-from dpaudit.testing.pools import Member, Pool
 
 DRAWS = 5_000
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.reading.unread import Limits, unread
+from dpaudit.features.unread import Limits, unread
 from dpaudit.subjects.plain import seen
 
 

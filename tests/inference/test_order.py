@@ -8,10 +8,10 @@ import pytest
 
 import dpaudit
 from dpaudit.campaign import label_game
-from dpaudit.reading.outcomes import read_outputs
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference import order
+from dpaudit.inference.order import change_of
 from dpaudit.subjects.call_outcomes import Ended
-from dpaudit.testing import order
-from dpaudit.testing.order import change_of
 
 OPTIONS = {"claim": "eps=1", "pairs": [(0, 1)], "samples": 3_000, "seed": 3, "floating_point": False}
 

@@ -3,8 +3,8 @@
 Two runs that share noise share features: being above the median of a column, far from it, other than the most common
 output. Of outputs that are no numbers the columns are leaves, such as the number under a key. Fisher's exact test asks
 whether a feature of the first tells anything of the same feature of the second: given the margins, the number of pairs
-that have both is hypergeometric if they are independent. `dpaudit.testing.order` asks the same features in the order of
-the calls.
+that have both is hypergeometric if they are independent. `dpaudit.inference.order` asks the same features in the order
+of the calls.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.features.outcomes import Outcomes, from_objects
 from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, from_objects
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.plain import packed
 

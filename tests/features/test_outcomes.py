@@ -22,7 +22,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpaudit.errors import SubjectError
-from dpaudit.reading.outcomes import (
+from dpaudit.features.outcomes import (
     MAXIMUM_TOKEN,
     Reading,
     canonical,

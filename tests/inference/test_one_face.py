@@ -1,4 +1,4 @@
-"""The contract of `dpaudit.testing.protocols.Test`: a conformance suite for every row of `implementations.TESTS`.
+"""The contract of `dpaudit.inference.protocols.Test`: a conformance suite for every row of `implementations.TESTS`.
 
 Checks know a test by its public face alone. Level and wealth are exact sums over all records of a few draws of laws
 that keep the claim and reach it, so nothing here is left to chance unless a docstring says how much. At the end twins
@@ -18,12 +18,12 @@ import numpy as np
 import pytest
 from implementations import CLAIMS, FITS, TESTS, Law, Prepared, laws_on, learn_once, prepared, records
 
+from dpaudit.features.outcomes import join, read_outputs
 from dpaudit.inference.learning_state import LearningState
+from dpaudit.inference.pair_game import PairGame
+from dpaudit.inference.protocols import Test as TestOfAClaim
+from dpaudit.inference.protocols import Training
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
-from dpaudit.reading.outcomes import join, read_outputs
-from dpaudit.testing.pair_game import PairGame
-from dpaudit.testing.protocols import Test as TestOfAClaim
-from dpaudit.testing.protocols import Training
 
 LEVEL = 0.05
 DRAWS = 4_000

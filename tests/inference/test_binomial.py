@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from dpaudit.testing import binomial
+from dpaudit.inference import binomial
 
 LEVEL, MASS_SHARE = 0.05, 0.05
 

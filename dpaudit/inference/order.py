@@ -4,7 +4,7 @@ Every error rate of an audit supposes that draws are independent. A mechanism th
 refuse all others, carry sums from call to call, or draw its noise once a batch; then an audit of a hundred thousand
 draws has looked at ten, and "not refuted" would say too much.
 
-Validity. Which features are looked at (`dpaudit.testing.independence`), and which outcomes have one, is told by the
+Validity. Which features are looked at (`dpaudit.inference.independence`), and which outcomes have one, is told by the
 outcomes without their order. If these are independent and of one law, all orders are equally likely, given that. So of
 n outcomes, m of which have a feature (or have it not: the fewer ones), the places are a random subset of m of n:
 
@@ -61,12 +61,12 @@ import scipy
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import SubjectError
+from dpaudit.features.outcomes import Outcomes, join, read_outputs
+from dpaudit.inference.independence import COLUMNS as COLUMNS
+from dpaudit.inference.independence import Flags, columns_of, features, log_binomial
+from dpaudit.inference.tasks import Draw, Task
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes, join, read_outputs
 from dpaudit.subjects.call_outcomes import Ended
-from dpaudit.testing.independence import COLUMNS as COLUMNS
-from dpaudit.testing.independence import Flags, columns_of, features, log_binomial
-from dpaudit.testing.tasks import Draw, Task
 
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
 MOST_OBJECTS = 20_000  # outcomes that are looked at, the first ones: 0.08 seconds, of 16 numbers each;

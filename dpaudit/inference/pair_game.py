@@ -8,15 +8,15 @@ import math
 import numpy as np
 
 from dpaudit.features.hints import NO_HINTS, Hints
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.failures import Failure
+from dpaudit.inference.order import Change
+from dpaudit.inference.pools import Pool
+from dpaudit.inference.protocols import Test, Training
 from dpaudit.privacy.claims import LARGEST_EPSILON, ApproxDP, Claim, epsilon_of_broken_line
-from dpaudit.reading.outcomes import Outcomes
 from dpaudit.results.model import Keys, Look
-from dpaudit.testing.failures import Failure
-from dpaudit.testing.order import Change
-from dpaudit.testing.pools import Pool
-from dpaudit.testing.protocols import Test, Training
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 REPEATS = (

@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from dpaudit.reading.outcomes import from_objects, read_outputs
+from dpaudit.features.outcomes import from_objects, read_outputs
+from dpaudit.inference.remarks import LEAST, TEXTS_DIFFER, keys_of, remarks
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
-from dpaudit.testing.remarks import LEAST, TEXTS_DIFFER, keys_of, remarks
 
 
 def parts_of(*batches):

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit.features.outcomes import is_one_value, read_outputs
+from dpaudit.features.whole_numbers import MIN_BITS, are_above_rounding, are_integers
 from dpaudit.inference.low_bit_rules import choose_columns
-from dpaudit.reading.outcomes import is_one_value, read_outputs
-from dpaudit.reading.whole_numbers import MIN_BITS, are_above_rounding, are_integers
 
 
 @pytest.mark.parametrize(

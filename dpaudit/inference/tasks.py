@@ -12,8 +12,8 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.features.outcomes import Outcomes
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reading.outcomes import Outcomes
 
 
 class Statistic(Protocol):

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 from implementations import CLAIMS, TESTS
 
-from dpaudit.reading.outcomes import Outcomes, Reading, join, read_outputs
-from dpaudit.testing.protocols import Training
+from dpaudit.features.outcomes import Outcomes, Reading, join, read_outputs
+from dpaudit.inference.protocols import Training
 
 TRAINING, FRESH = 120, 40
 LEVEL = 0.05

@@ -1,1 +1,0 @@
-"""Reading: what can be seen in outputs and inputs, and what of an output nobody looks at."""
