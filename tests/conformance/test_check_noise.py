@@ -137,7 +137,7 @@ MODULES = ["faces", "laws_of_outputs", "running"]
 
 EXAMPLES = [
     *(f"conformance.{name}" for name in MODULES),
-    *("testing.independence", "testing.means", "audits.side_channels", "audits.utility"),
+    *("inference.independence", "inference.means", "audits.side_channels", "audits.utility"),
     *("subjects.utility_bounds", "subjects.sessions", "subjects.isolation.limits", "subjects.isolation.subject"),
 ]
 
