@@ -33,8 +33,7 @@ from dpaudit.inference.tables import N_BINS, EmptyCounter, Predicted, Round, bin
 from dpaudit.inference.tasks import Statistic
 from dpaudit.inference.witness import describe, rule_record
 from dpaudit.learning.mixture import Mixture
-from dpaudit.privacy.claims import Claim, FloatArray
-from dpaudit.privacy.renyi_lines import as_lines
+from dpaudit.privacy.claims import Claim, FloatArray, PureDP
 
 
 @dataclasses.dataclass(frozen=True)
@@ -286,11 +285,11 @@ class Betting(Test):
     def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
         """The guessing rule by counts of bins, and by what the last round predicts where these are none."""
         held = counts if counts.any() else told_by(self.rounds[-1].predicted.by_bins())
-        lines, is_anchored = self._inequalities, self.claim.anchored
-        if self.claim.family == "renyi":
-            lines, is_anchored = Inequalities(as_lines(self.claim)), False
-        anchors = [self._budget_bets(self.rounds[-1]).strongest] if is_anchored else None
-        return choose_rule(held, lines, self.level, max(self.state.draws, 1), anchors)
+        draws = max(self.state.draws, 1)
+        if self.claim.family == "renyi":  # by the odds of its guesses alone: lines of a Renyi promise take seconds
+            return choose_rule(held, Inequalities(PureDP(1.0)), self.level, draws)
+        anchors = [self._budget_bets(self.rounds[-1]).strongest] if self.claim.anchored else None
+        return choose_rule(held, self._inequalities, self.level, draws, anchors)
 
     @property
     def rule(self) -> GuessRule:
@@ -318,7 +317,7 @@ class Betting(Test):
         return correct, wrong, idle
 
     def describe(self, x: str, x_prime: str) -> str:
-        tells = self.is_rejected or self.rule.expected > self.claim.value
+        tells = self.is_rejected or (self.claim.family != "renyi" and self.rule.expected > self.claim.value)
         thresholds = self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
         return describe(self.state.counter.mixture, self.state.shown, *thresholds, x, x_prime)
 
