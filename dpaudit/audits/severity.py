@@ -53,7 +53,7 @@ class SeveritySizes:
     times_of_verdict: int = 4
     hint_factor: float = 5.0  # a hint of the stage calls for more batches in about 1% of audits, the audit's own in 5%
     min_batch: int = 5  # outputs of a batch: fewer show little of what they share
-    max_batches: int = 64  # about: twice as many as `testing.order` asks for
+    max_batches: int = 64  # about: twice as many as `inference.order` asks for
 
 
 SIZES = SeveritySizes()

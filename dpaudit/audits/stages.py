@@ -111,7 +111,7 @@ class SeverityStage(Stage):
 
 
 class Dependence(Stage):
-    """Whether draws depend on each other: small batches of one input more, where no outcomes told (`testing.order`)."""
+    """Whether draws depend on each other: small batches of one input, where no outcomes told (`inference.order`)."""
 
     purposes = (streams.BATCH_DRAWS,)
 

@@ -154,7 +154,7 @@ class Betting(Test):
         budget = just_above(self.claim.value)
         rejected, above = 0.0, math.nan
         for value in self._grid():
-            if self._log_wealth(value, value) < need:
+            if not self._log_wealth(value, value) >= need:  # a NaN rejects nothing
                 above = value
                 break
             rejected = value
@@ -342,12 +342,12 @@ class Betting(Test):
         self._counted = -1
         self._lower = float(state["lower"])
         self._offsets = {float(value): float(offset) for value, offset in state["offsets"]}
+        known = {float(value): float(wealth) for value, wealth in state["wealths"] or ()}
+        if any(math.isnan(one) or one == math.inf for one in (self._lower, *known.values(), *self._offsets.values())):
+            raise ValueError("bounds and wealth must be numbers")
         if state["wealths"] is None:  # of evidence that was put together: it is what its rounds say
             return
-        known = {float(value): float(wealth) for value, wealth in state["wealths"]}
         own = {value: self._log_wealth(value, value) for value in known}
-        if any(math.isnan(number) for number in (self._lower, *known.values(), *self._offsets.values())):
-            raise ValueError("bounds and wealth must be numbers")
         if list(known) != self._grid_to_budget() or not all(
             math.isclose(own[value], known[value], rel_tol=SIZES.same_wealth, abs_tol=SIZES.same_wealth)
             for value in known

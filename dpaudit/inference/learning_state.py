@@ -8,6 +8,7 @@ counted too, and fits in between use these counts alone; where one view tells al
 from __future__ import annotations
 
 import dataclasses
+import math
 import operator
 from typing import Any
 
@@ -23,7 +24,7 @@ from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
 from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, swaps_of, weights_of
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
-from dpaudit.learning.rank_tree import Labels
+from dpaudit.learning.rank_tree import Labels, rise
 from dpaudit.privacy.claims import FloatArray
 
 
@@ -168,7 +169,12 @@ class LearningState:
             "foretold": self.foretold.tolist(),
             "read_at": self._read_at,
             "views": [
-                {"view": places[id(one.view)], "edges": one.edges.tolist(), "cost": one.cost, "counts": counts.tolist()}
+                {
+                    "view": places[id(one.view)],
+                    "edges": [edge.hex() for edge in one.edges.tolist()],
+                    "cost": one.cost,
+                    "counts": counts.tolist(),
+                }
                 for one, counts in self._views
                 if id(one.view) in places  # the others tell nothing
             ],
@@ -205,10 +211,11 @@ def _counted(told: Told, mixture: Mixture, matrix: FloatArray, labels: Labels) -
 
 def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Counts]:
     """A counted view of a mixture that was saved, with its counts."""
-    edges, counts = (np.array(record[name]) for name in ("edges", "counts"))
-    view = CountedView(
-        mixture.views[operator.index(record["view"])], edges.astype(float).ravel(), float(record["cost"])
-    )
+    place, cost, counts = operator.index(record["view"]), float(record["cost"]), np.array(record["counts"])
+    edges = np.array([float.fromhex(edge) for edge in record["edges"]])
+    if place < 0 or not math.isfinite(cost) or not rise(edges):
+        raise ValueError("a counted view must be one of the mixture's, with a cost and rising edges")
+    view = CountedView(mixture.views[place], edges, cost)
     if counts.shape != (2, view.size) or counts.dtype != np.int64 or counts.min() < 0:
         raise ValueError("a counted view must have a count of each label in each cell")
     return view, counts

@@ -189,8 +189,8 @@ def in_small_batches(
 
     `draw` is of this input alone, on streams of its own. Noise that is drawn once a call is so on every input. Where a
     call raises they show nothing, nor where there would be too few outcomes. They take at most `most` runs, if given.
-    Behind a violation (`is_violated`) there are always enough of them to show outputs that come twice, or to hint at
-    others; a hint calls for more batches, which are tested by themselves.
+    Behind a violation (`is_violated`) there are more where that is too few to show outputs that come twice, or to hint
+    at others; a hint calls for more batches, which are tested by themselves.
     """
     size = min(LARGEST_BATCH, int(LARGEST_SHARE * samples) // BATCHES)
     if most is not None:

@@ -31,6 +31,7 @@ class BinSizes:
     nearest: float = 0.02  # nats: a loss that 100,000 draws tell from none
     farthest: float = 12.0  # nats: odds that nobody learns from fewer than 100,000 draws
     prior_draws: float = 0.02  # of each bin, beside the draws that its mass is predicted from
+    max_cells: int = 1 << 14  # of a saved table: several times what views have
 
 
 SIZES = BinSizes()
@@ -159,6 +160,8 @@ class Predicted:
         """What `to_dict` wrote; ValueError where it is no such prediction."""
         own = np.array(record["bins"], dtype=np.intp)
         size = operator.index(record["size"])
+        if not 0 < size <= SIZES.max_cells or np.any((own < 0) | (own >= size)):
+            raise ValueError(f"bins must be of at most {SIZES.max_cells:,}, and not out of bounds")
         q, mass = (MIDDLES.copy() if size == N_BINS else np.full(size, 0.5)), np.full(size, float(record["rest"]))
         q[own], mass[own] = record["q"], record["mass"]
         if not (np.all((q > 0.0) & (q < 1.0)) and np.all(mass >= 0.0) and abs(mass.sum() - 1.0) < 1e-6):

@@ -73,8 +73,9 @@ class CountedView:
         if not len(known):
             return cls(view, np.zeros(0), cost)
         distinct, counts = np.unique(known, return_counts=True)
+        last = known[-1:] if len(known) < len(values) else known[:0]  # beyond the last number is what is none
         if len(distinct) <= SIZES.cells:
-            return cls(view, between(distinct[:-1], distinct[1:]), cost)
+            return cls(view, np.concatenate([between(distinct[:-1], distinct[1:]), last]), cost)
         even = np.linspace(0.0, 1.0, SIZES.cells + 1)[1:-1]
         tails = 0.5 ** np.arange(int(math.log2(SIZES.cells)), max(int(math.log2(len(known))), 8))
         places = np.unique((np.concatenate([even, tails, 1.0 - tails]) * len(known)).astype(int))
@@ -84,7 +85,7 @@ class CountedView:
         steps = [np.searchsorted(distinct, edge, side="right") for tree in trees for edge in tree.steepest(SIZES.cells)]
         ends = np.unique(np.concatenate([cuts, atoms, atoms + 1, steps])).astype(int)
         ends = ends[(ends > 0) & (ends < len(distinct))]
-        return cls(view, between(distinct[ends - 1], distinct[ends]), cost)
+        return cls(view, np.concatenate([between(distinct[ends - 1], distinct[ends]), last]), cost)
 
     @property
     def is_mirrored(self) -> bool:
@@ -129,7 +130,7 @@ class CountedView:
 
     def probabilities(self, tree: Steps, shifts: Shifts, weight: float) -> FloatArray:
         """What each structure says in each cell, shape (structures, cells); `weight` is that of the shifts."""
-        ends = np.append(self.edges, np.inf if len(self.edges) else np.nan)
+        ends = np.append(self.edges, np.nan)
         base = np.clip(tree(ends), SIZES.least, 1.0 - SIZES.least)
         found = np.stack([base, (1.0 - weight) * base + weight * shifts(ends, logit(base))])
         return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found

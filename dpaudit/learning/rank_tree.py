@@ -184,7 +184,7 @@ class Steps:
         """What `to_dict` wrote; ValueError where it is no step function of probabilities."""
         # A saved result reads the text of an infinity back as a number.
         edges, p = (np.array([float.fromhex(str(one)) for one in record[key]]) for key in ("edges", "p"))
-        if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or not _rise(edges):
+        if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or not rise(edges):
             raise ValueError("steps must have rising edges and one more probability than edges.")
         return cls(edges, p)
 
@@ -276,7 +276,7 @@ class Shifts:
         edges = np.array([float.fromhex(str(one)) for one in record["edges"]])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
         is_mean = weights.shape == (len(edges) + 1, len(SIZES.shifts)) and np.all(weights >= 0.0)
-        if not is_mean or not np.allclose(weights.sum(axis=1), 1.0, rtol=0.0, atol=1e-6) or not _rise(edges):
+        if not is_mean or not np.allclose(weights.sum(axis=1), 1.0, rtol=0.0, atol=1e-6) or not rise(edges):
             raise ValueError("shifts must have rising edges, and in each cell weights of every shift that sum to 1.")
         return cls(edges, weights)
 
@@ -357,7 +357,7 @@ def _steepest(edges: FloatArray, log_odds: FloatArray, most: int) -> FloatArray:
     return edges[np.argsort(-np.abs(np.diff(log_odds)), kind="stable")[:most]]
 
 
-def _rise(edges: FloatArray) -> bool:
+def rise(edges: FloatArray) -> bool:
     """Whether edges are in order, and none is NaN."""
     return not np.isnan(edges).any() and bool(np.all(edges[1:] >= edges[:-1]))
 
