@@ -193,7 +193,7 @@ def test_a_witness_of_an_earlier_version_is_refused_with_a_way_forward(rule):
     result = audited(released)
     witness = dataclasses.replace(result.findings[0].witness, rule=rule)
     result = dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], witness=witness),))
-    with pytest.raises(UsageError, match="made by an earlier version of dpaudit; run the audit again"):
+    with pytest.raises(UsageError, match="made by another version of dpaudit; run the audit again"):
         dpaudit.replay(result, released, PureDP(1.0))
 
 

@@ -156,7 +156,9 @@ class ExactTest(Test):
 
     def take(self, correct: int, wrong: int, lower: float) -> None:
         """Take the record of a rule of a table of pairs, and the bound that the table has worked out."""
-        self._counts[1, 2], self._counts[0, 2], self._counts[0, 1] = correct, wrong, self.draws - correct - wrong
+        at, label = (2, 1) if self.rule.sides[0] else (0, 0)  # of a side that the rule guesses
+        self._counts[label, at], self._counts[1 - label, at] = correct, wrong
+        self._counts[0, 1] = self.draws - correct - wrong
         self._lower = lower
 
     def update(self) -> None:

@@ -30,7 +30,7 @@ from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import FloatArray
 
 VERSION = 3  # of saved rules
-EARLIER = "one made by an earlier version of dpaudit; run the audit again, which finds and saves a new one"
+EARLIER = "one made by another version of dpaudit; run the audit again, which finds and saves a new one"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -84,8 +84,9 @@ def audit_published(
     >>> audit_published(rng.normal(size=(300, 4)).tolist(), real.tolist(), holdout.tolist(), "eps=1").verdict
     'not_refuted'
     """
-    tables = [_rows(name, table) for name, table in (("released", released), ("real", real), ("holdout", holdout))]
-    columns = _columns(tables)
+    given = (("released", released), ("real", real), ("holdout", holdout))
+    headers, tables = map(list, zip(*(_rows(name, table) for name, table in given), strict=True))
+    columns = _columns(headers, tables)
     released_rows, real_rows, holdout_rows = map(len, tables)
     records = np.arange(released_rows, released_rows + real_rows + holdout_rows)
     rng = np.random.default_rng(np.random.SeedSequence(0 if seed is None else seed, spawn_key=(4,)))
@@ -156,8 +157,9 @@ def marginal_scores(columns: list[FloatArray], released: NDArray[np.intp], recor
     return total
 
 
-def _rows(name: str, table: Table | str | os.PathLike[str]) -> list[list[Any]]:
-    """The rows of a table, its header first if it is a file: see `_columns`."""
+def _rows(name: str, table: Table | str | os.PathLike[str]) -> tuple[list[str] | None, list[list[Any]]]:
+    """The header of a table, None if it is no file, and its rows."""
+    header = None
     if isinstance(table, str | os.PathLike):
         try:
             with open(table, newline="", encoding="utf-8-sig") as stream:
@@ -173,14 +175,17 @@ def _rows(name: str, table: Table | str | os.PathLike[str]) -> list[list[Any]]:
     widths = {len(row) for row in rows}
     if len(widths) != 1 or widths == {0}:
         raise UsageError(f"{name} must have as many values in each row, got {sorted(widths)}.")
-    return rows
+    return header, rows
 
 
-def _columns(tables: list[list[list[Any]]]) -> list[FloatArray]:
+def _columns(headers: list[list[str] | None], tables: list[list[list[Any]]]) -> list[FloatArray]:
     """All rows of all tables, column by column: numbers moved to be at least 0, categories as codes below 0."""
     widths = [len(rows[0]) for rows in tables]
     if len(set(widths)) != 1:
         raise UsageError(f"released, real and holdout must have the same columns, got {widths} of them.")
+    named = [header for header in headers if header is not None]
+    if any(header != named[0] for header in named):
+        raise UsageError(f"released, real and holdout must have the same columns in one order, got {named}.")
     found = []
     for column in zip(*itertools.chain(*tables), strict=True):
         numbers = [_number(value) for value in column]
