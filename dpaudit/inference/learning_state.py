@@ -99,7 +99,7 @@ class LearningState:
         self.rounds.append(Round.of(Predicted.of(q)))
         clear = np.argsort(-np.abs(q - 0.5), kind="stable")[: SIZES.shown // 2]  # what is guessed may be rare
         shown = np.union1d(clear, np.arange(min(len(some), SIZES.shown // 2)))
-        self.shown = Shown.of(mixture, matrix[some[shown]], q[shown])
+        self.shown = Shown(matrix[some[shown]], q[shown])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
             bins = bins_of(mixture.mixed(mixture.of_matrix(matrix[rest])))

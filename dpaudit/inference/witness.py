@@ -38,7 +38,6 @@ class WitnessSizes:
     """What is said of a rule, and how small its data are."""
 
     max_named: int = 3  # columns of a learned view, and intervals or texts of a guess: more are no sentence
-    alike: float = 0.1  # of the largest weight, from which on a view is said for its few words: 2.3 nats
     resolution: float = 0.025  # of the draws: whose mean guess stands for a value, in a gap that is bridged, in words
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
     max_points: int = 300  # of nearest neighbours, a side: with 1,000 records have up to 300 kB
@@ -50,42 +49,22 @@ SIZES = WitnessSizes()
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Shown:
-    """Earlier draws that words are made of: values of the view that is said, if any, and the rule's probabilities."""
+    """Earlier draws that words are made of: the rows that a mixture reads of them, and its probabilities."""
 
-    view: View | None = None
-    values: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
+    matrix: FloatArray = dataclasses.field(default_factory=lambda: np.zeros((0, 0)))
     q: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
     def __deepcopy__(self, memo: object) -> Shown:
         return self
 
-    @classmethod
-    def of(cls, mixture: Mixture, matrix: FloatArray, q: FloatArray) -> Shown:
-        """The same of rows that were read."""
-        view = simplest(mixture)
-        if view is None:
-            return cls(None, np.zeros(0), q)
-        values = view(matrix)
-        known = [math.nan, *dict(mixture.reader.tokens)]
-        for column in _text_columns(mixture):  # a text that tells the view's number is said in its place
-            own = matrix[:, column]
-            kinds, place = np.unique(own, return_inverse=True)
-            if len(kinds) > 1 and np.isin(own[~np.isnan(own)], known).all():
-                _, of_value = np.unique(values, return_inverse=True)
-                if len(np.unique(place * (len(own) + 1) + of_value)) == len(kinds):
-                    return cls(View("value", (column,)), own, q)
-        return cls(view, values, q)
 
-
-def simplest(mixture: Mixture) -> View | None:
-    """A plain view of about the largest weight that is said in the fewest words; None where several columns decide."""
-    weights: dict[View, float] = {}
-    for part in mixture.parts:  # the shifted ones shift what these say
-        if (view := _plain(part.view)) is not None:
-            weights[view] = weights.get(view, 0.0) + part.weight
-    names, most = mixture.reader.names, max(weights.values(), default=0.0)
-    alike = [view for view, weight in weights.items() if weight >= SIZES.alike * most]
-    return min(alike, key=lambda view: (_texts(mixture, view) is None, len(view.describe(names))), default=None)
+def _candidates(mixture: Mixture) -> list[View]:
+    """Plain views in which a rule may be said, texts and few words first: those of its models, and columns of texts."""
+    plain = [_plain(part.view) for part in (*mixture.parts, *mixture.shifted)]
+    texts = [View("value", (column,)) for column in _text_columns(mixture)]
+    names = mixture.reader.names
+    views = dict.fromkeys([*(view for view in plain if view is not None), *texts])
+    return sorted(views, key=lambda view: (_texts(mixture, view) is None, len(view.describe(names))))
 
 
 def _plain(view: View | LearnedView) -> View | None:
@@ -105,7 +84,8 @@ def describe(mixture: Mixture, shown: Shown, high: float, low: float, x: str, x_
     guesses = np.where(shown.q >= high, 1, np.where(shown.q < low, -1, 0))
     if strongest is None or (high == math.inf and low <= 0.0):
         return f"Nothing in the outputs tells {x} from {x_prime} better than the claim allows."
-    words, agreement = _intervals(mixture, shown, guesses, x, x_prime)
+    said = [_intervals(mixture, view, view(shown.matrix), guesses, x, x_prime) for view in _candidates(mixture)]
+    words, agreement = max(said, key=lambda one: round(one[1] / SIZES.resolution), default=("", 0.0))
     if words and agreement >= SIZES.agreement:
         return f"{words}."
     weighs = "weighs several views of the output, most of all" if isinstance(strongest.view, View) else "is"
@@ -122,12 +102,12 @@ def describe_score(mixture: Mixture) -> str:
     return "nothing in the outputs" if strongest is None else _named(strongest.view, names)
 
 
-def _intervals(mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], x: str, x_prime: str) -> tuple[str, float]:
-    """Where along the view the rule mostly guesses, and the share of its guesses that are so too."""
-    if shown.view is None:
-        return "", 0.0
-    texts = _texts(mixture, shown.view)
-    distinct, place, counts = np.unique(shown.values, return_inverse=True, return_counts=True)
+def _intervals(
+    mixture: Mixture, view: View, values: FloatArray, guesses: NDArray[np.intp], x: str, x_prime: str
+) -> tuple[str, float]:
+    """Where along a view the rule mostly guesses, and the share of its guesses that are so too."""
+    texts = _texts(mixture, view)
+    distinct, place, counts = np.unique(values, return_inverse=True, return_counts=True)
     # What is guessed of a value, on average: of few draws with those beside them, but for texts, which have no order.
     window = SIZES.resolution * len(place) if texts is None else 0.0
     ends = np.cumsum(counts)
@@ -157,7 +137,7 @@ def _intervals(mixture: Mixture, shown: Shown, guesses: NDArray[np.intp], x: str
     if not said:
         return "", 0.0
     agreement = float(np.mean(own[guesses != 0] == guesses[guesses != 0]))
-    return f"Look at {shown.view.describe(mixture.reader.names)}: {'; '.join(said)}", agreement
+    return f"Look at {view.describe(mixture.reader.names)}: {'; '.join(said)}", agreement
 
 
 def _range_words(distinct: FloatArray, first: int, last: int) -> str:
