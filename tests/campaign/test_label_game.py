@@ -276,16 +276,6 @@ def test_a_fixed_game_keeps_no_draw_of_its_test_to_fit_on():
     assert [len(game.kept(i)) for i in (0, 1)] == [1_750, 1_750]
 
 
-def test_what_views_show_of_the_kept_outputs_goes_with_the_fit():
-    def sums(i, size, rng):  # has steps and summaries
-        return np.cumsum(rng.normal(size=(size, 4)), axis=1) + 0.2 * i
-
-    game, *_ = played(sums, [PureDP(1.0)] * 3, TRIANGLE, samples=500)
-    for pair in game.pairs:
-        pair.fit(*game._training(pair), pair.level)
-    assert all(len(game.kept(i)) > 300 and not game.kept(i)._seen for i in range(3))
-
-
 def test_fixed_bets_on_a_renyi_claim_are_fitted_once_on_the_whole_pilot():
     game, *_ = played(often_telling, [ZeroConcentratedDP(0.5)], [(0, 1)], mode="fixed", samples=5_000)
     assert game.pilot == 3_500
