@@ -118,7 +118,7 @@ class LearningState:
             [Model(tree.evidence - one.cost, one.view, tree) for one, tree in zip(views, each, strict=True)]
             for each in zip(*fitted, strict=True)
         )
-        mixture = mixture_of(reader, trees, moves, self.foretold)
+        mixture = mixture_of(reader, trees, trees, moves, self.foretold)
         weights = [sum(part.weight for part in mixture.parts if part.view is one.view) for one in views]
         best = int(np.argmax(weights))
         view, counts = self._views[best]

@@ -240,7 +240,10 @@ def condensed(mixture: Mixture) -> Mixture:
         return dataclasses.replace(one, view=view, tree=None if one.tree is None else _joined(one.tree))
 
     return dataclasses.replace(
-        mixture, parts=tuple(map(smaller, mixture.parts)), shifted=tuple(map(smaller, mixture.shifted))
+        mixture,
+        trees=tuple(map(smaller, mixture.trees)),
+        parts=tuple(map(smaller, mixture.parts)),
+        shifted=tuple(map(smaller, mixture.shifted)),
     )
 
 

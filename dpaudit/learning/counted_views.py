@@ -132,5 +132,5 @@ class CountedView:
         """What each structure says in each cell, shape (structures, cells); `weight` is that of the shifts."""
         ends = np.append(self.edges, np.nan)
         base = np.clip(tree(ends), SIZES.least, 1.0 - SIZES.least)
-        found = np.stack([base, (1.0 - weight) * base + weight * shifts(ends, logit(base))])
+        found = np.stack([base, base, (1.0 - weight) * base + weight * shifts(ends, logit(base))])
         return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found

@@ -1,10 +1,11 @@
 """Mixture: the probability of label 1 of an output, averaged over views and trees by what they say of earlier labels.
 
-There are two *structures*. The first averages trees on all views by prior times evidence, with a fair coin as one more
-model. The second shifts the log odds of what the first says, along one view: what is rare is told apart from what
-surrounds it. Both, each at several temperatures, are weighed by what they foretold of earlier rounds before these came
-(prequential likelihood: Dawid 1984); a part of the weights goes back to all after each round (fixed share: Herbster and
-Warmuth 1998). What shifts have from the draws of their own fit is bounded: `MixtureSizes.max_gain`.
+There are three *structures*. The first averages trees on all views by prior times evidence, with a fair coin as one
+more model; the second hears what learned views say themselves too. The third shifts the log odds of what both say,
+along one view: what is rare is told apart from what surrounds it. All, each at several temperatures, are weighed by
+what they foretold of earlier rounds before these came (prequential likelihood: Dawid 1984); a part of the weights goes
+back to all after each round (fixed share: Herbster and Warmuth 1998). What shifts have from the draws of their own fit
+is bounded: `MixtureSizes.max_gain`.
 
 Validity: a mixture is fitted on released draws and frozen.
 """
@@ -57,7 +58,7 @@ class MixtureSizes:
 
 
 SIZES = MixtureSizes()
-STRUCTURES = ("trees", "shifted")
+STRUCTURES = ("trees", "trees and learned views", "shifted")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -142,16 +143,19 @@ class Mixture:
     ----------
     reader : Reader
     parts : tuple of Part
-        Of the first structure, with trees.
+        Of the second structure: trees, and learned views themselves.
     shifted : tuple of Part
-        Of the second one, with shifts of what the first says.
+        Of the last one, with shifts of what the others say.
     weights : ndarray of float, shape (structures, temperatures)
+    trees : tuple of Part
+        Of the first one.
     """
 
     reader: Reader
     parts: tuple[Part, ...]
     shifted: tuple[Part, ...]
     weights: FloatArray
+    trees: tuple[Part, ...] = ()
 
     def __deepcopy__(self, memo: object) -> Mixture:
         return self
@@ -162,17 +166,22 @@ class Mixture:
         `known` has values of views, by their ids.
         """
         known = {} if known is None else known
-        found, log_odds = [], np.zeros(len(matrix))
-        base: FloatArray | float = 0.5
-        for parts in (self.parts, self.shifted):
-            # Validity: sums go draw by draw. A matrix product adds up in an order that depends on how many there are.
-            p = np.full(len(matrix), base * (1.0 - sum(part.weight for part in parts)))
-            for part in parts:
-                p += part.weight * part(matrix, known, log_odds)
-            base = np.clip(p, SIZES.least, 1.0 - SIZES.least)
-            log_odds = logit(base)
-            found.append(base)
-        return np.stack(found)
+        even = np.full(len(matrix), 0.5)
+        found = [self._averaged(parts, even, matrix, known) for parts in (self.trees, self.parts)]
+        shares = self.weights[:-1].sum(axis=1) + SIZES.least
+        first, second = (shares / shares.sum()).tolist()
+        base = first * found[0] + second * found[1]
+        return np.stack([*found, self._averaged(self.shifted, base, matrix, known)])
+
+    def _averaged(
+        self, parts: Sequence[Part], base: FloatArray, matrix: FloatArray, known: dict[int, FloatArray]
+    ) -> FloatArray:
+        """What models say, averaged with a base that has the rest of their weights."""
+        # Validity: sums go draw by draw. A matrix product adds up in an order that depends on how many there are.
+        p, log_odds = base * (1.0 - sum(part.weight for part in parts)), logit(base)
+        for part in parts:
+            p = p + part.weight * part(matrix, known, log_odds)
+        return np.asarray(np.clip(p, SIZES.least, 1.0 - SIZES.least))
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """Probabilities of label 1, shape (draws,)."""
@@ -195,7 +204,7 @@ class Mixture:
     @property
     def views(self) -> list[View | LearnedView]:
         """The views of all its models, each once; in the same order when it was read from what was saved."""
-        return list({id(part.view): part.view for part in (*self.parts, *self.shifted)}.values())
+        return list({id(part.view): part.view for part in (*self.trees, *self.parts, *self.shifted)}.values())
 
     def to_dict(self) -> dict[str, Any]:
         """The mixture as JSON values; models of one view share it."""
@@ -204,6 +213,7 @@ class Mixture:
         return {
             "reader": self.reader.to_dict(),
             "views": own,
+            "trees": [part.to_dict(place[id(part.view)]) for part in self.trees],
             "parts": [part.to_dict(place[id(part.view)]) for part in self.parts],
             "shifted": [part.to_dict(place[id(part.view)]) for part in self.shifted],
             "weights": [[w.hex() for w in row] for row in self.weights.tolist()],
@@ -222,15 +232,18 @@ class Mixture:
         views = [
             learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
         ]
-        parts = tuple(Part.from_dict(part, views, Steps) for part in record["parts"])
+        trees, parts = (tuple(Part.from_dict(part, views, Steps) for part in record[k]) for k in ("trees", "parts"))
         shifted = tuple(Part.from_dict(part, views, Shifts) for part in record["shifted"])
         weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
         if weights.shape != NO_FORETELLING.shape or any(part.tree is None for part in shifted):
             raise ValueError("mixture must have a weight for each structure and temperature.")
-        for each in (weights.ravel().tolist(), *([part.weight for part in several] for several in (parts, shifted))):
+        for each in (
+            weights.ravel().tolist(),
+            *([part.weight for part in several] for several in (trees, parts, shifted)),
+        ):
             if not all(weight >= 0.0 for weight in each) or not sum(each) <= 1.0 + 1e-6:
                 raise ValueError("mixture must have weights that are not negative, and sum to at most 1.")
-        found = cls(Reader.from_dict(record["reader"], density), parts, shifted, weights)
+        found = cls(Reader.from_dict(record["reader"], density), parts, shifted, weights, trees)
         # Each view reads columns that the reader has, and all numbers of a learned one have their shapes.
         with np.errstate(all="ignore"):
             if np.isnan(found.of_matrix(np.broadcast_to(0.0, (1, found.reader.n_columns)))).any():
@@ -267,7 +280,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
             told.append(Told(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not told:  # nothing varies: a fair coin
-        return mixture_of(reader, [], [], foretold), []
+        return mixture_of(reader, [], [], [], foretold), []
     ordered = [ordered_by(one.view, one.values, matrix, labels) for one in told]
     forest = Forest(ordered)
     grown = pruned_trees(forest)
@@ -275,8 +288,8 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         Model(float(grown.evidence[k]) - one.cost, one.view, functools.partial(grown.steps, k))
         for k, one in enumerate(told)
     ]
-    mixture = mixture_of(reader, [*models, *direct], [], foretold)
-    log_odds = logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in told})[0])
+    mixture = mixture_of(reader, models, [*models, *direct], [], foretold)
+    log_odds = logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in told})[-1])
     moved = told_by_shifts(log_odds, labels, np.ones(len(labels), dtype=np.intp))
     likelihoods = []
     for one, own in zip(told, ordered, strict=True):
@@ -287,9 +300,11 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         likelihoods.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
     shifts = shift_trees(forest, np.concatenate(likelihoods, axis=1))
     moves = [Model(shift.evidence - one.cost, one.view, shift) for one, shift in zip(told, shifts, strict=True)]
-    mixture = mixture_of(reader, [*models, *direct], moves, foretold)
+    mixture = mixture_of(reader, models, [*models, *direct], moves, foretold)
     shares: dict[int, float] = {}
-    for share, parts in zip(mixture.weights.sum(axis=1).tolist(), (mixture.parts, mixture.shifted), strict=True):
+    for share, parts in zip(
+        mixture.weights.sum(axis=1).tolist(), (mixture.trees, mixture.parts, mixture.shifted), strict=True
+    ):
         for part in parts:
             shares[id(part.view)] = shares.get(id(part.view), 0.0) + share * part.weight
     best = sorted(told, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
@@ -308,21 +323,23 @@ def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int
         ]
     as_they_are = np.zeros(NO_FORETELLING.shape)
     as_they_are[0, 0] = 1.0
-    return dataclasses.replace(mixture_of(reader, models, [], NO_FORETELLING), weights=as_they_are)
+    return dataclasses.replace(mixture_of(reader, models, models, [], NO_FORETELLING), weights=as_they_are)
 
 
-def mixture_of(reader: Reader, models: Sequence[Model], moves: Sequence[Model], foretold: FloatArray) -> Mixture:
-    """The mixture of models with trees and of those with shifts; "nothing" is one more model of each.
+def mixture_of(
+    reader: Reader, trees: Sequence[Model], models: Sequence[Model], moves: Sequence[Model], foretold: FloatArray
+) -> Mixture:
+    """The mixture of the models of each structure; "nothing" is one more model of each.
 
     What shifts tell of the draws that they were found on is a Bayes factor for them: where it says more than what they
     foretold, which those found now had no chance to, it stands.
     """
-    parts, _ = _weighed(models, SIZES.min_weight)
+    plain, parts = (_weighed(some, SIZES.min_weight)[0] for some in (trees, models))
     shifted, gain = _weighed(moves, 10.0 * SIZES.min_weight)
     lifted = foretold.copy()
     if moves:
-        lifted[1] = np.maximum(lifted[1], lifted[0] + min(gain, SIZES.max_gain))
-    return Mixture(reader, parts, shifted, weights_of(lifted))
+        lifted[-1] = np.maximum(lifted[-1], lifted[:-1].max(axis=0) + min(gain, SIZES.max_gain))
+    return Mixture(reader, parts, shifted, weights_of(lifted), plain)
 
 
 def _weighed(models: Sequence[Model], least: float) -> tuple[tuple[Part, ...], float]:

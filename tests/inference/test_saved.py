@@ -266,7 +266,7 @@ TABLE = ("uses", 0, "table")
         ((*TABLE, "rounds", 0, "counts", "1", 1, 0), -3, "must not be negative"),
         ((*TABLE, "rounds", 0, "counts", "1", 1, 0), 0.5, "integer"),
         ((*TABLE, "rounds", 0, "counts", "1", 0, 0), 10**9, "out of bounds"),
-        ((*TABLE, "foretold"), [[0.0, math.nan, 0.0, 0.0]] * 2, "finite"),
+        ((*TABLE, "foretold"), [[0.0, math.nan, 0.0, 0.0]] * 3, "finite"),
         ((*TABLE, "foretold"), [0.0, 0.0, 0.0], "reshape"),
         ((*TABLE, "mixture", "weights"), [["0x1p-1"]], "a weight for each"),
         ((*TABLE, "mixture", "weights", 0, 0), "-0x1p-1", "not negative"),

@@ -115,7 +115,7 @@ def test_many_neighbours_are_thinned_evenly_until_the_record_fits():
     views = tuple(View("value", (k,)) for k in range(6))
     near = Neighbours("near", views, 8, np.ones(6), sides)
     parts = Part(0.9, near, None), Part(0.1, near, Steps(np.zeros(1), np.array([0.4, 0.6])))
-    mixture = Mixture(Reader(6), parts, (), np.exp(NO_FORETELLING) / 2.0)
+    mixture = Mixture(Reader(6), parts, (), np.exp(NO_FORETELLING) / 3.0)
     record = witness.rule_record(mixture, fitted(laplace, 100).rounds[-1].predicted)
     assert len(json.dumps(record)) <= 100_000
     (kept,) = record["mixture"]["views"]  # once, for both parts

@@ -53,7 +53,7 @@ def fitted(form, size=400, fit=None):
     matrix = np.concatenate([reader(side) for side in sides])
     labels = np.repeat([0, 1], size)
     order = rng.permutation(2 * size)
-    foretold = NO_FORETELLING + np.array([[0.0], [1.0]])
+    foretold = NO_FORETELLING + np.array([[0.0], [1.0], [2.0]])
     if fit is not None:
         return fit(reader, matrix[order], labels[order]), sides
     return fit_mixture(reader, matrix[order], labels[order], foretold)[0], sides
@@ -106,7 +106,7 @@ def test_structures_are_weighed_by_what_they_foretold():
 
 def test_the_parts_of_a_structure_leave_the_rest_to_a_fair_coin():
     mixture, _ = fitted("rows")
-    for parts in (mixture.parts, mixture.shifted):
+    for parts in (mixture.trees, mixture.parts, mixture.shifted):
         weights = [part.weight for part in parts]
         assert min(weights) > 0.0 and sum(weights) <= 1.0 + 1e-12
 
