@@ -283,8 +283,12 @@ class Betting(Test):
         return self._inequalities.said(self.claim.value, bets.strongest, sides)
 
     def _rule(self, counts: NDArray[np.int64]) -> GuessRule:
-        """The guessing rule by counts of bins, and by what the last round predicts where these are none."""
-        held = counts if counts.any() else told_by(self.rounds[-1].predicted.by_bins())
+        """The guessing rule by counts of bins; where these are none, by what was predicted before any draw counted.
+
+        Later rounds may predict what they learned from the one round that the rule is then counted on.
+        """
+        first = next((one for one in self.rounds if one.counts.any()), self.rounds[-1])
+        held = counts if counts.any() else told_by(first.predicted.by_bins())
         draws = max(self.state.draws, 1)
         if self.claim.family == "renyi":  # by the odds of its guesses alone: lines of a Renyi promise take seconds
             return choose_rule(held, Inequalities(PureDP(1.0)), self.level, draws)

@@ -15,11 +15,12 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import View
 from dpaudit.inference import witness
+from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.protocols import Training
-from dpaudit.inference.tables import N_BINS
+from dpaudit.inference.tables import N_BINS, Predicted, Round
 from dpaudit.learning.learned_views import Neighbours
 from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Part
 from dpaudit.learning.rank_tree import Steps
@@ -144,3 +145,16 @@ def test_a_rule_that_was_frozen_counts_as_the_test_that_it_is_of():
     test.add(*(test.statistic.count(read_outputs(laplace(x, 1_000, rng), 1_000)) for x in (1.0, 0.0)))
     test.update()
     assert sum(test.counts) == 2_000 and 1.0 < test.lower < 2.0  # the truth is 2: above it with probability 0.05
+
+
+def test_what_the_only_round_counts_does_not_choose_its_rule():
+    """A fit behind that round may have learned its draws; the rule of its counts is that of before."""
+    claim = PureDP(1.0)
+    state = fitted(laplace, 500)
+    test = Betting.frozen(claim, 400, state.counter.mixture, state.rounds[-1].predicted)
+    test.start(0.05)
+    test.rounds[0].counts[:] = np.random.default_rng(1).integers(0, 9, (2, N_BINS))
+    alone = test.counts
+    flipped = Predicted(1.0 - state.rounds[-1].predicted.q[::-1], state.rounds[-1].predicted.mass)
+    test.rounds.append(Round.of(Predicted(np.where(flipped.q > 0.5, 0.99, 0.01), flipped.mass)))
+    assert test.counts == alone
