@@ -42,8 +42,8 @@ from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
 from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule, choose_columns, learn_rule
 from dpaudit.inference.tables import N_BINS
 from dpaudit.inference.tasks import Draw, Request, Task, TaskResult, toss
@@ -312,7 +312,7 @@ def detectable_share(labelled: int, epsilon: float, delta: float, level: float) 
     mean = labelled * shares / 2.0
     quantile = np.floor(mean + scipy.special.ndtri(1.0 - FOUND_WITH) * np.sqrt(mean * (1.0 - shares / 2.0))) - 1.0
     right = np.maximum(quantile, 0.0)
-    spent = level * EXACT_SIZES.mass_share if delta > 0.0 else 0.0
+    spent = level * RULE_SIZES.mass_share if delta > 0.0 else 0.0
     accuracy = binomial.binomial_lower_each(right, right, np.full(len(right), level - spent))
     mass = binomial.binomial_lower_each(right, np.full(len(right), float(labelled)), np.full(len(right), spent))
     allowed = binomial.largest_accuracy(np.array([epsilon]), np.array([delta / 2.0]), mass)

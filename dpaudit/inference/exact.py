@@ -43,7 +43,6 @@ class ExactSizes:
     """What a predictor is fitted on, and how the level is spent."""
 
     fitted_share: float = 0.5  # of the pilot, that the predictor sees; the rest chooses the rule: of 2 / 3 it was lucky
-    mass_share: float = RULE_SIZES.mass_share
     sure_guesses: int = 30  # right ones, without a wrong one, of a rule that needs no longer pilot
 
 
@@ -168,7 +167,7 @@ class ExactTest(Test):
         right, wrong, idle = self.counts
         draws = right + wrong + idle
         has_delta = self._has_delta
-        spent = SIZES.mass_share * self.level if has_delta else 0.0
+        spent = RULE_SIZES.mass_share * self.level if has_delta else 0.0
         accuracy = binomial.binomial_lower(right, right + wrong, self.level - spent)
         mass = binomial.binomial_lower(right + wrong, draws, spent) if has_delta else 1.0
 
@@ -225,7 +224,7 @@ class ExactTest(Test):
             low, high = -1, guesses + 1
             while high - low > 1:
                 middle = (low + high) // 2
-                p = binomial.p_value(middle, guesses, self.draws, epsilon, cost, self.level, SIZES.mass_share)
+                p = binomial.p_value(middle, guesses, self.draws, epsilon, cost, self.level, RULE_SIZES.mass_share)
                 low, high = (low, middle) if p <= self.level else (middle, high)
             if high <= guesses:
                 accuracy = float(scipy.special.betaincinv(high, guesses - high + 1.0, probability / 0.995))

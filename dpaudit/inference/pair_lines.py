@@ -35,7 +35,7 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.binomial import binomial_lower_each, largest_accuracy
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.hockey_stick import GUESSES_QUANTILE, just_above
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
@@ -160,7 +160,7 @@ class PairLines:
         self.is_epsilon = not self._families and bool((self._deltas == self.delta).all())
         # Validity: bounds at several deltas follow from the same two statements, so both are made wherever one delta
         # is not 0.
-        self._spends = 0.0 if self.is_epsilon and self.delta == 0.0 else EXACT_SIZES.mass_share
+        self._spends = 0.0 if self.is_epsilon and self.delta == 0.0 else RULE_SIZES.mass_share
 
     def best(
         self, pairs: IntArray, correct: FloatArray, wrong: FloatArray, trained: float, labelled: float, level: float

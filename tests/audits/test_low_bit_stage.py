@@ -12,7 +12,7 @@ from scipy import stats
 from dpaudit.audits import low_bits as check
 from dpaudit.audits.low_bits import SIZES, Candidate, LowBitTest, detectable_share, draws_of, examine
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule
 from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.tables import N_BINS
@@ -280,7 +280,7 @@ def bound(right, wrong, labelled, budget, level):
 def p_of(found, delta, level):
     """The p-value of a record at a level, by scipy.stats: what is spent on P(a guess), and a binomial tail."""
     guesses, labelled = found.correct + found.wrong, found.correct + found.wrong + found.abstained
-    cost, spent = delta, level * EXACT_SIZES.mass_share if delta else 0.0  # rules of `two_values` guess both inputs
+    cost, spent = delta, level * RULE_SIZES.mass_share if delta else 0.0  # rules of `two_values` guess both inputs
     mass = stats.beta.ppf(spent, guesses, labelled - guesses + 1) if delta else 1.0
     limit = min(1.0, (math.exp(found.budget.epsilon) + cost / mass) / (1.0 + math.exp(found.budget.epsilon)))
     return spent + stats.binom.sf(found.correct - 1, guesses, limit)
@@ -332,7 +332,7 @@ def test_the_detectable_share_is_found_nine_times_of_ten():
     for epsilon, delta in [(0.1, 0.0), (1.0, 0.0), (1.0, 1e-3)]:
         share = detectable_share(labelled, epsilon, delta, level)
         # One side is guessed, and no guess is wrong: the fewest right ones that break the line.
-        spent = EXACT_SIZES.mass_share * level if delta else 0.0
+        spent = RULE_SIZES.mass_share * level if delta else 0.0
         counts = np.arange(1, 1_500)
         accuracy = stats.beta.ppf(level - spent, counts, 1)
         mass = stats.beta.ppf(spent, counts, labelled - counts + 1) if delta else np.ones(len(counts))

@@ -12,7 +12,7 @@ from scipy import stats
 import dpaudit
 from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.binomial import binomial_lower
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.pair_lines import PairLines, Record
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
@@ -22,7 +22,7 @@ from dpaudit.privacy.renyi_lines import RenyiLines, as_lines
 
 BOTH, ONLY_X, ONLY_X_PRIME = range(3)  # positions in `WAYS`
 MU = 1.0
-ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, EXACT_SIZES.mass_share
+ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, RULE_SIZES.mass_share
 GAUSSIAN = dpaudit.FDP(lambda rate: stats.norm.cdf(stats.norm.isf(rate) - MU), name="f of mu = 1")
 FREE = {
     "gaussian": dpaudit.GaussianDP(MU),

@@ -13,14 +13,14 @@ import pytest
 from scipy import special, stats
 
 import dpaudit
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.pair_lines import SIZES, PairLines, Record, detectable_losses
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.pair_budgets import PairBudgets
 
 BOTH, ONLY_X = range(2)  # positions in `WAYS`
 LEVEL, DRAWS = 0.01, 60
-ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, EXACT_SIZES.mass_share
+ANCHORS, MASS_SHARE = PAYOFF_SIZES.anchors, RULE_SIZES.mass_share
 
 
 def with_budgets(claim, budget):

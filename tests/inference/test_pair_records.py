@@ -10,7 +10,8 @@ import pytest
 from scipy import special, stats
 
 from dpaudit.inference import binomial
-from dpaudit.inference.exact import SIZES, ExactTest
+from dpaudit.inference.exact import ExactTest
+from dpaudit.inference.guess_rules import SIZES
 from dpaudit.inference.hockey_stick import GUESSES_QUANTILE
 from dpaudit.inference.pair_lines import PairLines, Record, detectable_losses, log_tails
 from dpaudit.privacy.claims import ApproxDP

@@ -15,7 +15,7 @@ import dpaudit
 from dpaudit.audits import low_bits
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.features.outcomes import canonical, read_outputs
-from dpaudit.inference.exact import SIZES as EXACT_SIZES
+from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.pair_lines import WAYS, PairLines
 from dpaudit.privacy.claims import ApproxDP
@@ -71,7 +71,7 @@ def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
     sides = [1.0 + (len(rule.plus) > 0 and len(rule.minus) > 0) for rule in map(game.rule, range(15))]
     stated_sides = WAYS.sum(axis=1)[game.way].astype(float)
     expected = [
-        by_hand(int(c), int(w), game.labelled, delta, s, level, EXACT_SIZES.mass_share)
+        by_hand(int(c), int(w), game.labelled, delta, s, level, RULE_SIZES.mass_share)
         for c, w, s, level in zip(game.correct, game.wrong, stated_sides, game.level, strict=True)
     ]
     # Bounds are rounded down by 1e-9 for the special functions.
@@ -98,7 +98,7 @@ def test_the_bound_of_low_bits_is_that_of_its_record(delta):
     for pair in leaks:
         labelled = pair.correct + pair.wrong + pair.abstained
         sides = sum(LowBitRule.from_dict(pair.rule, 0.0, 1.0).guesses.sides)
-        share = EXACT_SIZES.mass_share
+        share = RULE_SIZES.mass_share
         expected = by_hand(pair.correct, pair.wrong, labelled, delta, sides, pair.error_share, share)
         assert pair.epsilon_lower == pytest.approx(expected, rel=2e-7, abs=1e-8)  # rounded down to 1e-7
 
