@@ -1,4 +1,4 @@
-"""Where an audit stands: its pairs, what was played, and what its stages have added."""
+"""State of an audit: its pairs, what was played, and what its stages have added."""
 
 from __future__ import annotations
 
@@ -108,7 +108,7 @@ class AuditRun:
     def ask_batches(
         self, subject: Subject, x: Any, seed: int, most: int | None, is_violated: bool
     ) -> tuple[Change | None, int]:
-        """What batches of outcomes on this input share, of a vectorised subject, on streams of their own; the runs."""
+        """Ask small batches of a vectorised subject, on streams of their own, what they share; that, and the runs."""
         if not subject.is_vectorised or subject.has_lost_calls:
             return None, 0
         draw = Drawer(subject, [x], seed, BATCH_DRAWS, self.crew)
@@ -116,7 +116,7 @@ class AuditRun:
 
     @property
     def depends(self) -> bool:
-        """Whether draws of some pair were seen to depend on each other."""
+        """True where draws of some pair were seen to depend on each other."""
         return bool(self.changes[0]) or any(game.change for game in self.games)
 
     @functools.cached_property

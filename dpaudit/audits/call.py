@@ -31,7 +31,7 @@ IDS_SHOWN = 5  # pairs that a checkpoint names
 
 
 def playing(run: AuditRun) -> Playing:
-    """What the pairs of an audit are played as."""
+    """Games or a table: how the pairs of an audit are played."""
     asked = run.options
     needs_games = run.store is not None or asked.band or (bool(asked.severity) and asked.mode != "fixed")
     sizes = asked.mode, asked.samples
@@ -39,7 +39,7 @@ def playing(run: AuditRun) -> Playing:
 
 
 def header(run: AuditRun) -> dict[str, Any]:
-    """Which audit a checkpoint is of: whatever its draws and its result depend on."""
+    """Identity of an audit in its checkpoint: all that its draws and its result depend on."""
     subject, chosen, options = run.subject, run.chosen, run.options
     inputs: Any = (chosen.ids, chosen.inputs) if isinstance(chosen, AllPairs) else list(chosen)
     replayable = "replayable" if subject.replayable else "not replayable"
@@ -176,7 +176,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
 
 
 def _has_fair_labels(run: AuditRun, game: LabelGame, data: Sequence[Any]) -> bool:
-    """Whether a draw's label is a fair coin given all that came before, whatever calls remember of each other.
+    """True where a draw's label is a fair coin given all that came before, whatever calls remember of each other.
 
     All calls of a round are made in one random order, and pairs share no draws, or there is one pair: see
     `dpaudit.subjects.isolation.subject`. Then each factor of a bet has mean 1 at most given the past, where each

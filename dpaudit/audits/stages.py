@@ -52,7 +52,7 @@ class Stage(ABC):
         return 0.0
 
     def is_asked(self, run: AuditRun) -> bool:
-        """Whether an audit like this one asks for it."""
+        """True where an audit like this one asks for it."""
         return True
 
     def why_not(self, run: AuditRun) -> str:
@@ -68,7 +68,7 @@ class Stage(ABC):
 
 
 class Metadata(Stage):
-    """What the subject's own metadata promise: `dpaudit.audits.claim_metadata`."""
+    """Promises of the subject's own metadata: `dpaudit.audits.claim_metadata`."""
 
     def run(self, run: AuditRun) -> None:
         run.beside += claim_metadata(run.subject, run.promise, run.chosen)
@@ -111,7 +111,7 @@ class SeverityStage(Stage):
 
 
 class Dependence(Stage):
-    """Whether draws depend on each other: small batches of one input, where no outcomes told (`inference.order`)."""
+    """Dependence between draws: small batches of one input, where no outcomes told (`inference.order`)."""
 
     purposes = (streams.BATCH_DRAWS,)
 
@@ -165,7 +165,7 @@ class BandStage(Stage):
 
 
 class LowBits(Stage):
-    """What the low bits of real-valued outputs give away: `dpaudit.audits.low_bits`.
+    """Leaks in the low bits of real-valued outputs: `dpaudit.audits.low_bits`.
 
     Of the pairs of a universe those with the smallest budgets are candidates, as many as are examined.
     """
@@ -242,7 +242,7 @@ class Isolated(Stage):
 
 
 class Independence(Isolated):
-    """Whether calls of one worker share noise."""
+    """Noise that calls of one worker share."""
 
     purposes = (streams.INDEPENDENCE_DRAWS,)
 
@@ -259,7 +259,7 @@ class Independence(Isolated):
 
 
 class Timing(Isolated):
-    """Whether the time of a call tells the input."""
+    """Inputs that the time of a call tells."""
 
     purposes = streams.TIMING_DRAWS, streams.TIMING_COINS
 
@@ -276,7 +276,7 @@ class Timing(Isolated):
 
 
 class Containment(Isolated):
-    """What was contained, in the stages before too: it is said before what they found."""
+    """Record of what was contained, in the stages before too: it is said before what they found."""
 
     def run(self, run: AuditRun) -> None:
         assert isinstance(run.subject, IsolatedSubject)
@@ -286,7 +286,7 @@ class Containment(Isolated):
 
 
 class SearchReport(Stage):
-    """Where pairs come from that were searched for: no evidence."""
+    """Origin of pairs that were searched for: no evidence."""
 
     def is_asked(self, run: AuditRun) -> bool:
         return run.searched is not None
@@ -297,7 +297,7 @@ class SearchReport(Stage):
 
 
 class GreyBoxStage(Stage):
-    """What differs on the same random streams, and what recorded noise proves: no statistics."""
+    """Differences on the same random streams, and proofs from recorded noise: no statistics."""
 
     purposes = streams.GREY_BOX, streams.RECORDED
 
