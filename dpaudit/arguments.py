@@ -14,6 +14,7 @@ from typing import Any
 from dpaudit.errors import UsageError
 
 MODES = ("sequential", "adaptive", "fixed")
+EFFORTS = ("off", "quick", "full")  # of planted power
 
 
 def number(name: str, value: Any, condition: str, is_good: Callable[[float], bool]) -> float:
@@ -65,6 +66,11 @@ def _mode(name: str, value: Any) -> None:
         raise UsageError(f"{name} must be 'sequential', 'adaptive' or 'fixed', got {value!r}.")
 
 
+def _power(name: str, value: Any) -> None:
+    if value not in EFFORTS:
+        raise UsageError(f"{name} must be 'off', 'quick' or 'full', got {value!r}.")
+
+
 def _seed(name: str, value: Any) -> None:
     if value is not None:
         whole_number(name, value, "a non-negative integer", 0)
@@ -80,6 +86,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "mode": _mode,
     "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
     "seed": _seed,
+    "power": _power,
     "jobs": _jobs,
     "event_mass": lambda name, value: number(name, value, "in (0, 1]", lambda v: 0.0 < v <= 1.0),
     "inconclusive_factor": lambda name, value: number(name, value, "at least 1", lambda v: v >= 1.0),

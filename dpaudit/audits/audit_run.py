@@ -19,7 +19,7 @@ from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import VERDICTS, Finding, FloatingPointFinding, Severity, SideFinding, Verdict
+from dpaudit.results.model import VERDICTS, Finding, FloatingPointFinding, Power, Severity, SideFinding, Verdict
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
 from dpaudit.running.draws import Crew, Drawer
@@ -60,8 +60,9 @@ class AuditRun:
         The number of a store's night, and whether an earlier one had evidence.
     said
         More options of the result.
-    severities, trade_off, floating_point, beside
-        What stages add; `severities` of pairs that may have one, by position.
+    powers, severities, trade_off, floating_point, beside
+        What stages add; `powers` of games into whose outputs leaks were planted, `severities` of pairs that may have
+        one, by position.
     """
 
     subject: Subject
@@ -94,6 +95,7 @@ class AuditRun:
     night: int = 0
     went_on: bool = False
     said: dict[str, Any] = dataclasses.field(default_factory=dict)
+    powers: dict[int, Power] = dataclasses.field(default_factory=dict)
     severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)
     trade_off: TradeOffBand | None = None
     floating_point: FloatingPointFinding | None = None
@@ -129,7 +131,8 @@ class AuditRun:
         for place, (group, game) in enumerate(zip(self.groups, self.games, strict=True)):
             members = [self.pairs[k] for k in group]
             told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
-            one = finding_of(told, game, self.labelled[place], self.subject.name, self.failure, *sizes)
+            power = self.powers.get(place)
+            one = finding_of(told, game, self.labelled[place], self.subject.name, self.failure, *sizes, power)
             if one.verdict == "error" and not one.traceback:
                 one = dataclasses.replace(one, traceback=self.traceback)
             if one.verdict == "violated" and group[0] in self.severities:

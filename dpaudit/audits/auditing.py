@@ -65,6 +65,7 @@ def audit(
     grey_box: bool = False,
     severity: bool | None = None,
     band: bool = False,
+    power: str = "off",
     fresh: bool = False,
     target: str | None = None,
     name: str | None = None,
@@ -134,6 +135,12 @@ def audit(
         Whether to run x and x_prime of the first 200 pairs on the same random streams too, where the mechanism takes a
         generator, and to record the noise of the first 50: the side findings "same_randomness"
         (`replay_same_randomness`) and "recorded_noise" (`record_noise`). A `Search` does both by itself.
+    power : {"off", "quick", "full"}
+        Whether to measure what this audit would have found, where it refutes nothing: leaks of known loss and mass are
+        planted into the outputs that it has seen, and looked for again (`dpaudit.audits.planted`). "not refuted" then
+        rests on them, and not on a general table. No more runs of the mechanism. "quick" plants 10 leaks of each form
+        that is expected to be found, of `inconclusive_factor` budgets; "full" 40 of each form, mass and loss, which is
+        a map of what could have been missed, and takes minutes. Not of universes and stores.
     fresh : bool
         The mechanism is a factory, a class or function without arguments: each call is made on an object of its own,
         one draw a call. For mechanisms that keep noise or a budget.
@@ -202,7 +209,7 @@ def audit(
     """
     started = time.perf_counter()
     hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
-    options = Options(*hard, pool, grey_box, severity, band)
+    options = Options(*hard, pool, grey_box, severity, band, power)
     running = Running(jobs, backend, cluster, checkpoint, resume, store, isolation, on_progress)
     subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)

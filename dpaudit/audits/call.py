@@ -150,7 +150,9 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
             games = pooling.placed(apart)
         error_rate = (1.0 - options.confidence) * (1.0 - BAND_SHARE if options.band else 1.0)
         sizes = options.samples, error_rate, options.mode
-        return game_on(run.subject, inputs, of_games, games, *sizes, root=run.root, restart=restart, crew=run.crew)
+        shows = 0 if options.power == "off" else options.samples
+        who = {"root": run.root, "restart": restart, "crew": run.crew}
+        return game_on(run.subject, inputs, of_games, games, *sizes, **who, shows=shows)
 
     game = new_game(0)
     try:

@@ -68,7 +68,7 @@ def finding_of(
         message = broken_text(subject_name, game.failure)
         return Finding(**common, verdict="error", message=message, traceback=game.failure.traceback)
     control = is_same_input(pair)
-    power = power or _power(game, event_mass)
+    power = power or power_of(game, event_mass)
     verdict: Verdict = "violated" if game.is_violated else "inconclusive"
     if not game.is_violated and (control or power.suffices(inconclusive_factor)):
         verdict = "not_refuted"  # a control has no power to be too little: see `with_controls`
@@ -228,7 +228,7 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
 
 
-def _power(game: PairGame, event_mass: float) -> Power:
+def power_of(game: PairGame, event_mass: float) -> Power:
     """What the pair's own test finds: in the best case, and of events that it has to learn."""
     event_mass = event_mass_of(game.claim, event_mass)
     known = game.main.power(event_mass, FOUND_WITH)

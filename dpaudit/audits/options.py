@@ -40,6 +40,7 @@ class Options:
     grey_box: bool = False
     severity: bool | None = None
     band: bool = False
+    power: str = "off"
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
@@ -58,7 +59,11 @@ class Options:
     def said(self) -> dict[str, Any]:
         """What the result says of them."""
         names = ("samples", "event_mass", "inconclusive_factor", "pool", "severity")
-        return {name: getattr(self, name) for name in (*names, *(("band",) if self.band else ()))}
+        return {name: getattr(self, name) for name in (*names, *self._more)}
+
+    @property
+    def _more(self) -> tuple[str, ...]:
+        return (*(("band",) if self.band else ()), *(("power",) if self.power != "off" else ()))
 
 
 @dataclasses.dataclass(frozen=True)

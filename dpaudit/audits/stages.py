@@ -131,6 +131,20 @@ class Dependence(Stage):
         run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.night, 1))
 
 
+class Plants(Stage):
+    """What this audit would have found in its own outputs: `dpaudit.audits.planted`."""
+
+    purposes = (streams.PLANTS,)
+
+    def is_asked(self, run: AuditRun) -> bool:
+        return run.options.power != "off" and run.universe is None and not run.depends
+
+    def run(self, run: AuditRun) -> None:
+        from dpaudit.audits.planted import plant  # few audits need it
+
+        run.powers = plant(run)
+
+
 class BandStage(Stage):
     """The band of the clearest pair's trade-off function: `dpaudit.audits.band`."""
 
@@ -317,6 +331,7 @@ STAGES: tuple[Stage, ...] = (
     Metadata(),
     SeverityStage(),
     Dependence(),
+    Plants(),
     BandStage(),
     LowBits(),
     Independence(),

@@ -84,6 +84,8 @@ class LabelGame(Campaign):
         The mechanism's own density, and the inputs by their positions.
     draw, calls, largest_batch
         See `Draws`.
+    shows : int
+        Outcomes of an input that are kept for `shown`, where that is more than fits may see.
     """
 
     def __init__(
@@ -100,10 +102,12 @@ class LabelGame(Campaign):
         data: Sequence[Any] = (),
         calls: bool = False,
         largest_batch: int | None = None,
+        shows: int = 0,
     ) -> None:
         pools = [pair if isinstance(pair, Pool) else Pool.single(pair) for pair in inputs]
         super().__init__(Draws(draw, calls=calls, largest_batch=largest_batch))
         self.error_rate, self.mode, self.planned, self._coin = error_rate, mode, 2 * samples, coin
+        self._shows = shows
         self.schedule = schedule_of(mode, samples, len(claims), len({i for pool in pools for i in pool.inputs}))
         self.pairs = [
             PairGame(
@@ -278,7 +282,7 @@ class LabelGame(Campaign):
     def shown(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
         """The outcomes of both sides of a pair that fits may see, as many of each."""
         # Of an input that other pairs draw there are more, and a guess of it would often be right.
-        return self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs))
+        return self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs), self._shows)
 
     def kept(self, i: int) -> Outcomes | None:
         """The outputs of one input that fits of a later run may see."""
@@ -313,7 +317,8 @@ class LabelGame(Campaign):
                     self._readers.setdefault(read.input, []).append((k, use, read.side))
                     asked = Request(read.quota, game.statistic, read.start, read.move)
                     requests.setdefault(read.input, []).append(asked)
-        return Plan(needed, requests, 0 if self.schedule.looks_once else self._keeps(needed)) if sizes else None
+        keeps_none = self.schedule.looks_once and not self._shows
+        return Plan(needed, requests, 0 if keeps_none else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
         totals = {
@@ -370,9 +375,9 @@ class LabelGame(Campaign):
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))
 
-    def _training(self, pair: PairGame, most: int = sys.maxsize) -> tuple[Outcomes, Outcomes]:
+    def _training(self, pair: PairGame, most: int = sys.maxsize, least: int = 0) -> tuple[Outcomes, Outcomes]:
         # New objects, without copies of the numbers: what views show of the outputs goes when the fit is done.
-        rows = slice(0, min(self._most_of(pair), most))
+        rows = slice(0, min(max(self._most_of(pair), least), most))
         first, second = (
             join([self.draws.joined(m.inputs[side]).rows(rows).moved(m.move) for m in pair.pool.members])
             if len(pair.pool.members) > 1
@@ -387,7 +392,7 @@ class LabelGame(Campaign):
 
     def _most_kept(self, inputs: int) -> int:
         """The outputs of one input that are kept, of so many inputs."""
-        return max(FIRST_DRAWS, min(TRAINING_DRAWS[self.mode], TRAINING_NUMBERS // (self.draws.columns * inputs)))
+        return max(FIRST_DRAWS, min(max(TRAINING_DRAWS[self.mode], self._shows), TRAINING_NUMBERS // (self.draws.columns * inputs)))
 
     def _keeps(self, needed: dict[int, int]) -> int:
         return self._most_kept(max(len(self.draws.kept), len(needed)))

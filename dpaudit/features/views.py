@@ -21,6 +21,7 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit
 
 from dpaudit.extensions import working_extensions
 from dpaudit.features.shapes import rounded
@@ -43,6 +44,7 @@ class ViewSizes:
 
 SIZES = ViewSizes()
 GROUP = "dpaudit.views"
+BOX_BITS = 24  # of the numbers of a box together: finer cells than draws can tell
 # Small ones, and how times, days and amounts are counted.
 MODULI = (2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 24, 60, 100, 1_000, 3_600, 86_400)
 STEPS = (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)  # of numbers that are not whole
@@ -50,17 +52,24 @@ STEPS = (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)  # of numbers that are no
 
 @dataclasses.dataclass(frozen=True)
 class View:
-    """One number of a row: a kind, its columns and its parameter."""
+    """One number of a row: a kind, its columns and its parameter.
+
+    `levels` are a middle and a scale of each column, where columns are brought into (0, 1) before.
+    """
 
     kind: str
     columns: tuple[int, ...]
     parameter: float = 0.0
+    levels: tuple[tuple[float, float], ...] = ()
     cost: float = dataclasses.field(default=0.0, compare=False)  # nats: the logarithm of how many it was chosen of
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         """The view's number of each row, shape (draws,)."""
         with np.errstate(all="ignore"):
-            return kind_of(self.kind).function(*(matrix[:, k] for k in self.columns), self.parameter)
+            columns = [matrix[:, k] for k in self.columns]
+            if self.levels:
+                columns = [expit((own - middle) / scale) for own, (middle, scale) in zip(columns, self.levels, strict=True)]
+            return kind_of(self.kind).function(*columns, self.parameter)
 
     def swaps(self, matrix: FloatArray) -> NDArray[np.bool_] | None:
         """Rows whose labels are swapped: those above the centre of a mirrored view; None for other views."""
@@ -131,6 +140,15 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
     return np.where(np.isfinite(values), np.mod(np.mod(bits[0], 2.0) + np.mod(bits[1], 2.0), 2.0), np.nan)
 
 
+def _interleaved(*columns: FloatArray) -> FloatArray:
+    """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
+    code = np.zeros(columns[0].shape)
+    for bit in range(1, BOX_BITS // len(columns) + 1):
+        for values in columns:
+            code = 2.0 * code + np.floor(np.mod(np.ldexp(values, bit), 2.0))
+    return np.asarray(np.where(np.any(np.isnan(columns), axis=0), np.nan, code))
+
+
 def _far(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.abs(a) + np.abs(b)
 
@@ -158,6 +176,8 @@ KINDS: dict[str, ViewKind] = {
     "parity of two": ViewKind(lambda a, b, _: np.mod(a + b, 2.0), "whether {0} plus {1} is odd"),
     "parity of three": ViewKind(lambda a, b, c, _: np.mod(a + b + c, 2.0), "whether {0} plus {1} plus {2} is odd"),
     "two together": ViewKind(lambda a, b, m: rounded(a * m + b), "{0} and {1} together"),
+    "boxes": ViewKind(lambda a, b, _: _interleaved(a, b), "where {0} and {1} lie together"),
+    "boxes of three": ViewKind(lambda a, b, c, _: _interleaved(a, b, c), "where {0}, {1} and {2} lie together"),
     "linear relation": ViewKind(
         lambda a, b, c, m: rounded(a + m * b - c, _far(a, b)), "{0} plus {parameter} times {1} less {2}"
     ),
@@ -206,6 +226,12 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
         if len(read) <= SIZES.max_products:
             kinds = ("sum", "product", "ratio", "difference of sizes")
             yield [View(kind, pair) for kind in kinds for pair in pairs]
+        if len(read) <= SIZES.max_products:
+            level = {k: levels_of(matrix[finite[:, k], k]) for k in read}
+            yield [View("boxes", (i, j), levels=(level[i], level[j])) for i, j in pairs]
+            if len(read) <= SIZES.max_triples:
+                threes = itertools.combinations(read, 3)
+                yield [View("boxes of three", own, levels=tuple(level[k] for k in own)) for own in threes]
         counts = [k for k in read if whole[k]]
         if len(counts) <= SIZES.max_products:
             yield [View("parity of two", pair) for pair in itertools.combinations(counts, 2)]
@@ -218,6 +244,12 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
             yield [View("linear relation", (i, j, k), 2.0) for i, j, k in ordered]
             yield [View("linear relation", (i, j, k), 1.0) for i, j, k in ordered if i < j]
             yield [View("rank among three", (i, j, k)) for i, j, k in ordered if i < k]
+
+
+def levels_of(values: FloatArray) -> tuple[float, float]:
+    """A middle and a scale that spread values over (0, 1), about evenly where they are noise with one peak."""
+    low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
+    return middle, (high - low) / 2.2 or 1.0  # quartiles of a logistic law are 2.2 scales apart
 
 
 def _mixed(column: FloatArray) -> bool:
@@ -289,7 +321,11 @@ def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp])
                 columns = np.array([view.columns for view in same]).T
                 parameters = np.array([[view.parameter] for view in same])
                 with np.errstate(all="ignore"):
-                    values.append(KINDS[name].function(*(matrix.T[own] for own in columns), parameters))
+                    own = [matrix.T[rows] for rows in columns]
+                if same[0].levels:
+                    levels = np.array([view.levels for view in same])
+                    own = [expit((own[k] - levels[:, k, :1]) / levels[:, k, 1:]) for k in range(len(own))]
+                values.append(KINDS[name].function(*own, parameters))
             else:
                 values.append(np.stack([view(matrix) for view in same]))
         scores.append(scan(np.concatenate(values).T, labels))
@@ -341,9 +377,11 @@ def _order(values: FloatArray) -> bytes:
 def view_from_dict(record: dict[str, Any]) -> View:
     """The view that `view_to_dict` wrote; ValueError where its kind is unknown."""
     kind_of(record["kind"])
-    return View(record["kind"], tuple(map(int, record["columns"])), float.fromhex(record["parameter"]))
+    levels = tuple((float.fromhex(middle), float.fromhex(scale)) for middle, scale in record["levels"])
+    return View(record["kind"], tuple(map(int, record["columns"])), float.fromhex(record["parameter"]), levels)
 
 
 def view_to_dict(view: View) -> dict[str, Any]:
     """The view as JSON values."""
-    return {"kind": view.kind, "columns": list(view.columns), "parameter": float(view.parameter).hex()}
+    levels = [[number.hex() for number in own] for own in view.levels]
+    return {"kind": view.kind, "columns": list(view.columns), "parameter": float(view.parameter).hex(), "levels": levels}

@@ -75,10 +75,28 @@ EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 
 
 @dataclasses.dataclass(frozen=True)
 class LearnedLoss:
-    """What the check finds of an event of one form that it has to learn: the loss in nats, inf: none is promised."""
+    """What the check finds of an event of one form that it has to learn: the loss in nats, inf: none is promised.
+
+    Where leaks of this form were planted into the outputs of the audit itself, `found` of `plants` of that loss were
+    found. `decides` says whether "not refuted" rests on the form.
+    """
 
     form: str
     loss: float
+    found: int = 0
+    plants: int = 0
+    decides: bool = True
+
+
+@dataclasses.dataclass(frozen=True)
+class PlantedCell:
+    """Leaks of one form, event mass and loss that were planted, and how many of them were found."""
+
+    form: str
+    event_mass: float
+    loss: float
+    found: int
+    plants: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,8 +108,10 @@ class Power:
     agree. `detectable` is the smallest loss, in nats, that this check finds with probability at least `probability` if
     its rule knows the event, the best case; `at_budget` is the loss of the same type that sits exactly on the claim.
     inf: no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form
-    of it: a measured allowance, see `dpaudit.inference.learned_power`. It is empty in older files, and for the pairs of
-    a universe that were not examined in depth.
+    of it: measured on leaks that were planted into the outputs of this audit (`dpaudit.campaign.planting`), on
+    `planted_draws` labelled draws, or else a general allowance (`dpaudit.inference.learned_power`). It is empty in older
+    files, and for the pairs of a universe that were not examined in depth. `cells` are all plants of the pair itself,
+    by form, mass and loss; `rarest` is the smallest mass of an event that any loss, however large, shows by.
     """
 
     event_mass: float
@@ -99,17 +119,26 @@ class Power:
     detectable: float
     at_budget: float
     learned: tuple[LearnedLoss, ...] = ()
+    cells: tuple[PlantedCell, ...] = ()
+    planted_draws: int = 0
+    rarest: float | None = None
+
+    @property
+    def is_planted(self) -> bool:
+        """Whether learned figures are of leaks planted into the outputs of this audit."""
+        return self.planted_draws > 0
 
     @property
     def deciding(self) -> float:
         """The loss by which a pair is inconclusive: of an event of the worst measured form, which has to be learned.
 
-        The best case where no learned figure is known; inf where one is no number, or that of `INTERVALS` is missing.
+        The best case where no learned figure is known; inf where one is no number, or that of `INTERVALS` is missing
+        in a general table.
         """
         if not self.learned:
             return self.detectable
-        losses = {one.form: math.inf if math.isnan(one.loss) else one.loss for one in self.learned}
-        return max(losses.values()) if INTERVALS in losses else math.inf
+        losses = {one.form: math.inf if math.isnan(one.loss) else one.loss for one in self.learned if one.decides}
+        return max(losses.values(), default=math.inf) if self.is_planted or INTERVALS in losses else math.inf
 
     def excess(self, inconclusive_factor: float) -> float:
         """The losses found over the losses that have to be found, the larger ratio of two.
@@ -117,15 +146,28 @@ class Power:
         It is inf where nothing is found, and where a loss is no number: what is not known lets nothing pass.
 
         For a pair to be judged, the best case has to be within `inconclusive_factor` times what the claim allows
-        (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of the worst measured form within
-        `LEARNED_ALLOWANCE` times as much.
+        (within `ZERO_BUDGET_LOSS` where that is nothing), and the learned loss of the worst form that decides within
+        as much where leaks were planted, else within `LEARNED_ALLOWANCE` times as much.
         """
         limit = inconclusive_factor * self.at_budget if self.at_budget > 0.0 else ZERO_BUDGET_LOSS
         if not (math.isfinite(self.detectable) and math.isfinite(self.deciding)) or math.isnan(self.at_budget):
             return math.inf
         if not self.learned:
             return self.detectable / limit
-        return max(self.detectable / limit, self.deciding / (LEARNED_ALLOWANCE * limit))
+        allowance = 1.0 if self.is_planted else LEARNED_ALLOWANCE
+        return max(self.detectable / limit, self.deciding / (allowance * limit))
+
+    def known_excess(self, inconclusive_factor: float) -> float:
+        """The same of the best case alone."""
+        return dataclasses.replace(self, learned=()).excess(inconclusive_factor)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The power as JSON values; what is of plants is left out where there are none."""
+        record = dataclasses.asdict(self)
+        if not self.is_planted:
+            del record["cells"], record["planted_draws"], record["rarest"]
+            record["learned"] = [{"form": one.form, "loss": one.loss} for one in self.learned]
+        return record
 
     def suffices(self, inconclusive_factor: float) -> bool:
         """Whether a pair that is not violated is "not refuted": else it is inconclusive."""
@@ -134,10 +176,33 @@ class Power:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Power:
         """What a file holds."""
-        numbers = as_floats({name: value for name, value in record.items() if name != "learned"})
-        learned = [(str(one["form"]), as_float(one["loss"])) for one in record.get("learned", ())]
-        forms = tuple(LearnedLoss(FORMS_RENAMED.get(form, form), loss) for form, loss in learned)
-        return cls(**numbers, learned=forms)
+        names = ("event_mass", "probability", "detectable", "at_budget")
+        learned = [
+            LearnedLoss(
+                FORMS_RENAMED.get(str(one["form"]), str(one["form"])),
+                as_float(one["loss"]),
+                int(one.get("found", 0)),
+                int(one.get("plants", 0)),
+                bool(one.get("decides", True)),
+            )
+            for one in record.get("learned", ())
+        ]
+        cells = [
+            PlantedCell(str(one["form"]), *(as_float(one[k]) for k in ("event_mass", "loss")), *_counts(one))
+            for one in record.get("cells", ())
+        ]
+        rarest = record.get("rarest")
+        return cls(
+            *(as_float(record[name]) for name in names),
+            tuple(learned),
+            tuple(cells),
+            int(record.get("planted_draws", 0)),
+            None if rarest is None else as_float(rarest),
+        )
+
+
+def _counts(record: Mapping[str, Any]) -> tuple[int, int]:
+    return int(record["found"]), int(record["plants"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -293,7 +358,7 @@ class Finding:
         """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
         record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
         record["budget"] = dataclasses.asdict(self.budget)
-        record["power"] = dataclasses.asdict(self.power) if self.power else None
+        record["power"] = self.power.to_dict() if self.power else None
         record["keys"] = dataclasses.asdict(self.keys) if self.keys else None
         record["severity"] = dataclasses.asdict(self.severity) if self.severity else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None

@@ -27,6 +27,7 @@ def game_on(
     root: int,
     restart: int,
     crew: Crew,
+    shows: int = 0,
 ) -> LabelGame:
     """The label game of an audit with this seed; `restart` is added to the purposes of its streams."""
     return LabelGame(
@@ -40,6 +41,7 @@ def game_on(
         log_density=subject.log_density if subject.has_log_density else None,
         data=data,
         calls=not subject.is_vectorised,
+        shows=shows,
     )
 
 

@@ -1,0 +1,321 @@
+"""Planting: leaks of a known loss, put into outputs that an audit has seen, and looked for again.
+
+A plant takes outputs of both inputs together, as one law. An *event* of a stated mass is a random function of a single
+output: cells of a random view of these very outputs, a half of them A and the other half B. Inside A a label is 1 with
+the odds e^loss, inside B it is 0 with these odds, and elsewhere it is a fair coin. Outputs with label 1 play the part
+of x, the others that of x_prime, and the same schedule, fits and test look for the leak as in the audit. No run of the
+mechanism is needed.
+
+Validity
+--------
+* **Nothing is refuted by a plant.** Plants read outputs that were released, and coins of streams of their own, after
+  all that "violated" and bounds rest on was fixed. They decide between "not refuted" and "inconclusive" alone.
+* **What the figure is.** Given the outputs, the plants of a cell are independent: an event, labels and an order for
+  each. So how many of them are found is binomial, with the mean over events of this form of the probability that an
+  audit of so many draws finds one, where outputs are as those that were seen. It is no bound for an event that somebody
+  chose, nor for one of another form.
+* **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
+  keeps both laws' masses at 1: the loss is never larger than what is stated.
+* **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
+  coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
+  of 40,000). Where coins ask for more than that (one game in a million), the first ones are used again.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import expit
+
+from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.schedules import Mode
+from dpaudit.features.outcomes import Outcomes
+from dpaudit.features.reader import Reader
+from dpaudit.inference.tasks import Task, TaskResult
+from dpaudit.privacy.claims import Claim, FloatArray
+
+Columns = Sequence[FloatArray]  # the values that outputs have in each column, shape (draws,)
+Cells = NDArray[np.int64]  # the cell of each output; below 0 where it can be in no event
+Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewhere
+
+
+@dataclasses.dataclass(frozen=True)
+class PlantSizes:
+    """How events are made."""
+
+    pieces: tuple[int, ...] = (1, 2, 4, 8)  # intervals of each half of an event
+    together: tuple[int, ...] = (3, 4)  # columns of an event of several
+    cells_of_half: int = 1  # of several columns, about: more would be an event of many pieces
+    levels: int = 4_096  # cells of an order, of which the ends are an event
+    many_values: int = 40  # from so many on a column has intervals
+    least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
+    features: int = 8  # cosines of a view of random features, of two columns each
+    far: float = 100.0  # quartiles' distances from the median at which numbers are cut, for sums of columns
+    spare: float = 5.0  # standard deviations of what coins may ask for
+
+
+SIZES = PlantSizes()
+
+
+def sides_of(cells: Cells, mass: float, rng: np.random.Generator, *, in_order: bool = False) -> Event:
+    """An event of whole cells, each half of half the mass as nearly as these allow.
+
+    Cells are taken at random, or (`in_order`) from both ends. Where all are larger than a half, as those of a coin are,
+    the smallest two are the event: there is no rarer one.
+    """
+    _, place, counts = np.unique(cells, return_inverse=True, return_counts=True)
+    want, left = 0.5 * mass * len(cells), np.flatnonzero(np.unique(cells) >= 0)
+    if not in_order:
+        small = left[counts[left] <= 1.5 * want]
+        left = rng.permutation(small) if len(small) > 1 else left[np.argsort(counts[left], kind="stable")][:2]
+    sides = np.zeros(len(counts), dtype=np.int8)
+    for side, order in ((1, left), (-1, left[::-1])):
+        got = 0
+        for k in order.tolist():
+            if sides[k] or (got and got + 0.5 * counts[k] > want):
+                break
+            sides[k], got = side, got + int(counts[k])
+    return np.asarray(sides[place] * rng.choice([-1, 1]), dtype=np.int8)
+
+
+def _bins(values: FloatArray, count: int) -> Cells:
+    """Cells of about equal mass in the order of values; equal values, and missing ones, are in one cell."""
+    first = np.searchsorted(np.sort(values), values, side="left")
+    return np.asarray(first * count // len(values), dtype=np.int64)
+
+
+def _values(values: FloatArray, mass: float) -> Cells:
+    """A cell for each value that recurs; the others can be in no event."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    recurs = counts >= max(2.0, 0.5 * mass * SIZES.least_value * len(values))
+    return np.asarray(np.where(recurs[place], place, -1), dtype=np.int64)
+
+
+def _product(columns: Columns, mass: float) -> Cells:
+    count = max(2, math.ceil((2.0 * SIZES.cells_of_half / mass) ** (1.0 / len(columns))))
+    cells = np.zeros(len(columns[0]), dtype=np.int64)
+    for values in columns:
+        cells = count * cells + _bins(values, count)
+    return cells
+
+
+def _scaled(columns: Columns) -> FloatArray:
+    """Columns less their medians over the distances of their quartiles, shape (draws, columns); missing ones are 0."""
+    scaled = []
+    for values in columns:
+        known = values[np.isfinite(values)]
+        low, middle, high = np.quantile(known, [0.25, 0.5, 0.75]) if len(known) else (0.0, 0.0, 0.0)
+        far = np.clip((values - middle) / (high - low or 1.0), -SIZES.far, SIZES.far)
+        scaled.append(np.nan_to_num(far))
+    return np.stack(scaled, axis=1)
+
+
+def _some(columns: Columns, count: int, rng: np.random.Generator) -> list[FloatArray]:
+    return [columns[k] for k in rng.permutation(len(columns))[:count].tolist()]
+
+
+def _ends(values: FloatArray, mass: float, rng: np.random.Generator) -> Event:
+    return sides_of(_bins(values, SIZES.levels), mass, rng, in_order=True)
+
+
+def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    return _ends(*_some(columns, 1, rng), mass, rng)
+
+
+def _intervals(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    pieces = int(rng.choice(SIZES.pieces))
+    return sides_of(_bins(*_some(columns, 1, rng), math.ceil(2 * pieces / mass)), mass, rng)
+
+
+def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    return sides_of(_values(*_some(columns, 1, rng), mass), mass, rng)
+
+
+def _two(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    return sides_of(_product(_some(columns, 2, rng), mass), mass, rng)
+
+
+def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    return sides_of(_product(_some(columns, int(rng.choice(SIZES.together)), rng), mass), mass, rng)
+
+
+def _direction(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    return _ends(_scaled(columns) @ rng.normal(size=len(columns)), mass, rng)
+
+
+def _features(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    total = np.zeros(len(columns[0]))
+    for _ in range(SIZES.features):
+        own = _scaled(_some(columns, 2, rng))
+        total += rng.normal() * np.cos(own @ rng.normal(size=own.shape[1]) + 2.0 * math.pi * rng.random())
+    return _ends(total, mass, rng)
+
+
+def _varies(values: FloatArray) -> bool:
+    return bool(np.any((values != values[0]) & ~(np.isnan(values) & np.isnan(values[0]))))
+
+
+def _has_many(values: FloatArray) -> bool:
+    return len(np.unique(values)) >= SIZES.many_values
+
+
+def _has_few(values: FloatArray) -> bool:
+    return not _has_many(values)
+
+
+@dataclasses.dataclass(frozen=True)
+class PlantedForm:
+    """A form of events.
+
+    Attributes
+    ----------
+    name : str
+        As reports print it.
+    make : callable
+        A random event of so much mass, of columns that suit.
+    suits : callable
+        Whether a column may be of such an event.
+    least : int
+        Columns that such an event needs.
+    of : str
+        Of which outputs: "numbers", "objects" or "" for both.
+    is_expected : bool
+        Whether "not refuted" rests on it: readers expect that such an event is found.
+    """
+
+    name: str
+    make: Callable[[Columns, float, np.random.Generator], Event]
+    suits: Callable[[FloatArray], bool] = _varies
+    least: int = 1
+    of: str = ""
+    is_expected: bool = True
+
+
+FORMS = (
+    PlantedForm("one level", _level, of="numbers"),
+    PlantedForm("intervals", _intervals, _has_many, of="numbers"),
+    PlantedForm("single values", _single_values, _has_few, of="numbers"),
+    PlantedForm("a token", _single_values, _has_few, of="objects"),
+    PlantedForm("a number inside", _level, _has_many, of="objects"),
+    PlantedForm("two columns together", _two, least=2),
+    PlantedForm("several columns together", _several, least=3, is_expected=False),
+    PlantedForm("a direction", _direction, least=2, is_expected=False),
+    PlantedForm("random features", _features, is_expected=False),
+)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Seen:
+    """Outputs of both inputs as they were read: what events are made of, and what plants are played on.
+
+    Attributes
+    ----------
+    outcomes : Outcomes
+        Outputs as they are drawn again: arrays of numbers as they came, others as the columns that were read of them.
+    columns : tuple of ndarray of float
+        The values of each column that varies.
+    kind : str
+        "numbers" where outputs are arrays of numbers, else "objects".
+    """
+
+    outcomes: Outcomes
+    columns: tuple[FloatArray, ...]
+    kind: str
+
+    @classmethod
+    def of(cls, sides: Sequence[Outcomes]) -> Seen:
+        """What is read of outcomes of both inputs."""
+        reader = Reader.learn(sides)
+        matrix = np.concatenate([reader.read(side) for side in sides])
+        columns = tuple(np.ascontiguousarray(values) for values in matrix.T if _varies(values))
+        if not reader.columns:
+            return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, "objects")
+        whole = all(side.is_integer for side in sides)
+        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, "numbers")
+
+    @property
+    def forms(self) -> list[PlantedForm]:
+        """The forms of which these outputs have events."""
+        return [form for form in FORMS if form.of in ("", self.kind) and len(self.suited(form)) >= form.least]
+
+    def suited(self, form: PlantedForm) -> list[FloatArray]:
+        """The columns that an event of this form may be of."""
+        return [values for values in self.columns if form.suits(values)]
+
+
+@dataclasses.dataclass(frozen=True)
+class Soil:
+    """What a plant is played with: the pair's claim and level, and the audit's mode."""
+
+    seen: Seen
+    claim: Claim
+    level: float
+    mode: Mode
+
+    @property
+    def labelled(self) -> int:
+        """Labelled draws of a plant's game, about."""
+        return 2 * _samples(len(self.seen.outcomes) // 2)
+
+    def is_found(self, form: PlantedForm, mass: float, loss: float, rng: np.random.Generator) -> bool:
+        """Plant one leak at random, and look for it."""
+        sides = form.make(self.seen.suited(form), mass, rng)
+        outcomes = self.seen.outcomes
+        labels = rng.random(len(sides)) < _tilted(sides, loss)
+        order = rng.permutation(len(sides))
+        parts = [order[labels[order] == label] for label in (True, False)]
+        numbers = [outcomes.numbers[part] for part in parts]
+        samples = _samples(min(map(len, parts)))
+        if samples < 2:
+            return False
+        game = LabelGame(
+            [self.claim],
+            [(0, 1)],
+            samples=samples,
+            error_rate=self.level,
+            mode=self.mode,
+            draw=_Replay([Outcomes(own, None, outcomes.shape, outcomes.is_integer) for own in numbers]),
+            coin=lambda *_: rng,
+        )
+        game.start()
+        while game.round():
+            pass
+        game.pairs[0].finish()
+        return game.pairs[0].is_violated
+
+
+def _samples(size: int) -> int:
+    """The samples of a game that has so many outputs of either part."""
+    return max(int(size - SIZES.spare * math.sqrt(0.5 * size)), 0)
+
+
+def _tilted(sides: Event, loss: float) -> FloatArray:
+    """The probability of label 1 of each output: both laws sum to 1, and the loss is nowhere larger."""
+    of_a, of_b = int((sides == 1).sum()), int((sides == -1).sum())
+    lighter, heavier = (1, -1) if of_a <= of_b else (-1, 1)
+    few, many = sorted((of_a, of_b))
+    right = float(expit(loss if lighter == 1 else -loss))
+    # Of the lighter half a share `right` has label 1, so the heavier one has what makes labels even over both.
+    other = 0.5 + (0.5 - right) * few / many if many else 0.5
+    return np.where(sides == lighter, right, np.where(sides == heavier, other, 0.5))
+
+
+class _Replay:
+    """Carries out tasks with outcomes that are there: the `draw` of a game."""
+
+    def __init__(self, outcomes: Sequence[Outcomes]) -> None:
+        self._outcomes, self._taken = outcomes, [0, 0]
+
+    def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
+        return [self._carried_out(task) for task in tasks]
+
+    def _carried_out(self, task: Task) -> TaskResult:
+        own = self._outcomes[task.input]
+        start = self._taken[task.input] % (len(own) - task.size + 1)
+        self._taken[task.input] = start + task.size
+        drawn = own.rows(slice(start, start + task.size))
+        return TaskResult(tuple(request.count(drawn) for request in task.requests), task.kept_of(drawn))
