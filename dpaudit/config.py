@@ -36,6 +36,7 @@ AUDIT_OPTIONS = (
     "pool",
     "severity",
     "band",
+    "power",
 )
 
 
@@ -48,7 +49,7 @@ class Config:
     path : Path or None
         The file; None if there is none.
     samples, mode, confidence, seed, jobs, backend, cluster, event_mass, inconclusive_factor, floating_point,
-    isolation, pool, severity, band
+    isolation, pool, severity, band, power
         Options of `dpaudit.audit`.
     report : tuple of str or None
         Formats of reports.
@@ -77,6 +78,7 @@ class Config:
     pool: bool | None = None
     severity: bool | None = None
     band: bool | None = None
+    power: str | None = None
     report: tuple[str, ...] | None = None
     out: Path | None = None
     strict: bool | None = None
@@ -199,6 +201,7 @@ _KEYS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "pool": ("true or false", _is_flag),
     "severity": ("true or false", _is_flag),
     "band": ("true or false", _is_flag),
+    "power": ("a text", _is_text),
     "report": ("a list of texts, or one text with commas", _is_formats),
     "out": ("a text", _is_text),
     "known_violations": ("a list of tables with test, reason and expires", _is_known_violations),

@@ -219,6 +219,7 @@ def audit(
     features |= {"program": subject.name} if subject.is_program else {}
     features |= {"search": pairs} if isinstance(pairs, PairSource) else {}
     features |= {name: True for name in ("pool", "band") if getattr(options, name)}
+    features |= {"power": options.power} if options.power != "off" else {}
     check_composition(features, replayable=subject.replayable)
     limits = running.isolation
     with contextlib.nullcontext(subject) if limits is None else isolated(subject, limits) as subject:

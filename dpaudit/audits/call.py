@@ -33,7 +33,8 @@ IDS_SHOWN = 5  # pairs that a checkpoint names
 def playing(run: AuditRun) -> Playing:
     """Games or a table: how the pairs of an audit are played."""
     asked = run.options
-    needs_games = run.store is not None or asked.band or (bool(asked.severity) and asked.mode != "fixed")
+    is_of_games = run.store is not None or asked.band or asked.power != "off"
+    needs_games = is_of_games or (bool(asked.severity) and asked.mode != "fixed")
     sizes = asked.mode, asked.samples
     return playing_of(run.subject, run.promise, run.chosen, *sizes, pool=asked.pool, needs_games=needs_games)
 
@@ -151,8 +152,9 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
         error_rate = (1.0 - options.confidence) * (1.0 - BAND_SHARE if options.band else 1.0)
         sizes = options.samples, error_rate, options.mode
         shows = 0 if options.power == "off" else options.samples
-        who = {"root": run.root, "restart": restart, "crew": run.crew}
-        return game_on(run.subject, inputs, of_games, games, *sizes, **who, shows=shows)
+        return game_on(
+            run.subject, inputs, of_games, games, *sizes, root=run.root, restart=restart, crew=run.crew, shows=shows
+        )
 
     game = new_game(0)
     try:

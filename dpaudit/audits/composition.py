@@ -19,8 +19,8 @@ from dpaudit.errors import UsageError
 MODE_NAMES = ("sequential", "adaptive", "fixed")
 # As an option or in words. Of two that cannot go together the earlier one is to leave out.
 FEATURES = (
-    *MODE_NAMES, "band", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation", "search",
-    "store", "universe", "program",
+    *MODE_NAMES, "band", "power", "checkpoint", "pool", "plan", "grey_box", "seconds", "jobs", "dask", "isolation",
+    "search", "store", "universe", "program",
 )  # fmt: skip
 
 
@@ -100,6 +100,12 @@ _REASONS = (
         (("universe", "band"),),
     ),
     Reason(
+        "leaks are planted into outputs of one game",
+        "Leaks are planted into the outputs of one game, and neither a store nor a universe keeps these. The power "
+        "that is stated without them is of a general table.",
+        (("store", "power"), ("universe", "power")),
+    ),
+    Reason(
         "one test a pair", "All pairs of a universe share the draws of their inputs already.", (("universe", "pool"),)
     ),
     Reason(
@@ -112,7 +118,8 @@ _REASONS = (
         "a plan runs no audit",
         "A plan takes a few calls and counts nothing: it speaks of one process and of pairs that are known.",
         tuple(
-            ("plan", other) for other in ("band", "checkpoint", "store", "search", "grey_box", "jobs", "dask", "pool")
+            ("plan", other)
+            for other in ("band", "power", "checkpoint", "store", "search", "grey_box", "jobs", "dask", "pool")
         ),
     ),
     Reason(

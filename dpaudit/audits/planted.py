@@ -152,7 +152,7 @@ class _Plants:
         return one.found, one.plants
 
     def _rarest(self) -> float:
-        """The smallest mass of an event that shows by some loss, to a test that knows it, by bisection of logarithms."""
+        """The smallest mass of an event that shows by some loss, to a test that knows it, by bisection."""
         game = self.run.games[self.place].main
 
         def shows(log_mass: float) -> bool:

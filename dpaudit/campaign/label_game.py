@@ -58,6 +58,8 @@ class RefitSizes:
 
     growth: tuple[tuple[int, float], ...] = ((500, 1.2), (4_000, 1.3), (sys.maxsize, 2.0))  # below so many draws
 
+    coarse: float = 2.0  # where time is worth more than the draws of the last doubling
+
     def growth_at(self, labelled: int) -> float:
         return next(growth for below, growth in self.growth if labelled < below)
 
@@ -86,6 +88,8 @@ class LabelGame(Campaign):
         See `Draws`.
     shows : int
         Outcomes of an input that are kept for `shown`, where that is more than fits may see.
+    is_coarse : bool
+        Whether fits and looks are fewer, for a game of which the power alone is asked: a leak is found later, if at all.
     """
 
     def __init__(
@@ -103,12 +107,14 @@ class LabelGame(Campaign):
         calls: bool = False,
         largest_batch: int | None = None,
         shows: int = 0,
+        is_coarse: bool = False,
     ) -> None:
         pools = [pair if isinstance(pair, Pool) else Pool.single(pair) for pair in inputs]
         super().__init__(Draws(draw, calls=calls, largest_batch=largest_batch))
         self.error_rate, self.mode, self.planned, self._coin = error_rate, mode, 2 * samples, coin
-        self._shows = shows
+        self._shows, self._is_coarse = shows, is_coarse
         self.schedule = schedule_of(mode, samples, len(claims), len({i for pool in pools for i in pool.inputs}))
+        self.schedule.is_coarse = is_coarse
         self.pairs = [
             PairGame(
                 claim,
@@ -370,7 +376,8 @@ class LabelGame(Campaign):
     def _fit_again(self, pair: PairGame) -> None:
         kept = {i: min(sum(map(len, self.draws.kept[i])), self._most_of(pair)) for i in pair.inputs}
         available = min(sum(kept[member.inputs[side]] for member in pair.pool.members) for side in (0, 1))
-        if available >= REFITS.growth_at(pair.labelled) * pair.trained_on:
+        growth = REFITS.coarse if self._is_coarse else REFITS.growth_at(pair.labelled)
+        if available >= growth * pair.trained_on:
             pair.fit(*self._training(pair), pair.level)
         else:
             pair.fit_again(pair.pool.labelled(self.pilot))
@@ -392,7 +399,8 @@ class LabelGame(Campaign):
 
     def _most_kept(self, inputs: int) -> int:
         """The outputs of one input that are kept, of so many inputs."""
-        return max(FIRST_DRAWS, min(max(TRAINING_DRAWS[self.mode], self._shows), TRAINING_NUMBERS // (self.draws.columns * inputs)))
+        most = max(TRAINING_DRAWS[self.mode], self._shows)
+        return max(FIRST_DRAWS, min(most, TRAINING_NUMBERS // (self.draws.columns * inputs)))
 
     def _keeps(self, needed: dict[int, int]) -> int:
         return self._most_kept(max(len(self.draws.kept), len(needed)))

@@ -25,6 +25,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+from collections import deque
 from collections.abc import Callable, Sequence
 
 import numpy as np
@@ -53,6 +54,7 @@ class PlantSizes:
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
+    frequent: float = 0.003  # of the draws, which two values of a column of single values have: that share of a half of .1
     features: int = 8  # cosines of a view of random features, of two columns each
     far: float = 100.0  # quartiles' distances from the median at which numbers are cut, for sums of columns
     spare: float = 5.0  # standard deviations of what coins may ask for
@@ -72,13 +74,16 @@ def sides_of(cells: Cells, mass: float, rng: np.random.Generator, *, in_order: b
     if not in_order:
         small = left[counts[left] <= 1.5 * want]
         left = rng.permutation(small) if len(small) > 1 else left[np.argsort(counts[left], kind="stable")][:2]
-    sides = np.zeros(len(counts), dtype=np.int8)
-    for side, order in ((1, left), (-1, left[::-1])):
-        got = 0
-        for k in order.tolist():
-            if sides[k] or (got and got + 0.5 * counts[k] > want):
-                break
-            sides[k], got = side, got + int(counts[k])
+    sides, got = np.zeros(len(counts), dtype=np.int8), {1: 0, -1: 0}
+    cells_left, growing = deque(left.tolist()), [1, -1]
+    while cells_left and growing:
+        side = min(growing, key=got.__getitem__)
+        k = cells_left[0 if side == 1 else -1]
+        if got[side] and got[side] + 0.5 * counts[k] > want:
+            growing.remove(side)
+            continue
+        cells_left.remove(k)
+        sides[k], got[side] = side, got[side] + int(counts[k])
     return np.asarray(sides[place] * rng.choice([-1, 1]), dtype=np.int8)
 
 
@@ -123,16 +128,16 @@ def _ends(values: FloatArray, mass: float, rng: np.random.Generator) -> Event:
 
 
 def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _ends(*_some(columns, 1, rng), mass, rng)
+    return _ends(_some(columns, 1, rng)[0], mass, rng)
 
 
 def _intervals(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
     pieces = int(rng.choice(SIZES.pieces))
-    return sides_of(_bins(*_some(columns, 1, rng), math.ceil(2 * pieces / mass)), mass, rng)
+    return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * pieces / mass)), mass, rng)
 
 
 def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return sides_of(_values(*_some(columns, 1, rng), mass), mass, rng)
+    return sides_of(_values(_some(columns, 1, rng)[0], mass), mass, rng)
 
 
 def _two(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
@@ -163,8 +168,9 @@ def _has_many(values: FloatArray) -> bool:
     return len(np.unique(values)) >= SIZES.many_values
 
 
-def _has_few(values: FloatArray) -> bool:
-    return not _has_many(values)
+def _recurs(values: FloatArray) -> bool:
+    counts = np.unique(values, return_counts=True)[1]
+    return bool((counts >= SIZES.frequent * len(values)).sum() >= 2)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -198,8 +204,8 @@ class PlantedForm:
 FORMS = (
     PlantedForm("one level", _level, of="numbers"),
     PlantedForm("intervals", _intervals, _has_many, of="numbers"),
-    PlantedForm("single values", _single_values, _has_few, of="numbers"),
-    PlantedForm("a token", _single_values, _has_few, of="objects"),
+    PlantedForm("single values", _single_values, _recurs, of="numbers"),
+    PlantedForm("a token", _single_values, _recurs, of="objects"),
     PlantedForm("a number inside", _level, _has_many, of="objects"),
     PlantedForm("two columns together", _two, least=2),
     PlantedForm("several columns together", _several, least=3, is_expected=False),
@@ -280,6 +286,7 @@ class Soil:
             mode=self.mode,
             draw=_Replay([Outcomes(own, None, outcomes.shape, outcomes.is_integer) for own in numbers]),
             coin=lambda *_: rng,
+            is_coarse=True,
         )
         game.start()
         while game.round():

@@ -43,6 +43,7 @@ class Schedule:
     pairs: int
     inputs: int  # how many the pairs have together
     mode: Mode = "sequential"
+    is_coarse = False  # whether rounds are as long as where all pairs are far from a decision
     looks_once = False  # whether a test is looked at once, at the end, and fitted before it alone
 
     def __post_init__(self) -> None:
@@ -76,7 +77,7 @@ class Schedule:
         """
         del runs
         growth = _growth(len(open_pairs))
-        if all(pairs[k].is_far for k in open_pairs):
+        if self.is_coarse or all(pairs[k].is_far for k in open_pairs):
             growth = max(growth, FAR_GROWTH)
         used = {k: self.pilot + pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs}
         return {k: pairs[k].pool.labelled(max(SMALLEST_ROUND, int(growth * so_far))) for k, so_far in used.items()}

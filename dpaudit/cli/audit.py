@@ -43,7 +43,7 @@ GROUPS = {
     "What to audit": (
         "examples", "adjacency", "search_budget", "search_pairs", "pool", "floating_point", "grey_box", "fresh",
     ),
-    "How hard": ("seconds", "event_mass", "inconclusive_factor", "store"),
+    "How hard": ("power", "seconds", "event_mass", "inconclusive_factor", "store"),
     "Where it runs": ("jobs", "backend", "cluster", "isolation", "checkpoint", "resume"),
     "Output": ("progress", "debug", "help"),
 }  # fmt: skip
@@ -96,6 +96,13 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     "--band/--no-band",
     default=None,
     help="Draw a confidence band for the trade-off function of the clearest pair.  [default: --no-band]",
+)
+@click.option(
+    "--power",
+    type=click.Choice(["off", "quick", "full"]),
+    help="Plant leaks into the outputs of an audit that refutes nothing, and look for them again: what could have been "
+    "missed. quick: 10 of each form, of the size that the verdict asks for; full: a map, which takes minutes.  "
+    "[default: off]",
 )
 @click.option(
     "--fresh",

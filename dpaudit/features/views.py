@@ -68,7 +68,8 @@ class View:
         with np.errstate(all="ignore"):
             columns = [matrix[:, k] for k in self.columns]
             if self.levels:
-                columns = [expit((own - middle) / scale) for own, (middle, scale) in zip(columns, self.levels, strict=True)]
+                several = zip(columns, self.levels, strict=True)
+                columns = [expit((own - middle) / scale) for own, (middle, scale) in several]
             return kind_of(self.kind).function(*columns, self.parameter)
 
     def swaps(self, matrix: FloatArray) -> NDArray[np.bool_] | None:
@@ -318,14 +319,13 @@ def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp])
         for name, several in itertools.groupby(views[start : start + SIZES.max_paired], lambda view: view.kind):
             same = list(several)
             if name in KINDS:
-                columns = np.array([view.columns for view in same]).T
                 parameters = np.array([[view.parameter] for view in same])
+                own = [matrix.T[rows] for rows in np.array([view.columns for view in same]).T]
                 with np.errstate(all="ignore"):
-                    own = [matrix.T[rows] for rows in columns]
-                if same[0].levels:
-                    levels = np.array([view.levels for view in same])
-                    own = [expit((own[k] - levels[:, k, :1]) / levels[:, k, 1:]) for k in range(len(own))]
-                values.append(KINDS[name].function(*own, parameters))
+                    if same[0].levels:
+                        levels = np.array([view.levels for view in same])
+                        own = [expit((own[k] - levels[:, k, :1]) / levels[:, k, 1:]) for k in range(len(own))]
+                    values.append(KINDS[name].function(*own, parameters))
             else:
                 values.append(np.stack([view(matrix) for view in same]))
         scores.append(scan(np.concatenate(values).T, labels))
@@ -383,5 +383,9 @@ def view_from_dict(record: dict[str, Any]) -> View:
 
 def view_to_dict(view: View) -> dict[str, Any]:
     """The view as JSON values."""
-    levels = [[number.hex() for number in own] for own in view.levels]
-    return {"kind": view.kind, "columns": list(view.columns), "parameter": float(view.parameter).hex(), "levels": levels}
+    return {
+        "kind": view.kind,
+        "columns": list(view.columns),
+        "parameter": float(view.parameter).hex(),
+        "levels": [[number.hex() for number in own] for own in view.levels],
+    }

@@ -1,12 +1,15 @@
 """What an audit would have found, by the form in which a leak shows: rows for tables in every format.
 
 The pair is the one that was tested least well, as in `wording.power_sentence`. The first row is the best case, of a
-test that knows which outputs give the input away; the others are of an audit that has to find them.
+test that knows which outputs give the input away; the others are of an audit that has to find them. Where leaks were
+planted into the outputs of the audit, rows of rarer and more frequent events follow: the map of what could be missed.
 """
 
 from __future__ import annotations
 
+import itertools
 import math
+from collections.abc import Iterator
 
 from rich import box
 from rich.table import Table
@@ -14,12 +17,12 @@ from rich.text import Text
 
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
-from dpaudit.results.model import AuditResult, Power
+from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
 BEST = "known beforehand (best case)"
 FORM, RATIO = "where the leak shows", "times what is allowed"
 # In place of a loss: a test that knows the event finds none, an audit may find one all the same.
-NONE, NOT_PROMISED = "none", "not promised"
+NONE, NOT_PROMISED, NOT_FOUND = "none", "not promised", "not found"
 
 
 def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
@@ -32,8 +35,23 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
     (('known beforehand (best case)', '1.25', '1.25'), ('one threshold', '1.5', '1.5'))
     """
     best = (BEST, *_texts(power.detectable, power.at_budget, NONE))
-    learned = ((one.form, *_texts(one.loss, power.at_budget, NOT_PROMISED)) for one in power.learned)
-    return (best, *learned)
+    nothing = NOT_FOUND if power.is_planted else NOT_PROMISED
+    learned = ((_counted(one), *_texts(one.loss, power.at_budget, nothing)) for one in power.learned)
+    return (best, *learned, *_map(power))
+
+
+def _counted(one: LearnedLoss) -> str:
+    return f"{one.form} ({one.found} of {one.plants})" if one.plants else one.form
+
+
+def _map(power: Power) -> Iterator[tuple[str, str, str]]:
+    """Rows of events of other masses: the least loss that was planted of which enough were found."""
+    cells = itertools.groupby(power.cells, key=lambda cell: (cell.form, cell.event_mass))
+    for (form, mass), several in cells:
+        if mass != power.event_mass:
+            found = (one.loss for one in several if one.found >= power.probability * one.plants)
+            name = f"{form}, in outputs of probability {wording.number_text(mass)}"
+            yield name, *_texts(min(found, default=math.inf), power.at_budget, NOT_FOUND)
 
 
 def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
@@ -56,6 +74,14 @@ def caption(result: AuditResult) -> str:
     if not rows(result) or weakest is None or weakest.power is None:
         return ""
     power = weakest.power
+    if power.is_planted:
+        often = _in_ten(power.probability)
+        return (
+            f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
+            f"{power.planted_draws:,} labelled draws, in outputs of total probability "
+            f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
+            f"{often} were found. Behind a form: how many of so many.{wording.rarest_text(power)}"
+        )
     audits = audits_a_form(result.mode == "fixed")
     return (
         f"Pair {wording.name_text(weakest.id, 60)}, a leak in outputs of total probability "

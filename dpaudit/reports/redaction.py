@@ -210,7 +210,7 @@ class _Mask:
         if power is not None:
             mass, detectable = _rounded(power.event_mass), _rounded(power.detectable, ROUND_CEILING)
             learned = tuple(dataclasses.replace(one, loss=_rounded(one.loss, ROUND_CEILING)) for one in power.learned)
-            power = dataclasses.replace(power, event_mass=mass, detectable=detectable, learned=learned)
+            power = dataclasses.replace(power, event_mass=mass, detectable=detectable, learned=learned, cells=())
         return dataclasses.replace(
             finding,
             **self._names(finding),

@@ -282,6 +282,8 @@ def _learned_text(power: Power) -> str:
     """What an audit finds that does not know the outputs, as the end of a sentence."""
     if not power.learned:
         return ": an audit has to find them, which takes several times the draws."
+    if power.is_planted:
+        return _planted_text(power)
     losses = [math.inf if math.isnan(one.loss) else one.loss for one in power.learned]
     least, most = min(losses), max(losses)
     if math.isinf(least):
@@ -294,6 +296,28 @@ def _learned_text(power: Power) -> str:
         f". The audit has to find them: {often} it finds {nats_text(least)}{some}, by the form of the leak{rest}. That "
         "is a measured allowance, not a bound."
     )
+
+
+def _planted_text(power: Power) -> str:
+    """What was found of leaks planted into the audit's own outputs, as the end of a sentence."""
+    decide = [one for one in power.learned if one.decides]
+    found = [f"“{one.form}”" for one in decide if math.isfinite(one.loss)]
+    lost = [f"“{one.form}” ({one.found} of {one.plants})" for one in decide if not math.isfinite(one.loss)]
+    text = ". The audit has to find them, so leaks were planted into its own outputs"
+    if found:
+        most = nats_text(max(one.loss for one in decide if math.isfinite(one.loss)))
+        text += f": of those of {most} it found at least {percent_text(power.probability)} in {', '.join(found)}"
+    if lost:
+        text += f"{', but' if found else ':'} fewer in {', '.join(lost)}, of any loss that was tried"
+    return f"{text}.{rarest_text(power)}"
+
+
+def rarest_text(power: Power) -> str:
+    """Which outputs are so rare that no leak in them shows; empty where that is not known."""
+    if not power.rarest:
+        return ""
+    times = f"1 in {int(1.0 / power.rarest):,}"
+    return f" In outputs rarer than {times} no leak would have been seen, however large."
 
 
 def power_sentence(result: AuditResult) -> str:

@@ -109,9 +109,9 @@ class Power:
     its rule knows the event, the best case; `at_budget` is the loss of the same type that sits exactly on the claim.
     inf: no such loss would have been found. `learned` has the same for an audit that has to find the event, by the form
     of it: measured on leaks that were planted into the outputs of this audit (`dpaudit.campaign.planting`), on
-    `planted_draws` labelled draws, or else a general allowance (`dpaudit.inference.learned_power`). It is empty in older
-    files, and for the pairs of a universe that were not examined in depth. `cells` are all plants of the pair itself,
-    by form, mass and loss; `rarest` is the smallest mass of an event that any loss, however large, shows by.
+    `planted_draws` labelled draws, or else a general allowance (`dpaudit.inference.learned_power`). It is empty in
+    older files, and for the pairs of a universe that were not examined in depth. `cells` are all plants of the pair
+    itself, by form, mass and loss; `rarest` is the smallest mass of an event that any loss, however large, shows by.
     """
 
     event_mass: float
@@ -188,21 +188,23 @@ class Power:
             for one in record.get("learned", ())
         ]
         cells = [
-            PlantedCell(str(one["form"]), *(as_float(one[k]) for k in ("event_mass", "loss")), *_counts(one))
+            PlantedCell(
+                str(one["form"]),
+                as_float(one["event_mass"]),
+                as_float(one["loss"]),
+                int(one["found"]),
+                int(one["plants"]),
+            )
             for one in record.get("cells", ())
         ]
         rarest = record.get("rarest")
         return cls(
-            *(as_float(record[name]) for name in names),
-            tuple(learned),
-            tuple(cells),
-            int(record.get("planted_draws", 0)),
-            None if rarest is None else as_float(rarest),
+            **{name: as_float(record[name]) for name in names},
+            learned=tuple(learned),
+            cells=tuple(cells),
+            planted_draws=int(record.get("planted_draws", 0)),
+            rarest=None if rarest is None else as_float(rarest),
         )
-
-
-def _counts(record: Mapping[str, Any]) -> tuple[int, int]:
-    return int(record["found"]), int(record["plants"])
 
 
 @dataclasses.dataclass(frozen=True)

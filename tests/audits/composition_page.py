@@ -11,6 +11,7 @@ WORDS = {
     "adaptive": "spend runs where the evidence grows",
     "fixed": "use all draws, for one exact test",
     "band": "a band for the trade-off function of one pair",
+    "power": "leaks planted into the outputs that were seen",
     "checkpoint": "finished draws in a file, to resume from",
     "pool": "pairs of one shift in one game",
     "plan": "what an audit would cost and find",

@@ -82,6 +82,8 @@ def arguments(features, folder, request):
         options |= {"backend": "dask", "cluster": request.getfixturevalue("cluster")}
     if "checkpoint" in features:
         options["checkpoint"] = folder / "finished.checkpoint"
+    if "power" in features:
+        options["power"] = "quick"
     if "band" in features:
         options["band"] = True
     if "store" in features:

@@ -1,0 +1,128 @@
+"""What an audit says that it would have found, by leaks planted into its own outputs."""
+
+import dataclasses
+import json
+import math
+
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit.errors import UsageError
+from dpaudit.reports import by_form, wording
+from dpaudit.results.model import load
+
+OPTIONS = {"samples": 1_500, "seed": 5, "floating_point": False}
+
+
+def release(data, size, rng):
+    return data + rng.laplace(size=size)
+
+
+def audited(mechanism=release, claim="eps=1", pairs=((0.0, 1.0),), **options):
+    return dpaudit.audit(mechanism, claim, list(pairs), **{**OPTIONS, **options})
+
+
+@pytest.fixture(scope="module")
+def quick():
+    return {mode: audited(mode=mode, power="quick", inconclusive_factor=3.0) for mode in ("sequential", "fixed")}
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_plants_change_no_evidence(quick, mode):
+    without = audited(mode=mode, inconclusive_factor=3.0)
+    kept = ("epsilon_lower", "parameter_lower", "log_wealth", "p_value", "looks", "samples", "witness")
+    of_both = [[getattr(result.findings[0], name) for name in kept] for result in (quick[mode], without)]
+    assert of_both[0] == of_both[1] and quick[mode].samples == without.samples
+
+
+def test_the_verdict_rests_on_what_was_planted(quick):
+    for result in quick.values():
+        power = result.findings[0].power
+        assert power.is_planted and 2_400 < power.planted_draws < 3_000
+        assert {one.form for one in power.learned} == {"one level", "intervals"}
+        suffices = all(one.found >= 9 and one.plants == 10 and one.loss == pytest.approx(3.0) for one in power.learned)
+        assert suffices == (result.verdict == "not_refuted")
+        assert 1 / 400 < power.rarest < 1 / 60
+
+
+def test_a_result_with_plants_is_saved_and_read(quick, tmp_path):
+    result = quick["sequential"]
+    result.save(tmp_path / "audit.json")
+    read = load(tmp_path / "audit.json")
+    assert read.findings[0].power == result.findings[0].power and read.options["power"] == "quick"
+
+
+def test_a_result_without_plants_says_nothing_of_them():
+    record = json.dumps(audited().to_dict())
+    assert "planted_draws" not in record and '"power": "off"' not in record
+
+
+def test_what_was_not_found_makes_an_audit_inconclusive():
+    """Of narrow events and pairs of columns too few are found in rows of 12 that have few draws."""
+
+    def rows(data, size, rng):
+        return data + rng.laplace(scale=12.0, size=(size, 12))
+
+    result = audited(rows, power="quick", samples=400)
+    lost = [one for one in result.findings[0].power.learned if math.isinf(one.loss)]
+    assert result.verdict == "inconclusive" and lost
+    assert all(one.found < one.plants for one in lost)
+    assert f"“{lost[0].form}” ({lost[0].found} of {lost[0].plants})" in wording.power_sentence(result)
+
+
+def test_of_several_pairs_the_hardest_is_planted_and_the_others_follow():
+    result = audited(pairs=[(0.0, 1.0), (0.0, 0.5)], power="quick", inconclusive_factor=6.0)
+    powers = [finding.power for finding in result.findings]
+    assert all(power.is_planted for power in powers)
+    assert sum(bool(power.cells) for power in powers) == 1
+
+
+def test_nothing_is_planted_where_a_pair_is_violated_or_the_same():
+    violated = audited(lambda data, size, rng: np.full(size, data), power="quick")
+    assert violated.verdict == "violated" and not violated.findings[0].power.is_planted
+    control = audited(pairs=[(0.0, 0.0)], power="quick")
+    assert control.findings[0].power is None
+
+
+def test_constant_outputs_have_no_events():
+    result = audited(lambda data, size, rng: np.zeros(size), power="quick")
+    assert not result.findings[0].power.is_planted
+
+
+def test_reports_say_what_was_planted(quick):
+    result = quick["sequential"]
+    rows = by_form.rows(result)
+    assert [form for form, *_ in rows[1:]] == [f"{one.form} ({one.found} of {one.plants})" for one in
+                                               result.findings[0].power.learned]  # fmt: skip
+    assert "planted into outputs of this audit" in by_form.caption(result)
+    assert "no leak would have been seen, however large" in wording.power_sentence(result)
+
+
+def test_a_map_has_rows_of_other_masses(quick):
+    result = quick["sequential"]
+    power = result.findings[0].power
+    rare = dataclasses.replace(power.cells[0], event_mass=0.01, loss=5.0, found=10)
+    finding = dataclasses.replace(result.findings[0], power=dataclasses.replace(power, cells=(*power.cells, rare)))
+    shown = by_form.rows(dataclasses.replace(result, findings=(finding,)))
+    if result.verdict != "violated":
+        assert (f"{rare.form}, in outputs of probability 0.01", "5", "5") in shown
+
+
+@pytest.mark.slow
+def test_a_full_map_of_a_small_audit():
+    result = audited(power="full", samples=300, mode="fixed")
+    power = result.findings[0].power
+    forms = {cell.form for cell in power.cells}
+    assert {"one level", "intervals", "random features"} <= forms
+    assert {cell.event_mass for cell in power.cells} > {0.1, 0.3}
+    for one in power.learned:  # the least loss of which enough were found, and none that is smaller
+        own = [c for c in power.cells if (c.form, c.event_mass) == (one.form, 0.1)]
+        assert all(c.loss >= one.loss for c in own if c.found >= 36)
+
+
+def test_other_values_are_refused():
+    with pytest.raises(UsageError, match="power must be 'off', 'quick' or 'full', got 'some'"):
+        audited(power="some")
+    with pytest.raises(UsageError, match="power must not be given with a store"):
+        audited(power="quick", store="evidence.db")

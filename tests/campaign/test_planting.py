@@ -1,0 +1,134 @@
+"""Leaks planted into outputs: their masses, their losses, and that nothing is found where nothing was planted."""
+
+import numpy as np
+import pytest
+
+from dpaudit.campaign.planting import FORMS, Seen, Soil, _Replay, _tilted, sides_of
+from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.tasks import Task
+from dpaudit.privacy.claims import GaussianDP, PureDP
+
+WORDS = ["red", "blue", "green", "tea"]
+
+
+def seen_of(outputs):
+    half = len(outputs) // 2
+    return Seen.of([read_outputs(part, half) for part in (outputs[:half], outputs[half : 2 * half])])
+
+
+def numbers(size=4_000, columns=None, seed=1):
+    rng = np.random.default_rng(seed)
+    return rng.normal(size=size if columns is None else (size, columns))
+
+
+def answers(size=4_000):
+    rng = np.random.default_rng(2)
+    return rng.choice([0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], size=(size, 3)).astype(float)
+
+
+def texts(size=1_000):
+    rng = np.random.default_rng(3)
+    return [f"{WORDS[rng.integers(4)]} {rng.normal():.3f} {WORDS[rng.integers(4)]}" for _ in range(size)]
+
+
+OUTPUTS = {"number": numbers(), "row": numbers(columns=4), "answers": answers(), "texts": texts()}
+
+
+def form_of(name):
+    return next(form for form in FORMS if form.name == name)
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
+    names = {form.name for form in seen_of(OUTPUTS[kind]).forms if form.is_expected}
+    expected = {
+        "number": {"one level", "intervals"},
+        "row": {"one level", "intervals", "two columns together"},
+        "answers": {"one level", "single values", "two columns together"},
+        "texts": {"a token", "a number inside", "two columns together"},
+    }
+    assert names == expected[kind]
+
+
+@pytest.mark.parametrize("kind", OUTPUTS)
+def test_halves_of_an_event_have_the_mass_that_whole_cells_allow(kind):
+    seen = seen_of(OUTPUTS[kind])
+    size = len(seen.outcomes)
+    for form in seen.forms:
+        columns = seen.suited(form)
+        cells = {len(np.unique(values)) for values in columns}
+        for seed in range(8):
+            sides = form.make(columns, 0.2, np.random.default_rng(seed))
+            halves = [(sides == side).sum() / size for side in (1, -1)]
+            # A half of .1; a few values of a column, or of a text, allow no better than the next whole one.
+            slack = 0.06 if min(cells) > 40 else 0.45
+            assert all(0.0 < half <= 0.1 + slack for half in halves), (form.name, halves)
+
+
+def test_an_event_is_a_function_of_the_output_alone():
+    rng = np.random.default_rng(4)
+    outputs = np.tile(rng.normal(size=(500, 3)), (4, 1))
+    seen = seen_of(outputs)
+    for form in seen.forms:
+        sides = form.make(seen.suited(form), 0.2, np.random.default_rng(1))
+        assert (sides.reshape(4, 500) == sides[:500]).all(), form.name
+
+
+def test_missing_values_are_a_cell_like_others():
+    values = np.where(np.arange(1_000) % 2, np.nan, np.arange(1_000.0))
+    (form,) = (form for form in FORMS if form.name == "one level")
+    assert set(np.unique(form.make([values], 0.2, np.random.default_rng(0)))) == {-1, 0, 1}
+
+
+def test_of_a_coin_the_event_is_the_coin():
+    sides = sides_of(np.repeat([0, 1], [300, 700]), 0.1, np.random.default_rng(0))
+    assert sorted({int(side): int((sides == side).sum()) for side in (1, -1)}.values()) == [300, 700]
+
+
+@pytest.mark.parametrize(("few", "many"), [(100, 100), (40, 160), (1, 199)])
+@pytest.mark.parametrize("loss", [0.5, 2.0, 12.0])
+def test_the_lighter_half_has_the_loss_and_no_output_has_a_larger_one(few, many, loss):
+    sides = np.repeat([1, -1, 0], [few, many, 800])
+    ones = _tilted(sides, loss)
+    assert ones.sum() == pytest.approx(500.0)  # labels are even: both laws sum to 1
+    odds = np.log(ones / (1.0 - ones))
+    assert odds[0] == pytest.approx(loss) and np.abs(odds).max() == pytest.approx(loss)
+    if few == many:
+        assert odds[few] == pytest.approx(-loss)
+
+
+def test_a_replay_gives_no_output_twice():
+    outcomes = read_outputs(np.arange(100.0), 100)
+    replay = _Replay([outcomes, outcomes])
+    tasks = [Task(0, 0, k, 0, 10, (), 10) for k in range(10)] + [Task(1, 0, 0, 0, 30, (), 30)]
+    kept = [result.kept.numbers.ravel().tolist() for result in replay(tasks)]
+    assert sum(kept[:10], []) == list(range(100)) and kept[10] == list(range(30))
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_nothing_is_found_more_often_than_the_level_says_where_the_loss_is_on_the_claim(mode):
+    """At a level of 20% at most 16 of 40 plants on the claim are found, but with probability .003 (binomial)."""
+    soil = Soil(seen_of(numbers(1_600)), PureDP(1.0), 0.2, mode)
+    found = sum(soil.is_found(form_of("one level"), 0.5, 1.0, np.random.default_rng(k)) for k in range(40))
+    assert found <= 16
+
+
+@pytest.mark.parametrize(
+    ("kind", "form"), [("number", "one level"), ("answers", "single values"), ("texts", "a token")]
+)
+def test_plants_of_a_large_loss_are_found(kind, form):
+    """Six of six. Each is found with probability of at least .99 by an audit of so many draws (measured on 200)."""
+    soil = Soil(seen_of(OUTPUTS[kind]), PureDP(0.5), 0.05, "sequential")
+    assert all(soil.is_found(form_of(form), 0.4, 6.0, np.random.default_rng(k)) for k in range(6))
+
+
+def test_a_claim_with_a_second_bound_is_planted_too():
+    soil = Soil(seen_of(numbers(2_000)), GaussianDP(0.3), 0.05, "fixed")
+    assert soil.is_found(form_of("one level"), 0.6, 6.0, np.random.default_rng(1))
+
+
+def test_a_plant_is_fixed_by_its_generator():
+    soil = Soil(seen_of(numbers(1_000)), PureDP(1.0), 0.05, "sequential")
+    runs = [[soil.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in soil.seen.forms]
+    again = [[soil.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in soil.seen.forms]
+    assert runs == again
