@@ -60,9 +60,10 @@ def test_halves_of_an_event_have_the_mass_that_whole_cells_allow(kind):
         for seed in range(8):
             sides = form.make(columns, 0.2, np.random.default_rng(seed))
             halves = [(sides == side).sum() / size for side in (1, -1)]
-            # A half of .1; a few values of a column, or of a text, allow no better than the next whole one.
-            slack = 0.06 if min(cells) > 40 else 0.45
-            assert all(0.0 < half <= 0.1 + slack for half in halves), (form.name, halves)
+            # A half of .1. Few values allow no better than whole ones: that a word is there, or that it is not.
+            has_many = min(cells) > 40
+            largest = max(halves) if has_many else min(halves)
+            assert min(halves) > 0.0 and largest <= (0.16 if has_many else 0.5), (form.name, halves)
 
 
 def test_an_event_is_a_function_of_the_output_alone():
@@ -108,7 +109,7 @@ def test_a_replay_gives_no_output_twice():
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 def test_nothing_is_found_more_often_than_the_level_says_where_the_loss_is_on_the_claim(mode):
     """At a level of 20% at most 16 of 40 plants on the claim are found, but with probability .003 (binomial)."""
-    soil = Soil(seen_of(numbers(1_600)), PureDP(1.0), 0.2, mode)
+    soil = Soil(seen_of(numbers(500)), PureDP(1.0), 0.2, mode)
     found = sum(soil.is_found(form_of("one level"), 0.5, 1.0, np.random.default_rng(k)) for k in range(40))
     assert found <= 16
 
