@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import math
 from collections.abc import Sequence
-from typing import Any, Protocol
+from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy
@@ -47,9 +47,18 @@ def out_of_fold(learner: LearnedView, matrix: FloatArray, labels: Labels, folds:
     return scores
 
 
+def fit_with_scores(learner: LearnedView, matrix: FloatArray, labels: Labels) -> tuple[LearnedView, FloatArray]:
+    """The fitted learner, and scores of these rows by models that did not see them, or have too few weights to tell."""
+    if isinstance(learner, MeanDifference):
+        return learner.fit_leaving_out(matrix, labels)
+    fitted = learner.fit(matrix, labels)
+    is_line = isinstance(learner, Known) or (isinstance(learner, Logistic) and len(learner.columns) == 1)
+    return fitted, fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
+
+
 @dataclasses.dataclass(frozen=True)
-class LogisticSizes:
-    """How a logistic regression is fitted."""
+class LinearSizes:
+    """How a linear score is fitted."""
 
     tail: float = 0.02  # share of the draws on either side beyond which values are clipped
     ridges: tuple[float, ...] = (0.3, 3.0, 30.0, 300.0, 3_000.0)  # half decades; that of the largest evidence is taken
@@ -57,11 +66,8 @@ class LogisticSizes:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Logistic:
-    """Ridge-regularised logistic regression on columns, on their ranks, or on which side of the median they lie.
-
-    The ridge is that of the largest evidence (Laplace's approximation): it grows where many columns tell little.
-    """
+class Linear:
+    """A weighted sum of columns, of their ranks, or of the side of the median on which they lie."""
 
     name: str
     columns: tuple[int, ...]
@@ -71,11 +77,12 @@ class Logistic:
     centre: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     spread: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     weights: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
-    evidence: float = 0.0  # nats above a fair coin
 
-    sizes = LogisticSizes()
+    kind = ""  # in what is saved
+    sizes = LinearSizes()
 
-    def fit(self, matrix: FloatArray, labels: Labels) -> Logistic:
+    def _scaled(self, matrix: FloatArray) -> Self:
+        """A copy that knows where each column lies, whatever its label."""
         own = matrix[:, self.columns]
         finite = np.where(np.isfinite(own), own, np.nan)
         bare = np.all(np.isnan(finite), axis=0)
@@ -83,20 +90,7 @@ class Logistic:
         low, centre, high = np.nanquantile(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail], axis=0)
         clipped = np.clip(np.where(np.isnan(finite), centre, finite), low, high)
         spread = clipped.std(axis=0)
-        scaled = dataclasses.replace(
-            self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0)
-        )
-        features = scaled._features(matrix)
-        best, evidence = None, -math.inf
-        start = np.zeros(features.shape[1])
-        for ridge in self.sizes.ridges[::-1]:
-            start, found = _ridge_fit(features, labels, ridge, start, self.sizes.steps)
-            if found > evidence:
-                best, evidence = start, found
-            elif found < evidence - 5.0:
-                break
-        assert best is not None
-        return dataclasses.replace(scaled, weights=best, evidence=evidence)
+        return dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
 
     def _features(self, matrix: FloatArray) -> FloatArray:
         own = matrix[:, self.columns]
@@ -116,16 +110,42 @@ class Logistic:
         return np.asarray((self._features(matrix) * self.weights).sum(axis=1))
 
     def to_dict(self) -> dict[str, Any]:
-        numbers = {key: [v.hex() for v in getattr(self, key).tolist()] for key in _LOGISTIC_NUMBERS}
-        return {"kind": "logistic", "name": self.name, "of": self.of, "columns": list(self.columns), **numbers}
+        numbers = {key: [v.hex() for v in getattr(self, key).tolist()] for key in _LINEAR_NUMBERS}
+        return {"kind": self.kind, "name": self.name, "of": self.of, "columns": list(self.columns), **numbers}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Logistic:
-        numbers: dict[str, Any] = {key: np.array([float.fromhex(v) for v in record[key]]) for key in _LOGISTIC_NUMBERS}
+    def from_dict(cls, record: dict[str, Any]) -> Self:
+        numbers: dict[str, Any] = {key: np.array([float.fromhex(v) for v in record[key]]) for key in _LINEAR_NUMBERS}
         return cls(str(record["name"]), tuple(map(int, record["columns"])), str(record["of"]), **numbers)
 
 
-_LOGISTIC_NUMBERS = ("low", "high", "centre", "spread", "weights")
+_LINEAR_NUMBERS = ("low", "high", "centre", "spread", "weights")
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Logistic(Linear):
+    """Ridge-regularised logistic regression.
+
+    The ridge is that of the largest evidence (Laplace's approximation): it grows where many columns tell little.
+    """
+
+    evidence: float = 0.0  # nats above a fair coin
+
+    kind = "logistic"
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> Logistic:
+        scaled = self._scaled(matrix)
+        features = scaled._features(matrix)
+        best, evidence = None, -math.inf
+        start = np.zeros(features.shape[1])
+        for ridge in self.sizes.ridges[::-1]:
+            start, found = _ridge_fit(features, labels, ridge, start, self.sizes.steps)
+            if found > evidence:
+                best, evidence = start, found
+            elif found < evidence - 5.0:
+                break
+        assert best is not None
+        return dataclasses.replace(scaled, weights=best, evidence=evidence)
 
 
 def _ridge_fit(
@@ -148,6 +168,47 @@ def _ridge_fit(
     told = float(-np.logaddexp(0.0, np.where(labels == 1, -scores, scores)).sum()) + math.log(2.0) * len(labels)
     _, volume = np.linalg.slogdet(hessian)
     return weights, told - 0.5 * ridge * float(weights @ weights) + 0.5 * size * math.log(ridge) - 0.5 * float(volume)
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class MeanDifference(Linear):
+    """Log odds of two normal laws of independent columns, whose means differ by a James-Stein estimate.
+
+    The estimate is shrunk by what chance gives as many columns, so that it tells a little where the draws are far fewer
+    than the columns. It takes one pass over the numbers.
+    """
+
+    kind = "mean difference"
+
+    def fit(self, matrix: FloatArray, labels: Labels) -> MeanDifference:
+        return self.fit_leaving_out(matrix, labels)[0]
+
+    def fit_leaving_out(self, matrix: FloatArray, labels: Labels) -> tuple[MeanDifference, FloatArray]:
+        """A fitted copy, and the score of each row by the copy that was fitted without it."""
+        scaled = self._scaled(matrix)
+        z = scaled._features(matrix)
+        scaled = dataclasses.replace(scaled, centre=scaled.centre + scaled.spread * z.mean(axis=0))
+        z -= z.mean(axis=0)
+        sides = 2.0 * labels - 1.0
+        sides -= sides.mean()
+        total = sides @ z
+        square, own = float(total @ total), np.square(z).sum(axis=1)
+        fitted = dataclasses.replace(scaled, weights=_shrunk(square, *z.shape) * total)
+        scores = z @ total
+        others = np.maximum(square - 2.0 * sides * scores + sides**2 * own, 0.0)  # the square without the row
+        return fitted, _shrunk(others, len(z) - 1, z.shape[1]) * (scores - sides * own)
+
+
+def _shrunk(square: Any, draws: int, columns: int) -> Any:
+    """What a sum of rows with their signs is multiplied by, to be weights; `square` is that of its length.
+
+    The square is `draws * columns` by chance. Positive-part James-Stein, less shrunk than by one standard deviation of
+    chance: of a direction that is not yet clear a tree may tell more.
+    """
+    by_chance = draws * columns
+    least = 1.0 / (1.0 + math.sqrt(0.5 * columns))
+    factor = np.maximum(1.0 - by_chance / np.maximum(square, 1e-9 * by_chance), least)
+    return 2.0 * factor / (draws + factor)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -314,7 +375,7 @@ class Known:
         return cls(str(record["name"]), int(record["column"]))
 
 
-KINDS: dict[str, Any] = {"known": Known, "logistic": Logistic, "additive": Additive, "neighbours": Neighbours}
+KINDS: dict[str, Any] = {"known": Known, "logistic": Logistic, "additive": Additive, "neighbours": Neighbours, "mean difference": MeanDifference}
 
 
 def learned_from_dict(record: dict[str, Any]) -> LearnedView:
@@ -340,6 +401,8 @@ def learners(matrix: FloatArray, n_read: int, views: Sequence[View], max_columns
             Logistic("logistic regression", few),
             Logistic("logistic regression of soft signs", few, "soft signs"),
         ]
+    if size >= 24 and len(read) > 7:
+        found += [MeanDifference("mean difference", tuple(read))]
     if len(few) > 1 and size >= 60:
         found += [Logistic("logistic regression of signs", few, "signs")]
         if len(few) <= 40:
