@@ -60,6 +60,7 @@ def fit_with_scores(learner: LearnedView, matrix: FloatArray, labels: Labels) ->
 class LinearSizes:
     """How a linear score is fitted."""
 
+    scaled_on: int = 2_000  # draws: 40 of them are beyond either tail
     tail: float = 0.02  # share of the draws on either side beyond which values are clipped
     ridges: tuple[float, ...] = (0.3, 3.0, 30.0, 300.0, 3_000.0)  # half decades; that of the largest evidence is taken
     steps: int = 25  # of Newton's method
@@ -83,11 +84,12 @@ class Linear:
 
     def _scaled(self, matrix: FloatArray) -> Self:
         """A copy that knows where each column lies, whatever its label."""
-        own = matrix[:, self.columns]
+        own = matrix[: self.sizes.scaled_on, self.columns]
         finite = np.where(np.isfinite(own), own, np.nan)
         bare = np.all(np.isnan(finite), axis=0)
         finite[:, bare] = 0.0
-        low, centre, high = np.nanquantile(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail], axis=0)
+        quantiles = np.nanquantile if np.isnan(finite).any() else np.quantile  # the first goes column by column
+        low, centre, high = quantiles(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail], axis=0)
         clipped = np.clip(np.where(np.isnan(finite), centre, finite), low, high)
         spread = clipped.std(axis=0)
         return dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
