@@ -403,7 +403,7 @@ def learners(matrix: FloatArray, n_read: int, views: Sequence[View], max_columns
             Logistic("logistic regression", few),
             Logistic("logistic regression of soft signs", few, "soft signs"),
         ]
-    if size >= 24 and len(read) > 7:
+    if size >= 24 and len(read) > 5:
         found += [MeanDifference("mean difference", tuple(read))]
     if len(few) > 1 and size >= 60:
         found += [Logistic("logistic regression of signs", few, "signs")]
