@@ -48,7 +48,7 @@ def out_of_fold(learner: LearnedView, matrix: FloatArray, labels: Labels, folds:
 
 
 def fit_with_scores(learner: LearnedView, matrix: FloatArray, labels: Labels) -> tuple[LearnedView, FloatArray]:
-    """The fitted learner, and scores of these rows by models that did not see them, or have too few weights to tell."""
+    """The fitted learner, and scores of these rows by models that did not see them, or that have one weight."""
     if isinstance(learner, MeanDifference):
         return learner.fit_with_scores(matrix, labels)
     fitted = learner.fit(matrix, labels)
@@ -109,8 +109,9 @@ class Linear:
         return z
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
-        # Validity: row by row. A matrix product rounds a row differently in different batches.
-        return np.asarray((self._features(matrix) * self.weights).sum(axis=1))
+        # Validity: row by row, in row order. A matrix product, and a sum whose order of memory depends on how many rows
+        # there are, round a row differently in different batches.
+        return np.asarray(np.multiply(self._features(matrix), self.weights, order="C").sum(axis=1))
 
     def to_dict(self) -> dict[str, Any]:
         numbers = {key: [v.hex() for v in getattr(self, key).tolist()] for key in _LINEAR_NUMBERS}
@@ -175,10 +176,10 @@ def _ridge_fit(
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class MeanDifference(Linear):
-    """Log odds of two normal laws of independent columns, whose means differ by a James-Stein estimate.
+    """Log odds of two normal laws of independent columns, or of their soft signs, whose means differ by an estimate.
 
-    The estimate is shrunk by what chance gives as many columns, so that it tells a little where the draws are far fewer
-    than the columns. A fit takes a few passes over the numbers.
+    The estimate (James and Stein 1961) is shrunk by what chance gives as many columns, so that it tells a little where
+    the draws are far fewer than the columns. A fit takes a few passes over the numbers.
     """
 
     kind = "mean difference"
@@ -383,9 +384,9 @@ class Known:
 KINDS: dict[str, Any] = {
     "known": Known,
     "logistic": Logistic,
+    "mean difference": MeanDifference,
     "additive": Additive,
     "neighbours": Neighbours,
-    "mean difference": MeanDifference,
 }
 
 
