@@ -78,9 +78,9 @@ def test_where_columns_tell_nothing_a_difference_of_means_says_next_to_nothing()
 def test_a_direction_over_300_columns_is_found_in_hundreds_of_draws():
     """Labelled draws have a median of 330; their logarithms have a standard deviation of 0.27.
 
-    A median of seven above 700 takes four of them. On 60 other seeds there was none, so that one has a probability below
-    0.05 (with 95%), and four of seven one below 2e-4; with a normal law of logarithms it is below 1e-8. With regressions
-    on the clearest 24 columns alone the median is 3,800.
+    A median of seven above 700 takes four of them. On 60 other seeds there was none: one has a probability below 0.05
+    (with 95%), and four of seven one below 2e-4; with a normal law of logarithms it is below 1e-8. With regressions on
+    the clearest 24 columns alone the median is 3,800.
     """
     stops = []
     for seed in range(7):
