@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 from dpaudit.features.views import View
 from dpaudit.inference.independence import TOKENS
 from dpaudit.inference.tables import N_BINS, Predicted
-from dpaudit.learning.learned_views import Additive, LearnedView, Logistic, Neighbours
+from dpaudit.learning.learned_views import Additive, LearnedView, Linear, Neighbours
 from dpaudit.learning.mixture import Mixture, Part
 from dpaudit.learning.rank_tree import SIZES as TREE_SIZES
 from dpaudit.learning.rank_tree import Shifts, Steps
@@ -71,7 +71,7 @@ def _plain(view: View | LearnedView) -> View | None:
     """The one view of the columns that a model looks at."""
     if isinstance(view, Neighbours) and len(view.views) == 1:
         view = view.views[0]
-    if isinstance(view, Logistic | Additive) and len(view.columns) == 1:
+    if isinstance(view, Linear | Additive) and len(view.columns) == 1:
         view = View("value", view.columns)
     if not isinstance(view, View):
         return None
@@ -185,7 +185,7 @@ def _named(view: View | LearnedView, names: list[str]) -> str:
         return view.describe(names).removesuffix(", with guesses swapped above")
     if isinstance(view, Neighbours):
         return f"a ratio of densities (nearest earlier outputs) of {_some([_named(v, names) for v in view.views])}"
-    if isinstance(view, Logistic):
+    if isinstance(view, Linear):
         strength = np.abs(view.weights.reshape(-1, len(view.columns))).max(axis=0)
     elif isinstance(view, Additive):
         strength = np.array([np.ptp(_log_odds(tree)) for tree in view.trees])

@@ -28,7 +28,7 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
 from dpaudit.features.threads import in_one_thread
 from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
-from dpaudit.learning.learned_views import Known, LearnedView, Logistic, learned_from_dict, learners, out_of_fold
+from dpaudit.learning.learned_views import Known, LearnedView, Logistic, fit_with_scores, learned_from_dict, learners
 from dpaudit.learning.rank_tree import (
     Forest,
     Labels,
@@ -272,10 +272,8 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
         all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views)]
         for learner in all_learners:
-            is_line = isinstance(learner, Known) or (isinstance(learner, Logistic) and len(learner.columns) == 1)
-            fitted = learner.fit(matrix, labels)
-            past = fitted(matrix) if is_line else out_of_fold(learner, matrix, labels)
-            is_known = is_line and isinstance(fitted, Logistic)
+            fitted, past = fit_with_scores(learner, matrix, labels)
+            is_known = isinstance(fitted, Logistic) and len(fitted.columns) == 1
             evidence = fitted.evidence if is_known else log_likelihood(expit(past), labels)  # type: ignore[attr-defined]
             told.append(Told(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
