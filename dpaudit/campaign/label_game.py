@@ -89,7 +89,7 @@ class LabelGame(Campaign):
     shows : int
         Outcomes of an input that are kept for `shown`, where that is more than fits may see.
     is_coarse : bool
-        Whether fits and looks are fewer, for a game of which the power alone is asked: a leak is found later, if at all.
+        Whether fits and looks are fewer, so that a leak is found later, if at all: where the power alone is asked.
     """
 
     def __init__(

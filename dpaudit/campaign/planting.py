@@ -50,11 +50,11 @@ class PlantSizes:
 
     pieces: tuple[int, ...] = (1, 2, 4, 8)  # intervals of each half of an event
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
-    cells_of_half: int = 1  # of several columns, about: more would be an event of many pieces
+    tries: int = 20  # of bins that are met together
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
-    frequent: float = 0.003  # of the draws, which two values of a column of single values have: that share of a half of .1
+    frequent: float = 0.003  # of the draws, which two values of a column of single values have: so much of half of .1
     features: int = 8  # cosines of a view of random features, of two columns each
     far: float = 100.0  # quartiles' distances from the median at which numbers are cut, for sums of columns
     spare: float = 5.0  # standard deviations of what coins may ask for
@@ -90,7 +90,8 @@ def sides_of(cells: Cells, mass: float, rng: np.random.Generator, *, in_order: b
 def _bins(values: FloatArray, count: int) -> Cells:
     """Cells of about equal mass in the order of values; equal values, and missing ones, are in one cell."""
     first = np.searchsorted(np.sort(values), values, side="left")
-    return np.asarray(first * count // len(values), dtype=np.int64)
+    cells = np.asarray(first * count // len(values), dtype=np.int64)
+    return cells if np.any(cells != cells[0]) else np.asarray(first > first.min(), dtype=np.int64)
 
 
 def _values(values: FloatArray, mass: float) -> Cells:
@@ -100,12 +101,21 @@ def _values(values: FloatArray, mass: float) -> Cells:
     return np.asarray(np.where(recurs[place], place, -1), dtype=np.int64)
 
 
-def _product(columns: Columns, mass: float) -> Cells:
-    count = max(2, math.ceil((2.0 * SIZES.cells_of_half / mass) ** (1.0 / len(columns))))
-    cells = np.zeros(len(columns[0]), dtype=np.int64)
-    for values in columns:
-        cells = count * cells + _bins(values, count)
-    return cells
+def _together(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    """An event that no column tells alone: of two bins of each column, whether the second one is met an even number of
+    times. Of correlated columns some bins are never met together: others are tried then.
+    """
+    count = max(2, math.ceil(2.0 / mass ** (1.0 / len(columns))))
+    bins = [_bins(values, count) for values in columns]
+    sides = np.zeros(len(bins[0]), dtype=np.int8)
+    for _ in range(SIZES.tries):
+        sides = np.ones(len(bins[0]), dtype=np.int8)
+        for own in bins:
+            first, second = rng.permutation(np.unique(own))[:2]
+            sides *= np.where(own == first, 1, np.where(own == second, -1, 0)).astype(np.int8)
+        if len({1, -1} & set(np.unique(sides).tolist())) == 2:
+            break
+    return sides
 
 
 def _scaled(columns: Columns) -> FloatArray:
@@ -141,11 +151,11 @@ def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> E
 
 
 def _two(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return sides_of(_product(_some(columns, 2, rng), mass), mass, rng)
+    return _together(_some(columns, 2, rng), mass, rng)
 
 
 def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return sides_of(_product(_some(columns, int(rng.choice(SIZES.together)), rng), mass), mass, rng)
+    return _together(_some(columns, int(rng.choice(SIZES.together)), rng), mass, rng)
 
 
 def _direction(columns: Columns, mass: float, rng: np.random.Generator) -> Event:

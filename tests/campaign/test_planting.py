@@ -75,6 +75,18 @@ def test_an_event_is_a_function_of_the_output_alone():
         assert (sides.reshape(4, 500) == sides[:500]).all(), form.name
 
 
+@pytest.mark.parametrize("name", ["two columns together", "several columns together"])
+def test_of_columns_together_none_tells_alone(name):
+    rng = np.random.default_rng(9)
+    columns = [rng.normal(size=200_000) for _ in range(4)]
+    sides = form_of(name).make(columns, 0.3, rng)
+    assert (sides != 0).mean() > 0.15
+    for values in columns:  # each bin has as much of A as of B: 5 standard deviations, false alarms below 1e-5
+        bins = np.searchsorted(np.sort(values), values) * 60 // len(values)
+        balance = np.bincount(bins, weights=sides)
+        assert (np.abs(balance) <= 5.0 * np.sqrt(np.bincount(bins, weights=sides != 0) + 1.0)).all()
+
+
 def test_missing_values_are_a_cell_like_others():
     values = np.where(np.arange(1_000) % 2, np.nan, np.arange(1_000.0))
     (form,) = (form for form in FORMS if form.name == "one level")
@@ -103,7 +115,7 @@ def test_a_replay_gives_no_output_twice():
     replay = _Replay([outcomes, outcomes])
     tasks = [Task(0, 0, k, 0, 10, (), 10) for k in range(10)] + [Task(1, 0, 0, 0, 30, (), 30)]
     kept = [result.kept.numbers.ravel().tolist() for result in replay(tasks)]
-    assert sum(kept[:10], []) == list(range(100)) and kept[10] == list(range(30))
+    assert np.concatenate(kept[:10]).tolist() == list(range(100)) and kept[10] == list(range(30))
 
 
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
