@@ -13,6 +13,7 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable
 from decimal import Decimal
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, from_objects
 from dpaudit.inference.tasks import TaskResult
 from dpaudit.running.workers import Raised
-from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
+from dpaudit.subjects.call_outcomes import Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
@@ -160,6 +161,8 @@ def to_data(value: Any) -> Any:
         return value
     if kind is list:
         return [to_data(item) for item in value]
+    if isinstance(value, Noted):
+        return {"noted": [to_data(value.bare), to_data(value.beside)]}
     if kind in KINDS:
         return {kind.__name__.lower(): KINDS[kind][0](value)}
     if (kind is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind in ARRAYS:
@@ -221,15 +224,17 @@ KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     bytes: (_text, base64.b64decode),
     complex: (lambda value: [value.real.hex(), value.imag.hex()], lambda parts: complex(*map(float.fromhex, parts))),
     Decimal: (str, Decimal),
+    Fraction: (str, Fraction),
     Failed: (_failed, _read_failed),
     Ended: (lambda value: [value.kind, value.message], lambda content: Ended(*content)),
     Opaque: (
-        lambda value: [value.kind, to_data(value.state), value.text],
-        lambda content: Opaque(content[0], from_data(content[1]), content[2]),
+        lambda value: [value.kind, to_data(value.state), value.text, to_data(value.beside)],
+        lambda content: Opaque(content[0], from_data(content[1]), content[2], *map(from_data, content[3:])),
     ),
 }
 _READERS: dict[str, Callable[[Any], Any]] = {
     **{kind.__name__.lower(): reader for kind, (_, reader) in KINDS.items()},
+    "noted": lambda content: noted(*map(from_data, content)),
     "array": _read_array,
     "scalar": lambda content: _read_array(content)[()],
 }
