@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -261,11 +262,13 @@ def _bare_key(key: Any) -> Any:
 
 
 def visit_beside(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
-    """Visit what stands beside values that carry notes."""
+    """Visit what stands beside values that carry notes; where all have the same nothing is there to choose from."""
     noted = [k for k, value in enumerate(values) if isinstance(value, Noted | Opaque) and value.beside]
     inside = f"{path} beside"
     if noted and sink.opens(inside, path):
         beside = [values[k].beside for k in noted]
+        if sink.paths is None and 1 < len(noted) == len(values) and len(set(map(pickle.dumps, beside))) == 1:
+            return
         _items_of_mappings(sink, beside, rows[noted], inside, depth + 1)
 
 

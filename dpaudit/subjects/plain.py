@@ -377,13 +377,19 @@ def seen(output: Any) -> Any:
         ) from error
 
 
+KEPT_CLASSES: tuple[Any, ...] = (
+    array_from, scalar_from, noted, Opaque, Failed, Ended, Decimal, Fraction, *NOTED.values()
+)  # fmt: skip
+
+
 class _Reader(pickle.Unpickler):
     """Knows the few classes of plain data."""
 
-    KNOWN = {
-        (home.__module__, home.__qualname__): home
-        for home in (array_from, scalar_from, noted, Opaque, Failed, Ended, Decimal, Fraction, *NOTED.values())
-    } | {("builtins", "complex"): complex, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset}
+    KNOWN = {(home.__module__, home.__qualname__): home for home in KEPT_CLASSES} | {
+        ("builtins", "complex"): complex,
+        ("builtins", "set"): set,
+        ("builtins", "frozenset"): frozenset,
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self.KNOWN:
