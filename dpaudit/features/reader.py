@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -279,6 +280,30 @@ class Reader:
             density if asked is not None else None,
             tuple((float(number), str(text)) for number, text in record.get("tokens", ())),
         )
+
+
+class Memory:
+    """What a reader read of outcomes that grow: each output is read once, as long as the reader stays.
+
+    Validity: a row is a function of its output, so that what is remembered is what would be read again.
+    """
+
+    def __init__(self) -> None:
+        self._reader: Reader | None = None
+        self._raw: tuple[Any, ...] = ()
+        self._matrix: FloatArray = np.zeros((0, 0))
+
+    def __call__(self, reader: Reader, outcomes: Outcomes) -> FloatArray:
+        """The matrix of outputs, as the reader gives it."""
+        raw, known = outcomes.raw, len(self._raw)
+        goes_on = self._reader is reader and all(map(operator.is_, self._raw, raw)) and 0 < known <= len(raw)
+        if goes_on:
+            new = reader(outcomes.rows(slice(known, None)))
+            self._matrix = np.concatenate([self._matrix, new]) if len(new) else self._matrix
+        else:
+            self._matrix = reader(outcomes)
+        self._reader, self._raw = reader, raw
+        return self._matrix
 
 
 def outputs_of(outcomes: Outcomes) -> Sequence[Any]:
