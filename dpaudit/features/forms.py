@@ -16,6 +16,8 @@ import numpy as np
 from dpaudit.subjects.call_outcomes import Noted
 from dpaudit.subjects.foreign import is_standard
 
+NUMBERS = (int, float, np.number, np.bool_)
+
 
 def class_names(items: Iterable[Any]) -> str:
     """The classes of some items, in their order, those that repeat with their number."""
@@ -41,18 +43,21 @@ def class_name(item: Any) -> str:
 
 
 def form_of(value: Any) -> str:
-    """In which form an output holds its numbers: the classes and types of which an audit reads nothing.
+    """In which form an output holds its numbers: classes and types of which an audit reads nothing; "" for no numbers.
 
     Examples
     --------
-    >>> form_of(1), form_of(np.arange(2.0)), form_of([1, 2.5]), form_of("a")
-    ('int', 'array of float64', 'list of int float', '')
+    >>> form_of(1), form_of(np.arange(2.0)), form_of([1, 2.5]), form_of((1, 2)), form_of("a")
+    ('int', 'array of float64', 'list of int float', 'tuple of int', '')
     """
-    beside = ", ".join(f"{name} {part}" for name, part in value.beside.items()) if isinstance(value, Noted) else ""
     if isinstance(value, np.ndarray):
-        found = f"array of {value.dtype}" if value.dtype.isnative else f"array of {value.dtype.str}"
-    elif isinstance(value, list | tuple):
-        found = f"{class_name(value)} of {class_names(value)}"
+        found = f"array of {value.dtype if value.dtype.isnative else value.dtype.str}"
+    elif isinstance(value, NUMBERS):
+        found = class_name(value)
+    elif isinstance(value, list | tuple) and value and all(isinstance(item, NUMBERS) for item in value):
+        names = set(map(class_name, value))
+        found = f"{class_name(value)} of {class_names(value) if len(names) > 1 else names.pop()}"
     else:
-        found = class_name(value) if isinstance(value, int | float | np.number | np.bool_) else ""
-    return f"{found} ({beside})" if beside and found else found
+        return ""
+    beside = ", ".join(f"{name} {part}" for name, part in value.beside.items()) if isinstance(value, Noted) else ""
+    return f"{found} ({beside})" if beside else found

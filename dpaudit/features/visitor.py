@@ -158,12 +158,12 @@ def _scalars(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
 
 
 def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
+    visit_beside(sink, values, rows, path, depth)
     for kind, some, own in apart(values, rows, map(type, values)):
         is_set = issubclass(kind, set | frozenset)
         sink.put_names(path, "kind", own, "set" if is_set else kind.__name__.removeprefix("Noted").lower())
         if is_set:
             sink.put_names(path, CLASS, own, "frozenset" if issubclass(kind, frozenset) else "set")
-        visit_beside(sink, some, own, path, depth)
         if issubclass(kind, Opaque | Failed):
             names = [value.token if isinstance(value, Failed) else value.kind for value in some]
             sink.put_names(path, CLASS, own, names)
@@ -273,6 +273,7 @@ def visit_beside(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth
 
 
 def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, depth: int) -> None:
+    visit_beside(sink, values, rows, path, depth)
     keys = [(_is_block(value), value.shape, value.dtype.str if value.size else "") for value in values]
     for (is_block, shape, dtype), some, own in apart(values, rows, keys):
         if not is_block:
@@ -285,7 +286,6 @@ def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, d
             sink.put_block(path, own, np.stack([one.ravel() for one in some]).astype(float))
         if dtype:
             sink.put_names(path, "dtype", own, dtype if shape else f"{dtype} of no dimension")
-        visit_beside(sink, some, own, path, depth)
 
 
 def _is_block(value: NDArray[Any]) -> bool:

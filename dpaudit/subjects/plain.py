@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import attributes_of, is_standard, own
-from dpaudit.subjects.residual import Known, held, speaks
+from dpaudit.subjects.residual import MOMENTS, Known, held, speaks
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
@@ -40,7 +40,7 @@ IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})
 # Read by what they hold, within a residual too: there other objects are what they hand to pickle.
-CONTENTS = (Mapping, Sequence, Set, int, float, str, bytes, complex, Decimal, Fraction, io.IOBase)
+CONTENTS = (Mapping, Sequence, Set, int, float, str, bytes, complex, Decimal, Fraction, io.IOBase, *MOMENTS)
 MAX_RESIDUALS = 12  # residuals within one another
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
@@ -153,7 +153,7 @@ class Planer:
             beside = {"state": self.plain(value.value, depth + 1)}
             return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
         if id(value) in OPEN.objects:  # else what refers to itself twice would be gone through 2^40 times
-            return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in")
+            return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in", beside={"state": None})
         if id(value) in OPEN.told:
             return None
         OPEN.objects.add(id(value))

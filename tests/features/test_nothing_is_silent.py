@@ -48,6 +48,10 @@ class Words(str):
     """A text with attributes."""
 
 
+class Letters(bytes):
+    """Bytes of somebody's own class."""
+
+
 class Several(list):
     """A list with attributes."""
 
@@ -199,6 +203,7 @@ FORMS = {
     "attribute of a float": lambda b, n: attributed(Real(n), b),
     "attribute of a float in a list": lambda b, n: {"v": [n, attributed(Real(n), b)]},
     "class of a text": lambda b, n: [str, Words][b](round(n)),
+    "class of bytes alike": lambda b, n: [bytes, Letters][b](b"a"),
     "attribute of a text": lambda b, n: attributed(Words(round(n)), b),
     "attribute of a list": lambda b, n: attributed(Several([n, "a"]), b),
     "attribute of a dictionary": lambda b, n: attributed(Named(v=n), b),
