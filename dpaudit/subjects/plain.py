@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import attributes_of, is_standard, own
-from dpaudit.subjects.residual import MOMENTS, Known, held, speaks
+from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
@@ -109,6 +109,11 @@ class Planer:
         self.left -= size
         if self.left < 0:
             raise TooLarge
+
+    def spend_instead(self, left: int, value: Any) -> None:
+        """Spend what plain data take, of what was left before they were made of more."""
+        self.left = left
+        self.spend(sum(8 + getattr(leaf, "nbytes", 0) for leaf in leaves(value)))
 
     def plain(self, value: Any, depth: int = 0) -> Any:
         """`value` as plain data.
@@ -201,9 +206,12 @@ class Planer:
             rest = Opaque(kind.__qualname__)
         if rest is not None:
             OPEN.level += 1
+            left = self.left
             try:
                 rest = self.plain(rest, depth + 1)
-                rest = rest if OPEN.level > 1 else Known(found).less(rest)
+                if OPEN.level == 1:  # what was known does not cross
+                    rest = Known(found).less(rest)
+                    self.spend_instead(left, rest)
             finally:
                 OPEN.level -= 1
                 if not OPEN.level:
@@ -264,10 +272,12 @@ class Planer:
 
     def _contents(self, value: Any, inner: int) -> Any:
         if isinstance(value, Mapping):
-            return {_hashable(self.plain(key, inner)): self.plain(item, inner) for key, item in value.items()}
+            pairs = [(self.plain(key, inner), self.plain(item, inner)) for key, item in value.items()]
+            return noted({_hashable(key): item for key, item in pairs}, _names_of([key for key, _ in pairs]))
         if isinstance(value, Set) and not isinstance(value, ItemsView):
-            items = [_hashable(self.plain(item, inner)) for item in value]
-            return frozenset(items) if isinstance(value, frozenset) else set(items)
+            keys = [self.plain(item, inner) for item in value]
+            own = frozenset(map(_hashable, keys)) if isinstance(value, frozenset) else set(map(_hashable, keys))
+            return noted(own, {name: sorted(set(names)) for name, names in _names_of(keys).items()})
         if isinstance(value, tuple):
             return tuple(self.plain(item, inner) for item in value)
         if isinstance(value, Sequence | ValuesView | ItemsView):
@@ -283,6 +293,12 @@ class Planer:
     def text(self, value: Any) -> str:
         """The printed form of an object."""
         return str.__str__(repr(value))
+
+
+def _names_of(keys: Sequence[Any]) -> dict[str, list[str]]:
+    """A note of the classes of keys or members, which are told apart by their contents: of those that are not plain."""
+    names = [str(key.beside.get("class", "")) for key in keys if isinstance(key, Noted)]
+    return {"classes": names} if names else {}
 
 
 def _hashable(value: Any) -> Any:
@@ -306,6 +322,9 @@ class _Seer(Planer):
         self.left = 0
 
     def spend(self, size: int) -> None:
+        pass
+
+    def spend_instead(self, left: int, value: Any) -> None:
         pass
 
     def plain(self, value: Any, depth: int = 0) -> Any:

@@ -97,7 +97,7 @@ class Known:
     def leaves(self) -> set[Any]:
         """The leaves; NaN as None."""
         found: set[Any] = set()
-        for leaf in _leaves(self.read):
+        for leaf in leaves(self.read):
             if isinstance(leaf, np.ndarray):
                 found.add(leaf.tobytes())
                 found.update(map(_key, leaf.ravel().tolist()))
@@ -146,7 +146,8 @@ def _unless_none(found: Any) -> Any:
     return None if found and all(part is None for part in parts) else found
 
 
-def _leaves(read: Any) -> Iterator[Any]:
+def leaves(read: Any) -> Iterator[Any]:
+    """The numbers, texts, bytes and arrays that plain data hold, at any depth."""
     waiting = [read]
     while waiting:
         value = waiting.pop()

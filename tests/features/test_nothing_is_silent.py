@@ -244,6 +244,8 @@ FORMS = {
     "getter": lambda b, n: {"v": n, "g": operator.itemgetter(b)},
     "closure": lambda b, n: {"v": n, "f": lambda: b},
     "class of a key": lambda b, n: {[1, True][b]: n},
+    "name of a key": lambda b, n: {[Grade.GOOD, Rank.FIRST][b]: n},
+    "name of a member": lambda b, n: {"v": n, "s": {[Grade.GOOD, Rank.FIRST][b]}},
     "class of a member": lambda b, n: {"v": n, "s": {[1, 1.0][b]}},
     "sign of zero": lambda b, n: {"v": n, "z": [0.0, -0.0][b]},
     "sign of NaN": lambda b, n: {"v": n, "z": math.copysign(float("nan"), [1.0, -1.0][b])},
