@@ -13,7 +13,6 @@ import struct
 import zlib
 from collections.abc import Callable, Iterable
 from decimal import Decimal
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -224,7 +223,6 @@ KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     bytes: (_text, base64.b64decode),
     complex: (lambda value: [value.real.hex(), value.imag.hex()], lambda parts: complex(*map(float.fromhex, parts))),
     Decimal: (str, Decimal),
-    Fraction: (str, Fraction),
     Failed: (_failed, _read_failed),
     Ended: (lambda value: [value.kind, value.message], lambda content: Ended(*content)),
     Opaque: (

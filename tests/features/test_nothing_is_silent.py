@@ -279,8 +279,9 @@ def test_a_residual_is_the_same_of_an_output_that_is_made_or_looked_at_again(nam
     first, again = FORMS[name](1, 0.25), FORMS[name](1, 0.25)
     assert identity(seen(first)) == identity(seen(first)) == identity(seen(again))
     outcomes = read_outputs([seen(first), None], 2)
-    kept = unpacked(packed(outcomes))
-    assert list(map(identity, kept.raw)) == list(map(identity, outcomes.raw))
+    if name != "fraction":  # which no checkpoint keeps
+        kept = unpacked(packed(outcomes))
+        assert list(map(identity, kept.raw)) == list(map(identity, outcomes.raw))
 
 
 def test_a_residual_does_not_depend_on_hashes():
