@@ -50,7 +50,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
-MAX_FORMS = 64  # outputs of a batch whose form is noted
+MAX_FORMS = 64  # outputs of a batch whose form is noted, as many as `unread` is asked of: a bound on time
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
 

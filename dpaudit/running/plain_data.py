@@ -93,7 +93,8 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
     kept = result.kept
     if kept is not None and kept.tokens is None:
         shape = list(kept.shape)
-        data["kept"] = {"numbers": _placed(kept.numbers, arrays), "shape": shape, "is_integer": kept.is_integer}
+        form = {"shape": shape, "is_integer": kept.is_integer, "forms": sorted(kept.forms)}
+        data["kept"] = {"numbers": _placed(kept.numbers, arrays), **form}
     elif kept is not None:
         raw = kept.raw if places else [one.bare if isinstance(one, Failed) else one for one in kept.raw]
         data["kept"] = {"raw": [to_data(output) for output in raw]}
@@ -122,7 +123,8 @@ def from_bytes(content: bytes) -> TaskResult | Raised:
         numbers, shape = _array(arrays, kept["numbers"]), tuple(map(int, kept["shape"]))
         if numbers.dtype != float or numbers.ndim != 2 or numbers.shape[1] != math.prod(shape):
             raise ValueError("no result: numbers must have the shape of their outputs")
-        return TaskResult(counts, Outcomes(numbers, None, shape, bool(kept["is_integer"])))
+        forms = frozenset(map(str, kept.get("forms", ())))
+        return TaskResult(counts, Outcomes(numbers, None, shape, bool(kept["is_integer"]), forms=forms))
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"no result: {error!r}") from error
 
