@@ -41,6 +41,7 @@ CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
 PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})
 # Read by what they hold, within a residual too: there other objects are what they hand to pickle.
 CONTENTS = (Mapping, Sequence, Set, int, float, str, bytes, complex, Decimal, Fraction, io.IOBase, *MOMENTS)
+MAX_PIECES = 1_000  # objects of one residual, a bound on time: a table of pandas has 15
 MAX_RESIDUALS = 12  # residuals within one another: a level of an index that does not occur stands 8 deep in pandas
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
@@ -202,7 +203,7 @@ class Planer:
         rest = None if is_whole else held(value)
         if OPEN.level:
             OPEN.told[id(value)] = value
-        if rest is not None and OPEN.level >= MAX_RESIDUALS:
+        if rest is not None and (OPEN.level >= MAX_RESIDUALS or len(OPEN.told) > MAX_PIECES):
             rest = Opaque(kind.__qualname__)
         if rest is not None:
             OPEN.level += 1
