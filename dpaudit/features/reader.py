@@ -38,6 +38,7 @@ class ReaderSizes:
     min_count: int = 2  # outputs that show a path, without which it is no column
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
     max_tokens: int = 40  # texts that are kept, for words about them, and letters of each
+    max_remembered: int = 1 << 21  # numbers that a memory keeps: 16 MB, of 4,000 outputs 500 each
 
 
 SIZES = ReaderSizes()
@@ -297,13 +298,15 @@ class Memory:
         """The matrix of outputs, as the reader gives it."""
         raw, known = outcomes.raw, len(self._raw)
         goes_on = self._reader is reader and all(map(operator.is_, self._raw, raw)) and 0 < known <= len(raw)
-        if goes_on:
-            new = reader(outcomes.rows(slice(known, None)))
-            self._matrix = np.concatenate([self._matrix, new]) if len(new) else self._matrix
+        if not goes_on:
+            matrix = reader(outcomes)
+        elif known < len(raw):
+            matrix = np.concatenate([self._matrix, reader(outcomes.rows(slice(known, None)))])
         else:
-            self._matrix = reader(outcomes)
-        self._reader, self._raw = reader, raw
-        return self._matrix
+            matrix = self._matrix
+        is_kept = matrix.size <= SIZES.max_remembered
+        self._reader, self._raw, self._matrix = reader, raw if is_kept else (), matrix if is_kept else matrix[:0].copy()
+        return matrix
 
 
 def outputs_of(outcomes: Outcomes) -> Sequence[Any]:

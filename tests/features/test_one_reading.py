@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpaudit.features import reader as reader_module
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Memory, Reader
 from dpaudit.subjects.call_outcomes import Ended, Failed, noted
@@ -176,7 +177,7 @@ def test_batches_of_other_shapes_are_no_numbers_of_one_form():
     assert bits(reader(first))[0] != bits(reader(second))[0]
 
 
-def test_a_memory_holds_what_the_reader_reads_of_outputs_that_grow():
+def test_a_memory_holds_what_the_reader_reads_of_outputs_that_grow(monkeypatch):
     outputs = [*GROUPS["dictionaries"], *GROUPS["written"], *GROUPS["residuals"]] * 2
     reader, other, memory = reader_of(outputs), reader_of(outputs[:9]), Memory()
     outcomes = read_outputs(outputs, len(outputs))
@@ -191,6 +192,10 @@ def test_a_memory_holds_what_the_reader_reads_of_outputs_that_grow():
     for known, one in [*grown, *shorter, *others, *numbers, *grown]:
         assert memory(known, one).tobytes() == known(one).tobytes()
     assert memory(reader, parts[3]) is memory(reader, parts[3])  # nothing is read again
+    monkeypatch.setattr(reader_module, "SIZES", dataclasses.replace(reader_module.SIZES, max_remembered=50))
+    for known, one in grown:
+        assert memory(known, one).tobytes() == known(one).tobytes()
+    assert memory(reader, parts[3]) is not memory(reader, parts[3])
 
 
 # --- twins ---
