@@ -184,9 +184,9 @@ class IsolatedSubject(Subject):
             else:
                 (failed,) = rest
                 if isinstance(failed, Failed):
-                    raise CallError(self.name, size, failed.described, failed.traceback) from MechanismTraceback.of(
-                        failed.traceback
-                    )
+                    raise CallError(
+                        self.name, size, failed.described, failed.traceback
+                    ) from MechanismTraceback.of(failed.traceback)
                 raise CallError(self.name, size, str(failed))
             if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
                 raise ValueError("outputs must be as many as asked for.")
