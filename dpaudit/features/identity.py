@@ -9,16 +9,15 @@ of such outputs is held as doubles: there the identity is finer, as a proof must
 
 from __future__ import annotations
 
-import functools
-import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
+from dpaudit.features.forms import class_name, class_names
 from dpaudit.features.outcomes import DEEPEST, canonical, plain, written
-from dpaudit.subjects.call_outcomes import Failed, Noted
+from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 NOTE = re.compile("\x01([^\x02]*)\x02")  # no printed form of a text has these two characters
 
@@ -55,41 +54,15 @@ def _notes(value: Any, depth: int) -> Iterator[str]:
         if keys:
             yield f"items {class_names(bare.values())}"
     elif isinstance(bare, set | frozenset):
+        if isinstance(bare, frozenset):
+            yield "frozenset"
         if not bare:
             yield "no members"
     elif isinstance(bare, Sequence) and not isinstance(bare, str | bytes) and bare:
         is_array = isinstance(value, np.ndarray)
         yield value.dtype.str if is_array else f"{class_name(bare)} of {class_names(bare)}"
-    if isinstance(value, Noted) and value.beside:
+    if isinstance(value, Noted | Opaque) and value.beside:
         yield f"beside {identity(value.beside, depth + 1)}"
-
-
-def class_names(items: Iterable[Any]) -> str:
-    """The classes of some items, in their order, those that repeat with their number."""
-    names = map(_name_of_class, map(type, items))
-    runs = [(name, len(list(group))) for name, group in itertools.groupby(names)]
-    return " ".join([f"{count} {name}" if count > 1 else name for name, count in runs])
-
-
-def class_name(item: Any) -> str:
-    """The class of an item; numpy's numbers count as Python's: they become those on their way from a worker.
-
-    Examples
-    --------
-    >>> class_name(np.int64(1)), class_name(1.5), class_name(np.arange(2))
-    ('int', 'float', 'ndarray')
-    """
-    kind: Any = type(item)
-    return _name_of_class(kind)
-
-
-@functools.cache
-def _name_of_class(kind: Any) -> str:
-    if issubclass(kind, np.datetime64 | np.timedelta64):
-        return "int"
-    if issubclass(kind, Noted):
-        return str(kind.__base__.__name__) if kind.__base__ else ""
-    return type(kind(0).item()).__name__ if issubclass(kind, np.generic) else kind.__name__
 
 
 def without_notes(text: str) -> str:

@@ -33,6 +33,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
+from dpaudit.features.forms import form_of
 from dpaudit.features.unread import LIMITS
 from dpaudit.features.whole_numbers import WHOLE_FROM, are_integers
 from dpaudit.privacy.claims import FloatArray
@@ -49,6 +50,7 @@ HELPERS = frozenset(
     {"function", "method", "builtin_function_or_method", "module", "lock", "RLock", "Generator", "RandomState"}
     | {"PCG64", "PCG64DXSM", "MT19937", "Philox", "SFC64"}
 )
+MAX_FORMS = 64  # outputs of a batch whose form is noted, as many as `unread` is asked of: a bound on time
 MAXIMUM_TOKEN = 2_000  # characters; a longer token keeps its start, its length and a digest of all of it
 
 
@@ -57,7 +59,7 @@ class Outcomes:
     """A batch of outputs: `numbers` (draws, columns) and, for outputs that are not plain numbers, `tokens` (draws,).
 
     `shape` is the shape of one output and `is_integer` whether it came as integers, for numeric arrays; `raw` are the
-    outputs as they came, otherwise.
+    outputs as they came, otherwise. `forms` are the classes and types that numbers came in, of which nothing is read.
     """
 
     numbers: FloatArray
@@ -65,6 +67,7 @@ class Outcomes:
     shape: tuple[int, ...] = ()
     is_integer: bool = False
     raw: tuple[Any, ...] = ()
+    forms: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.numbers)
@@ -72,7 +75,7 @@ class Outcomes:
     def rows(self, index: slice) -> Outcomes:
         """The outcomes of a slice of the batch."""
         tokens = None if self.tokens is None else self.tokens[index]
-        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index])
+        return Outcomes(self.numbers[index], tokens, self.shape, self.is_integer, self.raw[index], self.forms)
 
     def kept(self) -> Outcomes:
         """The same outcomes, copied: the subject may write later ones where these stand. (`raw` is plain data.)"""
@@ -87,7 +90,7 @@ class Outcomes:
             return self._changed(lambda array: array.ravel()[:columns] if array.size > columns else None)
         if self.numbers.shape[1] <= columns:
             return self
-        return Outcomes(self.numbers[:, :columns].copy(), None, (columns,), self.is_integer)
+        return Outcomes(self.numbers[:, :columns].copy(), None, (columns,), self.is_integer, forms=self.forms)
 
     def moved(self, by: FloatArray | None) -> Outcomes:
         """Each output less `by`; an output that is not numbers of the shape of `by` stays as it is. None moves nothing.
@@ -114,7 +117,9 @@ class Outcomes:
         """The same outcomes with tokens: where some output of the pair is not plain numbers."""
         if self.tokens is not None:
             return self
-        return from_objects(self.numbers.reshape(len(self), *self.shape).tolist())
+        return dataclasses.replace(
+            from_objects(self.numbers.reshape(len(self), *self.shape).tolist()), forms=self.forms
+        )
 
     def as_numbers(self, columns: int) -> FloatArray:
         """Each output as `columns` numbers, shape (draws, columns); NaN for an output that is not so many numbers."""
@@ -133,10 +138,11 @@ def join(parts: Sequence[Outcomes]) -> Outcomes:
     if len({(part.tokens is None, part.numbers.shape[1]) for part in parts}) > 1:
         parts = [part.as_objects() for part in parts]
     joined = np.concatenate([part.numbers for part in parts])
+    forms = frozenset().union(*(part.forms for part in parts))
     if parts[0].tokens is None:
-        return Outcomes(joined, None, parts[0].shape, all(part.is_integer for part in parts))
+        return Outcomes(joined, None, parts[0].shape, all(part.is_integer for part in parts), forms=forms)
     tokens = np.concatenate([part.tokens for part in parts if part.tokens is not None])
-    return Outcomes(joined, tokens, raw=tuple(itertools.chain.from_iterable(part.raw for part in parts)))
+    return Outcomes(joined, tokens, raw=tuple(itertools.chain.from_iterable(part.raw for part in parts)), forms=forms)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -185,13 +191,15 @@ def read_outputs(outputs: Any, size: int) -> Outcomes:
         return from_objects(outputs)
     if array.ndim == 0 or len(array) != size:
         raise SubjectError(f"{asked}an array of shape {array.shape}.")
+    forms = frozenset(map(form_of, outputs[: 1 if outputs is array else MAX_FORMS]))
     array = _as_real(array)
     if array.dtype.kind in "biuf" and array.size > 0 and array.dtype.itemsize <= 8:
         # Validity: (draws, columns), each row in one piece. Along the columns of an array in the other order numpy adds
         # in another sequence than along a single row, and the last bits of a sum would show the batch.
         flat = np.ascontiguousarray(array.reshape(size, -1))
         if _are_doubles(array.dtype) or np.all(np.abs(flat.astype(float)) < WHOLE_FROM):
-            return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], array.dtype.kind in "biu")
+            is_integer = array.dtype.kind in "biu"
+            return Outcomes(flat.astype(float, copy=False), None, array.shape[1:], is_integer, forms=forms)
     return from_objects([seen(item) for item in array])
 
 
@@ -307,9 +315,15 @@ def _unseen(value: Any, depth: int) -> str:
         parts, inner = state.values(), depth + 2  # as deep as they are in plain data
     else:
         kind = value.kind if isinstance(value, Opaque) else type(value).__qualname__
-        is_seen = value.text is not None if isinstance(value, Opaque) else ADDRESS not in _printed(value)
+        is_seen = _is_seen(value) if isinstance(value, Opaque) else ADDRESS not in _printed(value)
         return "" if is_seen or kind == "object" or (depth > 0 and kind in HELPERS) else kind
     return next((kind for part in parts if (kind := _unseen(part, inner))), "")
+
+
+def _is_seen(value: Opaque) -> bool:
+    """Whether something of an object is seen: its printed form, or what it hands to pickle."""
+    rest = value.beside.get("state")
+    return value.text is not None or (_is_seen(rest) if isinstance(rest, Opaque) else rest is not None)
 
 
 def is_number(value: Any) -> bool:
@@ -322,9 +336,9 @@ def _unmasked(outputs: np.ma.MaskedArray[Any, Any]) -> Any:
     """A masked array as nested lists, None where it is masked; as a plain array where nothing is."""
     if outputs.dtype.names is not None:  # masked field by field
         return outputs.tolist()
-    if not np.ma.getmaskarray(outputs).any():
-        return np.asarray(outputs.data)
-    return list(outputs) if outputs.ndim > 1 else outputs.tolist()  # each row with what is under its mask
+    if outputs.ndim > 1:
+        return list(outputs)  # each row with what is under its mask
+    return outputs.tolist() if np.ma.getmaskarray(outputs).any() else np.asarray(outputs.data)
 
 
 def _as_real(array: NDArray[Any]) -> NDArray[Any]:
@@ -379,7 +393,7 @@ def _printed(value: Any) -> str:
 
 def single_numbers(output: Any) -> NDArray[Any] | None:
     """One output as the numbers that a batch of its kind holds, behind an axis of one; None for any other output."""
-    if isinstance(output, NO_NUMBERS):  # usual cases, faster
+    if isinstance(output, NO_NUMBERS) or (isinstance(output, Noted) and output.is_more):
         return None
     output = own(output)
     if isinstance(output, np.ndarray):
@@ -396,6 +410,11 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
     kinds = set(map(type, outputs))
     if kinds == {float}:  # the usual case, faster
         return np.array(outputs)
+    if any(issubclass(kind, Noted) for kind in kinds):
+        if any(isinstance(output, Noted) and output.is_more for output in outputs):
+            return None
+        outputs = [output.bare if isinstance(output, Noted) else output for output in outputs]
+        kinds = set(map(type, outputs))
     leaves: Sequence[Any] = outputs
     if kinds and all(issubclass(kind, np.ndarray) for kind in kinds):
         if len({output.shape for output in outputs}) > 1:
@@ -404,7 +423,7 @@ def _as_array(outputs: Sequence[Any]) -> NDArray[Any] | None:
             return _numeric(outputs)
         leaves = list(itertools.chain.from_iterable(output.ravel().tolist() for output in outputs))
         kinds = set(map(type, leaves))
-    elif len(kinds) == 1 and issubclass(kind := next(iter(kinds)), list | tuple) and not issubclass(kind, Noted):
+    elif all(issubclass(kind, list | tuple) for kind in kinds):
         leaves = list(itertools.chain.from_iterable(outputs))
         kinds = set(map(type, leaves))
         if len(set(map(len, outputs))) > 1 or not kinds <= {float, int, bool, np.float64, np.int64, np.bool_}:

@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import operator
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -37,6 +38,7 @@ class ReaderSizes:
     min_count: int = 2  # outputs that show a path, without which it is no column
     max_summaries: int = 24  # blocks that are summarised, those of the most outputs
     max_tokens: int = 40  # texts that are kept, for words about them, and letters of each
+    max_remembered: int = 1 << 21  # numbers that a memory keeps: 16 MB, of 4,000 outputs 500 each
 
 
 SIZES = ReaderSizes()
@@ -279,6 +281,32 @@ class Reader:
             density if asked is not None else None,
             tuple((float(number), str(text)) for number, text in record.get("tokens", ())),
         )
+
+
+class Memory:
+    """What a reader read of outcomes that grow: each output is read once, as long as the reader stays.
+
+    Validity: a row is a function of its output, so that what is remembered is what would be read again.
+    """
+
+    def __init__(self) -> None:
+        self._reader: Reader | None = None
+        self._raw: tuple[Any, ...] = ()
+        self._matrix: FloatArray = np.zeros((0, 0))
+
+    def __call__(self, reader: Reader, outcomes: Outcomes) -> FloatArray:
+        """The matrix of outputs, as the reader gives it."""
+        raw, known = outcomes.raw, len(self._raw)
+        goes_on = self._reader is reader and all(map(operator.is_, self._raw, raw)) and 0 < known <= len(raw)
+        if not goes_on:
+            matrix = reader(outcomes)
+        elif known < len(raw):
+            matrix = np.concatenate([self._matrix, reader(outcomes.rows(slice(known, None)))])
+        else:
+            matrix = self._matrix
+        is_kept = matrix.size <= SIZES.max_remembered
+        self._reader, self._raw, self._matrix = reader, raw if is_kept else (), matrix if is_kept else matrix[:0].copy()
+        return matrix
 
 
 def outputs_of(outcomes: Outcomes) -> Sequence[Any]:

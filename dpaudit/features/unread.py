@@ -12,10 +12,12 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.features.forms import class_name, class_names, form_of
+from dpaudit.subjects.call_outcomes import Failed, Noted, Opaque
 
 MAX_EXAMPLE = 40  # characters of an example that are shown
 MAX_PARTS = 10_000  # of one output that are gone through
+NUMBERS = "in which form numbers are held"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,8 +51,11 @@ class Unread:
         return f"{self.what}, such as {self.example} in {self.place}"
 
 
-def unread(outputs: Iterable[Any], limits: Limits = LIMITS) -> tuple[Unread, ...]:
+def unread(outputs: Iterable[Any], limits: Limits = LIMITS, forms: Iterable[str] = ()) -> tuple[Unread, ...]:
     """What is not read of some outputs, which are plain data; each kind once, with its first example.
+
+    Equal values may be held in several forms (see `_forms`): these are named where outputs differ in them at one place.
+    `forms` are those of outputs that were read as numbers.
 
     Examples
     --------
@@ -61,21 +66,45 @@ def unread(outputs: Iterable[Any], limits: Limits = LIMITS) -> tuple[Unread, ...
     what is nested more than 3 levels deep, such as 1.5 in the output['a'][0][0][0]
     """
     found: dict[str, Unread] = {}
+    varied: dict[tuple[str, str], set[str]] = {(NUMBERS, "the output"): {form for form in forms if form}}
     for output in outputs:
-        for one in _of_output(output, limits):
-            found.setdefault(one.what, one)
+        for value, place, depth in _walk(output, limits):
+            what = _beyond(value, depth, limits)
+            if what:
+                found.setdefault(what, Unread(what, place, _example(value)))
+            for what, form in _forms(value, depth):
+                varied.setdefault((what, place), set()).add(form)
+    for (what, place), several in varied.items():
+        if len(several) > 1:
+            found.setdefault(what, Unread(what, place, " and ".join(sorted(several)[:2])))
     return tuple(found.values())
 
 
-def _of_output(output: Any, limits: Limits) -> Iterator[Unread]:
+def _forms(value: Any, depth: int) -> Iterator[tuple[str, str]]:
+    """In which form a value is held, where nothing of that is read: numbers that are outputs, keys, members, NaN."""
+    if depth == 0 and not (isinstance(value, Noted) and value.is_more) and (form := form_of(value)):
+        yield NUMBERS, form
+    if isinstance(value, float | np.ndarray) and np.any(nan := np.isnan(value) if _is_real(value) else False):
+        bits = np.unique(np.atleast_1d(np.asarray(value))[np.atleast_1d(nan)].astype(float).view(np.uint64))
+        yield "the bits of NaN", " ".join(f"{one:x}" for one in bits.tolist())
+    if isinstance(value, Mapping) and not all(type(key) is str for key in value):
+        yield "the classes of keys", class_names(value)
+    if isinstance(value, Set):
+        yield "the classes of members", " ".join(sorted({class_name(one) for one in value}))
+
+
+def _is_real(value: Any) -> bool:
+    return isinstance(value, float) or value.dtype.kind == "f"
+
+
+def _walk(output: Any, limits: Limits) -> Iterator[tuple[Any, str, int]]:
+    """An output and its parts, with their places and depths."""
     waiting: list[tuple[Any, str, int]] = [(output, "the output", 0)]
     for _ in range(MAX_PARTS):
         if not waiting:
             return
         value, place, depth = waiting.pop(0)
-        what = _beyond(value, depth, limits)
-        if what:
-            yield Unread(what, place, _example(value))
+        yield value, place, depth
         if depth <= limits.max_depth:
             waiting += [(part, f"{place}{step}", depth + 1) for step, part in _parts(value)]
 
@@ -96,7 +125,7 @@ def _beyond(value: Any, depth: int, limits: Limits) -> str:
     if isinstance(value, np.ndarray):
         is_long = value.size > limits.max_places
         return f"numbers of arrays from {limits.max_places + 1:,} on, each by itself" * is_long
-    if isinstance(value, Opaque) and value.state is None:
+    if isinstance(value, Opaque) and value.state is None and "state" not in value.beside:
         return f"what a {value.kind} holds beside its printed form"
     if not isinstance(value, Sequence) or len(value) <= limits.max_items:
         return ""
@@ -107,6 +136,11 @@ def _beyond(value: Any, depth: int, limits: Limits) -> str:
 
 
 def _parts(value: Any) -> list[tuple[str, Any]]:
+    beside = value.beside if isinstance(value, Noted | Opaque) else {}
+    return [*_contents(value), *((f" beside {name}", part) for name, part in beside.items())]
+
+
+def _contents(value: Any) -> list[tuple[str, Any]]:
     if isinstance(value, str | bytes | Failed):
         return []
     if isinstance(value, Opaque):

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import functools
 import itertools
+import pickle
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
@@ -27,7 +28,7 @@ from numpy.typing import NDArray
 
 from dpaudit.features import shapes, texts
 from dpaudit.features.decoders import NUMBERS, Cell, code, parts_of, token
-from dpaudit.features.identity import class_name, class_names
+from dpaudit.features.forms import class_name, class_names
 from dpaudit.features.outcomes import canonical, number_of, plain, single_numbers
 from dpaudit.features.unread import LIMITS
 from dpaudit.features.whole_numbers import WHOLE_FROM
@@ -150,16 +151,19 @@ def _nones(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int)
 
 def _scalars(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
     """Numpy's texts, complex numbers, dates and durations as Python's own."""
+    if depth:
+        sink.put_names(path, "type", rows, list(map(class_name, values)))
     own = [value.item() if isinstance(value, np.character | np.complexfloating) else plain(value) for value in values]
     visit(sink, own, rows, path, depth)
 
 
 def _others(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
+    visit_beside(sink, values, rows, path, depth)
     for kind, some, own in apart(values, rows, map(type, values)):
         is_set = issubclass(kind, set | frozenset)
-        sink.put_names(path, "kind", own, "set" if is_set else kind.__name__)
-        if is_set and depth:
-            sink.put_names(path, CLASS, own, kind.__name__)
+        sink.put_names(path, "kind", own, "set" if is_set else kind.__name__.removeprefix("Noted").lower())
+        if is_set:
+            sink.put_names(path, CLASS, own, "frozenset" if issubclass(kind, frozenset) else "set")
         if issubclass(kind, Opaque | Failed):
             names = [value.token if isinstance(value, Failed) else value.kind for value in some]
             sink.put_names(path, CLASS, own, names)
@@ -176,9 +180,11 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
         numbers = np.array([number_of(value) for value in values])
     sink.put(path, "", rows, numbers)
     sink.put(path, "NaN", rows[np.isnan(numbers)], 1.0)  # NaN is missing elsewhere
+    sink.put(path, "-0.0", rows[(numbers == 0.0) & np.signbit(numbers)], 1.0)  # which equals 0.0
     kinds = set(map(type, values))
     if kinds == {float}:
         return
+    visit_beside(sink, values, rows, path, depth)
     if depth and sink.asks(path, CLASS):
         names = list(map(class_name, values))
         other = [k for k, name in enumerate(names) if name != "float"]
@@ -189,6 +195,11 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
     if np.longdouble in kinds:
         longer = [k for k, value in enumerate(values) if isinstance(value, np.longdouble) and value != float(value)]
         sink.put(path, "beyond a double", rows[longer], [float(values[k] - float(values[k])) for k in longer])
+
+
+def _is_more(value: Any) -> bool:
+    """Whether a number is more than a double with the name of a class."""
+    return _is_long(value) or (isinstance(value, Noted) and value.is_more)
 
 
 def _is_long(value: Any) -> bool:
@@ -251,15 +262,18 @@ def _bare_key(key: Any) -> Any:
 
 
 def visit_beside(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: int) -> None:
-    """Visit what stands beside values that carry notes."""
-    noted = [k for k, value in enumerate(values) if isinstance(value, Noted) and value.beside]
+    """Visit what stands beside values that carry notes; where all have the same nothing is there to choose from."""
+    noted = [k for k, value in enumerate(values) if isinstance(value, Noted | Opaque) and value.beside]
     inside = f"{path} beside"
     if noted and sink.opens(inside, path):
         beside = [values[k].beside for k in noted]
+        if sink.paths is None and 1 < len(noted) == len(values) and len(set(map(pickle.dumps, beside))) == 1:
+            return
         _items_of_mappings(sink, beside, rows[noted], inside, depth + 1)
 
 
 def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, depth: int) -> None:
+    visit_beside(sink, values, rows, path, depth)
     keys = [(_is_block(value), value.shape, value.dtype.str if value.size else "") for value in values]
     for (is_block, shape, dtype), some, own in apart(values, rows, keys):
         if not is_block:
@@ -270,8 +284,8 @@ def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, d
             if len(shape) > 1:
                 sink.put_names(path, "shape", own, shape)
             sink.put_block(path, own, np.stack([one.ravel() for one in some]).astype(float))
-        if dtype and shape:
-            sink.put_names(path, "dtype", own, dtype)
+        if dtype:
+            sink.put_names(path, "dtype", own, dtype if shape else f"{dtype} of no dimension")
 
 
 def _is_block(value: NDArray[Any]) -> bool:
@@ -345,7 +359,7 @@ def _flattened(
         kinds = frozenset(map(type, level))
         if with_classes and kinds != {float} and kinds != {list}:
             names.append(class_names(level))
-    if not _are_numbers(kinds) or (not kinds <= WITHOUT_INTEGERS and any(map(_is_long, level))):
+    if not _are_numbers(kinds) or (not kinds <= WITHOUT_INTEGERS and any(map(_is_more, level))):
         return None
     return shape, level, "; ".join(names)
 

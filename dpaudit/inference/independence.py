@@ -121,12 +121,12 @@ class Feature:
     spread: float = 0.0
     token: str = ""
 
-    def of(self, outcomes: Outcomes) -> Flags:
-        """The answer for each outcome, shape (draws,)."""
+    def of(self, outcomes: Outcomes, numbers: FloatArray | None = None) -> Flags:
+        """The answer for each outcome, shape (draws,); `numbers` are what its columns hold, where that is known."""
         if self.columns is None:
             found = outcomes.as_objects().tokens
             return np.array([token != self.token for token in (found if found is not None else [])], dtype=bool)
-        return self.of_numbers(self.columns(outcomes)[:, self.column])
+        return self.of_numbers((self.columns(outcomes) if numbers is None else numbers)[:, self.column])
 
     def of_numbers(self, values: FloatArray) -> Flags:
         """The answer for each number of the column."""
@@ -152,10 +152,11 @@ class Feature:
         return (self.kind, self.place) == (other.kind, other.place)
 
 
-def features(pilot: Outcomes, columns: Columns | None = None) -> list[Feature]:
+def features(pilot: Outcomes, columns: Columns | None = None, numbers: FloatArray | None = None) -> list[Feature]:
     """Features of the outputs of one input, fixed on pilot draws: those that some of these have and some have not.
 
-    `columns` are those that are looked at, by default those of `columns_of` that mean the same in other outcomes.
+    `columns` are those that are looked at, by default those of `columns_of` that mean the same in other outcomes;
+    `numbers` what they hold of the pilot, where that is known.
     Validity: they are a symmetric function of the pilot.
     """
     found = []
@@ -166,7 +167,8 @@ def features(pilot: Outcomes, columns: Columns | None = None) -> list[Feature]:
     columns = columns or columns_of(pilot, categories=False)
     if columns is None:
         return found
-    for k, (values, place) in enumerate(zip(columns(pilot).T, columns.names, strict=True)):
+    numbers = columns(pilot) if numbers is None else numbers
+    for k, (values, place) in enumerate(zip(numbers.T, columns.names, strict=True)):
         known = values[~np.isnan(values)]
         centre = _middle(known)
         spread = _middle(_distances(known, centre))

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
-from dpaudit.features.reader import Reader
+from dpaudit.features.reader import Memory, Reader
 from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
@@ -58,6 +58,7 @@ class LearningState:
         self.held: Counts = np.zeros((2, N_BINS), dtype=np.int64)
         self._reader: Reader | None = None
         self._read_at = 0
+        self._memories = Memory(), Memory()
         self._views: list[tuple[CountedView, Counts]] = []
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
@@ -80,7 +81,7 @@ class LearningState:
             density = training.hints.log_ratio
             self._reader = Reader.learn(sides, _points(training), density=density)
             self._read_at = total
-        matrices = [self._reader(side) for side in sides]
+        matrices = [memory(self._reader, side) for memory, side in zip(self._memories, sides, strict=True)]
         labels = np.repeat([0, 1], [len(m) for m in matrices])
         matrix = np.concatenate(matrices)
         order = np.random.default_rng(np.random.SeedSequence(20_261_128)).permutation(total)

@@ -137,16 +137,17 @@ def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
     outcomes = join([looked_at, *later]) if later else looked_at
     came_back = np.array([not isinstance(output, Ended) for output in outcomes.raw or (None,) * len(outcomes)], bool)
     columns, all_sizes = columns_of(outcomes), tuple(np.bincount(batches).tolist())
+    numbers = None if columns is None else columns(outcomes)
     tests: list[tuple[float, str]] = []
-    for feature in features(outcomes, columns):
-        flags = feature.of(outcomes)
+    for feature in features(outcomes, columns, numbers):
+        flags = feature.of(outcomes, numbers)
         if 0 < np.count_nonzero(flags[came_back]) < np.count_nonzero(came_back):
             found = *_tests(flags[came_back], batches[came_back]), *pair_tests(flags, came_back, all_sizes)
             tests += [(p_value, f"{feature} {how}") for p_value, how in found]
     if outcomes.tokens is not None:
         tests.append(_repeats("outcomes", outcomes.tokens[came_back].astype(str)))
-    if columns is not None:
-        for values, place in zip(columns(outcomes)[came_back].T, columns.names, strict=True):
+    if columns is not None and numbers is not None:
+        for values, place in zip(numbers[came_back].T, columns.names, strict=True):
             tests.append(_repeats(f"outputs in {place}" if place else "outputs", values[~np.isnan(values)]))
     least, what = min(tests, default=(1.0, ""))
     return Change(what, min(1.0, least * len(tests)))

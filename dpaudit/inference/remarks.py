@@ -60,7 +60,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
 def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
     """A sentence on what of the first outputs of a pair's inputs nobody looks at; none where that is nothing."""
     looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:FEW])
-    kinds = unread(looked_at)
+    kinds = unread(looked_at, forms={form for of_input in inputs for part in of_input for form in part.forms})
     if not kinds:
         return ()
     return (f"Not read of the outputs: {'; '.join(map(str, kinds))}. A leak that is there alone may not be found.",)

@@ -89,8 +89,7 @@ class Linear:
         finite = np.where(np.isfinite(own), own, np.nan)
         bare = np.all(np.isnan(finite), axis=0)
         finite[:, bare] = 0.0
-        quantiles = np.nanquantile if np.isnan(finite).any() else np.quantile  # the first goes column by column
-        low, centre, high = quantiles(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail], axis=0)
+        low, centre, high = _quantiles(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail])
         clipped = np.clip(np.where(np.isnan(finite), centre, finite), low, high)
         spread = clipped.std(axis=0)
         return dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
@@ -150,6 +149,19 @@ class Logistic(Linear):
                 break
         assert best is not None
         return dataclasses.replace(scaled, weights=best, evidence=evidence)
+
+
+def _quantiles(values: FloatArray, shares: Sequence[float]) -> FloatArray:
+    """Quantiles of columns, NaN aside, shape (shares, columns), to the last bit as numpy's `nanquantile` gives them.
+
+    That goes column by column, and takes ten times as long.
+    """
+    ordered, last = np.sort(values, axis=0), (~np.isnan(values)).sum(axis=0) - 1  # NaN comes last
+    places = np.multiply.outer(shares, last)
+    below = np.floor(places).astype(np.intp)
+    part = places - below
+    a, b = (np.take_along_axis(ordered, np.minimum(k, last), axis=0) for k in (below, below + 1))
+    return np.asarray(np.where(part < 0.5, a + (b - a) * part, b - (b - a) * (1.0 - part)))
 
 
 def _ridge_fit(

@@ -22,7 +22,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, from_objects
 from dpaudit.inference.tasks import TaskResult
 from dpaudit.running.workers import Raised
-from dpaudit.subjects.call_outcomes import Ended, Failed, Opaque
+from dpaudit.subjects.call_outcomes import Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
@@ -93,7 +93,8 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
     kept = result.kept
     if kept is not None and kept.tokens is None:
         shape = list(kept.shape)
-        data["kept"] = {"numbers": _placed(kept.numbers, arrays), "shape": shape, "is_integer": kept.is_integer}
+        form = {"shape": shape, "is_integer": kept.is_integer, "forms": sorted(kept.forms)}
+        data["kept"] = {"numbers": _placed(kept.numbers, arrays), **form}
     elif kept is not None:
         raw = kept.raw if places else [one.bare if isinstance(one, Failed) else one for one in kept.raw]
         data["kept"] = {"raw": [to_data(output) for output in raw]}
@@ -122,7 +123,8 @@ def from_bytes(content: bytes) -> TaskResult | Raised:
         numbers, shape = _array(arrays, kept["numbers"]), tuple(map(int, kept["shape"]))
         if numbers.dtype != float or numbers.ndim != 2 or numbers.shape[1] != math.prod(shape):
             raise ValueError("no result: numbers must have the shape of their outputs")
-        return TaskResult(counts, Outcomes(numbers, None, shape, bool(kept["is_integer"])))
+        forms = frozenset(map(str, kept.get("forms", ())))
+        return TaskResult(counts, Outcomes(numbers, None, shape, bool(kept["is_integer"]), forms=forms))
     except (LookupError, TypeError, AttributeError, ArithmeticError, RecursionError) as error:
         raise ValueError(f"no result: {error!r}") from error
 
@@ -160,6 +162,8 @@ def to_data(value: Any) -> Any:
         return value
     if kind is list:
         return [to_data(item) for item in value]
+    if isinstance(value, Noted):
+        return {"noted": [to_data(value.bare), to_data(value.beside)]}
     if kind in KINDS:
         return {kind.__name__.lower(): KINDS[kind][0](value)}
     if (kind is np.ndarray or isinstance(value, np.generic)) and value.dtype.kind in ARRAYS:
@@ -224,12 +228,13 @@ KINDS: dict[type, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     Failed: (_failed, _read_failed),
     Ended: (lambda value: [value.kind, value.message], lambda content: Ended(*content)),
     Opaque: (
-        lambda value: [value.kind, to_data(value.state), value.text],
-        lambda content: Opaque(content[0], from_data(content[1]), content[2]),
+        lambda value: [value.kind, to_data(value.state), value.text, to_data(value.beside)],
+        lambda content: Opaque(content[0], from_data(content[1]), content[2], *map(from_data, content[3:])),
     ),
 }
 _READERS: dict[str, Callable[[Any], Any]] = {
     **{kind.__name__.lower(): reader for kind, (_, reader) in KINDS.items()},
+    "noted": lambda content: noted(*map(from_data, content)),
     "array": _read_array,
     "scalar": lambda content: _read_array(content)[()],
 }

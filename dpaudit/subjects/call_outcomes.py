@@ -9,6 +9,8 @@ from __future__ import annotations
 import dataclasses
 from typing import Any
 
+import numpy as np
+
 PROGRAM_DIED = "ProgramDied"  # the kind of a call in which a program ended
 
 
@@ -70,11 +72,13 @@ class Opaque:
     """An output of another class as plain data: the name of its class with its attributes or a text.
 
     `state` maps the names of attributes to plain data; `text` is a printed form; neither: there is nothing to see.
+    `beside` has notes, as those of `Noted`.
     """
 
     kind: str
     state: dict[str, Any] | None = None
     text: str | None = None
+    beside: dict[str, Any] = dataclasses.field(default_factory=dict)
 
 
 class Noted:
@@ -88,7 +92,14 @@ class Noted:
     @property
     def bare(self) -> Any:
         """The value without its notes."""
-        return next(kind for kind, with_notes in _NOTED if isinstance(self, with_notes))(self)
+        if isinstance(self, np.ndarray):
+            return np.asarray(self)
+        return next(kind for kind, with_notes in NOTED.items() if isinstance(self, with_notes))(self)
+
+    @property
+    def is_more(self) -> bool:
+        """Whether notes say more than in which form a value is held: they are no part of what numbers are read as."""
+        return not self.beside.keys() <= FORM
 
 
 class NotedDict(dict[Any, Any], Noted):
@@ -107,11 +118,47 @@ class NotedText(str, Noted):
     """A text with notes."""
 
 
-_NOTED: tuple[tuple[type, type], ...] = ((dict, NotedDict), (list, NotedList), (tuple, NotedTuple), (str, NotedText))
+class NotedBytes(bytes, Noted):
+    """Bytes with notes."""
+
+
+class NotedInteger(int, Noted):
+    """An integer with notes."""
+
+
+class NotedFloat(float, Noted):
+    """A float with notes."""
+
+
+class NotedSet(set[Any], Noted):
+    """A set with notes."""
+
+
+class NotedFrozenSet(frozenset[Any], Noted):
+    """A frozen set with notes."""
+
+
+class NotedArray(np.ndarray[Any, Any], Noted):
+    """An array with notes."""
+
+    def __new__(cls, array: Any) -> NotedArray:
+        return np.asarray(array).view(cls)
+
+    def __array_finalize__(self, array: Any) -> None:
+        self.beside = {}
+
+
+FORM = frozenset({"class", "type", "order", "mask", "read-only"})  # notes that say in which form numbers are held
+NOTED: dict[type, type] = {
+    dict: NotedDict, list: NotedList, tuple: NotedTuple, str: NotedText, bytes: NotedBytes, int: NotedInteger,
+    float: NotedFloat, set: NotedSet, frozenset: NotedFrozenSet, np.ndarray: NotedArray,
+}  # fmt: skip
 
 
 def noted(value: Any, beside: dict[str, Any]) -> Any:
-    """A value with notes beside it; the value itself where there are none, or its class cannot carry any.
+    """A value with notes beside it; the value itself where there are none.
+
+    A value of a class that cannot carry any becomes `Opaque`, which holds it.
 
     Examples
     --------
@@ -121,9 +168,13 @@ def noted(value: Any, beside: dict[str, Any]) -> Any:
     """
     if not beside:
         return value
-    for kind, with_notes in _NOTED:
-        if type(value) in (kind, with_notes):
-            found = with_notes(value)
-            found.beside = {**getattr(value, "beside", {}), **beside}
-            return found
-    return value
+    kind = type(value)
+    if kind is Opaque:
+        return dataclasses.replace(value, beside={**value.beside, **beside})
+    if issubclass(kind, Noted):
+        return noted(value.bare, {**value.beside, **beside})
+    if kind not in NOTED:
+        return Opaque(str(beside.get("class", kind.__qualname__)), state={"value": value}, beside=beside)
+    found = NOTED[kind](value)
+    found.beside = beside
+    return found

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.subjects.call_outcomes import Opaque, noted
+from dpaudit.subjects.call_outcomes import Opaque
 
 # Most outputs are of these: nothing to do.
 OWN = frozenset({float, int, bool, str, bytes, type(None), list, tuple, dict, set, frozenset, np.ndarray, np.float64})
-PLAIN_TYPES = frozenset({np.dtype(np.int64), np.dtype(np.float64)})  # of what Python's own numbers become in a table
+STANDARD = frozenset(map(np.dtype, (np.int64, np.float64, np.bool_, np.complex128)))  # as Python's are
 EPOCH = datetime.datetime(1970, 1, 1)
 MICROSECOND = datetime.timedelta(microseconds=1)
 
@@ -35,8 +35,8 @@ def own(value: Any) -> Any:
     A table is the dictionary of its columns (a list of pairs where names repeat); a series a list, or the dictionary by
     its labels where it has some; anything else that numpy can read an array. Dates are days since 1970, moments and
     durations microseconds, with their offset from UTC behind them where they state it. A file in memory is what it
-    holds, and of another one nothing is seen. A path is its text. What a table holds beside its cells (names,
-    attributes, categories, types of an extension) stands beside as notes. The rest stays as it is.
+    holds, and of another one nothing is seen. A path is its text. The rest stays as it is. What an object holds beside
+    these is its residual (`dpaudit.subjects.residual`).
 
     Examples
     --------
@@ -57,6 +57,17 @@ def own(value: Any) -> Any:
             return read(value, library)
     array = _array(value)
     return value if array is None else array
+
+
+def is_standard(dtype: np.dtype[Any]) -> bool:
+    """Whether numbers of a type count as Python's own: they become these on their way from a worker.
+
+    Examples
+    --------
+    >>> is_standard(np.dtype(np.int64)), is_standard(np.dtype(np.float32))
+    (True, False)
+    """
+    return dtype in STANDARD
 
 
 def attributes_of(value: Any) -> Mapping[str, Any] | None:
@@ -126,35 +137,9 @@ def _of_pandas(value: Any, pandas: Any) -> Any:
     is_series = isinstance(value, pandas.Series)
     # All columns at once: what they hold is what each column's own list holds, and a third of the time.
     columns = [value.tolist()] if is_series else value.to_numpy(dtype=object).T.tolist()
-    dtypes = [value.dtype] if is_series else value.dtypes.tolist()
     if not (isinstance(index, pandas.RangeIndex) and index.start == 0 and index.step == 1):
         columns = [_labelled(index, column) for column in columns]
-    else:
-        for k, dtype in enumerate(dtypes):
-            if isinstance(dtype, np.dtype) and dtype.kind in "iuf" and dtype not in PLAIN_TYPES:
-                columns[k] = np.array(columns[k], dtype=dtype)  # which says of which type it is
-    beside = _beside_pandas(value, dtypes, is_series)
-    return noted(columns[0] if is_series else _table(value.columns.tolist(), columns), beside)
-
-
-def _beside_pandas(value: Any, dtypes: list[Any], is_series: bool) -> dict[str, Any]:
-    """What a table holds beside its cells: names, attributes, and types that Python's own do not show."""
-    extended = {k: dtype for k, dtype in enumerate(dtypes) if not isinstance(dtype, np.dtype)}
-    categories = {
-        k: [dtype.categories.tolist(), bool(dtype.ordered)]
-        for k, dtype in extended.items()
-        if hasattr(dtype, "categories")
-    }
-    found = {
-        "types": {k: getattr(dtype, "name", str(dtype)) for k, dtype in extended.items()},
-        "categories": categories,
-        "names of the index": [name for name in value.index.names if name is not None],
-        "name": value.name if is_series else [name for name in value.columns.names if name is not None],
-        "attributes": dict(value.attrs),
-    }
-    return {
-        name: part for name, part in found.items() if part is not None and (part or not isinstance(part, dict | list))
-    }
+    return columns[0] if is_series else _table(value.columns.tolist(), columns)
 
 
 def _labelled(index: Any, values: list[Any]) -> Any:

@@ -78,7 +78,7 @@ def _whole(value: Any, depth: int = 0) -> Any:
     return _pieces(value, depth + 1) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
 
 
-def _pieces(values: Iterator[Any], depth: int) -> list[Any]:
+def _pieces(values: Iterator[Any], depth: int) -> Any:
     found: list[Any] = []
     returned: list[Any] = []  # the value behind `return`, of a generator that ends
     try:
@@ -88,7 +88,8 @@ def _pieces(values: Iterator[Any], depth: int) -> list[Any]:
         found.append(brief(error))
     if len(found) > MOST_PIECES:
         raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")
-    return noted(found, {"returned": copied_output(_whole(returned[0], depth))}) if returned else found
+    beside = {"returned": copied_output(_whole(returned[0], depth))} if returned else {}
+    return noted(found, {"class": type(values).__qualname__, **beside})
 
 
 def _to_the_end(values: Iterator[Any], returned: list[Any]) -> Iterator[Any]:

@@ -17,7 +17,9 @@ import numbers
 import pickle
 import re
 import reprlib
+import sys
 import threading
+import types
 from collections.abc import ItemsView, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from fractions import Fraction
@@ -27,24 +29,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import SubjectError
-from dpaudit.subjects.call_outcomes import (
-    Ended,
-    Failed,
-    Noted,
-    NotedDict,
-    NotedList,
-    NotedText,
-    NotedTuple,
-    Opaque,
-    noted,
-)  # fmt: skip
-from dpaudit.subjects.foreign import attributes_of, own
+from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
+from dpaudit.subjects.foreign import attributes_of, is_standard, own
+from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
 AS_THEY_ARE = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 IN_A_DICTIONARY = AS_THEY_ARE - {np.float64}
 CONTAINERS = frozenset({dict, list, tuple, set, frozenset})
+PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})
+# Read by what they hold, within a residual too: there other objects are what they hand to pickle.
+CONTENTS = (Mapping, Sequence, Set, int, float, str, bytes, complex, Decimal, Fraction, io.IOBase, *MOMENTS)
+MAX_PIECES = 1_000  # objects of one residual, a bound on time: a table of pandas has 15
+MAX_RESIDUALS = 12  # residuals within one another: a level of an index that does not occur stands 8 deep in pandas
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
 LONGEST_TEXT = 4_000  # characters of the printed form of an object
@@ -55,23 +53,51 @@ class TooLarge(Exception):
 
 
 def array_from(dtype: str, shape: tuple[int, ...], content: bytes) -> NDArray[Any]:
-    """The array of numbers that `_ArrayParts` was made from."""
+    """The array of numbers that these bytes are."""
     if np.dtype(dtype).kind not in KEPT_KINDS:
         raise ValueError(f"dtype must be of numbers, got {dtype!r}.")
     return np.frombuffer(content, dtype=dtype).reshape(shape).copy()
 
 
-class _ArrayParts:
-    """An array of numbers on its way: pickled as a call of `array_from`."""
-
-    def __init__(self, array: NDArray[Any]) -> None:
-        self.array = array
-
-    def __reduce__(self) -> tuple[Any, ...]:
-        return array_from, (self.array.dtype.str, self.array.shape, np.ascontiguousarray(self.array).tobytes())
+def scalar_from(dtype: str, content: bytes) -> Any:
+    """The number of numpy's that these bytes are."""
+    return array_from(dtype, (), content)[()]
 
 
-OPEN = threading.local()  # the objects that are being looked into, of each thread
+class _Writer(pickle.Pickler):
+    """Writes arrays of numbers, and numbers of numpy's, as calls of `array_from` and `scalar_from`."""
+
+    def reducer_override(self, value: Any) -> Any:
+        if isinstance(value, Noted) and isinstance(value, np.ndarray):
+            return noted, (value.bare, value.beside)
+        if not isinstance(value, np.ndarray | np.generic):
+            return NotImplemented
+        content = np.ascontiguousarray(value).tobytes()
+        if isinstance(value, np.generic):
+            return scalar_from, (value.dtype.str, content)
+        return array_from, (value.dtype.str, value.shape, content)
+
+
+class _Open(threading.local):
+    """What is being looked into, of each thread.
+
+    Attributes
+    ----------
+    objects : set of int
+        Ids of objects that are gone through now.
+    level : int
+        Residuals within one another.
+    told : dict
+        Objects of this residual by their ids, which are handed over once. (As long as they are held, ids stay theirs.)
+    """
+
+    def __init__(self) -> None:
+        self.objects: set[int] = set()
+        self.level = 0
+        self.told: dict[int, Any] = {}
+
+
+OPEN = _Open()
 
 
 class Planer:
@@ -85,6 +111,11 @@ class Planer:
         if self.left < 0:
             raise TooLarge
 
+    def spend_instead(self, left: int, value: Any) -> None:
+        """Spend what plain data take, of what was left before they were made of more."""
+        self.left = left
+        self.spend(sum(8 + getattr(leaf, "nbytes", 0) for leaf in leaves(value)))
+
     def plain(self, value: Any, depth: int = 0) -> Any:
         """`value` as plain data.
 
@@ -95,7 +126,7 @@ class Planer:
         Exception
             Whatever the value's own methods raise.
         """
-        kind = type(value)
+        kind: Any = type(value)
         self.spend(8)
         if kind in (float, bool) or value is None:
             return value
@@ -109,8 +140,38 @@ class Planer:
         if isinstance(value, Noted):
             inner = {self.plain(key, depth + 1): self.plain(item, depth + 1) for key, item in value.beside.items()}
             return noted(self.plain(value.bare, depth), inner)
-        if isinstance(value, enum.Enum) and not isinstance(value, int | float | str):
-            return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}")
+        if kind in PYTHONS:
+            self.spend(sys.getsizeof(value))
+            return value
+        if isinstance(value, np.ndarray | np.generic):
+            return self._numpy(value, depth)
+        if kind is Opaque:
+            return value
+        if kind in (Failed, Ended):
+            return kind(*(str.__str__(text) for text in (value.kind, value.message, value.place, value.traceback)))
+        if isinstance(value, type | types.BuiltinFunctionType):
+            return Opaque(kind.__qualname__, text=value.__qualname__, beside={"state": value.__module__})
+        if isinstance(value, types.FunctionType):
+            return Opaque(kind.__qualname__)
+        if isinstance(value, enum.Enum):
+            if isinstance(value, int | float | str):
+                return noted(self._read(value, depth), {"class": f"{kind.__qualname__}.{value.name}"})
+            beside = {"state": self.plain(value.value, depth + 1)}
+            return Opaque(kind.__qualname__, text=f"{kind.__qualname__}.{value.name}", beside=beside)
+        if id(value) in OPEN.objects:  # else what refers to itself twice would be gone through 2^40 times
+            return Opaque(kind.__qualname__, text=f"{kind.__qualname__} that it is in", beside={"state": None})
+        if id(value) in OPEN.told:
+            return None
+        OPEN.objects.add(id(value))
+        try:
+            is_piece = OPEN.level and speaks(kind) and not isinstance(value, CONTENTS)
+            read = Opaque(kind.__qualname__) if is_piece else self._read(value, depth)
+            return self._with_residual(read, value, depth)
+        finally:
+            OPEN.objects.remove(id(value))
+
+    def _read(self, value: Any, depth: int) -> Any:
+        """What is read of a value of a class that is not Python's own."""
         if isinstance(value, int):
             self.spend(int.bit_length(value) // 8)
             return int.__pos__(value)
@@ -118,78 +179,113 @@ class Planer:
             return float.__pos__(value)
         if isinstance(value, str):
             self.spend(4 * str.__len__(value))
-            return _of_class(str.__str__(value), value)
+            return str.__str__(value)
         if isinstance(value, bytes):
             self.spend(bytes.__len__(value))
             return bytes(memoryview(value))
         if isinstance(value, complex):
             return complex.__pos__(value)
-        if isinstance(value, np.ndarray | np.generic):
-            return self._numpy(value, depth)
         if isinstance(value, Decimal):
-            return value if kind is Decimal else Decimal(value)
+            return Decimal(value)
         if isinstance(value, Fraction):
-            return value if kind is Fraction else Fraction(value)
+            return Fraction(value)
         if isinstance(value, numbers.Real) and float(value) == value:  # of another library
             return float(value)
-        if isinstance(value, type):
-            return Opaque(kind.__qualname__, text=value.__qualname__)
-        if kind is Opaque:
-            return value
-        if kind in (Failed, Ended):
-            return kind(*(str.__str__(text) for text in (value.kind, value.message, value.place, value.traceback)))
         known = own(value)
-        if known is value:
-            return _of_class(self._contents(value, depth + 1), value) if depth else self._contents(value, depth + 1)
-        return self.plain(known, depth)
+        return self._contents(value, depth + 1) if known is value else self.plain(known, depth)
 
-    def array(self, array: NDArray[Any]) -> Any:
-        """An array of numbers, as it crosses."""
-        return _ArrayParts(array)
+    def _with_residual(self, found: Any, value: Any, depth: int) -> Any:
+        """What was read of a value, with its class and its residual as notes."""
+        kind: Any = type(value)
+        is_object = isinstance(found, Opaque)
+        beside: dict[str, Any] = {} if is_object else {"class": kind.__qualname__}
+        is_whole = is_object and found.state is not None and not speaks(kind)
+        rest = None if is_whole else held(value)
+        if OPEN.level:
+            OPEN.told[id(value)] = value
+        if rest is not None and (OPEN.level >= MAX_RESIDUALS or len(OPEN.told) > MAX_PIECES):
+            rest = Opaque(kind.__qualname__)
+        if rest is not None:
+            OPEN.level += 1
+            left = self.left
+            try:
+                rest = self.plain(rest, depth + 1)
+                if OPEN.level == 1:  # what was known does not cross
+                    rest = Known(found).less(rest)
+                    self.spend_instead(left, rest)
+            finally:
+                OPEN.level -= 1
+                if not OPEN.level:
+                    OPEN.told.clear()
+        if rest is not None or (is_object and found.text is not None):
+            beside["state"] = rest
+        return noted(found, beside)
 
     def _numpy(self, value: Any, depth: int) -> Any:
         if isinstance(value, np.ma.MaskedArray):
-            if value.dtype.names is not None:  # masked field by field
-                return self.plain(value.tolist(), depth)
-            masked = np.empty(value.shape, dtype=object)
-            masked[...] = value.data
-            masked[np.ma.getmaskarray(value)] = None
-            under = np.asarray(value.data) if np.ma.getmaskarray(value).any() and value.ndim else None
-            found = self.plain(masked.tolist(), depth)
-            return found if under is None else noted(found, {"under the mask": self.plain(under, depth + 1)})
+            return self._masked(value, depth)
         array = np.asarray(value)
-        if isinstance(value, np.ndarray) and array.dtype.kind in KEPT_KINDS:
-            self.spend(array.nbytes)
-            return self.array(array)
-        if array.dtype.kind in "mM":
-            return int(array.astype(np.int64))
+        if isinstance(value, np.ndarray):
+            beside = self._form(value, depth)
+            if array.dtype.kind in KEPT_KINDS:
+                self.spend(array.nbytes)
+                return noted(array.copy(), beside)
+            return noted(self.plain(array.tolist(), depth), {"type": str(array.dtype), **beside})
+        if array.dtype.kind in KEPT_KINDS and not is_standard(array.dtype):
+            return value
         item = array.tolist()
         if isinstance(item, np.generic):  # a number that is no Python number: a longer float
             return float(item) if float(item) == item or item != item else Opaque("longdouble", text=repr(item))
-        return self.plain(item, depth)
+        return noted(self.plain(item, depth), {"type": str(array.dtype)} if isinstance(value, np.void) else {})
+
+    def _form(self, array: NDArray[Any], depth: int) -> dict[str, Any]:
+        """Notes on an array: all that is not its numbers, type and shape."""
+        attributes = None if isinstance(array, np.ma.MaskedArray) else attributes_of(array)
+        found = {
+            "class": type(array).__qualname__ if type(array) is not np.ndarray else None,
+            "order": "F" if array.flags.fnc else None,
+            "read-only": None if array.flags.writeable or isinstance(array, np.ma.MaskedArray) else True,
+            "state": self.plain(dict(attributes), depth + 1) if attributes else None,
+        }
+        return {name: part for name, part in found.items() if part is not None}
+
+    def _masked(self, value: np.ma.MaskedArray[Any, Any], depth: int) -> Any:
+        """Nested lists with None where a value is masked; as notes what is under the mask, and how it is filled."""
+        mask, beside = np.ma.getmask(value), self._form(value, depth)
+        if np.asarray(mask).view("?").any() and value.ndim:
+            beside["under the mask"] = self.plain(np.asarray(value.data), depth + 1)
+        if mask is np.ma.nomask:
+            beside["mask"] = "none"
+        fill = vars(value).get("_fill_value")  # what is asked for by its public name is set by that
+        if fill is not None:
+            beside["fill value"] = self.plain(np.asarray(fill).tolist(), depth + 1)
+        if value.hardmask:
+            beside["hard mask"] = True
+        beside["type"] = str(value.dtype)
+        if value.dtype.names is not None:  # masked field by field
+            return noted(self.plain(value.tolist(), depth), beside)
+        if value is np.ma.masked:
+            return None
+        masked = np.empty(value.shape, dtype=object)
+        masked[...] = value.data
+        masked[np.ma.getmaskarray(value)] = None
+        return noted(self.plain(masked.tolist(), depth), beside)
 
     def _contents(self, value: Any, inner: int) -> Any:
         if isinstance(value, Mapping):
-            return {_hashable(self.plain(key, inner)): self.plain(item, inner) for key, item in value.items()}
+            pairs = [(self.plain(key, inner), self.plain(item, inner)) for key, item in value.items()]
+            return noted({_hashable(key): item for key, item in pairs}, _names_of([key for key, _ in pairs]))
         if isinstance(value, Set) and not isinstance(value, ItemsView):
-            items = [_hashable(self.plain(item, inner)) for item in value]
-            return frozenset(items) if isinstance(value, frozenset) else set(items)
+            keys = [self.plain(item, inner) for item in value]
+            own = frozenset(map(_hashable, keys)) if isinstance(value, frozenset) else set(map(_hashable, keys))
+            return noted(own, {name: sorted(set(names)) for name, names in _names_of(keys).items()})
         if isinstance(value, tuple):
-            several = tuple(self.plain(item, inner) for item in value)
-            beside = getattr(value, "__dict__", None)  # of a result that is a tuple and has more attributes
-            return (*several, {name: self.plain(item, inner) for name, item in beside.items()}) if beside else several
+            return tuple(self.plain(item, inner) for item in value)
         if isinstance(value, Sequence | ValuesView | ItemsView):
             return [self.plain(item, inner) for item in value]
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:
-            within = OPEN.__dict__.setdefault("objects", set())
-            if id(value) in within:  # else what refers to itself twice would be gone through 2^40 times
-                return Opaque(name, text=f"{name} that it is in")
-            within.add(id(value))
-            try:
-                state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
-            finally:
-                within.remove(id(value))
+            state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
             return Opaque(name, state=state)
         text = self.text(value)
         self.spend(4 * len(text))
@@ -200,12 +296,10 @@ class Planer:
         return str.__str__(repr(value))
 
 
-def _of_class(found: Any, value: Any) -> Any:
-    """Plain data of a value with the name of its class beside it, where that is not Python's own, or numpy's."""
-    kind = type(value)
-    if type(found) not in (str, list, tuple, dict) or isinstance(value, np.generic | Noted):
-        return found
-    return noted(found, {"class": kind.__qualname__})
+def _names_of(keys: Sequence[Any]) -> dict[str, list[str]]:
+    """A note of the classes of keys or members, which are told apart by their contents: of those that are not plain."""
+    names = [str(key.beside.get("class", "")) for key in keys if isinstance(key, Noted)]
+    return {"classes": names} if names else {}
 
 
 def _hashable(value: Any) -> Any:
@@ -213,8 +307,8 @@ def _hashable(value: Any) -> Any:
 
     Notes are left out: keys are told apart by their contents.
     """
-    if isinstance(value, NotedText):
-        return str.__str__(value)
+    if isinstance(value, Noted):
+        value = value.bare
     if isinstance(value, list | tuple):
         return tuple(map(_hashable, value))
     if isinstance(value, set):
@@ -229,6 +323,9 @@ class _Seer(Planer):
         self.left = 0
 
     def spend(self, size: int) -> None:
+        pass
+
+    def spend_instead(self, left: int, value: Any) -> None:
         pass
 
     def plain(self, value: Any, depth: int = 0) -> Any:
@@ -247,9 +344,6 @@ class _Seer(Planer):
                 return {key: self.plain(item, depth + 1) for key, item in value.items()}
         return super().plain(value, depth)
 
-    def array(self, array: NDArray[Any]) -> Any:
-        return array.copy()
-
     def text(self, value: Any) -> str:
         try:
             return super().text(value)
@@ -258,7 +352,7 @@ class _Seer(Planer):
 
     def _numpy(self, value: Any, depth: int) -> Any:
         # Numpy's own numbers do not change, a record of several does; a longer float would lose its digits elsewhere.
-        is_fixed = isinstance(value, np.generic) and not isinstance(value, np.void)
+        is_fixed = isinstance(value, np.generic) and not isinstance(value, np.flexible)
         return value if is_fixed else super()._numpy(value, depth)
 
 
@@ -287,12 +381,12 @@ def seen(output: Any) -> Any:
     >>> seen((0.5, {"a": np.arange(2)}))
     (0.5, {'a': array([0, 1])})
     """
-    kind = type(output)
+    kind: Any = type(output)
     if kind in AS_THEY_ARE:
         return output
     if (kind is list or kind is tuple) and AS_THEY_ARE.issuperset(map(type, output)):
         return output[:]
-    if kind is np.ndarray and output.dtype.kind in KEPT_KINDS:
+    if kind is np.ndarray and output.dtype.kind in KEPT_KINDS and output.flags.carray:
         return output.copy()
     try:
         return SEER.plain(output)
@@ -303,24 +397,19 @@ def seen(output: Any) -> Any:
         ) from error
 
 
+KEPT_CLASSES: tuple[Any, ...] = (
+    array_from, scalar_from, noted, Opaque, Failed, Ended, Decimal, Fraction, *NOTED.values()
+)  # fmt: skip
+
+
 class _Reader(pickle.Unpickler):
     """Knows the few classes of plain data."""
 
-    KNOWN = {
-        (home.__module__, home.__qualname__): home
-        for home in (
-            array_from,
-            Opaque,
-            Failed,
-            Ended,
-            Decimal,
-            Fraction,
-            NotedDict,
-            NotedList,
-            NotedText,
-            NotedTuple,
-        )
-    } | {("builtins", "complex"): complex, ("builtins", "set"): set, ("builtins", "frozenset"): frozenset}
+    KNOWN = {(home.__module__, home.__qualname__): home for home in KEPT_CLASSES} | {
+        ("builtins", "complex"): complex,
+        ("builtins", "set"): set,
+        ("builtins", "frozenset"): frozenset,
+    }
 
     def find_class(self, module: str, name: str) -> Any:
         if (module, name) not in self.KNOWN:
@@ -330,7 +419,9 @@ class _Reader(pickle.Unpickler):
 
 def packed(value: Any) -> bytes:
     """Plain data as bytes."""
-    return pickle.dumps(value, protocol=5)
+    content = io.BytesIO()
+    _Writer(content, protocol=5).dump(value)
+    return content.getvalue()
 
 
 def unpacked(content: bytes) -> Any:

@@ -7,6 +7,7 @@ asks another thing: a reader reads back from its data as the same function. Twin
 
 from __future__ import annotations
 
+import collections
 import dataclasses
 import datetime
 import decimal
@@ -18,8 +19,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from dpaudit.features import reader as reader_module
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
-from dpaudit.features.reader import Reader
+from dpaudit.features.reader import Memory, Reader
 from dpaudit.subjects.call_outcomes import Ended, Failed, noted
 
 RNG = np.random.default_rng(20_261_128)
@@ -57,6 +59,11 @@ GROUPS = {
     "written": ['{"a": 1, "b": [1.5, 2]}', '{"b": [1.5, "z"], "a": 1}', "[1, 2]", '"text"', "a,b\n1,2\n3,4", "a,b\n1,x",
                 "2026-11-21T08:30:00+02:00", "2026-11-21", "deadbeef00", "0x1f", "aGVsbG8gd29ybGQ=", "x y z", "{broken",
                 "one\ntwo"],
+    "residuals": [collections.deque([1.0, 2.0], 3), collections.Counter("ab"), collections.OrderedDict(b=1, a=2),
+                  np.ma.array([1.0, 2.0], mask=[1, 0]), np.ma.array([1.0, 2.0]), np.ones((2, 2), order="F"),
+                  np.asmatrix([[1.0, 2.0]]), pd.Series([1.0, 2.0]), pd.Series([1.0], name="v"), range(2), slice(1),
+                  np.array([(1.0, 2.0)], dtype=[("x", "f8"), ("y", "f8")])[0], ValueError("a", 1), bytearray(b"ab"),
+                  pd.Categorical(["a"], categories=["a", "b"]), np.array([1.0, 2.0], dtype=object)],
     "bytes": [b"", b"ab", np.float64([1.5, 2.5]).tobytes(), b"\x1f\x8b broken", bytearray(b"cd"), b"x" * 300],
     "sets": [set(), {1, 2}, {2, 1}, frozenset({1, 2}), {"a", 10**400}, {(1, 2)}, {math.nan, 1.5}],
     "objects": [Release(1.5, "a"), Release(2, None), pd.Series([1.0, 2.0], name="v"), pd.Series(["a", "b"]),
@@ -168,6 +175,27 @@ def test_batches_of_other_shapes_are_no_numbers_of_one_form():
     first, second = (read_outputs(np.ones((50, *shape)), 50) for shape in ((3,), (1, 3)))
     reader = Reader.learn((first, second))
     assert bits(reader(first))[0] != bits(reader(second))[0]
+
+
+def test_a_memory_holds_what_the_reader_reads_of_outputs_that_grow(monkeypatch):
+    outputs = [*GROUPS["dictionaries"], *GROUPS["written"], *GROUPS["residuals"]] * 2
+    reader, other, memory = reader_of(outputs), reader_of(outputs[:9]), Memory()
+    outcomes = read_outputs(outputs, len(outputs))
+    parts = [outcomes.rows(slice(0, k)) for k in (5, 5, 20, 90)]
+    grown = [(reader, one) for one in parts]
+    shorter, others = [(reader, parts[1])], [(other, parts[2]), (reader, read_outputs(outputs[::-1], len(outputs)))]
+    numbers = [
+        (reader, read_outputs([1.5, 2.5], 2)),
+        (reader, read_outputs([2.5, 3.5], 2)),
+        (reader, read_outputs([], 0)),
+    ]
+    for known, one in [*grown, *shorter, *others, *numbers, *grown]:
+        assert memory(known, one).tobytes() == known(one).tobytes()
+    assert memory(reader, parts[3]) is memory(reader, parts[3])  # nothing is read again
+    monkeypatch.setattr(reader_module, "SIZES", dataclasses.replace(reader_module.SIZES, max_remembered=50))
+    for known, one in grown:
+        assert memory(known, one).tobytes() == known(one).tobytes()
+    assert memory(reader, parts[3]) is not memory(reader, parts[3])
 
 
 # --- twins ---

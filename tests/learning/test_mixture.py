@@ -9,6 +9,7 @@ import pytest
 
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
+from dpaudit.learning.learned_views import _quantiles
 from dpaudit.learning.mixture import (
     NO_FORETELLING,
     STRUCTURES,
@@ -123,3 +124,14 @@ def test_broken_records_are_refused():
         Mixture.from_dict({**record, "weights": record["weights"][:1]})
     with pytest.raises(ValueError, match="a weight for each structure"):
         Mixture.from_dict({**record, "shifted": [{**one, "tree": None} for one in record["parts"]]})
+
+
+def test_quantiles_of_columns_are_those_of_numpy():
+    rng = np.random.default_rng(20_261_128)
+    for size in (1, 2, 3, 50, 999):
+        for share in (0.0, 0.1, 0.9):
+            columns = np.concatenate([rng.normal(size=(size, 9)), rng.integers(3, size=(size, 9))], axis=1)
+            columns[rng.random(columns.shape) < share] = np.nan
+            columns[0] = 1.0
+            expected = np.nanquantile(columns, [0.003, 0.5, 0.997], axis=0)
+            assert _quantiles(columns, [0.003, 0.5, 0.997]).tobytes() == expected.tobytes()

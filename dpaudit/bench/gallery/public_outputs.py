@@ -33,7 +33,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError
-from dpaudit.features.outcomes import canonical, plain, unseen
+from dpaudit.features.identity import identity
+from dpaudit.features.outcomes import plain, unseen
 from dpaudit.features.unread import unread
 from dpaudit.subjects.plain import seen
 
@@ -244,7 +245,7 @@ def _looked_at(kind: str, name: str, several: list[Any]) -> Output:
         shown = [plain(seen(value)) for value in several]
         hidden = unseen(shown)
         named = [str(one.what) for one in unread(shown)] + ([f"all of a {hidden}"] if hidden else [])
-        tokens = [canonical(value) for value in shown]
+        tokens = [identity(value) for value in shown]
     except SubjectError:
         return Output(kind, name, type_name, ("all: it is refused with a message",), False)
     differ = before[0] is not None and before[0] != before[1]
@@ -280,10 +281,12 @@ def page(found: list[Output]) -> str:
         lines.append(f"| {kind} | {len(own)} | {full} | {sum(one.is_silent for one in own)} |")
     lines += [
         "",
-        "Of an output that is a number, or a list or an array of numbers, the type is not read: an integer reads as",
-        "the float that it equals. Inside other outputs it is. Of a number the class is Python's: an enumeration of",
-        "integers reads as integers. Of a mapping the classes of its keys are not read, and of a masked array of",
-        "single numbers, each an output, what is under the mask.",
+        "Beside what is read of an object stands its residual: what its class hands to pickle, less what was read.",
+        "Of an output that is a number, or a list or an array of numbers, the class and type are not read: an integer",
+        "reads as the float that it equals. Inside other outputs they are. They are named where outputs differ in",
+        "them, as are the classes of keys and members, and the bits of NaN. Numpy's integers and floats of 64 bits,",
+        "its booleans and its texts count as Python's. Of a masked array of single numbers, each an output, what is",
+        "under the mask is not read.",
     ]
     lines += ["", "## Not read", "", "| kind | what | of |", "| --- | --- | --- |"]
     several: dict[tuple[str, str], list[str]] = {}

@@ -1,0 +1,174 @@
+"""Residuals: what an output holds beyond the plain data that is read of it, by one rule.
+
+A class tells pickle what its objects hold. That, less what was read already, stands beside the plain data of an object
+as a note, under the name of its class: a leak in the type of an array, in attributes, in the length that a queue may
+have or in levels that do not occur has a column of its own. An object that pickle does not carry is named as not read.
+
+Validity: an output is read by itself, by a fixed function. Nothing of a residual depends on an address or on the order
+of hashes: what a class of Python's sets hands to pickle is left out, and their members are read as a set.
+
+The bytes of a state are the same numbers in another form, in which the low bits of noise would show: those that repeat
+what was read are left out, and of others nothing is read; the report names them.
+"""
+
+from __future__ import annotations
+
+import copyreg
+import dataclasses
+import datetime
+import functools
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from dpaudit.subjects.call_outcomes import Noted, Opaque, noted
+from dpaudit.subjects.foreign import attributes_of
+
+# What an object's class may have of Python's own, and then hands over nothing but contents and attributes.
+REDUCTIONS = frozenset({object.__reduce__, set.__reduce__, frozenset.__reduce__})
+SCALARS = frozenset({bool, int, float, str, type(None)})
+RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
+MOMENTS = (datetime.date, datetime.time, datetime.datetime, datetime.timedelta)  # pickled as bytes
+
+
+def held(value: Any) -> Any:
+    """What a class says that its object holds, beside its items, in pieces that are no plain data yet.
+
+    The arguments and the state that pickle would write; the attributes where the class says nothing of its own. None
+    where that is nothing; an `Opaque` without contents where pickle refuses.
+
+    Examples
+    --------
+    >>> import collections
+    >>> held(collections.deque([1, 2], maxlen=3)), held(collections.OrderedDict(a=1))
+    ({'arguments': ((), 3)}, None)
+    """
+    kind: Any = type(value)
+    if isinstance(value, RANDOM):
+        return Opaque(kind.__qualname__)
+    if kind in MOMENTS:
+        return _some({"zone": getattr(value, "tzinfo", None), "fold": getattr(value, "fold", 0) or None})
+    if isinstance(value, np.dtype):
+        return _some({"name": str(value), "metadata": dict(value.metadata or {})})
+    if kind.__module__.partition(".")[0] == "pyarrow" and hasattr(value, "to_pylist"):  # its bytes are those of these
+        return {"type": str(value.type), "items": value.to_pylist()}
+    try:
+        reduced = copyreg.dispatch_table[kind](value) if kind in copyreg.dispatch_table else value.__reduce_ex__(2)
+    except Exception:
+        return Opaque(kind.__qualname__)
+    if not speaks(kind):
+        return attributes_of(value) or None
+    if not isinstance(reduced, tuple):
+        return reduced  # a name
+    _, arguments, state = (*reduced, None)[:3]
+    found = {"arguments": tuple(one for one in arguments if one is not kind), "state": state}
+    if isinstance(value, BaseException):
+        found |= {"cause": value.__cause__, "context": value.__context__}
+    return _some(found)
+
+
+def _some(pieces: dict[str, Any]) -> dict[str, Any] | None:
+    """The pieces that are something; None where there are none."""
+    found = {name: part for name, part in pieces.items() if part is not None and not _is_empty(part)}
+    return found or None
+
+
+def _is_empty(part: Any) -> bool:
+    return type(part) in (tuple, list, dict, str) and not part
+
+
+@functools.cache
+def speaks(kind: Any) -> bool:
+    """Whether a class says by itself what pickle carries; or is one of C, whose state no attribute shows."""
+    if kind in copyreg.dispatch_table:
+        return True
+    own = kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ in REDUCTIONS
+    return not own or getattr(kind, "__getstate__", None) is not getattr(object, "__getstate__", None)
+
+
+class Known:
+    """What was read of an object: numbers, texts and bytes at any depth, by value."""
+
+    def __init__(self, read: Any) -> None:
+        self.read = read
+
+    @functools.cached_property
+    def leaves(self) -> set[Any]:
+        """The leaves; NaN as None."""
+        found: set[Any] = set()
+        for leaf in leaves(self.read):
+            if isinstance(leaf, np.ndarray):
+                found.add(leaf.tobytes())
+                found.update(map(_key, leaf.ravel().tolist()))
+            else:
+                found.add(_key(leaf))
+        return found
+
+    def less(self, rest: Any) -> Any:
+        """Plain data without what is known; None in the place of it.
+
+        Of numbers, those that are not whole; of several numbers or texts in a row, all where all are known.
+        """
+        kind = type(rest)
+        if kind is int or kind is bool or rest is None:
+            return rest
+        if kind is str:
+            return None if len(rest) > 1 and rest in self.leaves else rest
+        if kind is float:
+            return None if rest % 1.0 != 0.0 and _key(rest) in self.leaves else rest
+        if kind is Opaque:
+            state = None if rest.state is None else self.less(rest.state)
+            return dataclasses.replace(rest, state=state, beside=self._less_of_all(rest.beside))
+        if issubclass(kind, Noted):
+            return noted(self.less(rest.bare), self._less_of_all(rest.beside))
+        if kind is bytes:
+            return None if rest in self.leaves else Opaque("bytes")
+        if kind is np.ndarray:
+            is_known = rest.size > (rest.dtype.kind != "f") and self.leaves.issuperset(map(_key, rest.ravel().tolist()))
+            return [rest.dtype.str, list(rest.shape)] if is_known else rest
+        if kind is dict:
+            if rest and any(_equal(rest, one) for one in (self.read, getattr(self.read, "state", None))):
+                return None
+            return _unless_none(self._less_of_all(rest))
+        if kind is list or kind is tuple:
+            if len(rest) > 1 and SCALARS.issuperset(map(type, rest)) and self.leaves.issuperset(map(_key, rest)):
+                return len(rest)
+            return _unless_none([self.less(part) for part in rest])
+        return rest
+
+    def _less_of_all(self, parts: dict[Any, Any]) -> dict[Any, Any]:
+        return {name: self.less(part) for name, part in parts.items()}
+
+
+def _unless_none(found: Any) -> Any:
+    parts = found.values() if isinstance(found, dict) else found
+    return None if found and all(part is None for part in parts) else found
+
+
+def leaves(read: Any) -> Iterator[Any]:
+    """The numbers, texts, bytes and arrays that plain data hold, at any depth."""
+    waiting = [read]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, Noted) and value.beside:
+            waiting.append(value.beside)
+        if isinstance(value, Opaque):
+            waiting += [value.state, value.text, value.beside]
+        elif isinstance(value, Mapping):
+            waiting += [*value.keys(), *value.values()]
+        elif isinstance(value, list | tuple | set | frozenset):
+            waiting += value
+        elif not isinstance(value, np.generic) or isinstance(value, float | str | bytes):
+            yield value
+
+
+def _key(leaf: Any) -> Any:
+    return None if leaf != leaf else leaf
+
+
+def _equal(rest: Any, read: Any) -> bool:
+    try:
+        return bool(type(rest) is type(read) and rest == read)
+    except Exception:  # arrays within
+        return False
