@@ -25,8 +25,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections import deque
-from collections.abc import Callable, Sequence
+import re
+from collections import Counter, deque
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,6 +43,7 @@ from dpaudit.privacy.claims import Claim, FloatArray
 
 Columns = Sequence[FloatArray]  # the values that outputs have in each column, shape (draws,)
 Cells = NDArray[np.int64]  # the cell of each output; below 0 where it can be in no event
+WORD = re.compile(r"[^\W\d_]+")
 Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewhere
 
 
@@ -50,6 +53,8 @@ class PlantSizes:
 
     pieces: tuple[int, ...] = (1, 2, 4, 8)  # intervals of each half of an event
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
+    words: tuple[int, ...] = (2, 4)  # of an event
+    usual: int = 200  # words that events are of
     tries: int = 20  # of bins that are met together
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
@@ -158,6 +163,14 @@ def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
     return _together(_some(columns, int(rng.choice(SIZES.together)), rng), mass, rng)
 
 
+def _words(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
+    """One or two words against as many others, of those that are about as frequent as a half or more."""
+    frequent = [own for own in columns if np.count_nonzero(own) >= 0.5 * mass * len(own)] or list(columns)
+    some = _some(frequent if len(frequent) > 1 else columns, int(rng.choice(SIZES.words)), rng)
+    half = len(some) // 2
+    return _ends(np.sum(some[:half], axis=0) - np.sum(some[half : 2 * half], axis=0), mass, rng)
+
+
 def _direction(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
     return _ends(_scaled(columns) @ rng.normal(size=len(columns)), mass, rng)
 
@@ -168,6 +181,20 @@ def _features(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
         own = _scaled(_some(columns, 2, rng))
         total += rng.normal() * np.cos(own @ rng.normal(size=own.shape[1]) + 2.0 * math.pi * rng.random())
     return _ends(total, mass, rng)
+
+
+def _tokens(sides: Sequence[Outcomes]) -> list[str]:
+    texts: list[str] = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
+    return texts
+
+
+def _counts_of_words(tokens: Sequence[str]) -> Iterator[FloatArray]:
+    """How often each text has each usual word, of those that some have and some have not."""
+    of_texts = [Counter(WORD.findall(token)) for token in tokens]
+    held = Counter(word for counts in of_texts for word in counts)
+    for word, count in sorted(held.items(), key=lambda item: (-item[1], item[0])):
+        if count < len(tokens):
+            yield np.array([counts[word] for counts in of_texts], dtype=float)
 
 
 def _varies(values: FloatArray) -> bool:
@@ -198,7 +225,7 @@ class PlantedForm:
     least : int
         Columns that such an event needs.
     of : str
-        Of which outputs: "numbers", "objects" or "" for both.
+        Of which outputs: "numbers", "objects" or "" for both; "words" of the words that objects print.
     is_expected : bool
         Whether "not refuted" rests on it: readers expect that such an event is found.
     """
@@ -215,7 +242,7 @@ FORMS = (
     PlantedForm("one level", _level, of="numbers"),
     PlantedForm("intervals", _intervals, _has_many, of="numbers"),
     PlantedForm("single values", _single_values, _recurs, of="numbers"),
-    PlantedForm("a token", _single_values, _recurs, of="objects"),
+    PlantedForm("a token", _words, least=2, of="words"),
     PlantedForm("a number inside", _level, _has_many, of="objects"),
     PlantedForm("two columns together", _two, least=2),
     PlantedForm("several columns together", _several, least=3, is_expected=False),
@@ -234,12 +261,15 @@ class Seen:
         Outputs as they are drawn again: arrays of numbers as they came, others as the columns that were read of them.
     columns : tuple of ndarray of float
         The values of each column that varies.
+    words : tuple of ndarray of float
+        How often outputs that are objects print each of their usual words, whatever was read of them.
     kind : str
         "numbers" where outputs are arrays of numbers, else "objects".
     """
 
     outcomes: Outcomes
     columns: tuple[FloatArray, ...]
+    words: tuple[FloatArray, ...]
     kind: str
 
     @classmethod
@@ -249,18 +279,21 @@ class Seen:
         matrix = np.concatenate([reader.read(side) for side in sides])
         columns = tuple(np.ascontiguousarray(values) for values in matrix.T if _varies(values))
         if not reader.columns:
-            return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, "objects")
+            words = tuple(islice(_counts_of_words(_tokens(sides)), SIZES.usual))
+            return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, words, "objects")
         whole = all(side.is_integer for side in sides)
-        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, "numbers")
+        return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, (), "numbers")
 
     @property
     def forms(self) -> list[PlantedForm]:
         """The forms of which these outputs have events."""
-        return [form for form in FORMS if form.of in ("", self.kind) and len(self.suited(form)) >= form.least]
+        return [form for form in FORMS if len(self.suited(form)) >= form.least]
 
     def suited(self, form: PlantedForm) -> list[FloatArray]:
         """The columns that an event of this form may be of."""
-        return [values for values in self.columns if form.suits(values)]
+        if form.of == "words":
+            return list(self.words)
+        return [values for values in self.columns if form.suits(values)] if form.of in ("", self.kind) else []
 
 
 @dataclasses.dataclass(frozen=True)

@@ -87,6 +87,10 @@ class LearnedLoss:
     plants: int = 0
     decides: bool = True
 
+    def to_dict(self) -> dict[str, Any]:
+        """The loss as JSON values; what is of plants is left out where there are none."""
+        return dataclasses.asdict(self) if self.plants else {"form": self.form, "loss": self.loss}
+
 
 @dataclasses.dataclass(frozen=True)
 class PlantedCell:
@@ -163,10 +167,9 @@ class Power:
 
     def to_dict(self) -> dict[str, Any]:
         """The power as JSON values; what is of plants is left out where there are none."""
-        record = dataclasses.asdict(self)
+        record = {**dataclasses.asdict(self), "learned": [one.to_dict() for one in self.learned]}
         if not self.is_planted:
             del record["cells"], record["planted_draws"], record["rarest"]
-            record["learned"] = [{"form": one.form, "loss": one.loss} for one in self.learned]
         return record
 
     def suffices(self, inconclusive_factor: float) -> bool:

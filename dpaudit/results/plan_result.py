@@ -167,6 +167,8 @@ class Plan:
     def to_dict(self) -> dict[str, Any]:
         """The plan as strict JSON values."""
         record: dict[str, Any] = to_json({"schema": SCHEMA, **dataclasses.asdict(self)})
+        for entry, planned in zip(record["budgets"], self.budgets, strict=True):
+            entry["by_form"] = to_json([one.to_dict() for one in planned.by_form])
         return record
 
     def to_text(self) -> str:

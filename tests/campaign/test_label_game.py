@@ -227,8 +227,8 @@ def seldom_telling(i, size, rng):
         (often_telling, 200_000, 1_000),
         (seldom_telling, 10_000, 3_500),
         (noise, 10_000, 3_500),
-        (noise, 20_000, 4_000),
-        (noise, 40_000, 6_000),
+        (noise, 20_000, 7_000),
+        (noise, 40_000, 8_000),
     ],
     ids=[
         "often right",
