@@ -54,7 +54,8 @@ class PlantSizes:
     pieces: tuple[int, ...] = (1, 2, 4, 8)  # intervals of each half of an event
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
-    usual: int = 200  # words that events are of
+    usual: int = 200  # words that events are of, the most frequent
+    least_word: float = 0.025  # of the outputs, which have such a word: half of a half of an event of .1
     tries: int = 20  # of bins that are met together
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
@@ -164,9 +165,8 @@ def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
 
 
 def _words(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    """One or two words against as many others, of those that are about as frequent as a half or more."""
-    frequent = [own for own in columns if np.count_nonzero(own) >= 0.5 * mass * len(own)] or list(columns)
-    some = _some(frequent if len(frequent) > 1 else columns, int(rng.choice(SIZES.words)), rng)
+    """One or two words against as many others."""
+    some = _some(columns, int(rng.choice(SIZES.words)), rng)
     half = len(some) // 2
     return _ends(np.sum(some[:half], axis=0) - np.sum(some[half : 2 * half], axis=0), mass, rng)
 
@@ -189,11 +189,11 @@ def _tokens(sides: Sequence[Outcomes]) -> list[str]:
 
 
 def _counts_of_words(tokens: Sequence[str]) -> Iterator[FloatArray]:
-    """How often each text has each usual word, of those that some have and some have not."""
+    """How often each text has each usual word, of those that neither all nor hardly any have."""
     of_texts = [Counter(WORD.findall(token)) for token in tokens]
     held = Counter(word for counts in of_texts for word in counts)
     for word, count in sorted(held.items(), key=lambda item: (-item[1], item[0])):
-        if count < len(tokens):
+        if SIZES.least_word * len(tokens) <= count < len(tokens):
             yield np.array([counts[word] for counts in of_texts], dtype=float)
 
 
