@@ -20,7 +20,7 @@ import numpy as np
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import power_of
-from dpaudit.campaign.planting import PlantedForm, Seen, Soil
+from dpaudit.campaign.planting import PlantedForm, Seen, Soil, is_rare, mass_of
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
@@ -61,15 +61,16 @@ def plant(run: AuditRun) -> dict[int, Power]:
     hardest = max(open_games, key=lambda k: (powers[k].known_excess(options.inconclusive_factor), -k))
     known = powers[hardest]
     seen = Seen.of(run.shown(games[hardest]))
-    if not seen.forms or not math.isfinite(known.detectable):
-        return powers
     soil = Soil(seen, games[hardest].claim, games[hardest].level, options.mode)
-    planted = _Plants(run, hardest, soil, known, EFFORTS[str(options.power)]).power()
+    plants = _Plants(run, hardest, soil, known, EFFORTS[str(options.power)])
+    if not math.isfinite(known.detectable) or not any(form.is_expected for form in plants.forms):
+        return powers
+    planted = plants.power()
     powers[hardest] = planted
     for k in open_games:
         if k != hardest and math.isfinite(planted.deciding) and math.isfinite(powers[k].detectable):
             times = powers[k].detectable / known.detectable
-            learned = tuple(dataclasses.replace(one, loss=one.loss * times) for one in planted.learned)
+            learned = tuple(LearnedLoss(o.form, o.loss * times, decides=o.decides) for o in planted.learned)
             powers[k] = dataclasses.replace(powers[k], learned=learned, planted_draws=planted.planted_draws)
     return powers
 
@@ -94,25 +95,33 @@ class _Plants:
 
     def __post_init__(self) -> None:
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
+        self.forms = [form for form in self.soil.seen.forms if self._made(form, self.known.event_mass) > 0.0]
+
+    def _made(self, form: PlantedForm, mass: float) -> float:
+        """The mass of an event of this form that is asked to have this mass."""
+        rng = stream(self.run.root, PLANTS, self.place)
+        return mass_of(self.soil.seen.event(form, mass, rng))
 
     def power(self) -> Power:
         """The power with what was planted."""
         mass, factor = self.known.event_mass, self.run.options.inconclusive_factor
         limit = factor * self.known.at_budget if self.known.at_budget > 0.0 else ZERO_BUDGET_LOSS
         learned = []
-        for form in self.soil.seen.forms:
+        for form in self.forms:
             if not (form.is_expected or self.effort.is_map):
                 continue
-            losses = self._ladder(self.known.detectable, limit) if self.effort.is_map else [limit]
-            found = self._least(form, mass, losses)
+            suffices = self._suffices(form, mass, limit)  # what the verdict asks, whatever is found of other losses
+            others = self._ladder(self.known.detectable) if self.effort.is_map else []
+            other = self._least(form, mass, [loss for loss in others if (loss < limit) == suffices])
+            found = limit if suffices and other is None else other
             cell = None if found is None else self.cells[form.name, mass, found]
             counts = (cell.found, cell.plants) if cell else self._last(form.name, mass)
             learned.append(LearnedLoss(form.name, math.inf if found is None else found, *counts, form.is_expected))
-        for other in MASSES if self.effort.is_map else ():
-            least, _ = self.run.games[self.place].main.power(other, self.known.probability)
-            for form in self.soil.seen.forms:
-                if form.is_expected and other != mass and math.isfinite(least):
-                    self._least(form, other, self._ladder(least, least))
+        for other_mass in MASSES if self.effort.is_map else ():
+            least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
+            for form in self.forms if other_mass != mass and math.isfinite(least) else ():
+                if form.is_expected and is_rare(self._made(form, other_mass), other_mass):
+                    self._least(form, other_mass, self._ladder(least))
         return dataclasses.replace(
             self.known,
             learned=tuple(learned),
@@ -121,10 +130,9 @@ class _Plants:
             rarest=self._rarest(),
         )
 
-    def _ladder(self, least: float, limit: float) -> list[float]:
-        """Losses from what a test finds that knows the event to the largest, with the one that the verdict asks for."""
-        rungs = [least * STEP**k for k in range(math.ceil(math.log(max(LARGEST / least, 1.0), STEP)) + 1)]
-        return sorted({*rungs, limit} if limit >= least else rungs)
+    def _ladder(self, least: float) -> list[float]:
+        """Losses from what a test finds that knows the event to the largest."""
+        return [least * STEP**k for k in range(math.ceil(math.log(max(LARGEST / least, 1.0), STEP)) + 1)]
 
     def _least(self, form: PlantedForm, mass: float, losses: list[float]) -> float | None:
         """The least of these losses, which rise, of which enough plants are found, by bisection."""

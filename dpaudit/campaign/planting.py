@@ -16,6 +16,8 @@ Validity
   chose, nor for one of another form.
 * **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
   keeps both laws' masses at 1: the loss is never larger than what is stated.
+* **The mass.** An event is of whole cells, up to half as heavy again as stated. Where outputs have no event of a form
+  that is so rare, as a coin has none of .1, the rarest one is planted: then no rarer leak of this form exists either.
 * **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
   coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
   of 40,000). Where coins ask for more than that (one game in a million), the first ones are used again.
@@ -27,7 +29,7 @@ import dataclasses
 import math
 import re
 from collections import Counter, deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
@@ -56,7 +58,9 @@ class PlantSizes:
     words: tuple[int, ...] = (2, 4)  # of an event
     usual: int = 200  # words that events are of, the most frequent
     least_word: float = 0.025  # of the outputs, which have such a word: half of a half of an event of .1
-    tries: int = 20  # of bins that are met together
+    finer: int = 6  # times that bins are halved, where columns of few values stand beside others
+    tries: int = 8  # events that are made until one is as rare as it is asked for
+    rounding: float = 1.5  # of a mass, by which whole cells may be off
     levels: int = 4_096  # cells of an order, of which the ends are an event
     many_values: int = 40  # from so many on a column has intervals
     least_value: float = 1 / 16  # of a half: a value that recurs less often is in no event
@@ -109,19 +113,42 @@ def _values(values: FloatArray, mass: float) -> Cells:
 
 def _together(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
     """An event that no column tells alone: of two bins of each column, whether the second one is met an even number of
-    times. Of correlated columns some bins are never met together: others are tried then.
+    times. Beside columns of few values others have finer bins, so that the event is as rare as it is asked for.
     """
     count = max(2, math.ceil(2.0 / mass ** (1.0 / len(columns))))
-    bins = [_bins(values, count) for values in columns]
-    sides = np.zeros(len(bins[0]), dtype=np.int8)
-    for _ in range(SIZES.tries):
-        sides = np.ones(len(bins[0]), dtype=np.int8)
-        for own in bins:
-            first, second = rng.permutation(np.unique(own))[:2]
-            sides *= np.where(own == first, 1, np.where(own == second, -1, 0)).astype(np.int8)
-        if len({1, -1} & set(np.unique(sides).tolist())) == 2:
-            break
+    events = (_of_two_bins([_bins(values, count << finer) for values in columns], rng) for finer in range(SIZES.finer))
+    return _rarest(events, mass)
+
+
+def _of_two_bins(bins: Sequence[Cells], rng: np.random.Generator) -> Event:
+    sides = np.ones(len(bins[0]), dtype=np.int8)
+    for own in bins:
+        first, second = rng.permutation(np.unique(own))[:2]
+        sides *= np.where(own == first, 1, np.where(own == second, -1, 0)).astype(np.int8)
     return sides
+
+
+def mass_of(sides: Event) -> float:
+    """Twice the mass of the lighter half, which alone has the loss: 0 where there is no event."""
+    return 2.0 * min(int((sides == 1).sum()), int((sides == -1).sum())) / len(sides)
+
+
+def is_rare(made: float, mass: float) -> bool:
+    """Whether an event is about as rare as it was asked for."""
+    return 0.0 < made <= SIZES.rounding * mass
+
+
+def _rarest(events: Iterable[Event], mass: float) -> Event:
+    """The first event that is about as rare as it is asked for, else the rarest."""
+    best, least = None, math.inf
+    for sides in events:
+        made = mass_of(sides)
+        if best is None or 0.0 < made < least:
+            best, least = sides, made or math.inf
+        if is_rare(made, mass):
+            break
+    assert best is not None
+    return best
 
 
 def _scaled(columns: Columns) -> FloatArray:
@@ -289,6 +316,11 @@ class Seen:
         """The forms of which these outputs have events."""
         return [form for form in FORMS if len(self.suited(form)) >= form.least]
 
+    def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
+        """A random event of this form of about this mass; where there is no such one, the rarest of some, or none."""
+        columns = self.suited(form)
+        return _rarest((form.make(columns, mass, rng) for _ in range(SIZES.tries)), mass)
+
     def suited(self, form: PlantedForm) -> list[FloatArray]:
         """The columns that an event of this form may be of."""
         if form.of == "words":
@@ -312,7 +344,7 @@ class Soil:
 
     def is_found(self, form: PlantedForm, mass: float, loss: float, rng: np.random.Generator) -> bool:
         """Plant one leak at random, and look for it."""
-        sides = form.make(self.seen.suited(form), mass, rng)
+        sides = self.seen.event(form, mass, rng)
         outcomes = self.seen.outcomes
         labels = rng.random(len(sides)) < _tilted(sides, loss)
         order = rng.permutation(len(sides))

@@ -143,10 +143,10 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
 
 def _interleaved(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
-    code = np.zeros(columns[0].shape)
+    code, last = np.zeros(columns[0].shape), np.nextafter(1.0, 0.0)
     for bit in range(1, BOX_BITS // len(columns) + 1):
         for values in columns:
-            code = 2.0 * code + np.floor(np.mod(np.ldexp(values, bit), 2.0))
+            code = 2.0 * code + np.floor(np.mod(np.ldexp(np.minimum(values, last), bit), 2.0))
     return np.asarray(np.where(np.any(np.isnan(columns), axis=0), np.nan, code))
 
 
@@ -377,7 +377,7 @@ def _order(values: FloatArray) -> bytes:
 def view_from_dict(record: dict[str, Any]) -> View:
     """The view that `view_to_dict` wrote; ValueError where its kind is unknown."""
     kind_of(record["kind"])
-    levels = tuple((float.fromhex(middle), float.fromhex(scale)) for middle, scale in record["levels"])
+    levels = tuple((float.fromhex(middle), float.fromhex(scale)) for middle, scale in record.get("levels", ()))
     return View(record["kind"], tuple(map(int, record["columns"])), float.fromhex(record["parameter"]), levels)
 
 

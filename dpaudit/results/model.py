@@ -89,7 +89,7 @@ class LearnedLoss:
 
     def to_dict(self) -> dict[str, Any]:
         """The loss as JSON values; what is of plants is left out where there are none."""
-        return dataclasses.asdict(self) if self.plants else {"form": self.form, "loss": self.loss}
+        return dataclasses.asdict(self) if self.plants or not self.decides else {"form": self.form, "loss": self.loss}
 
 
 @dataclasses.dataclass(frozen=True)

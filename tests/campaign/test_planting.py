@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.campaign.planting import FORMS, Seen, Soil, _Replay, _tilted, sides_of
+from dpaudit.campaign.planting import FORMS, Seen, Soil, _Replay, _tilted, is_rare, mass_of, sides_of
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Task
 from dpaudit.privacy.claims import GaussianDP, PureDP
@@ -85,6 +85,29 @@ def test_of_columns_together_none_tells_alone(name):
         bins = np.searchsorted(np.sort(values), values) * 60 // len(values)
         balance = np.bincount(bins, weights=sides)
         assert (np.abs(balance) <= 5.0 * np.sqrt(np.bincount(bins, weights=sides != 0) + 1.0)).all()
+
+
+def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
+    rng = np.random.default_rng(5)
+    beside_a_flag = np.stack([rng.normal(size=20_000), rng.integers(0, 2, 20_000).astype(float)], axis=1)
+    seen = seen_of(beside_a_flag)
+    for form in seen.forms:
+        for mass in (0.2, 0.1, 0.03):
+            # Single values are those of the flag alone, and none of its events is rare.
+            made = [mass_of(seen.event(form, mass, np.random.default_rng(k))) for k in range(5)]
+            assert all(is_rare(one, mass) for one in made) or form.name == "single values", (form.name, mass, made)
+
+
+def test_of_two_flags_the_rarest_event_is_planted():
+    seen = seen_of(np.random.default_rng(6).integers(0, 2, (4_000, 2)).astype(float))
+    made = mass_of(seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1)))
+    assert 0.9 < made <= 1.0 and not is_rare(made, 0.1)
+
+
+def test_a_column_that_is_there_twice_has_no_event_of_both():
+    values = np.random.default_rng(7).normal(size=2_000)
+    seen = seen_of(np.stack([values, values], axis=1))
+    assert mass_of(seen.event(form_of("two columns together"), 0.1, np.random.default_rng(1))) == 0.0
 
 
 def test_missing_values_are_a_cell_like_others():

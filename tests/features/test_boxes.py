@@ -34,6 +34,7 @@ def test_a_missing_number_is_in_no_box_and_infinite_ones_are_at_the_ends():
     matrix = np.array([[np.nan, 1.0], [np.inf, 1.0], [-np.inf, -np.inf], [0.0, 0.0]])
     found = View("boxes", (0, 1), levels=((0.0, 1.0), (0.0, 1.0)))(matrix)
     assert np.isnan(found[0]) and np.isfinite(found[1:]).all() and found[2] == 0.0
+    assert found[1] > found[3]  # what is far above is in the last box, and not in the first
 
 
 def test_a_constant_column_has_a_scale():
