@@ -15,6 +15,7 @@ from dpaudit.errors import UsageError
 
 MODES = ("sequential", "adaptive", "fixed")
 EFFORTS = ("off", "quick", "full")  # of planted power
+MONOTONE = ("density", "value")  # numbers of an output that a likelihood ratio may be monotone in
 
 
 def number(name: str, value: Any, condition: str, is_good: Callable[[float], bool]) -> float:
@@ -71,6 +72,11 @@ def _power(name: str, value: Any) -> None:
         raise UsageError(f"{name} must be 'off', 'quick' or 'full', got {value!r}.")
 
 
+def _monotone(name: str, value: Any) -> None:
+    if value not in MONOTONE:
+        raise UsageError(f"{name} must be 'density' or 'value', got {value!r}.")
+
+
 def _seed(name: str, value: Any) -> None:
     if value is not None:
         whole_number(name, value, "a non-negative integer", 0)
@@ -87,6 +93,7 @@ _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
     "seed": _seed,
     "power": _power,
+    "monotone": _monotone,
     "jobs": _jobs,
     "event_mass": lambda name, value: number(name, value, "in (0, 1]", lambda v: 0.0 < v <= 1.0),
     "inconclusive_factor": lambda name, value: number(name, value, "at least 1", lambda v: v >= 1.0),

@@ -66,6 +66,7 @@ def audit(
     severity: bool | None = None,
     band: bool = False,
     power: str = "off",
+    monotone: str = "density",
     fresh: bool = False,
     target: str | None = None,
     name: str | None = None,
@@ -154,6 +155,11 @@ def audit(
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
         12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth
         of the error rate, see `dpaudit.audits.band`. Not of universes and stores.
+    monotone : {"density", "value"}
+        The number of an output that the pair's likelihood ratio is assumed to rise or fall with, for upper limits on
+        the loss beside the band (`AuditResult.trade_off.monotone`): the mechanism's own log density ratio, where it has
+        a `log_density`; or the output, which is a number. Of a subject that draws batches the band has `samples` draws
+        of each input then, at most 100,000. The verdict does not depend on the limits (`dpaudit.audits.monotone`).
     target, name : str, optional
         How the subject is named in the result.
     store : path, optional
@@ -209,7 +215,7 @@ def audit(
     """
     started = time.perf_counter()
     hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
-    options = Options(*hard, pool, grey_box, severity, band, power)
+    options = Options(*hard, pool, grey_box, severity, band, power, monotone)
     running = Running(jobs, backend, cluster, checkpoint, resume, store, isolation, on_progress)
     subject = fresh_subject(mechanism, target, name) if fresh else as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)

@@ -19,6 +19,9 @@ the middle.)
 
 The bin is a fixed function of the output by then, so its trade-off function is at least that of the mechanism, and an
 upper limit of the one is an upper limit of the other (post-processing). The lower limit is of the bins' thresholds.
+
+Where a number of the output is named that the pair's likelihood ratio is assumed to be monotone in, a share of the
+level goes to upper limits on the loss (`dpaudit.audits.monotone`), which take more draws where these come in batches.
 """
 
 from __future__ import annotations
@@ -26,9 +29,10 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.audits import monotone as assumed
 from dpaudit.audits.severity import batch_of
 from dpaudit.errors import SubjectError
-from dpaudit.features.outcomes import Outcomes, join
+from dpaudit.features.outcomes import join
 from dpaudit.inference.binomial import binomial_lower_each
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.order import change_of
@@ -46,7 +50,8 @@ from dpaudit.scores.bands import Band
 from dpaudit.scores.profile_bounds import TYPE_ONE
 from dpaudit.subjects.callables import Subject
 
-MOST_DRAWS = {True: 12_000, False: 2_000}  # of each input: of a subject that draws batches, of one that is called once
+# Of each input: of a subject that draws batches, of one that is called once.
+MOST_DRAWS = {True: 12_000, False: 2_000}
 TRAINING_SHARE = 0.25  # of these, on which the score is fitted
 DEPEND = "The draws of the stage depend on each other, so that nothing can be said."
 RAISED = "A call of the stage raised or did not come back."
@@ -67,14 +72,32 @@ def draws_of(samples: int, is_vectorised: bool) -> tuple[int, int]:
 
 
 def examine(
-    pair: Pair, claim: Claim, *, subject: Subject, samples: int, level: float, seed: int, crew: Crew
+    pair: Pair,
+    claim: Claim,
+    *,
+    subject: Subject,
+    samples: int,
+    level: float,
+    seed: int,
+    crew: Crew,
+    monotone: str = "density",
 ) -> tuple[TradeOffBand, int]:
-    """The band of a pair at an error rate of `level`, or why there is none, and the runs that it took."""
+    """The band of a pair at an error rate of `level`, or why there is none, and the runs that it took.
+
+    `monotone` names the number for upper limits on the loss: "density" or "value", as `dpaudit.audit` has it.
+    """
     draw = Drawer(subject, [pair.x, pair.x_prime], seed, BAND_DRAWS, crew)
     runs = 0
-    parts: list[list[Outcomes]] = []
+    state = LearningState()
+    predicted: list[list[NDArray[np.float64]]] = []
+    number = assumed.number_of(subject, pair, monotone)
+    numbers: list[list[NDArray[np.float64]]] = []
+    sizes: tuple[int, ...] = draws_of(samples, subject.is_vectorised)
+    if number is not None and subject.is_vectorised:
+        further, last = divmod(max(min(samples, assumed.SIZES.draws) - sum(sizes), 0), sizes[1])
+        sizes += sizes[1:] * further + ((last,) if last > 0 else ())
     try:
-        for part, size in enumerate(draws_of(samples, subject.is_vectorised)):
+        for part, size in enumerate(sizes):
             batch = batch_of(size)
             # Validity: both inputs at once, so that calls are made in one random order, where they are made one by one.
             tasks = [
@@ -88,20 +111,29 @@ def examine(
                 # Validity: a shared draw of noise or a state shows in the order of the calls; then there is no band.
                 if change_of(join(outputs), [len(output) for output in outputs]) is not None:
                     return TradeOffBand(pair.id, level, reason=DEPEND), runs
-            parts.append([join(drawn[::2]), join(drawn[1::2])])
+            sides = [join(drawn[::2]), join(drawn[1::2])]
+            numbers += [[number.read(side) for side in sides]] if number is not None else []
+            if part == 0:
+                state.learn(Training(sides[0], sides[1]))
+            else:
+                predicted.append([state.counter.mixture(side) for side in sides])
     except SubjectError:
         return TradeOffBand(pair.id, level, reason=RAISED), runs
     if subject.has_lost_calls:  # when a call did not come back may tell of which input it was
         return TradeOffBand(pair.id, level, reason=RAISED), runs
-    training, testing = parts
-    state = LearningState()
-    state.learn(Training(training[0], training[1]))
-    mixture = state.counter.mixture
-    first, second = (np.bincount(bins_of(mixture(side)), minlength=N_BINS) for side in testing)
-    found = band_of_bins(first, second, level)
+    tested = [np.concatenate(side) for side in zip(*predicted, strict=True)]
+    first, second = (np.bincount(bins_of(q), minlength=N_BINS) for q in tested)
+    limits, rest = None, level
+    if number is not None:
+        rest = level * (1.0 - assumed.SIZES.level_share)
+        later = [np.concatenate(side) for side in zip(*numbers[1:], strict=True)]
+        limits = assumed.limits_of(number.name, numbers[0], later, tested, level - rest, band_of_bins)
+    found = band_of_bins(first, second, rest)
     columns = TYPE_ONE, found.upper(TYPE_ONE), found.thresholds_lower(TYPE_ONE), claimed_trade_off(claim, TYPE_ONE)
     points = tuple(TradeOffPoint(*(float(value) for value in row)) for row in zip(*columns, strict=True))
-    return TradeOffBand(pair.id, level, int(first.sum()), describe_score(mixture), points), runs
+    return TradeOffBand(
+        pair.id, level, int(first.sum()), describe_score(state.counter.mixture), points, monotone=limits
+    ), runs
 
 
 def band_of_bins(counts_in: NDArray[np.int64], counts_out: NDArray[np.int64], level: float) -> Band:

@@ -41,6 +41,7 @@ class Options:
     severity: bool | None = None
     band: bool = False
     power: str = "off"
+    monotone: str = "density"
 
     def __post_init__(self) -> None:
         check_options(**{field.name: getattr(self, field.name) for field in dataclasses.fields(self)})
@@ -49,6 +50,8 @@ class Options:
             if not isinstance(value, bool | np.bool_) and (name == "band" or value is not None):
                 allowed = "True or False" if name == "band" else "True, False or None"
                 raise UsageError(f"{name} must be {allowed}, got {value!r}.")
+        if self.monotone != "density" and not self.band:
+            raise UsageError(f"monotone must be given with a band, got {self.monotone!r}.")
 
     @property
     def looks_at_doubles(self) -> bool:
@@ -63,7 +66,8 @@ class Options:
 
     @property
     def _more(self) -> tuple[str, ...]:
-        return (*(("band",) if self.band else ()), *(("power",) if self.power != "off" else ()))
+        stated = {"band": self.band, "power": self.power != "off", "monotone": self.monotone != "density"}
+        return tuple(name for name, is_stated in stated.items() if is_stated)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -170,7 +170,7 @@ class BandStage(Stage):
         member = run.groups[run.clearest(self._places(run))][0]
         run.trade_off, runs = band.examine(
             run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
-            level=self.rate(run.options), seed=run.root, crew=run.crew,
+            level=self.rate(run.options), seed=run.root, crew=run.crew, monotone=run.options.monotone,
         )  # fmt: skip
         run.runs += runs
 

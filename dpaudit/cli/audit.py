@@ -71,9 +71,7 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
-@click.option(
-    "--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut."
-)
+@click.option("--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut.")
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -96,6 +94,12 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
     "--band/--no-band",
     default=None,
     help="Draw a confidence band for the trade-off function of the clearest pair.  [default: --no-band]",
+)
+@click.option(
+    "--monotone",
+    type=click.Choice(["density", "value"]),
+    help="With --band: the number that the likelihood ratio is assumed to rise or fall with, for upper limits on the "
+    "loss: the mechanism's own log density ratio, or the output's number.  [default: density, where there is one]",
 )
 @click.option(
     "--power",
@@ -418,6 +422,8 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
                 console.print(forms)
         if result.verdict == "inconclusive" and wording.is_weak(result):
             console.print(Text("Take more samples with --samples."))
+    if sentence := wording.monotone_sentence(result):
+        console.print(Text(sentence))
     notes = terminal.notes_text(result)
     if notes is not None:
         console.print(notes)

@@ -251,7 +251,8 @@ def band(result: AuditResult) -> Figure | None:
     found = result.trade_off
     if found is None or not found.points:
         return None
-    return trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
+    drawn = trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
+    return dataclasses.replace(drawn, note=wording.monotone_sentence(result))
 
 
 def band_method(result: AuditResult) -> list[tuple[str, str]]:

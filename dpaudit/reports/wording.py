@@ -473,6 +473,24 @@ def confidence_text(result: AuditResult) -> str:
     return f"{percent_text(result.confidence)} confidence" + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
 
 
+def monotone_sentence(result: AuditResult) -> str:
+    """The upper limits on the loss under their assumption, or why they are withheld; empty where none was asked for."""
+    found = result.trade_off.monotone if result.trade_off is not None else None
+    if found is None or result.trade_off is None:
+        return ""
+    pair = name_text(result.trade_off.pair, 60)
+    ratio = f"the likelihood ratio of the pair {pair}"
+    if not found.limits:
+        return f"No upper limit on the loss is stated as if {ratio} rose or fell with {found.number}. {found.reason}"
+    limits = [(number_text(one.mass, 3), number_text(math.ceil(one.upper * 1e3) / 1e3, 6)) for one in found.limits]
+    said = [f"{mass} or more above {upper} nats" for mass, upper in limits]
+    said[0] = said[0].replace("above", "on either input has a loss above", 1)
+    return (
+        f"With {confidence_text(result)}, if {ratio} rises or falls with {found.number}, no event of probability "
+        f"{', none of '.join(said)}. Of rarer events nothing is said, and the verdict does not rest on this."
+    )
+
+
 def plain_summary(result: AuditResult) -> str:
     """The result in one paragraph for a reader who knows neither the claim nor the method."""
     return f"{_summary(result)} {dependence_sentence(result)}".rstrip()

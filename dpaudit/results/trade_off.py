@@ -43,6 +43,40 @@ class TradeOffPoint:
 
 
 @dataclasses.dataclass(frozen=True)
+class LossLimit:
+    """No event of probability `mass` or more on one input has a loss above `upper` nats, under an assumption."""
+
+    mass: float
+    upper: float
+
+
+@dataclasses.dataclass(frozen=True)
+class MonotoneLimits:
+    """Upper limits on a pair's loss, if its likelihood ratio is monotone in a number (`dpaudit.audits.monotone`).
+
+    Attributes
+    ----------
+    number : str
+        The number, in words.
+    limits : tuple of LossLimit
+        All together hold with the confidence of the audit, under the assumption; by falling mass. Masses that the draws
+        set no limit for are left out.
+    reason : str
+        Why there are none; empty where there are some.
+    """
+
+    number: str
+    limits: tuple[LossLimit, ...] = ()
+    reason: str = ""
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> MonotoneLimits:
+        """The limits of `monotone` in `trade_off` of audit.json."""
+        limits = tuple(LossLimit(as_float(one["mass"]), as_float(one["upper"])) for one in record["limits"])
+        return cls(record["number"], limits, record["reason"])
+
+
+@dataclasses.dataclass(frozen=True)
 class TradeOffBand:
     """The band of one pair of an audit (`dpaudit.audits.band`), all points together.
 
@@ -60,6 +94,8 @@ class TradeOffBand:
         Empty where there is no band.
     reason : str
         Why there is no band; empty where there is one.
+    monotone : MonotoneLimits or None
+        Upper limits on the loss under an assumption; None where no number is named, and in older files.
     """
 
     pair: str
@@ -68,16 +104,18 @@ class TradeOffBand:
     score: str = ""
     points: tuple[TradeOffPoint, ...] = ()
     reason: str = ""
+    monotone: MonotoneLimits | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The band as strict JSON values."""
         record: dict[str, Any] = to_json(dataclasses.asdict(self))
-        return record
+        return record if self.monotone else {key: value for key, value in record.items() if key != "monotone"}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TradeOffBand:
         """The band of `trade_off` in audit.json."""
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
+        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "monotone"}
+        values["monotone"] = MonotoneLimits.from_dict(record["monotone"]) if "monotone" in record else None
         values["error_rate"] = as_float(values["error_rate"])
         values["points"] = tuple(TradeOffPoint.from_dict(entry) for entry in values["points"])
         return cls(**values)
