@@ -153,8 +153,9 @@ def audit(
         stores. With True up to 2,000 pairs have games of their own, whatever that takes.
     band : bool
         Whether to draw a confidence band for the trade-off function of the clearest pair, on draws of its own (at most
-        12,000 of each input; 2,000 of a subject that is called once a draw): `AuditResult.trade_off`. It takes a fifth
-        of the error rate, see `dpaudit.audits.band`. Not of universes and stores.
+        12,000 of each input, but see `monotone`; 2,000 of a subject that is called once a draw):
+        `AuditResult.trade_off`. It takes a fifth of the error rate, see `dpaudit.audits.band`. Not of universes and
+        stores.
     monotone : {"density", "value"}
         The number of an output that the pair's likelihood ratio is assumed to rise or fall with, for upper limits on
         the loss beside the band (`AuditResult.trade_off.monotone`): the mechanism's own log density ratio, where it has

@@ -481,7 +481,7 @@ def monotone_sentence(result: AuditResult) -> str:
     pair = name_text(result.trade_off.pair, 60)
     ratio = f"the likelihood ratio of the pair {pair}"
     if not found.limits:
-        return f"No upper limit on the loss is stated as if {ratio} rose or fell with {found.number}. {found.reason}"
+        return f"Upper limits on the loss, if {ratio} rises or falls with {found.number}, are withheld. {found.reason}"
     limits = [(number_text(one.mass, 3), number_text(math.ceil(one.upper * 1e3) / 1e3, 6)) for one in found.limits]
     said = [f"{mass} or more above {upper} nats" for mass, upper in limits]
     said[0] = said[0].replace("above", "on either input has a loss above", 1)
