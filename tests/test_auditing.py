@@ -633,7 +633,10 @@ def failing(data, rng):
 
 @pytest.mark.parametrize(
     ("mechanism", "named"),
-    [(talkative, ["'DEBUG: raw=0'", "'DEBUG: raw=1'"]), (failing, ["raised ValueError", "'Failed'"])],
+    [
+        (talkative, ["'DEBUG: raw=0'", "'DEBUG: raw=1'"]),
+        (failing, ["raised ValueError", "'Failed'", "kind of the output: guess 1 where it is 'failed'"]),
+    ],
 )
 def test_the_witness_is_what_broke_the_claim_and_a_replay_confirms_it(mechanism, named):
     for seed in range(2):
