@@ -26,6 +26,7 @@ Validity
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import re
 from collections import Counter, deque
@@ -311,20 +312,25 @@ class Seen:
         whole = all(side.is_integer for side in sides)
         return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, (), "numbers")
 
+    @functools.cached_property
+    def suited(self) -> dict[PlantedForm, Columns]:
+        """The columns that an event may be of, by the forms of which these outputs have events."""
+        found = {form: self._suited(form) for form in FORMS}
+        return {form: columns for form, columns in found.items() if len(columns) >= form.least}
+
     @property
     def forms(self) -> list[PlantedForm]:
         """The forms of which these outputs have events."""
-        return [form for form in FORMS if len(self.suited(form)) >= form.least]
+        return list(self.suited)
 
     def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
         """A random event of this form of about this mass; where there is no such one, the rarest of some, or none."""
-        columns = self.suited(form)
+        columns = self.suited[form]
         return _rarest((form.make(columns, mass, rng) for _ in range(SIZES.tries)), mass)
 
-    def suited(self, form: PlantedForm) -> list[FloatArray]:
-        """The columns that an event of this form may be of."""
+    def _suited(self, form: PlantedForm) -> Columns:
         if form.of == "words":
-            return list(self.words)
+            return self.words
         return [values for values in self.columns if form.suits(values)] if form.of in ("", self.kind) else []
 
 

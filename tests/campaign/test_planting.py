@@ -55,7 +55,7 @@ def test_halves_of_an_event_have_the_mass_that_whole_cells_allow(kind):
     seen = seen_of(OUTPUTS[kind])
     size = len(seen.outcomes)
     for form in seen.forms:
-        columns = seen.suited(form)
+        columns = seen.suited[form]
         cells = {len(np.unique(values)) for values in columns}
         for seed in range(8):
             sides = form.make(columns, 0.2, np.random.default_rng(seed))
@@ -71,7 +71,7 @@ def test_an_event_is_a_function_of_the_output_alone():
     outputs = np.tile(rng.normal(size=(500, 3)), (4, 1))
     seen = seen_of(outputs)
     for form in seen.forms:
-        sides = form.make(seen.suited(form), 0.2, np.random.default_rng(1))
+        sides = form.make(seen.suited[form], 0.2, np.random.default_rng(1))
         assert (sides.reshape(4, 500) == sides[:500]).all(), form.name
 
 
