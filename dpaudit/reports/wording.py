@@ -313,11 +313,12 @@ def _planted_text(power: Power) -> str:
 
 
 def rarest_text(power: Power) -> str:
-    """Which outputs are so rare that no leak in them shows; empty where that is not known."""
+    """The sentence on outputs so rare that a leak in them is mostly missed; empty where that is not known."""
     if not power.rarest:
         return ""
     times = f"1 in {int(1.0 / power.rarest):,}"
-    return f" In outputs rarer than {times} no leak would have been seen, however large."
+    often = percent_text(power.probability)
+    return f" In outputs rarer than {times} not even a test that knows them finds {often} of leaks, however large."
 
 
 def power_sentence(result: AuditResult) -> str:

@@ -99,7 +99,7 @@ def test_reports_say_what_was_planted(quick):
     assert [form for form, *_ in rows[1:]] == [f"{one.form} ({one.found} of {one.plants})" for one in
                                                result.findings[0].power.learned]  # fmt: skip
     assert "planted into outputs of this audit" in by_form.caption(result)
-    assert "no leak would have been seen, however large" in wording.power_sentence(result)
+    assert "not even a test that knows them finds 90% of leaks" in wording.power_sentence(result)
 
 
 def test_a_map_has_rows_of_other_masses(quick):
