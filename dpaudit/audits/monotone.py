@@ -51,7 +51,7 @@ from dpaudit.subjects.callables import Subject
 
 @dataclasses.dataclass(frozen=True)
 class MonotoneSizes:
-    """Where thresholds lie, and how the assumption is tested."""
+    """Sizes of thresholds, and of the test of the assumption."""
 
     masses: tuple[float, ...] = (0.1, 0.01, 0.001)  # of the events that are spoken of
     # Of a mass: an upper limit on a threshold's mass must be below it, and ranks of 3,000 draws are off by 5 to 60%.
@@ -181,7 +181,7 @@ def _of_end(above: FloatArray, below: FloatArray, is_atom: NDArray[np.bool_], ma
 
 
 def wealth(sides: Sequence[FloatArray], predicted: Sequence[FloatArray]) -> float:
-    """What bets on a predictor against a ratio that is monotone in the number made of 1: see the module.
+    """Wealth, from 1 on, of bets on a predictor against a ratio that is monotone in the number: see the module.
 
     Where the ratio is, the probability that it is w or more is at most 1 / w.
 

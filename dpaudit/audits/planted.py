@@ -1,4 +1,4 @@
-"""What this audit would have found in its own outputs: leaks planted into them, and looked for as the audit did.
+"""Power of an audit in its own outputs: leaks planted into them, and looked for as the audit did.
 
 A table of general figures is the same for a number, a hundred bits and a text; what hides a leak is the output. So
 where an audit refutes nothing, leaks of known loss and mass are planted into what it has seen (the stage behind the
@@ -20,7 +20,7 @@ import numpy as np
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import power_of
-from dpaudit.campaign.planting import PlantedForm, Seen, Soil, is_rare, mass_of
+from dpaudit.campaign.planting import PlantedForm, Planting, Seen, is_rare, mass_of
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
@@ -32,8 +32,8 @@ LARGEST = 12.0  # nats, the top of every ladder: labels inside are as good as ce
 
 
 @dataclasses.dataclass(frozen=True)
-class HowMany:
-    """How much is planted.
+class Effort:
+    """Effort that is spent on plants.
 
     Attributes
     ----------
@@ -48,7 +48,7 @@ class HowMany:
     is_map: bool
 
 
-EFFORTS: Mapping[str, HowMany] = {"quick": HowMany(10, False), "full": HowMany(40, True)}
+EFFORTS: Mapping[str, Effort] = {"quick": Effort(10, False), "full": Effort(40, True)}
 
 
 def plant(run: AuditRun) -> dict[int, Power]:
@@ -61,8 +61,8 @@ def plant(run: AuditRun) -> dict[int, Power]:
     hardest = max(open_games, key=lambda k: (powers[k].known_excess(options.inconclusive_factor), -k))
     known = powers[hardest]
     seen = Seen.of(run.shown(games[hardest]))
-    soil = Soil(seen, games[hardest].claim, games[hardest].level, options.mode)
-    plants = _Plants(run, hardest, soil, known, EFFORTS[str(options.power)])
+    planting = Planting(seen, games[hardest].claim, games[hardest].level, options.mode)
+    plants = _Plants(run, hardest, planting, known, EFFORTS[str(options.power)])
     if not math.isfinite(known.detectable) or not any(form.is_expected for form in plants.forms):
         return powers
     planted = plants.power()
@@ -89,18 +89,18 @@ class _Plants:
 
     run: AuditRun
     place: int
-    soil: Soil
+    planting: Planting
     known: Power
-    effort: HowMany
+    effort: Effort
 
     def __post_init__(self) -> None:
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
-        self.forms = [form for form in self.soil.seen.forms if self._made(form, self.known.event_mass) > 0.0]
+        self.forms = [form for form in self.planting.seen.forms if self._made(form, self.known.event_mass) > 0.0]
 
     def _made(self, form: PlantedForm, mass: float) -> float:
         """The mass of an event of this form that is asked to have this mass."""
         rng = stream(self.run.root, PLANTS, self.place)
-        return mass_of(self.soil.seen.event(form, mass, rng))
+        return mass_of(self.planting.seen.event(form, mass, rng))
 
     def power(self) -> Power:
         """The power with what was planted."""
@@ -126,7 +126,7 @@ class _Plants:
             self.known,
             learned=tuple(learned),
             cells=tuple(sorted(self.cells.values(), key=lambda one: (one.form, -one.event_mass, one.loss))),
-            planted_draws=self.soil.labelled,
+            planted_draws=self.planting.labelled,
             rarest=self._rarest(),
         )
 
@@ -143,12 +143,12 @@ class _Plants:
         return losses[high] if high < len(losses) else None
 
     def _suffices(self, form: PlantedForm, mass: float, loss: float) -> bool:
-        """Whether enough plants of one cell are found; no more are planted once they cannot be."""
+        """Say whether enough plants of one cell are found; no more are planted once they cannot be."""
         may_miss = math.floor(self.effort.plants * (1.0 - self.known.probability) + 1e-9)
         found = missed = 0
         while found + missed < self.effort.plants and missed <= may_miss:
             key = len(self.cells), found + missed
-            is_found = self.soil.is_found(form, mass, loss, stream(self.run.root, PLANTS, self.place, *key))
+            is_found = self.planting.is_found(form, mass, loss, stream(self.run.root, PLANTS, self.place, *key))
             found, missed = found + is_found, missed + (not is_found)
         self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
         return missed <= may_miss

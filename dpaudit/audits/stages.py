@@ -132,7 +132,7 @@ class Dependence(Stage):
 
 
 class Plants(Stage):
-    """What this audit would have found in its own outputs: `dpaudit.audits.planted`."""
+    """Power of this audit in its own outputs: `dpaudit.audits.planted`."""
 
     purposes = (streams.PLANTS,)
 

@@ -16,7 +16,8 @@ Validity
   chose, nor for one of another form.
 * **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
   keeps both laws' masses at 1: the loss is never larger than what is stated.
-* **The mass.** An event is of whole cells, up to half as heavy again as stated. Where outputs have no event of a form
+* **The mass.** An event is of whole cells, at most half as heavy again as stated, and of columns that depend on each
+  other it may be far rarer: then less is found than of one that has the mass. Where outputs have no event of a form
   that is so rare, as a coin has none of .1, the rarest one is planted: then no rarer leak of this form exists either.
 * **Draws.** No output is used twice within a plant. The parts of x and of x_prime are hardly ever of one size, and the
   coins of a game may ask for more of one: so a game is of 5 standard deviations fewer draws than there are outputs (2%
@@ -52,7 +53,7 @@ Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewher
 
 @dataclasses.dataclass(frozen=True)
 class PlantSizes:
-    """How events are made."""
+    """Sizes of events."""
 
     pieces: tuple[int, ...] = (1, 2, 4, 8)  # intervals of each half of an event
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
@@ -135,7 +136,7 @@ def mass_of(sides: Event) -> float:
 
 
 def is_rare(made: float, mass: float) -> bool:
-    """Whether an event is about as rare as it was asked for."""
+    """Say whether an event is about as rare as it was asked for."""
     return 0.0 < made <= SIZES.rounding * mass
 
 
@@ -217,7 +218,7 @@ def _tokens(sides: Sequence[Outcomes]) -> list[str]:
 
 
 def _counts_of_words(tokens: Sequence[str]) -> Iterator[FloatArray]:
-    """How often each text has each usual word, of those that neither all nor hardly any have."""
+    """Counts by text of each usual word, of those that neither all nor hardly any have."""
     of_texts = [Counter(WORD.findall(token)) for token in tokens]
     held = Counter(word for counts in of_texts for word in counts)
     for word, count in sorted(held.items(), key=lambda item: (-item[1], item[0])):
@@ -335,8 +336,8 @@ class Seen:
 
 
 @dataclasses.dataclass(frozen=True)
-class Soil:
-    """What a plant is played with: the pair's claim and level, and the audit's mode."""
+class Planting:
+    """A game that looks for plants: outputs that were seen, the pair's claim and level, and the audit's mode."""
 
     seen: Seen
     claim: Claim

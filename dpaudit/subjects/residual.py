@@ -33,7 +33,7 @@ MOMENTS = (datetime.date, datetime.time, datetime.datetime, datetime.timedelta) 
 
 
 def held(value: Any) -> Any:
-    """What a class says that its object holds, beside its items, in pieces that are no plain data yet.
+    """Return what a class says that its object holds, beside its items, in pieces that are no plain data yet.
 
     The arguments and the state that pickle would write; the attributes where the class says nothing of its own. None
     where that is nothing; an `Opaque` without contents where pickle refuses.
@@ -80,7 +80,7 @@ def _is_empty(part: Any) -> bool:
 
 @functools.cache
 def speaks(kind: Any) -> bool:
-    """Whether a class says by itself what pickle carries; or is one of C, whose state no attribute shows."""
+    """Say whether a class tells by itself what pickle carries; or is one of C, whose state no attribute shows."""
     if kind in copyreg.dispatch_table:
         return True
     own = kind.__reduce_ex__ is object.__reduce_ex__ and kind.__reduce__ in REDUCTIONS
@@ -88,7 +88,7 @@ def speaks(kind: Any) -> bool:
 
 
 class Known:
-    """What was read of an object: numbers, texts and bytes at any depth, by value."""
+    """Record of what was read of an object: numbers, texts and bytes at any depth, by value."""
 
     def __init__(self, read: Any) -> None:
         self.read = read

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.campaign.planting import FORMS, Seen, Soil, _Replay, _tilted, is_rare, mass_of, sides_of
+from dpaudit.campaign.planting import FORMS, Planting, Seen, _Replay, _tilted, is_rare, mass_of, sides_of
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Task
 from dpaudit.privacy.claims import GaussianDP, PureDP
@@ -144,8 +144,8 @@ def test_a_replay_gives_no_output_twice():
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 def test_nothing_is_found_more_often_than_the_level_says_where_the_loss_is_on_the_claim(mode):
     """At a level of 20% at most 16 of 40 plants on the claim are found, but with probability .003 (binomial)."""
-    soil = Soil(seen_of(numbers(500)), PureDP(1.0), 0.2, mode)
-    found = sum(soil.is_found(form_of("one level"), 0.5, 1.0, np.random.default_rng(k)) for k in range(40))
+    planting = Planting(seen_of(numbers(500)), PureDP(1.0), 0.2, mode)
+    found = sum(planting.is_found(form_of("one level"), 0.5, 1.0, np.random.default_rng(k)) for k in range(40))
     assert found <= 16
 
 
@@ -154,17 +154,21 @@ def test_nothing_is_found_more_often_than_the_level_says_where_the_loss_is_on_th
 )
 def test_plants_of_a_large_loss_are_found(kind, form):
     """At least 5 of 6; with other seeds 60 of 60 are. Were it .95 each, this would fail once in 30 times (binomial)."""
-    soil = Soil(seen_of(OUTPUTS[kind]), PureDP(0.5), 0.05, "sequential")
-    assert sum(soil.is_found(form_of(form), 0.4, 6.0, np.random.default_rng(k)) for k in range(6)) >= 5
+    planting = Planting(seen_of(OUTPUTS[kind]), PureDP(0.5), 0.05, "sequential")
+    assert sum(planting.is_found(form_of(form), 0.4, 6.0, np.random.default_rng(k)) for k in range(6)) >= 5
 
 
 def test_a_claim_with_a_second_bound_is_planted_too():
-    soil = Soil(seen_of(numbers(2_000)), GaussianDP(0.3), 0.05, "fixed")
-    assert soil.is_found(form_of("one level"), 0.6, 6.0, np.random.default_rng(1))
+    planting = Planting(seen_of(numbers(2_000)), GaussianDP(0.3), 0.05, "fixed")
+    assert planting.is_found(form_of("one level"), 0.6, 6.0, np.random.default_rng(1))
 
 
 def test_a_plant_is_fixed_by_its_generator():
-    soil = Soil(seen_of(numbers(1_000)), PureDP(1.0), 0.05, "sequential")
-    runs = [[soil.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in soil.seen.forms]
-    again = [[soil.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in soil.seen.forms]
+    planting = Planting(seen_of(numbers(1_000)), PureDP(1.0), 0.05, "sequential")
+    runs = [
+        [planting.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in planting.seen.forms
+    ]
+    again = [
+        [planting.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in planting.seen.forms
+    ]
     assert runs == again

@@ -16,7 +16,7 @@ from scipy.stats import fisher_exact
 
 import dpaudit
 from dpaudit.bench.gallery.family import FamilyLeak, family
-from dpaudit.campaign.planting import FORMS, Seen, Soil
+from dpaudit.campaign.planting import FORMS, Planting, Seen
 from dpaudit.campaign.schedules import MODES, Mode
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.claims import PureDP
@@ -50,19 +50,19 @@ class Compared:
 
 
 def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> int | None:
-    """How many plants are found in outputs of the leak without its loss; None where these have no such event."""
+    """Number of plants found in outputs of the leak without its loss; None where these have no such event."""
     sound = leak.with_loss(0.0, leak.mass)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     seen = Seen.of([read_outputs(sound.sample(data, samples, rng), samples) for data in (1, 0)])
     form = next((form for form in FORMS if form.name.endswith(leak.form) and form in seen.forms), None)
     if form is None:
         return None
-    soil = Soil(seen, PureDP(1.0), LEVEL, mode)
-    return sum(soil.is_found(form, leak.mass, leak.loss, stream(seed, 2, k)) for k in range(PLANTS))
+    planting = Planting(seen, PureDP(1.0), LEVEL, mode)
+    return sum(planting.is_found(form, leak.mass, leak.loss, stream(seed, 2, k)) for k in range(PLANTS))
 
 
 def had(leak: FamilyLeak, samples: int, mode: Mode) -> int:
-    """How many audits find the leak."""
+    """Number of audits that find the leak."""
     results = (
         dpaudit.audit(leak, "eps=1", [(1, 0)], samples=samples, mode=mode, seed=k, floating_point=False, severity=False)
         for k in range(AUDITS)
