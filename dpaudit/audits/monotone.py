@@ -68,8 +68,11 @@ class MonotoneSizes:
 SIZES = MonotoneSizes()
 DENSITY, VALUE = "the mechanism's own log density ratio", "the output's number"
 NO_NUMBER = "Some outputs have no such number."
-FAILS = "Given that number, another score of the outputs still tells the inputs apart (a test at 1%)."
-FEW = "The draws are too few."
+FAILS = (
+    "Given that number, another score of the outputs still tells the inputs apart "
+    f"(a test at {100.0 * SIZES.test_rate:g}%)."
+)
+TOO_FEW = "The draws are too few."
 
 
 @dataclasses.dataclass(frozen=True)
@@ -136,7 +139,7 @@ def limits_of(
     losses = [loss_upper(found, edges, mass) for mass in SIZES.masses]
     losses = np.minimum.accumulate(losses[::-1])[::-1].tolist()  # events of a mass are events of all lesser ones
     limits = tuple(LossLimit(*one) for one in zip(SIZES.masses, losses, strict=True) if math.isfinite(one[1]))
-    return MonotoneLimits(number, limits, reason="" if limits else FEW)
+    return MonotoneLimits(number, limits, reason="" if limits else TOO_FEW)
 
 
 def thresholds(first: FloatArray, second: FloatArray) -> FloatArray:

@@ -26,9 +26,17 @@ from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
 from dpaudit.running.streams import PLANTS, stream
 
-MASSES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)  # of the map
-STEP = 1.25  # between losses of a ladder: a power that is 5 points off is one step
-LARGEST = 12.0  # nats, the top of every ladder: labels inside are as good as certain
+
+@dataclasses.dataclass(frozen=True)
+class MapSizes:
+    """Sizes of a map: chosen for the time that it takes, and measured on nothing."""
+
+    masses: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)  # as far as any loss shows
+    loss_step: float = 1.25  # from one loss to the next: a finer ladder has more cells
+    max_loss: float = 12.0  # nats: labels inside are as good as certain
+
+
+SIZES = MapSizes()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,7 +125,7 @@ class _Plants:
             cell = None if found is None else self.cells[form.name, mass, found]
             counts = (cell.found, cell.plants) if cell else self._last(form.name, mass)
             learned.append(LearnedLoss(form.name, math.inf if found is None else found, *counts, form.is_expected))
-        for other_mass in MASSES if self.effort.is_map else ():
+        for other_mass in SIZES.masses if self.effort.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
                 if form.is_expected and is_rare(self._made(form, other_mass), other_mass):
@@ -132,7 +140,8 @@ class _Plants:
 
     def _ladder(self, least: float) -> list[float]:
         """Losses from what a test finds that knows the event to the largest."""
-        return [least * STEP**k for k in range(math.ceil(math.log(max(LARGEST / least, 1.0), STEP)) + 1)]
+        steps = math.ceil(math.log(max(SIZES.max_loss / least, 1.0), SIZES.loss_step))
+        return [least * SIZES.loss_step**k for k in range(steps + 1)]
 
     def _least(self, form: PlantedForm, mass: float, losses: list[float]) -> float | None:
         """The least of these losses, which rise, of which enough plants are found, by bisection."""

@@ -24,7 +24,7 @@ from dpaudit.bench.gallery.column_traits import ANSWERS, BITS, COUNTS, KEEP, LIG
 from dpaudit.privacy.claims import FloatArray
 
 CUT_DRAWS = 10_000  # of the background behind the cuts: a tail of mass .01 is off by 10% (one standard deviation)
-LEAST_POOL = 500  # background draws at a time, where few outputs are asked for
+MIN_POOL = 500  # background draws at a time, where few outputs are asked for
 OUTSIDE, IN_A, IN_B = 0, 1, 2  # where an output is
 FORMS = ["one level", "intervals", "single values", "two columns together", "several columns together"]
 FORMS += ["direction", "token", "number inside"]
@@ -98,7 +98,7 @@ class FamilyLeak:
         found = self.places(rows)
         waiting = [np.flatnonzero((wanted == place) & (found != place)) for place in (OUTSIDE, IN_A, IN_B)]
         while any(map(len, waiting)):
-            pool = self.background(max(size, LEAST_POOL), rng)
+            pool = self.background(max(size, MIN_POOL), rng)
             found = self.places(pool)
             for place, targets in enumerate(waiting):
                 fits = np.flatnonzero(found == place)[: len(targets)]
