@@ -23,6 +23,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import random
 import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
@@ -32,6 +33,7 @@ import numpy as np
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.errors import UsageError
+from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import short_form
 from dpaudit.running.streams import SEARCH_CHOICES, stream
@@ -195,9 +197,6 @@ class _Climbing:
             top = max(top, reached.distance)
             if in_vain >= 3:
                 break
-        while not self.is_over(self.limits.first_share) and not math.isinf(top):
-            self.look("random", *domain.random(self.rng))
-            self.noise_free.runs += self.tried == 0  # a domain without pairs ends too
 
     def _walk(self, space: Space) -> None:
         """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
@@ -266,15 +265,14 @@ class _Climbing:
                 found = None if self.is_over(2.0) else self.noise_free.distance(*pair)
                 return found is not None and found >= least
 
-            random = hypothesis.find  # its own shrinking
             try:
-                small = random(strategy, is_as_far, settings=settings, random=_python_random(seed))
+                small = hypothesis.find(strategy, is_as_far, settings=settings, random=random.Random(seed))
             except hypothesis.errors.NoSuchExample:
                 return
-            distance = self.noise_free.distance(*small)
-            if distance is not None:
+            if (distance := self.noise_free.distance(*small)) is not None:
                 self.tried += 1
-                self.found.append(Climbed("strategy, made small", *small, distance * (1.0 + 1e-12), self.tried))
+                # The small one goes before others that are as far.
+                self.found.append(Climbed("made small", small[0], small[1], distance * (1.0 + 1e-9), self.tried))
 
     def _best(self, count: int) -> list[Climbed]:
         """The farthest pairs, of each family one before a second of any."""
@@ -290,12 +288,6 @@ class _Climbing:
         best = [one for one in self._best(self.limits.chosen) if one.distance > 0.0]
         seconds = time.perf_counter() - self.started
         return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, self.noise_free.problem)
-
-
-def _python_random(seed: int) -> Any:
-    import random
-
-    return random.Random(seed)
 
 
 def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
@@ -402,13 +394,10 @@ class Rows:
 
     @classmethod
     def of_dataset(cls, domain: DatasetDomain) -> Rows:
-        values = list(dict.fromkeys(range(len(domain.values))))
-        listed = [domain.values[k] for k in spread(values, 40)]
+        listed = spread(domain.values, 40)
         if domain.ends is not None:
             listed = [*listed, *_levels(domain.ends, False)]
         like = next(iter(domain.examples), None)
-        from dpaudit.subjects.domains.datasets import typed_rows
-
         return cls(
             listed,
             domain.ends,

@@ -3,13 +3,15 @@
 `search_pairs` tries pairs of a domain (`dpaudit.subjects.domains`), of a hypothesis strategy, or near example data, and
 ranks them by suspicion. `Search` is the same as the `pairs` of `dpaudit.audit`, which confirms the most suspicious.
 
-How it searches. The starts of the domain and pairs at random are each looked at with a few draws; the better half is
-kept and drawn twice as often, and the best of it are moved a little; and so on, until the budget is spent or a pair
-stands out: an estimated loss that is `STANDS_OUT` standard deviations above its budget needs no further search, and
-only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
-suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
-one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added,
-which has what recorded noise proves.
+How it searches. Where the noise can be recorded, the pairs that are the farthest apart without it come first
+(`dpaudit.audits.climbing`): if one of them is proved to break its claim, nothing else is looked for. The starts of the
+domain and pairs at random are each looked at with a few draws; the better half is kept and drawn twice as often, and
+the best of it are moved a little; and so on, until the budget is spent or a pair stands out: an estimated loss that is
+`STANDS_OUT` standard deviations above its budget needs no further search, and only pairs that stand out beside it are
+chosen with it, as each takes a share of the error rate and of the draws. The suspicion of a pair is how far its
+estimated loss is above its own budget, in standard deviations: rules are fitted on one half of the search's draws and
+counted on the other one, and the other way round. What the grey box says is added, which has what recorded noise
+proves.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
 `SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
@@ -31,8 +33,10 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.audits.climbing import LIMITS, climb
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
+from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
@@ -62,6 +66,8 @@ MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their o
 BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
 DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
+CLIMBED_SHARE, CLIMBED_DRAWS = 4, 500  # of the budget, for pairs without draws; and draws of those, in this search
+SURE = ("definite", "implied")  # grades of the grey box with which nothing else is looked for
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
 
@@ -231,13 +237,17 @@ class _Searcher:
         self.candidates: dict[Any, _Candidate] = {}
         self.boxes = GreyBox(subject, claim, seed, LEAST_RUNS) if search.grey_box else None
         self.sides: dict[int, Any] = {}
+        self.climbed: list[_Candidate] = []
 
     def run(self) -> SearchResult:
         if self.domain is not None:
             check_order_is_given(self.claim, "a domain")
+        if self._is_found_without_draws():
+            return self._result()
         count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
         draws = max(self.search.budget // (_cost(1) * count), 8)
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
+        active += self.climbed
         for round_ in range(ROUNDS):
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
@@ -247,6 +257,26 @@ class _Searcher:
                 if candidate.excess >= STANDS_OUT:
                     return self._result()
         return self._result()
+
+    def _is_found_without_draws(self) -> bool:
+        """Whether a pair that is the farthest without noise (`dpaudit.audits.climbing`) breaks the claim by its record.
+
+        What is the farthest is a candidate in any case.
+        """
+        if not self.search.grey_box or self.subject.is_program or self.subject.is_contained:
+            return False
+        noise_free = NoiseFree(self.subject, self.claim, self.seed)
+        runs = min(LIMITS.runs, self.search.budget // CLIMBED_SHARE)
+        limits = dataclasses.replace(LIMITS, runs=runs, chosen=self.search.pairs)
+        found: list[_Candidate] = []
+        place = self.domain if self.domain is not None else self.search.domain
+        for one in climb(noise_free, place, self.seed, limits).best:
+            self._add(found, one.family, "climb", one.x, one.x_prime)
+        self.runs += noise_free.runs
+        self.climbed = found
+        for candidate in found:
+            self._look(candidate, CLIMBED_DRAWS)
+        return any(candidate.grey is not None and candidate.grey.grade in SURE for candidate in found)
 
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""

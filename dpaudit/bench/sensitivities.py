@@ -1,6 +1,7 @@
 """Functions on [0, 1]^n of which one number may change to any other, with the sensitivity that each is known to have.
 
-A search for sensitivities is measured on them (`dpaudit.bench.judging_page`). The first 25 are those of a public bank (DPriv-Bench, arXiv:2604.15851, in words of our own); the other 23 are ours, and nothing was tuned on them.
+A search for sensitivities is measured on them. The first 25 are those of a public bank (DPriv-Bench,
+arXiv:2604.15851, in words of our own); the other 23 are ours.
 
 Each function is released in six ways, with the noise that the claim needs and with half of it:
 
