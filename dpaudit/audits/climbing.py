@@ -60,6 +60,7 @@ class Limits:
     same: float = 1e-9  # relative: what is no better
     levels: int = 9  # of a range of numbers
     chosen: int = 3  # pairs that are told
+    others: int = 21  # further ones, each of a family of its own as far as there are such
 
 
 LIMITS = Limits()
@@ -92,6 +93,8 @@ class Climb:
     seconds : float
     problem : str
         Why the last of those was lost.
+    others : tuple of Climbed
+        The farthest of other families, at most `Limits.others`: where the noise decides, not the farthest is the worst.
     """
 
     best: tuple[Climbed, ...]
@@ -100,6 +103,7 @@ class Climb:
     runs: int
     seconds: float
     problem: str = ""
+    others: tuple[Climbed, ...] = ()
 
 
 def climb(noise_free: NoiseFree, domain: Any, seed: int, limits: Limits = LIMITS) -> Climb:
@@ -285,9 +289,10 @@ class _Climbing:
         return [*leading, *(one for one in ranked if id(one) not in known)][:count]
 
     def result(self) -> Climb:
-        best = [one for one in self._best(self.limits.chosen) if one.distance > 0.0]
+        ranked = self._best(self.limits.chosen + self.limits.others)
+        best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
         seconds = time.perf_counter() - self.started
-        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, self.noise_free.problem)
+        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, self.noise_free.problem, tuple(ranked[len(best) :]))
 
 
 def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
@@ -447,9 +452,9 @@ class Rows:
         values = [value for value in self.values if self.ends is None or _is_finite(value)]
         found = [self._of_base(rows, values) for rows in self._bases()]
         for turn in itertools.zip_longest(*found):
-            for one in turn:
+            for base, one in enumerate(turn):
                 if one is not None:
-                    yield "rows", *one
+                    yield f"base {base}", *one
 
     def _of_base(self, rows: list[Any], values: Sequence[Any]) -> Iterator[Inputs]:
         count = len(rows)

@@ -8,7 +8,8 @@ The distance adds, on one stream for both inputs (the largest of `STREAMS` where
 * each noisy number of the output: what its noise-free parts differ by, in scales of its noise (normal noise is added in
   squares, as its losses are);
 * each decision of known probabilities: the largest log ratio of them, up to the first that goes another way;
-* each look at a noisy value, where a program rounds or compares two of them: the same difference, in scales;
+* each look at a noisy value, where a program rounds or compares two of them: the same difference, in scales; and then
+  what the outputs differ by;
 * `DIFFERENT` for a form, a number without noise, or an exception that only one input has. It is infinite where nothing
   was decided or looked at before, so that all outputs of the one are impossible on the other.
 """
@@ -67,6 +68,7 @@ class NoiseFree:
         check_runs(subject)
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
         self.recorder = Recorder(subject, claim, seed)
+        self.only_adds = True  # whether all noise so far was added and returned: then the distance is the loss itself
         self.problem = ""  # of the last input that could not be run with symbols
         self._known: dict[Any, tuple[Any, tuple[Path, ...]]] = {}
 
@@ -106,6 +108,8 @@ class NoiseFree:
             if paths[0].tape.others and not paths[0].problem:
                 paths += [run(self.subject, x, Tape(self.seed, number)) for number in range(1, STREAMS)]
             self.runs += len(paths)
+            tapes = [path.tape for path in paths]
+            self.only_adds &= not any(one.decisions or one.looks or one.others or one.is_opaque for one in tapes)
             self._known[key] = (x, tuple(paths))  # the input is kept: its id stays its own
         return self._known[key][1]
 
@@ -154,7 +158,7 @@ def _apart(first: Path, second: Path) -> float:
         gap = abs(value - other_value)
         found.plain += gap / scale if math.isfinite(gap) else DIFFERENT
     if any(tape.is_opaque for tape in tapes):
-        return found.total
+        return found.total + _moved(first, second, scale)
     is_sure = not any(tape.decisions for tape in tapes)
     different = math.inf if is_sure else DIFFERENT
     a, b = first.output, second.output
@@ -168,6 +172,15 @@ def _apart(first: Path, second: Path) -> float:
         elif isinstance(u, Noisy) or isinstance(v, Noisy) or not _is_one(u, v):
             return found.total + different
     return found.total
+
+
+def _moved(first: Path, second: Path, scale: float) -> float:
+    """What the outputs of two runs differ by, in scales, where a program made numbers of its noise."""
+    a, b = first.output, second.output
+    if a is None or b is None or a.skeleton != b.skeleton:
+        return 0.0  # the noise may have decided it
+    gaps = [abs(u - v) for u, v in zip(a.values(), b.values(), strict=True)]
+    return sum(gap / scale if math.isfinite(gap) else 0.0 for gap in gaps)
 
 
 def _scale(law: Law) -> float:

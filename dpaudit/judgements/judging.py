@@ -68,6 +68,7 @@ class Shares:
     shrink: float = 0.1
     search: float = 0.3  # of what is left then, for the search with draws
     most_pairs: int = 200  # of a caller's, that are recorded
+    most_certified: int = 400  # pairs
     pairs: int = 3  # that a search chooses for the audit
     samples: int = 100_000  # of the audit of what is not decided
     held_samples: int = 1_000  # of the audit that what was proved is held against
@@ -212,7 +213,8 @@ class _Judging:
         limits = dataclasses.replace(LIMITS, seconds=min(LIMITS.seconds, SHARES.climb * self.limit))
         place = self.domain if self.domain is not None else self.search.domain
         self.climbed = climb(self.noise_free, place, self.seed, limits)
-        return as_pairs([Pair(one.x, one.x_prime) for one in self.climbed.best])
+        found = [*self.climbed.best, *(() if self.noise_free.only_adds else self.climbed.others)]
+        return as_pairs([Pair(one.x, one.x_prime) for one in found]) if found else ()
 
     # Step 2.
 
@@ -259,7 +261,7 @@ class _Judging:
             return None
         try:
             seconds = max(min(SHARES.certify * self.limit, self.left), 0.1)
-            self.certificate = certify(self.subject, self.claim, pairs, seconds=seconds)
+            self.certificate = certify(self.subject, self.claim, pairs[: SHARES.most_certified], seconds=seconds)
         except UsageError:  # of a claim that has no certificate
             return None
         self.runs += self.certificate.runs + self.certificate.real_runs
@@ -290,8 +292,10 @@ class _Judging:
     def _proved(self, pairs: Sequence[Pair]) -> Judgement | None:
         """What is said where every pair is proved to keep its claim; None where one is not."""
         kept = [self._kept_by(pair) for pair in pairs]
-        if not kept or not all(kept) or (self.climbed is not None and self.climbed.lost):
+        if not kept or not all(kept):
             return None
+        if self.climbed is not None and (self.climbed.lost or self.noise_free is None or not self.noise_free.only_adds):
+            return None  # the pair that is the farthest apart need not be the worst
         by: By = "recorded noise" if "recorded noise" in kept else "certificate"
         held = self._held(pairs)
         if held is not None:
@@ -389,7 +393,7 @@ class _Judging:
         small = next((side for side in result.side_findings if side.kind == SHRUNK and side.status == "found"), None)
         event = broken.witness.description if broken.witness is not None else ""
         what = f"{broken.parameter} is at least {broken.parameter_lower:.4g}, claimed {broken.parameter_budget:.4g}"
-        statement = f"On this pair {what}" + (f", by the event: {event}." if event else ".")
+        statement = f"On this pair {what}" + (f", by the event: {event.rstrip('.')}." if event else ".")
         if small is not None:
             statement += f" {small.summary}"
         return self._judgement("refuted", "statistics", statement, pair=pair, loss=bound, places=self._suspects(pair))
