@@ -292,7 +292,8 @@ class _Climbing:
         ranked = self._best(self.limits.chosen + self.limits.others)
         best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
         seconds = time.perf_counter() - self.started
-        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, self.noise_free.problem, tuple(ranked[len(best) :]))
+        others, problem = tuple(ranked[len(best) :]), self.noise_free.problem
+        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, problem, others)
 
 
 def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
@@ -607,7 +608,8 @@ class Vectors:
         width, length = size * (domain.high - domain.low), max(1, round(size * n))
         found: list[tuple[Any, Any]] = []
         at = int(rng.integers(n - length + 1))
-        for block in dict.fromkeys((slice(0, n), slice(at, at + length), slice(0, length), slice(n - length, n))):
+        for ends in dict.fromkeys(((0, n), (at, at + length), (0, length), (n - length, n))):
+            block = slice(*ends)
             for other in (domain.low, domain.high, "up", "down"):
                 moved = base.copy()
                 moved[block] = (

@@ -8,7 +8,7 @@ import click
 
 from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
-from dpaudit.cli.searching import read_domain, read_list
+from dpaudit.cli.searching import read_domain, read_example, read_list
 from dpaudit.errors import UsageError
 
 STAND_IN = "judgement.json"
@@ -22,7 +22,12 @@ STAND_IN = "judgement.json"
     metavar="SPEC",
     help="The inputs: a domain as JSON, a JSON file, or module:attribute, as for `dpaudit audit --search`.",
 )
-@click.option("--examples", metavar="FILE", help="Datasets like which inputs are: a JSON list of them.")
+@click.option(
+    "--examples",
+    metavar="FILE|TARGET",
+    help="Inputs like which others are: a JSON list of datasets, a .csv or .parquet table, or module:attribute, one "
+    "dataset or table.",
+)
 @click.option(
     "--pairs", help="The pairs to judge, as for `dpaudit audit`; or a saved judgement, for the pair that it speaks of."
 )
@@ -69,7 +74,8 @@ def judge_command(
         if domain is not None:
             inputs["domain"] = read_domain(domain, "domain")
         if examples is not None:
-            inputs["examples"] = read_list(examples)
+            is_list = examples.lower().endswith(".json")
+            inputs["examples"] = read_list(examples) if is_list else [read_example(examples)]
         if pairs is not None:
             inputs["pairs"] = _pairs(pairs)
         subject = resolve_target(target)

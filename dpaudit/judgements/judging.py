@@ -27,7 +27,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from dpaudit.audits.auditing import audit
@@ -41,6 +41,7 @@ from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict
 from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
 from dpaudit.recorded.recorded_noise import RecordedPair
@@ -56,6 +57,10 @@ from dpaudit.subjects.stated import stated_claim
 
 SECONDS = 60.0
 ERROR_RATE = 0.01
+ADVICE = (
+    "State the inputs: a domain, for example "
+    '{"kind": "dataset", "low": 0, "high": 1} for lists of numbers from 0 to 1; examples of your data; or pairs.'
+)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +111,7 @@ def judge(
     domain : Domain, mapping or hypothesis strategy, optional
         The inputs, as for `dpaudit.Search`.
     examples : sequence, optional
-        Datasets like which inputs are, in the place of a domain.
+        Datasets like which inputs are, in the place of a domain; of tables the first.
     pairs : iterable of (x, x_prime) or Pair, optional
         The pairs to judge, in the place of either. Without any of the three they are the mechanism's own pairs, or
         guessed from its default value or type hint; the judgement says what was guessed.
@@ -145,12 +150,19 @@ def judge(
     guessed = ""
     if pairs is None and not given and subject.pairs() is not None:
         pairs = subject.pairs()
-    elif not given:
-        guess = guess_domain(subject.mechanism, None, searched_relation(promise))
-        domain, guessed = guess.domain, guess.text
+    elif not given or (examples is not None and _is_table(examples)):
+        example = None if examples is None else examples[0]
+        guess = guess_domain(subject.mechanism, example, searched_relation(promise), advice=ADVICE)
+        domain, examples, guessed = guess.domain, None, guess.text
     search = None if pairs is not None else Search(domain, examples)
     listed = None if pairs is None else as_pairs(pairs)
     return _Judging(subject, promise, search, listed, guessed, limit, root_of(seed), started).run()
+
+
+def _is_table(examples: Any) -> bool:
+    """Whether the first example is a table: then its columns say what others may hold."""
+    first = examples[0] if isinstance(examples, list | tuple) and examples else None
+    return is_frame(first) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping))
 
 
 @dataclasses.dataclass
