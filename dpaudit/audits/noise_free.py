@@ -203,6 +203,11 @@ def _add_number(found: _Sum, u: Noisy, v: Noisy) -> None:
         return
     if min(scales) > 0.0 and abs(math.log(scales[0] / scales[1])) > 1e-9:
         found.plain += SCALE_WEIGHT * abs(math.log(scales[0] / scales[1]))
+    grains = {abs(factor) for leaf in (u, v) for i, factor in leaf.terms.items() if leaf.tape.noises[i].law.is_discrete}
+    if len(grains) == 1 and all(leaf.tape.noises[i].law.is_discrete for leaf in (u, v) for i in leaf.terms):
+        steps = gap / grains.pop()
+        if abs(steps - round(steps)) > 1e-9 * (1.0 + steps):  # no output of the one is one of the other
+            found.plain += DIFFERENT
     found.add(terms, gap / smallest if smallest > 0.0 else DIFFERENT, is_normal)
 
 

@@ -26,7 +26,7 @@ class TriedPair:
     pair : Pair
     family : str
         The pattern that it is of, or of the pair that it was moved from.
-    origin : {"start", "random", "move", "strategy"}
+    origin : {"start", "random", "move", "strategy", "climb", "given"}
     suspicion : float
         `excess` with what the grey box adds. It ranks pairs and means nothing else: no confidence is attached to it.
     excess : float

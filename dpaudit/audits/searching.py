@@ -93,6 +93,8 @@ class Search:
         Pairs to begin with, at least 4.
     grey_box : bool
         Whether to replay pairs on the same randomness too, where the mechanism takes a generator.
+    first : sequence of (x, x_prime)
+        Pairs of the domain to begin with, beside its own.
 
     Examples
     --------
@@ -113,6 +115,7 @@ class Search:
     budget: int = 200_000
     candidates: int = 64
     grey_box: bool = True
+    first: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if (self.domain is None) == (self.examples is None):
@@ -248,6 +251,8 @@ class _Searcher:
         draws = max(self.search.budget // (_cost(1) * count), 8)
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
         active += self.climbed
+        for x, x_prime in self.search.first:
+            self._add(active, "given", "given", x, x_prime)
         for round_ in range(ROUNDS):
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]

@@ -14,6 +14,7 @@ from typing import Any, Literal
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.parsing import parse_claim
 from dpaudit.results.saved_inputs import is_digest, kept, restored
 from dpaudit.results.saving import as_float, check_types, read_saved, to_json, write_whole
 
@@ -100,8 +101,9 @@ class Judgement:
         """
         if not self.pair_id:
             return ""
-        target = str(self.subject.get("target") or "TARGET")
-        given = path
+        target, given = self.subject.get("target"), path
+        if not target or not _is_readable(self.claim):  # then no command can name them
+            return f"dpaudit.judge(mechanism, claim, pairs=[dpaudit.load_judgement({path!r}).pair])"
         if self.pair is not None:
             sides = [kept(side) for side in (self.pair.x, self.pair.x_prime)]
             text = ",".join(json.dumps(saved, allow_nan=False) for saved, _, _ in sides)
@@ -166,6 +168,17 @@ class Judgement:
             x, x_prime = (restored(inputs[name]["value"], inputs[name]["types"]) for name in ("x", "x_prime"))
             pair = Pair(x, x_prime, str(record["pair_id"]), inputs["x_id"], inputs["x_prime_id"])
         return cls(**fields, pair=pair)
+
+
+def _is_readable(claim: str) -> bool:
+    """Whether the command line can read the text of a claim; a metric has a name there, which is no file."""
+    if claim.strip().startswith("metric="):
+        return False
+    try:
+        parse_claim(claim)
+    except UsageError:
+        return False
+    return True
 
 
 def load_judgement(path: str | os.PathLike[str]) -> Judgement:

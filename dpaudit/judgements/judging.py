@@ -80,7 +80,9 @@ class Shares:
     held_pairs: int = 1
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
-    smallest_audit: int = 200  # samples
+    least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
+    over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
+    first: int = 8  # pairs that were found without draws, with which the search with draws begins
     timed: int = 3  # calls by which draws are planned
     timed_batch: int = 100  # outputs of one call, of a function that gives many
     smallest_search: int = 1_000  # runs
@@ -353,7 +355,10 @@ class _Judging:
         budget = self._search_budget(pairs)
         if budget is None:
             return self._too_slow()
-        search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs)
+        first = [(pair.x, pair.x_prime) for pair in pairs[: SHARES.first]]
+        # What a record can say of a pair is known here already: replays of others would take their time from the draws.
+        grey_box = self.noise_free is None
+        search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=grey_box)
         found = search.choose_pairs(self.subject, self.claim, self.seed)
         self.runs += found.samples
         samples = self._samples(found.pairs, SHARES.samples)
@@ -366,8 +371,10 @@ class _Judging:
     def _samples(self, pairs: Sequence[Pair], wanted: int) -> int | None:
         """How many samples fit into the time that is left, at most those that are wanted; None where none do."""
         each = self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw
-        affordable = int(SHARES.draw * self.left / (2.0 * each * len(pairs)))
-        return min(affordable, wanted) if affordable >= SHARES.smallest_audit else None
+        each_sample = 2.0 * each * len(pairs)
+        if SHARES.least_samples * each_sample > SHARES.over * self.limit:
+            return None
+        return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
     def _search_budget(self, pairs: Sequence[Pair]) -> int | None:
         """Runs of the search with draws, from the time that some calls take; None where too few fit."""
@@ -476,6 +483,9 @@ class _Judging:
         """Of which inputs the verdict speaks, and what was never tried."""
         if verdict == "refuted":
             return "A pair that breaks the claim is enough: nothing is said of others."
+        return f"{self._tried()} The low bits of doubles are not judged: `dpaudit audit` looks at them."
+
+    def _tried(self) -> str:
         if self.search is None:
             count = counted_pairs(len(self.listed or ()))
             return f"This speaks of the {count} that {'was' if count == '1 pair' else 'were'} given, and of no others."
