@@ -110,18 +110,18 @@ def _exhibited(exhibit, version):
 INTRODUCTION = """\
 # Judgements, and the search for sensitivities
 
-`python tests/judging/judging_measurements.py` makes this page: seed 1, one core of a machine that others use too, so that
-seconds are rough and runs are exact.
+`python tests/judging/judging_measurements.py` makes this page: seed 1, one core of a machine that others use too,
+so that seconds are rough and runs are exact.
 
 ## Sensitivity found
 
-The functions of `dpaudit.bench.sensitivities` on [0, 1]^n with n = 1, 3, 10 and 100; one number may change to any other.
-25 are those of a public bank, 23 are ours. They are released with half of the noise that the claim needs, and searched with
-at most 1,000 runs. *Reached* is the share of cases in which the pair that was found has the whole sensitivity. Where one of
-two answers is released the worst pair need not have it: there *reached* counts, too, a pair whose loss is larger than that
-of the pair with the whole sensitivity at 0. The search was tuned on the first half. On the second half it first reached all
-in 86% of the cases of noise that is added (99% of the sensitivity on average); it was mended then, so that no half is
-untouched.
+The functions of `dpaudit.bench.sensitivities` on [0, 1]^n with n = 1, 3, 10 and 100; one number may change to any
+other. 25 are those of a public bank, 23 are ours. They are released with half of the noise that the claim needs,
+and searched with at most 1,000 runs. *Reached* is the share of cases in which the pair that was found has the whole
+sensitivity. Where one of two answers is released the worst pair need not have it: there *reached* counts, too, a
+pair whose loss is larger than that of the pair with the whole sensitivity at 0. The search was tuned on the first
+half. On the second half it first reached all in 86% of the cases of noise that is added (99% of the sensitivity on
+average); it was mended then, so that no half is untouched.
 
 | track | functions | cases | reached | share of the sensitivity, mean | runs, median | seconds, median | most |
 | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -129,8 +129,9 @@ untouched.
 BANK = f"""
 ## The bank, judged
 
-Half of the noise is wrong, and all of it is right. Of noise that is added wrong ones of all n are judged, else those of
-n = {JUDGED}; right ones of n = {JUDGED}. A right one is refuted by draws with a probability of at most .01.
+Half of the noise is wrong, and all of it is right. Of noise that is added wrong ones of all n are judged, else
+those of n = {JUDGED}; right ones of n = {JUDGED}. A right one is refuted by draws with a probability of at most
+.01.
 
 | track | noise | cases | refuted | by proof | not refuted | inconclusive | seconds, median | most |
 | --- | --- | --- | --- | --- | --- | --- | --- | --- |
@@ -138,8 +139,8 @@ n = {JUDGED}; right ones of n = {JUDGED}. A right one is refuted by draws with a
 MUSEUM = f"""
 ## The museum, judged
 
-Each bug and its mended version, with the file, the claim and the domain of the exhibit, {SECONDS:.0f} s each. What shows in
-the low bits of doubles alone is not judged, and has rows of its own.
+Each bug and its mended version, with the file, the claim and the domain of the exhibit, {SECONDS:.0f} s each. What
+shows in the low bits of doubles alone is not judged, and has rows of its own.
 
 | versions | cases | refuted | by proof | not refuted | inconclusive | seconds, median | most |
 | --- | --- | --- | --- | --- | --- | --- | --- |
