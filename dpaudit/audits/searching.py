@@ -10,8 +10,7 @@ the best of it are moved a little; and so on, until the budget is spent or a pai
 `STANDS_OUT` standard deviations above its budget needs no further search, and only pairs that stand out beside it are
 chosen with it, as each takes a share of the error rate and of the draws. The suspicion of a pair is how far its
 estimated loss is above its own budget, in standard deviations: rules are fitted on one half of the search's draws and
-counted on the other one, and the other way round. What the grey box says is added, which has what recorded noise
-proves.
+counted on the other one, and the other way round. What recorded noise proves is added.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
 `SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
@@ -35,7 +34,7 @@ import numpy as np
 
 from dpaudit.audits.climbing import LIMITS, climb
 from dpaudit.audits.exploring import explore
-from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
+from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import UsageError
@@ -63,11 +62,9 @@ MOST_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
-BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
-DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
+PROVED, RAISES = 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 CLIMBED_SHARE, CLIMBED_DRAWS = 4, 500  # of the budget, for pairs without draws; and draws of those, in this search
-SURE = ("definite", "implied")  # grades of the grey box with which nothing else is looked for
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
 
@@ -208,7 +205,7 @@ class _Candidate:
     place: int  # in the order of their first look, which breaks ties
     excess: float = -math.inf
     loss: float = math.nan
-    grey: GreyBoxPair | None = None
+    proved: float | None = None  # the loss that recorded noise proves to break the claim, in budgets
     raises: bool = False
     refused: bool = False
     draws: int = 0  # of each input
@@ -216,14 +213,8 @@ class _Candidate:
     @property
     def suspicion(self) -> float:
         """What ranks it; see the module."""
-        total, budget = RAISES if self.raises else self.excess, max(self.line.epsilon, 1e-3)
-        if self.grey is not None:
-            total += sum(BONUS[hint.kind] for hint in self.grey.hints)
-            ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
-            # What is not recorded is not known to be worse or better than another pair.
-            known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
-            total += known + (ratio if known else min(ratio, 1.0))
-        return total
+        counted = RAISES if self.raises else self.excess
+        return counted + (0.0 if self.proved is None else PROVED + min(self.proved, 100.0))
 
 
 class _Searcher:
@@ -238,8 +229,6 @@ class _Searcher:
         self.drawn: list[list[Outcomes]] = []
         self.raised: dict[int, str] = {}  # inputs on which a vectorised call raised
         self.candidates: dict[Any, _Candidate] = {}
-        self.boxes = GreyBox(subject, claim, seed, LEAST_RUNS) if search.grey_box else None
-        self.sides: dict[int, Any] = {}
         self.climbed: list[_Candidate] = []
 
     def run(self) -> SearchResult:
@@ -273,15 +262,22 @@ class _Searcher:
         noise_free = NoiseFree(self.subject, self.claim, self.seed)
         runs = min(LIMITS.runs, self.search.budget // CLIMBED_SHARE)
         limits = dataclasses.replace(LIMITS, runs=runs, chosen=self.search.pairs)
-        found: list[_Candidate] = []
         place = self.domain if self.domain is not None else self.search.domain
-        for one in climb(noise_free, place, self.seed, limits).best:
-            self._add(found, one.family, "climb", one.x, one.x_prime)
+        found = climb(noise_free, place, self.seed, limits)
+        for one in (*found.best, *(() if noise_free.only_adds else found.others)):
+            candidate = self._add([], one.family, "climb", one.x, one.x_prime)
+            if candidate is None:
+                continue
+            proof = noise_free.proof(Pair(one.x, one.x_prime))
+            if proof.grade == "proved":
+                candidate.proved = proof.loss / max(candidate.line.epsilon, 1e-3)
+            if proof.grade == "proved" or len(self.climbed) < len(found.best):
+                self.climbed.append(candidate)
         self.runs += noise_free.runs
-        self.climbed = found
-        for candidate in found:
+        is_found = any(candidate.proved is not None for candidate in self.climbed)
+        for candidate in self.climbed if is_found else ():
             self._look(candidate, CLIMBED_DRAWS)
-        return any(candidate.grey is not None and candidate.grey.grade in SURE for candidate in found)
+        return is_found
 
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
@@ -375,8 +371,6 @@ class _Searcher:
         """Draw up to `size` outputs of both inputs, and estimate how suspicious the pair is."""
         if candidate.refused:
             return
-        if self.boxes is not None and candidate.grey is None:
-            candidate.grey = self._grey(self.boxes, candidate)
         candidate.draws = min(size, MOST_KEPT)
         sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
         drawn = [side for side in sides if side is not None]
@@ -386,16 +380,6 @@ class _Searcher:
         candidate.refused = common_failure(drawn) is not None
         if not candidate.refused:
             candidate.excess, candidate.loss = excess(candidate.line, *drawn)
-
-    def _grey(self, boxes: GreyBox, candidate: _Candidate) -> GreyBoxPair | None:
-        for i in candidate.inputs:
-            if i not in self.sides:
-                self.sides[i] = boxes.side(self.data[i])
-        if boxes.message:
-            return None
-        pair = Pair(candidate.x, candidate.x_prime)
-        found = boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
-        return None if boxes.outputs_only and not found.hints else found
 
     def _outcomes(self, i: int, size: int) -> Outcomes | None:
         """At least `size` outputs on an input (all that were drawn); None where a vectorised call raised."""
@@ -444,13 +428,17 @@ class _Searcher:
             report = box.examine(pairs)
             if (recorder := box.recorder) is not None:
                 recorded = recorder.result([(recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
-        grades = {one.id: str(one.grade) for one in recorded.pairs} if recorded is not None else {}
+        grades = [
+            {one.id: str(one.grade) for one in found.pairs} if found is not None else {} for found in (report, recorded)
+        ]
         strategy = {"kind": "strategy", "strategy": short_form(self.search.domain, 200)}
         return SearchResult(
             pairs=pairs,
-            tried=tuple(_tried(*one, grades.get(one[0].id, "")) for one in zip(named, ranked, strict=True)),
+            tried=tuple(
+                _tried(*one, *(of.get(one[0].id, "") for of in grades)) for one in zip(named, ranked, strict=True)
+            ),
             refused=refused,
-            samples=self.runs + sum(one.samples for one in (self.boxes, box) if one is not None),
+            samples=self.runs + (box.samples if box is not None else 0),
             seconds=time.perf_counter() - self.started,
             seed=self.seed,
             claim=str(self.claim),
@@ -460,11 +448,11 @@ class _Searcher:
         )
 
 
-def _tried(pair: Pair, candidate: _Candidate, recorded: str) -> TriedPair:
+def _tried(pair: Pair, candidate: _Candidate, grey_box: str, recorded: str) -> TriedPair:
     """What is reported of a candidate."""
-    line, grey = candidate.line, "" if candidate.grey is None else candidate.grey.grade
+    line = candidate.line
     figures = candidate.suspicion, candidate.excess, candidate.loss, line.epsilon, line.delta, candidate.draws
-    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey, recorded)
+    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey_box, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:
