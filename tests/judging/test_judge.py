@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import sys
 from importlib import resources
 
 import jsonschema
@@ -16,6 +17,7 @@ from dpaudit.domains import DatasetDomain, NumberDomain
 from dpaudit.judgements import Judgement, load_judgement
 from dpaudit.judgements.judging import ERROR_RATE
 from dpaudit.privacy.metrics import AbsoluteMetric
+from dpaudit.subjects import programs
 
 SEED = 20_261_128
 BOX = {"kind": "vector", "length": 4, "low": 0, "high": 1, "adjacency": "one"}
@@ -179,10 +181,26 @@ def test_a_function_that_always_raises_is_an_error():
     assert (found.verdict, found.exit_status, found.by) == ("error", 3, "") and "age" in found.statement
 
 
-def test_a_program_is_judged_by_its_draws():
-    program = "exec:" + " ".join(["python", "-m", "dpaudit.subjects.nothing"])
-    with pytest.raises(dpaudit.DpauditError):
-        dpaudit.exec_subject(program)
+PROGRAM = """
+import json, random, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["type"] == "hello":
+        reply = {"type": "hello", "protocol": 1}
+    else:
+        noise = random.Random()
+        draws = [2.0 * request["input"] + noise.expovariate(1) - noise.expovariate(1) for _ in range(request["size"])]
+        reply = {"id": request["id"], "outputs": draws}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+def test_a_program_is_judged_by_its_draws(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    subject = dpaudit.exec_subject(f"{sys.executable} -S {tmp_path / 'program.py'}")
+    found = judge(subject, "eps=1", domain=NumberDomain(0.0, 3.0), **QUICK)
+    assert (found.verdict, found.by, found.error_rate) == ("refuted", "statistics", ERROR_RATE)
+    programs.close_programs()
 
 
 def test_a_claim_with_a_budget_for_each_pair_is_judged_by_shares():
