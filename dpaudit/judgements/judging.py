@@ -37,6 +37,7 @@ from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
 from dpaudit.certificates.certificate import Certificate, event_text
 from dpaudit.certificates.certifying import certify
+from dpaudit.certificates.tracing import Suspended
 from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict
@@ -276,7 +277,7 @@ class _Judging:
         try:
             seconds = max(min(SHARES.certify * self.limit, self.left), 0.1)
             self.certificate = certify(self.subject, self.claim, pairs[: SHARES.most_certified], seconds=seconds)
-        except UsageError:  # of a claim that has no certificate
+        except (UsageError, Suspended):  # a claim that has no certificate; a time that ended where it was not expected
             return None
         self.runs += self.certificate.runs + self.certificate.real_runs
         if self.certificate.verdict != "violated":
