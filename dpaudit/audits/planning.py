@@ -28,7 +28,7 @@ import numpy as np
 
 from dpaudit.arguments import check_options
 from dpaudit.audits import low_bits
-from dpaudit.audits.findings import STAGE_PAIRS
+from dpaudit.audits.findings import STAGE_PAIRS, power_of
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
@@ -194,11 +194,29 @@ def least_share(pairs: int) -> float:
     return float(shares_by_rank(np.zeros(pairs)).min(initial=1.0)) if pairs else 1.0
 
 
-def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> Test:
+def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> PairGame:
     """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
     pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
     pair.start(level)
-    return pair.main
+    return pair
+
+
+def samples_that_suffice(game: PairGame, mode: Mode, event_mass: float, inconclusive_factor: float) -> int | None:
+    """The least number of samples of one digit at which the pair of a game, alone, would be "not refuted".
+
+    By the general table of what is found; None where not even 9 * 10^8 samples do.
+    """
+
+    def suffices(samples: int) -> bool:
+        schedule = schedule_of(mode, samples, 1, 2)
+        draws = schedule.planned - schedule.most_before_test
+        return power_of(game_before_draws(game.claim, draws, mode, game.level), event_mass).suffices(
+            inconclusive_factor
+        )
+
+    sizes = [digit * 10**k for k in range(1, 9) for digit in range(1, 10)]
+    place = bisect.bisect_left(sizes, True, key=suffices)
+    return sizes[place] if place < len(sizes) else None
 
 
 class _Planned:
@@ -290,7 +308,7 @@ class _Planned:
         schedule = schedule_of(mode, samples, self.pairs, 2)
         least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
         draws = int(least * schedule.planned) - schedule.most_before_test
-        return game_before_draws(claim, draws, mode, self.level)
+        return game_before_draws(claim, draws, mode, self.level).main
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:
         """The test of one pair in the table of a universe."""
