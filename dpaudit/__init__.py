@@ -70,6 +70,7 @@ if TYPE_CHECKING:
     from dpaudit.results.plan_result import Plan
     from dpaudit.scores.auditing import audit_scores
     from dpaudit.scores.result import ScoresResult, load_scores
+    from dpaudit.subjects.by_outputs import with_by_outputs
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
     from dpaudit.subjects.programs import exec_subject
@@ -150,6 +151,7 @@ _HOMES = {
     "replay_floating_point": "dpaudit.audits.replaying",
     "replay_same_randomness": "dpaudit.audits.grey_box",
     "search_pairs": "dpaudit.audits.searching",
+    "with_by_outputs": "dpaudit.subjects.by_outputs",
     "write_report": "dpaudit.reports",
 }
 # Whole rooms of names, as `dpaudit.laws.mixture`.
@@ -233,6 +235,7 @@ __all__ = [
     "replay_same_randomness",
     "search_pairs",
     "strategies",
+    "with_by_outputs",
     "write_report",
 ]
 

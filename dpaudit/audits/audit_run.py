@@ -9,8 +9,9 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
 from dpaudit.audits import severity
-from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls, with_map, withheld
+from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls, withheld
 from dpaudit.audits.options import Options
+from dpaudit.audits.power import with_map
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
