@@ -10,10 +10,8 @@ So nothing here is noisy, and each step is small enough to be undone.
 3. *Climbs*: from the best starts, moves of the changed record, its value, and blocks of the others, by sizes that are
    halved where none is better.
 
-Inputs with rows have one form, `Edit`: rows, and a record that is replaced or inserted at a place. Vectors of which
-every number may change, and one goes up where another one goes down, have a base and a change. What is neither (tables
-with users, lists of inputs) is moved by its domain, and a hypothesis strategy by hypothesis, which shrinks
-its best pair too.
+How pairs are made and moved is of their domain (`dpaudit.audits.spaces`). A hypothesis strategy is searched by
+hypothesis, which shrinks its best pair too.
 
 The moves depend on the seed and on what the runs show, and on nothing that an audit draws.
 """
@@ -25,22 +23,20 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Protocol
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.noise_free import NoiseFree
+from dpaudit.audits.spaces import GRID, Space, space_of
 from dpaudit.errors import UsageError
-from dpaudit.privacy.adjacency import typed_rows
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.pairs import short_form
 from dpaudit.running.streams import SEARCH_CHOICES, stream
-from dpaudit.subjects.domains import DatasetDomain, Domain, NumberDomain, TableDomain, VectorDomain
-from dpaudit.subjects.domains.domain import spread
+from dpaudit.subjects.domains import Domain
 
-Inputs = tuple[Any, Any]
 CLIMBS = 90  # the position of the stream of choices, behind those of the rounds of a search
 
 
@@ -53,12 +49,8 @@ class Limits:
     kept: int = 6  # pairs that are climbed from, each of another family where there are so many
     first_share: float = 0.4  # of the runs, for starts and walks
     walks: int = 6
-    bases: int = 12  # inputs any two of which are looked at for a walk
-    smallest: float = 1e-7  # of the range: the last size of a move of one number
-    smallest_block: float = 1e-2  # and of one of several
-    sweep: int = 48  # inputs of one level each, between which to walk: a band of 1/48 of the range is met
+    smallest: float = 1e-7  # of the range: the last size of a move
     same: float = 1e-9  # relative: what is no better
-    levels: int = 9  # of a range of numbers
     chosen: int = 3  # pairs that are told
     others: int = 21  # further ones, each of a family of its own as far as there are such
 
@@ -127,25 +119,6 @@ def climb(noise_free: NoiseFree, domain: Any, seed: int, limits: Limits = LIMITS
     return search.result()
 
 
-class Space(Protocol):
-    """How pairs of a domain are made and moved."""
-
-    def inputs(self) -> list[Any]:
-        """Inputs between which to walk."""
-
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        """The input at a part in [0, 1] of the way, in steps that are neighbours; `length` has their number."""
-
-    def length(self, a: Any, b: Any) -> int:
-        """The number of steps; 0 where no way is known."""
-
-    def starts(self) -> Iterator[tuple[str, Any, Any]]:
-        """Pairs to begin with: (family, x, x_prime)."""
-
-    def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
-        """Pairs that differ from this one by a move of this size, 1 for the whole range."""
-
-
 class _Climbing:
     """One climb; see the module."""
 
@@ -206,7 +179,7 @@ class _Climbing:
         """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
         ways = []
         inputs = space.inputs()
-        few = inputs[: self.limits.bases]
+        few = inputs[: GRID.bases]
         for a, b in itertools.chain(itertools.combinations(few, 2), itertools.pairwise(inputs[len(few) - 1 :])):
             if self.is_over(self.limits.first_share):
                 break
@@ -300,364 +273,3 @@ def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
     """The first of each, then the second of each, and so on."""
     for turn in itertools.zip_longest(*lists):
         yield from (one for one in turn if one is not None)
-
-
-def space_of(domain: Domain) -> Space:
-    """How pairs of a domain are made and moved."""
-    if isinstance(domain, NumberDomain):
-        return Rows.of_number(domain)
-    if isinstance(domain, VectorDomain):
-        return Rows.of_vector(domain) if domain.adjacency == "one" else Vectors(domain)
-    if isinstance(domain, DatasetDomain):
-        return Rows.of_dataset(domain)
-    if isinstance(domain, TableDomain) and domain.user is None:
-        return Rows.of_table(domain)
-    return Anything(domain)
-
-
-@dataclasses.dataclass(frozen=True)
-class Anything:
-    """Pairs that only their domain can move."""
-
-    domain: Domain
-
-    def inputs(self) -> list[Any]:
-        return []
-
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        raise NotImplementedError
-
-    def length(self, a: Any, b: Any) -> int:
-        return 0
-
-    def starts(self) -> Iterator[tuple[str, Any, Any]]:
-        return iter(())
-
-    def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
-        yield from self.domain.moves(x, x_prime, rng)
-        yield from (self.domain.random(rng) for _ in range(2))
-
-
-@dataclasses.dataclass(frozen=True)
-class Rows:
-    """Pairs of rows of which one is replaced, by at most `change` where they are numbers, or inserted.
-
-    Parameters
-    ----------
-    values : sequence
-        Records to try, the telling ones first.
-    ends : tuple of float, optional
-        Between which any number is a record.
-    sizes : tuple of int
-        The fewest and the most rows.
-    inserts : bool
-    make, read : callable
-        Rows to an input of the domain, and back.
-    change : float
-    is_whole : bool
-        Whether numbers are whole.
-    """
-
-    values: Sequence[Any]
-    ends: tuple[float, float] | None
-    sizes: tuple[int, int]
-    inserts: bool
-    make: Callable[[list[Any]], Any]
-    read: Callable[[Any], list[Any]]
-    change: float = math.inf
-    is_whole: bool = False
-
-    @classmethod
-    def of_number(cls, domain: NumberDomain) -> Rows:
-        ends = (float(domain.low), float(domain.high))
-        kind: Callable[[Any], Any] = int if domain.integer else float
-        values = [*_levels(ends, domain.integer), *domain.special]
-        return cls(
-            values,
-            ends,
-            (1, 1),
-            False,
-            lambda rows: kind(rows[0]) if _is_finite(rows[0]) else rows[0],
-            lambda x: [x],
-            domain.change,
-            domain.integer,
-        )
-
-    @classmethod
-    def of_vector(cls, domain: VectorDomain) -> Rows:
-        ends = (float(domain.low), float(domain.high))
-        values = [*_levels(ends, domain.integer), *domain.special]
-        return cls(
-            values,
-            ends,
-            (domain.length, domain.length),
-            False,
-            lambda rows: _vector(np.asarray(rows, dtype=float), domain),
-            list,
-            domain.change,
-            domain.integer,
-        )
-
-    @classmethod
-    def of_dataset(cls, domain: DatasetDomain) -> Rows:
-        listed = spread(domain.values, 40)
-        if domain.ends is not None:
-            listed = [*listed, *_levels(domain.ends, False)]
-        like = next(iter(domain.examples), None)
-        return cls(
-            listed,
-            domain.ends,
-            (domain.smallest, domain.largest),
-            domain.adjacency == "add_remove",
-            lambda rows: list(rows) if like is None else typed_rows(like, rows),
-            list,
-        )
-
-    @classmethod
-    def of_table(cls, domain: TableDomain) -> Rows:
-        rows = cls.of_dataset(domain._rows_domain)
-        return dataclasses.replace(rows, make=domain._table, read=domain._rows_of)
-
-    def inputs(self) -> list[Any]:
-        found = [self.make(rows) for rows in self._bases()]
-        if self.ends is None:
-            return found
-        most = self.sizes[1] - (1 if self.inserts else 0)
-        levels = np.linspace(*self.ends, LIMITS.sweep + 2)[1:-1]
-        return [*found[: LIMITS.bases], *(self.make([self._number(level)] * most) for level in levels)]
-
-    def length(self, a: Any, b: Any) -> int:
-        one, other = self.read(a), self.read(b)
-        if not self.inserts:
-            hops = 1
-            if self.ends is not None and math.isfinite(self.change):
-                hops = max(1, math.ceil((self.ends[1] - self.ends[0]) / self.change - 1e-9))
-            return len(one) * hops if len(one) == len(other) else 0
-        return abs(len(one) - len(other)) if one[: len(other)] == other[: len(one)] else 0
-
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        one, other = self.read(a), self.read(b)
-        if self.inserts:
-            longer = max(one, other, key=len)
-            return self.make(longer[: round(len(one) + part * (len(other) - len(one)))])
-        place = part * len(one)
-        done = min(int(place + 1e-9), len(one))
-        rows = [*other[:done], *one[done:]]
-        rest = place - done
-        if done < len(one) and rest > 1e-9 and self.ends is not None:
-            rows[done] = self._number(one[done] + rest * (other[done] - one[done]))
-        return self.make(rows)
-
-    def starts(self) -> Iterator[tuple[str, Any, Any]]:
-        """Every base with each value at three places: all bases with one before any with the next."""
-        values = [value for value in self.values if self.ends is None or _is_finite(value)]
-        found = [self._of_base(rows, values) for rows in self._bases()]
-        for turn in itertools.zip_longest(*found):
-            for base, one in enumerate(turn):
-                if one is not None:
-                    yield f"base {base}", *one
-
-    def _of_base(self, rows: list[Any], values: Sequence[Any]) -> Iterator[Inputs]:
-        count = len(rows)
-        places = dict.fromkeys((count // 2, 0, count if self.inserts else count - 1))
-        for value, place in itertools.product(values[:6], places):
-            pair = self._edited(rows, place, value)
-            if pair is not None:
-                yield pair
-
-    def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
-        """The record moved in value and place, blocks of the others set to a value or moved, fewer and more rows."""
-        first, second = self.read(x), self.read(x_prime)
-        if len(first) > len(second):
-            first, second = second, first
-        place = next((k for k in range(len(first)) if not _is_equal(first[k], second[k])), len(first))
-        if place >= len(second):
-            return
-        value, count = second[place], len(first)
-        others = [k for k in range(count) if self.inserts or k != place]
-        # The record that differs.
-        for other in self._values_near(value, size, rng):
-            yield from self._kept(self._edited(first, place, other))
-        if not self.inserts:
-            for other in self._values_near(first[place], size, rng):
-                yield from self._kept(self._edited(second, place, other))
-        if size < LIMITS.smallest_block:
-            return
-        step = max(1, round(size * count / 2))
-        ends = (0, count) if self.inserts else (0, count - 1)
-        for to in dict.fromkeys(min(max(k, ends[0]), ends[1]) for k in (place + step, place - step)):
-            if self.inserts:
-                yield from self._kept(self._edited(first, to, value))
-            elif to != place:
-                rows = list(first)
-                rows[place], rows[to] = rows[to], rows[place]
-                yield from self._kept(self._edited(rows, to, value))
-        # The others: a block of them, beside the place and anywhere.
-        if others:
-            length = max(1, round(size * len(others)))
-            near = max(0, min(place - length // 2, len(others) - length))
-            for at in dict.fromkeys((near, int(rng.integers(len(others) - length + 1)))):
-                block = others[at : at + length]
-                for other in [*self._values_near(first[block[0]], size, rng), value]:
-                    rows = list(first)
-                    for k in block:
-                        rows[k] = other
-                    yield from self._kept(self._edited(rows, place, value))
-            if length > 1:  # every second one
-                rows = list(first)
-                for k in others[::2]:
-                    rows[k] = value
-                yield from self._kept(self._edited(rows, place, value))
-        # The number of rows.
-        if self.sizes[0] < self.sizes[1]:
-            most = self.sizes[1] - (1 if self.inserts else 0)
-            step = max(1, round(size * count))
-            for total in dict.fromkeys(min(max(k, self.sizes[0]), most) for k in (count + step, count - step)):
-                if total < count:
-                    yield from self._kept(self._edited(first[:total], min(place, total), value))
-                elif total > count:
-                    filler = first[-1] if first else value
-                    yield from self._kept(self._edited([*first, *[filler] * (total - count)], place, value))
-
-    def _values_near(self, value: Any, size: float, rng: np.random.Generator) -> list[Any]:
-        """Values to try in the place of one: all at full size, then numbers nearer and nearer to it."""
-        if self.ends is None or not _is_finite(value):
-            known = list(self.values)
-            return known if len(known) <= 12 else [known[k] for k in rng.permutation(len(known))[:12]]
-        if size >= 1.0:
-            return [self._number(level) if _is_finite(level) else level for level in self.values[: LIMITS.levels + 4]]
-        step = size * (self.ends[1] - self.ends[0])
-        return [self._number(value + step), self._number(value - step)]
-
-    def _edited(self, rows: list[Any], place: int, value: Any) -> Inputs | None:
-        """The rows, and the same with the value at a place; a number as near to it as `change` lets it be."""
-        if self.inserts:
-            if not self.sizes[0] <= len(rows) < self.sizes[1]:
-                return None
-            return self.make(rows), self.make([*rows[:place], value, *rows[place:]])
-        if not 0 <= place < len(rows):
-            return None
-        old = rows[place]
-        if math.isfinite(self.change) and _is_finite(old) and _is_finite(value):
-            value = self._number(min(max(value, old - self.change), old + self.change))
-        if _is_equal(old, value):
-            return None
-        return self.make(rows), self.make([*rows[:place], value, *rows[place + 1 :]])
-
-    def _kept(self, pair: Inputs | None) -> Iterator[Inputs]:
-        if pair is not None:
-            yield pair
-
-    def _number(self, value: float) -> Any:
-        if self.ends is None:
-            return value
-        inside = min(max(float(value), self.ends[0]), self.ends[1])
-        return float(round(inside)) if self.is_whole else inside
-
-    def _bases(self) -> list[list[Any]]:
-        """Rows of one value, of two halves, rising, alternating, one apart; of several sizes."""
-        least, most = self.sizes
-        most = most - 1 if self.inserts else most
-        counts = dict.fromkeys([most, *(k for k in (1, 3, most // 2, least) if least <= k <= most)])
-        found: list[list[Any]] = []
-        plain = [value for value in self.values if self.ends is None or _is_finite(value)]
-        for count in counts:
-            levels = plain[: 5 if count == most else 2]
-            found += [[value] * count for value in (levels if count else levels[:1])]
-            if count >= 2:
-                low, high = plain[0], plain[min(1, len(plain) - 1)]
-                found.append([low] * (count // 2) + [high] * (count - count // 2))
-                found.append([(low, high)[k % 2] for k in range(count)])
-                if self.ends is not None:
-                    ramp = np.linspace(self.ends[0], self.ends[1], count)
-                    found.append([self._number(v) for v in ramp])
-                else:
-                    found.append([plain[k % len(plain)] for k in range(count)])
-                found.append([low] * (count - 1) + [high])
-        return found
-
-
-@dataclasses.dataclass(frozen=True)
-class Vectors:
-    """Vectors of which every number may change, or one goes up and another one down: a base and a change."""
-
-    domain: VectorDomain
-
-    def inputs(self) -> list[Any]:
-        n, ends = self.domain.length, (self.domain.low, self.domain.high)
-        half = np.where(np.arange(n) < n // 2, ends[0], ends[1])
-        bases = [*(np.full(n, level) for level in (*ends, 0.5 * sum(ends))), half, np.linspace(*ends, n)]
-        return [_vector(base, self.domain) for base in bases] if self.domain.adjacency == "each" else []
-
-    def length(self, a: Any, b: Any) -> int:
-        gap = float(np.abs(np.asarray(a, dtype=float) - np.asarray(b, dtype=float)).max())
-        return max(1, math.ceil(gap / self.domain.change - 1e-9)) if gap > 0.0 else 0
-
-    def path(self, a: Any, b: Any, part: float) -> Any:
-        first, second = (np.asarray(side, dtype=float) for side in (a, b))
-        return _vector(first + part * (second - first), self.domain)
-
-    def starts(self) -> Iterator[tuple[str, Any, Any]]:
-        return iter(())
-
-    def near(self, x: Any, x_prime: Any, size: float, rng: np.random.Generator) -> Iterator[Inputs]:
-        domain, n = self.domain, self.domain.length
-        base = np.asarray(x, dtype=float)
-        change = np.asarray(x_prime, dtype=float) - base
-        step = min(domain.change, domain.high - domain.low)
-        width, length = size * (domain.high - domain.low), max(1, round(size * n))
-        found: list[tuple[Any, Any]] = []
-        at = int(rng.integers(n - length + 1))
-        for ends in dict.fromkeys(((0, n), (at, at + length), (0, length), (n - length, n))):
-            block = slice(*ends)
-            for other in (domain.low, domain.high, "up", "down"):
-                moved = base.copy()
-                moved[block] = (
-                    (moved[block] + (width if other == "up" else -width)) if isinstance(other, str) else other
-                )
-                found.append((moved, change))
-            for factor in (1.0, -1.0, 0.0):
-                if domain.adjacency == "each":
-                    shifted = change.copy()
-                    shifted[block] = factor * step
-                    found.append((base, shifted))
-        largest = float(np.abs(change).max()) or 1.0
-        found += [(base, change * min(step / largest, factor)) for factor in (1.0 + size, 1.0 - size)]
-        found += [(base, -change), (base, np.roll(change, max(1, length // 2))), (base, np.roll(change, -1))]
-        if domain.adjacency == "moved":
-            order = rng.permutation(n)
-            found += [(base, change[order]), (base[order], change[order])]
-        for place, shift in found:
-            pair = _vector(place, domain), _vector(place + shift, domain)
-            if domain.is_pair(*pair):
-                yield pair
-
-
-def _vector(values: Any, domain: VectorDomain) -> Any:
-    special = ~np.isfinite(values)
-    inside = np.clip(np.round(values) if domain.integer else values, domain.low, domain.high)
-    array = np.where(special, values, inside)
-    if domain.integer and not special.any():
-        array = array.astype(int)
-    return array.tolist() if domain.as_list else array
-
-
-def _levels(ends: tuple[float, float], is_whole: bool) -> list[Any]:
-    """The ends, zero, the middle, and numbers evenly between, the most telling first."""
-    low, high = ends
-    middle = 0.5 * (low + high)
-    zero = [0.0] if low < 0.0 < high else []
-    found = [low, high, middle, *zero, *np.linspace(low, high, LIMITS.levels)[1:-1].tolist()]
-    return list(dict.fromkeys(float(round(value)) if is_whole else value for value in found))
-
-
-def _is_finite(value: Any) -> bool:
-    is_number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_number and math.isfinite(value)
-
-
-def _is_equal(a: Any, b: Any) -> bool:
-    try:
-        return bool(a == b) or (a != a and b != b)
-    except ValueError:  # arrays
-        return bool(np.array_equal(a, b))
