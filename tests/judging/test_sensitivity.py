@@ -21,7 +21,7 @@ def _climb(function, place, claim=EPS, seed=SEED):
     return climb(noise_free, place, seed)
 
 
-@pytest.mark.parametrize("n", [1, 3, 10])
+@pytest.mark.parametrize("n", [3, *(pytest.param(n, marks=pytest.mark.long) for n in (1, 10))])
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_the_sensitivity_of_every_function_is_reached(function, n):
     if function.sensitivity(n) == 0.0:
@@ -33,6 +33,7 @@ def test_the_sensitivity_of_every_function_is_reached(function, n):
     assert domain(n).is_pair(found.best[0].x, found.best[0].x_prime)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("function", FUNCTIONS, ids=lambda function: function.name)
 def test_no_more_than_the_sensitivity_is_ever_found(function):
     """What the bank says of each function is true as far as a search can tell."""
