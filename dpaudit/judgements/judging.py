@@ -81,6 +81,7 @@ class Shares:
     held_pairs: int = 1
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
+    of_search: float = 2.0  # what a draw takes in the audit, over what it took in the search
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
@@ -362,16 +363,19 @@ class _Judging:
         search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=grey_box)
         found = search.choose_pairs(self.subject, self.claim, self.seed)
         self.runs += found.samples
-        samples = self._samples(found.pairs, SHARES.samples)
+        samples = self._samples(found.pairs, SHARES.samples, SHARES.of_search * found.seconds / max(found.samples, 1))
         if samples is None:
             return self._too_slow()
         known: Any = _Found(search, found)
         self.result = audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
         return self._of_audit(self.result)
 
-    def _samples(self, pairs: Sequence[Pair], wanted: int) -> int | None:
-        """How many samples fit into the time that is left, at most those that are wanted; None where none do."""
-        each = self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw
+    def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int | None:
+        """How many samples fit into the time that is left, at most those that are wanted; None where none do.
+
+        `least` is what a draw takes in seconds at least, as far as is known.
+        """
+        each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
         each_sample = 2.0 * each * len(pairs)
         if SHARES.least_samples * each_sample > SHARES.over * self.limit:
             return None
