@@ -81,7 +81,7 @@ class Shares:
     held_pairs: int = 1
     draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
     seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
-    of_search: float = 2.0  # what a draw takes in the audit, over what it took in the search
+    of_search: float = 1.0  # what a draw takes in the audit, over what it took in the search
     least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
     over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
     first: int = 8  # pairs that were found without draws, with which the search with draws begins
@@ -377,7 +377,7 @@ class _Judging:
         """
         each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
         each_sample = 2.0 * each * len(pairs)
-        if SHARES.least_samples * each_sample > SHARES.over * self.limit:
+        if SHARES.least_samples * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
             return None
         return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
 
