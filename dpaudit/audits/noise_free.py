@@ -29,7 +29,7 @@ from dpaudit.recorded.laws import Law
 from dpaudit.recorded.recorded_noise import RecordedPair, Recorder
 from dpaudit.recorded.runs import Path, check_runs, run
 from dpaudit.recorded.symbols import Noisy
-from dpaudit.recorded.tape import Tape
+from dpaudit.recorded.tape import Decision, Tape
 from dpaudit.subjects.callables import Subject
 
 DIFFERENT = 50.0  # scales: above what noise of any use hides, below what would hide all other differences
@@ -105,7 +105,8 @@ class NoiseFree:
             if len(self._known) >= MOST_KEPT:
                 self._known.clear()
             paths = [run(self.subject, x, Tape(self.seed, 0))]
-            if paths[0].tape.others and not paths[0].problem:
+            tape = paths[0].tape
+            if (tape.others or any(map(_is_order, tape.decisions))) and not paths[0].problem:
                 paths += [run(self.subject, x, Tape(self.seed, number)) for number in range(1, STREAMS)]
             self.runs += len(paths)
             tapes = [path.tape for path in paths]
@@ -133,8 +134,15 @@ class _Sum:
         return plain + math.sqrt(squares)
 
 
+def _is_order(decision: Decision) -> bool:
+    """Whether one of some equally likely ways was drawn, on which the next run may go another one."""
+    p = decision.probabilities
+    return decision.what != "comparison" and len(p) > 1 and max(p) - min(p) < 1e-12
+
+
 def _apart(first: Path, second: Path) -> float:
     tapes, found = (first.tape, second.tape), _Sum()
+    is_in_order = bool(first.tape.others)
     for one, other in zip(tapes[0].decisions, tapes[1].decisions, strict=False):
         if len(one.probabilities) != len(other.probabilities):
             return found.total + DIFFERENT
@@ -142,9 +150,10 @@ def _apart(first: Path, second: Path) -> float:
             abs(math.log(max(p, TINY)) - math.log(max(q, TINY)))
             for p, q in zip(one.probabilities, other.probabilities, strict=True)
         ]
-        # Behind an order that is not followed other ways lead to what is refused: of a test the probability that it is
-        # passed, as in permute-and-flip, where a refusal in one order is a passed test in another.
-        found.plain += ratios[0] if first.tape.others else max(ratios)
+        # Behind an order other ways lead to what is refused: of a test the probability that it is passed, as in
+        # permute-and-flip, where a refusal in one order is a passed test in another.
+        found.plain += ratios[0] if is_in_order else max(ratios)
+        is_in_order = is_in_order or _is_order(one)
         if one.outcome != other.outcome:
             return found.total
     lengths = [len(tape.decisions) for tape in tapes]
