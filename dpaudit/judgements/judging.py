@@ -12,7 +12,8 @@
 with more pairs than were tried it is never said: then the verdict is "not_refuted", with the largest difference
 that was found.
 
-Error rate. A judgement makes at most one audit with draws, of confidence `1 - ERROR_RATE`. Let F be all that steps 1 to
+Error rate. A judgement makes at most one audit with draws, of confidence `1 - ERROR_RATE` (`1 - HELD_RATE` in step 3,
+so that a right proof is seldom given up). Let F be all that steps 1 to
 3 looked at: runs on streams of the purposes `RECORDED`, `SEARCH_CHOICES`, `SEARCH_DRAWS`, `GREY_BOX`,
 `CERTIFICATE_RUNS`. Pairs, and whether there is an audit, are functions of F; the audit's draws and coins (`DRAWS`,
 `COINS`) are independent of F. So P(a pair that keeps its claim is called violated | F) <= ERROR_RATE whatever F is, and
@@ -58,6 +59,9 @@ from dpaudit.subjects.stated import stated_claim
 
 SECONDS = 60.0
 ERROR_RATE = 0.01
+HELD_RATE = (
+    1e-6  # of the audit that what was proved is held against: a proof is not given up for one chance in a hundred
+)
 ADVICE = (
     "State the inputs: a domain, for example "
     '{"kind": "dataset", "low": 0, "high": 1} for lists of numbers from 0 to 1; examples of your data; or pairs.'
@@ -191,6 +195,7 @@ class _Judging:
         self.certificate: Certificate | None = None
         self.recorded: dict[str, RecordedPair] = {}
         self.result: AuditResult | None = None
+        self.rate = ERROR_RATE
 
     @property
     def left(self) -> float:
@@ -333,12 +338,12 @@ class _Judging:
         """A violation on real runs of what was proved to be kept."""
         if self.left <= 0.0:
             return None
-        few = list(pairs[: SHARES.held_pairs])
+        few, self.rate = list(pairs[: SHARES.held_pairs]), HELD_RATE
         samples = self._samples(few, SHARES.held_samples)
         if samples is None:
             return None
         self.result = audit(
-            self.subject, self.claim, few, samples=samples, confidence=1.0 - ERROR_RATE, seed=self.seed,
+            self.subject, self.claim, few, samples=samples, confidence=1.0 - HELD_RATE, seed=self.seed,
             floating_point=False, severity=False,
         )  # fmt: skip
         return self._of_audit(self.result) if self.result.verdict in ("violated", "error") else None
@@ -474,7 +479,7 @@ class _Judging:
             pair_id="" if pair is None else pair.id,
             pair=pair,
             loss=loss,
-            error_rate=ERROR_RATE if by == "statistics" else 0.0,
+            error_rate=self.rate if by == "statistics" else 0.0,
             guessed=self.guessed,
             next_step=next_step or self._next(verdict, by, places),
             seed=self.seed,
