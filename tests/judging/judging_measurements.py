@@ -1,6 +1,6 @@
 """The figures of docs/measurements/judge.md: python tests/judging/judging_measurements.py [PART...]
 
-Parts are "bank", "museum" and "page"; without one all are run, which takes an hour. Each part is saved in
+Parts are "search", "bank", "museum" and "page"; without one all are run, which takes an hour. Each part is saved in
 `reports/judge`, goes on where it was ended, and the page is made of what is there.
 """
 
@@ -32,6 +32,8 @@ JUDGED = 3  # the length of the vectors that are judged with the right noise
 def main(parts):
     """Run some parts, and write the page."""
     warnings.simplefilter("ignore")
+    if "search" in parts:
+        _into("bank", _searches())
     if "bank" in parts:
         _into("bank", _bank())
     if "museum" in parts:
@@ -63,13 +65,16 @@ def _into(name, cases):
 ADDED = ("laplace", "gdp", "zcdp")
 
 
-def _bank():
+def _searches():
     for track in TRACKS:
         # Noisy maxima take ten times as long; zcdp is the noise of gdp under another claim.
         sizes = (JUDGED,) if track in ("noisy_max", "zcdp") else SIZES
         for function, n in ((function, n) for function in FUNCTIONS for n in sizes):
             if function.sensitivity(n) > 0.0:
                 yield ("search", track, function.name, n), lambda f=function, t=track, n=n: _searched(f, t, n)
+
+
+def _bank():
     for track, (place, function) in itertools.product(TRACKS, enumerate(FUNCTIONS)):
         if function.sensitivity(JUDGED) > 0.0 and (track == "laplace" or place % 4 == 0):
             for share in (0.5, 1.0):
@@ -212,4 +217,4 @@ def _verdict_row(name, records):
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["bank", "museum", "page"])
+    main(sys.argv[1:] or ["search", "bank", "museum", "page"])
