@@ -1,14 +1,14 @@
 """The grey box: x and x_prime on the same random streams, compared run by run. No statistics, tens of runs.
 
 Where a mechanism takes a generator, a run is a function of its input and of a stream. `replay_same_randomness` runs
-both inputs of a pair on the same streams, on generators that note every call (`dpaudit.running.recording`). What
+both inputs of a pair on the same streams, on generators that note every call (`dpaudit.symbolic.faces`). What
 differs has a grade:
 
 * **definite**: the loss is infinite, by logic alone. An input takes nothing from its generator, so that its output is
   one value; on the other input a run gave another output. That output has probability 0 under the one and more under
   the other, so no epsilon holds (with a delta only where neither takes anything, which makes the masses 0 and 1).
 * **implied**: run once more on symbols in the place of its noise, an output is a function of noise of known laws that
-  loses more than the claim allows (`dpaudit.recorded.recorded_noise` calls it proved, if the primitives draw what they
+  loses more than the claim allows (`dpaudit.symbolic.recorded_noise` calls it proved, if the primitives draw what they
   say).
 * **hint**: consumption, the sequence of calls, the scale of the noise, or a number that did not vary differ. That is no
   violation in itself: a rejection sampler and a sparse vector draw more or less often by what they draw. It tells the
@@ -37,13 +37,13 @@ from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
-from dpaudit.recorded.recorded_noise import Recorder, in_nats
 from dpaudit.results.model import SideFinding, to_json
-from dpaudit.running.recording import Call, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, root_of, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
+from dpaudit.symbolic.faces import Call, Log, RecordingGenerator, words_between
+from dpaudit.symbolic.recorded_noise import Recorder, in_nats
 
 KIND = "same_randomness"
 RUNS = 16  # of each input, by default

@@ -17,8 +17,8 @@ import pytest
 import dpaudit
 from dpaudit.audits import searching
 from dpaudit.privacy.pairs import Pair
-from dpaudit.recorded.recorded_noise import GRADES, RecordedResult, Recorder
 from dpaudit.subjects.callables import as_subject
+from dpaudit.symbolic.recorded_noise import GRADES, RecordedResult, Recorder
 
 
 def of(mechanism, pair=(0.0, 1.0), claim="eps=3"):

@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import dpaudit
-from dpaudit.recorded.interception import recorded
-from dpaudit.recorded.tape import Tape
-from dpaudit.running.other_randomness import listening
+from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.other_randomness import listening
+from dpaudit.symbolic.tape import Tape
 
 
 def noised(x, rng):

@@ -8,8 +8,8 @@ import pickle
 import numpy as np
 import pytest
 
-from dpaudit.running import recording
-from dpaudit.running.recording import EndlessLoop, RecordingGenerator, words_between
+from dpaudit.symbolic import faces as recording
+from dpaudit.symbolic.faces import EndlessLoop, RecordingGenerator, words_between
 
 ASKED = {
     "beta": (2.0, 3.0), "binomial": (10, 0.3), "bytes": (5,), "chisquare": (3.0,), "choice": ([1, 2, 3],),

@@ -28,8 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recorded import libraries
-from dpaudit.recorded.generators import (
+from dpaudit.subjects.tracebacks import OWN_FOLDER
+from dpaudit.symbolic import libraries
+from dpaudit.symbolic.faces import PARAMETERS
+from dpaudit.symbolic.noise_draws import (
     OLD_ONLY,
     PYTHON_OTHERS,
     PYTHON_TRACKED,
@@ -39,12 +41,10 @@ from dpaudit.recorded.generators import (
     ask,
     seeded_state,
 )
-from dpaudit.recorded.seeds import HandedSeed
-from dpaudit.recorded.symbols import Noisy, NoisyArray
-from dpaudit.recorded.tape import Tape, is_own_code, place_of_call
-from dpaudit.running.other_randomness import SYSTEM, is_device, listening, reason_of_call, reason_of_reading
-from dpaudit.running.recording import PARAMETERS
-from dpaudit.subjects.tracebacks import OWN_FOLDER
+from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray
+from dpaudit.symbolic.other_randomness import SYSTEM, is_device, listening, reason_of_call, reason_of_reading
+from dpaudit.symbolic.seeds import HandedSeed
+from dpaudit.symbolic.tape import Tape, is_own_code, place_of_call
 
 _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
 _REAL_SEQUENCE = np.random.SeedSequence

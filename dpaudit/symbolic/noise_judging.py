@@ -25,7 +25,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim, number_text
-from dpaudit.recorded.densities import (
+from dpaudit.symbolic.densities import (
     ROUNDING,
     NoisyNumber,
     has_exact_ratio,
@@ -37,9 +37,9 @@ from dpaudit.recorded.densities import (
     output_name,
     renyi,
 )
-from dpaudit.recorded.outputs import Laid
-from dpaudit.recorded.runs import Path, Paths, is_equal, is_within
-from dpaudit.recorded.symbols import Noisy
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.outputs import Laid
+from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
 
 SLACK = 1e-6
 SIGNS = (-1.0, 1.0)  # of the doubts on both inputs

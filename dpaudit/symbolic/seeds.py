@@ -2,7 +2,7 @@
 
 A generator that is made of the seed itself is led to the tape. Whatever else a program does with it (a sum, a text, a
 list of bytes) may end in noise that is not recorded: it marks the run as opaque. Compiled code that reads the number
-without asking is noticed where another seed gives another output (`dpaudit.recorded.runs`).
+without asking is noticed where another seed gives another output (`dpaudit.symbolic.runs`).
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from dpaudit.recorded.tape import Tape
+from dpaudit.symbolic.tape import Tape
 
 _ASKED = (
     "add radd sub rsub mul rmul floordiv rfloordiv truediv rtruediv mod rmod divmod rdivmod pow rpow and rand or ror "

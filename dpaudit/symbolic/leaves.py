@@ -22,15 +22,15 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.symbol_arrays import SYMBOLS, SymbolArray, filled
-from dpaudit.certificates.tracing import ONE, PYTHONS, Tracer
-from dpaudit.certificates.uniform_numbers import UniformNumber
-from dpaudit.certificates.whole_numbers import Variable, WholeNumber, race, tell
 from dpaudit.errors import SubjectError
 from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.plain import seen
+from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, filled
+from dpaudit.symbolic.tracing import ONE, PYTHONS, Tracer
+from dpaudit.symbolic.uniform_numbers import UniformNumber
+from dpaudit.symbolic.whole_numbers import Variable, WholeNumber, race, tell
 
 MOST_ATOMS = 4_096  # single values that a tail is divided into
 BEYOND = 64  # single values beyond the common points, where the ratios of two inputs differ

@@ -10,8 +10,13 @@ import collections
 import math
 from fractions import Fraction
 
-from dpaudit.certificates.certificate import CertifiedPair, Event, Verdict
-from dpaudit.certificates.divergences import (
+from dpaudit.errors import UsageError
+from dpaudit.features.identity import with_notes
+from dpaudit.privacy.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.pair_budgets import check_promise
+from dpaudit.privacy.pairs import Pair
+from dpaudit.symbolic.certificate import CertifiedPair, Event, Verdict
+from dpaudit.symbolic.divergences import (
     Known,
     best_event,
     divergence_bounds,
@@ -23,13 +28,8 @@ from dpaudit.certificates.divergences import (
     mass_of,
     ratio_at,
 )
-from dpaudit.certificates.leaves import readable
-from dpaudit.certificates.renyi import renyi_bounds, zcdp_verdict
-from dpaudit.errors import UsageError
-from dpaudit.features.identity import with_notes
-from dpaudit.privacy.claims import ApproxDP, Claim, RenyiDP, ZeroConcentratedDP
-from dpaudit.privacy.pair_budgets import check_promise
-from dpaudit.privacy.pairs import Pair
+from dpaudit.symbolic.leaves import readable
+from dpaudit.symbolic.renyi import renyi_bounds, zcdp_verdict
 
 JUDGED = (ApproxDP, RenyiDP, ZeroConcentratedDP)
 LISTED = 12  # outcomes of an event that are named

@@ -19,10 +19,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.symbol_arrays import SYMBOLS, SymbolArray, guarded
-from dpaudit.certificates.tracing import Symbol
-from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
+from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, guarded
+from dpaudit.symbolic.tracing import Symbol
+from dpaudit.symbolic.uniform_numbers import UniformNumber
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte

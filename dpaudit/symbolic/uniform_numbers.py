@@ -30,7 +30,7 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.tracing import WIDEST, Symbol, Tracer, class_of_result
+from dpaudit.symbolic.tracing import WIDEST, Symbol, Tracer, class_of_result
 
 Exact = Fraction | float  # a float only for an infinity or NaN
 LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale

@@ -2,7 +2,7 @@
 
 A law is that of a noise around 0 (or from 0 on, where it has one side), in the unit of the number itself. `mass` and
 `log_density` are computed in doubles, with a relative error of some 1e-14. Whoever compares them with a claim leaves a
-slack that is far larger (`dpaudit.recorded.judging`).
+slack that is far larger (`dpaudit.symbolic.noise_judging`).
 """
 
 from __future__ import annotations

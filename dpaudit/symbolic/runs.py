@@ -23,14 +23,14 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
-from dpaudit.recorded.generators import TapeRandom, TapeRandomState
-from dpaudit.recorded.interception import recorded
-from dpaudit.recorded.outputs import Laid, laid_out
-from dpaudit.recorded.seeds import handed_seed
-from dpaudit.recorded.tape import Tape, TooLong, Unsupported, is_own_code
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
+from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.noise_draws import TapeRandom, TapeRandomState
+from dpaudit.symbolic.outputs import Laid, laid_out
+from dpaudit.symbolic.seeds import handed_seed
+from dpaudit.symbolic.tape import Tape, TooLong, Unsupported, is_own_code
 
 MOST_PATHS = 256
 CHECKS = 3  # runs with numbers

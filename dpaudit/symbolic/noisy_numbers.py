@@ -17,8 +17,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recorded.laws import probabilities_of_largest
-from dpaudit.recorded.tape import Tape, Unsupported
+from dpaudit.symbolic.laws import probabilities_of_largest
+from dpaudit.symbolic.tape import Tape, Unsupported
 
 LINEAR = frozenset(
     {np.add, np.subtract, np.multiply, np.true_divide, np.negative, np.positive, np.matmul, np.maximum, np.minimum}

@@ -7,7 +7,7 @@
   a generator that was made meanwhile and is kept is refused.
 
 Not seen: what compiled code draws by itself, and files or devices that differ between calls. A repeated path that ends
-otherwise shows those (`dpaudit.certificates.exploring`).
+otherwise shows those (`dpaudit.symbolic.exploring`).
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.generator import ReferenceStream
-from dpaudit.certificates.python_random import TracingRandom
-from dpaudit.certificates.tracing import Tracer, Untraceable
-from dpaudit.running.other_randomness import listening, reason_of_call
+from dpaudit.symbolic.exact_draws import ReferenceStream
+from dpaudit.symbolic.other_randomness import listening, reason_of_call
+from dpaudit.symbolic.python_random import TracingRandom
+from dpaudit.symbolic.tracing import Tracer, Untraceable
 
 
 class Watch:

@@ -21,10 +21,10 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose
-from dpaudit.recorded.densities import is_none, is_whole
-from dpaudit.recorded.laws import Law, combined
-from dpaudit.recorded.runs import LAST_BITS, Path, Paths, is_equal, is_within
-from dpaudit.recorded.symbols import Noisy
+from dpaudit.symbolic.densities import is_none, is_whole
+from dpaudit.symbolic.laws import Law, combined
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.runs import LAST_BITS, Path, Paths, is_equal, is_within
 
 SLACK = 1e-6
 LARGEST = 700.0  # of an epsilon that can be a claim

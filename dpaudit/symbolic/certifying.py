@@ -5,7 +5,7 @@ opposite, and "open" otherwise. What is proved has no error rate, as no draw is 
 
 * the mechanism is a function of its input and of its draws (some runs are repeated, other randomness is watched for);
 * each primitive draws from the law that its arguments name, exactly, and a uniform number is a real number
-  (`dpaudit.certificates.uniform_numbers`, `dpaudit.certificates.generator`);
+  (`dpaudit.symbolic.uniform_numbers`, `dpaudit.symbolic.exact_draws`);
 * outputs are told apart where an audit may tell them apart (`dpaudit.features.identity`);
 * a claim counts as exceeded beyond `rounding`: a probability that the program computed in doubles, such as
   exp(1) / (1 + exp(1)), is not the real number that it stands for.
@@ -23,10 +23,16 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpaudit.certificates.certificate import Certificate, CertifiedPair
-from dpaudit.certificates.conversions import kept_by_conversions
-from dpaudit.certificates.divergences import Known
-from dpaudit.certificates.exploring import (
+from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.pairs import Pair, as_pairs
+from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.stated import known_pairs, stated_claim
+from dpaudit.symbolic.certificate import Certificate, CertifiedPair
+from dpaudit.symbolic.conversions import kept_by_conversions
+from dpaudit.symbolic.divergences import Known
+from dpaudit.symbolic.exact_judging import check_claim, judge, open_pair
+from dpaudit.symbolic.exploring import (
     FACES,
     Exploration,
     Runner,
@@ -34,15 +40,9 @@ from dpaudit.certificates.exploring import (
     untraced_randomness,
     with_generators,
 )
-from dpaudit.certificates.judging import check_claim, judge, open_pair
-from dpaudit.certificates.leaves import NeedsNumbers, cells
-from dpaudit.certificates.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
-from dpaudit.certificates.tracing import Untraceable
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, number
-from dpaudit.privacy.pairs import Pair, as_pairs
-from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.stated import known_pairs, stated_claim
+from dpaudit.symbolic.leaves import NeedsNumbers, cells
+from dpaudit.symbolic.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
+from dpaudit.symbolic.tracing import Untraceable
 
 ROUNDING = 1e-12
 SECONDS = 60.0

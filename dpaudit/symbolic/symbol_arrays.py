@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.tracing import NUMPYS, PYTHONS, Symbol, Tracer
-from dpaudit.certificates.uniform_numbers import UniformNumber, is_nan
-from dpaudit.certificates.whole_numbers import WholeNumber
+from dpaudit.symbolic.tracing import NUMPYS, PYTHONS, Symbol, Tracer
+from dpaudit.symbolic.uniform_numbers import UniformNumber, is_nan
+from dpaudit.symbolic.whole_numbers import WholeNumber
 
 
 def _least(a: Any, b: Any) -> Any:

@@ -2,7 +2,7 @@
 
 The argument
 ------------
-A tracked noise is no number but a symbol (`dpaudit.recorded.symbols`), and a program can get at its value only by
+A tracked noise is no number but a symbol (`dpaudit.symbolic.noisy_numbers`), and a program can get at its value only by
 asking the tape. Additions and multiplications by constants ask nothing. So
 
 * a program that asks nothing runs the same way for every value of its noise: its output is exactly an affine function
@@ -28,9 +28,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError
-from dpaudit.recorded.laws import Law
 from dpaudit.running.streams import RECORDED
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.laws import Law
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
 MOST_EVENTS = 20_000

@@ -18,10 +18,10 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.certificates.symbol_arrays import SYMBOLS, SymbolArray, guarded
-from dpaudit.certificates.tracing import Tracer
-from dpaudit.certificates.uniform_numbers import Source, UniformNumber
-from dpaudit.certificates.whole_numbers import WholeNumber, geometric, uniform
+from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, guarded
+from dpaudit.symbolic.tracing import Tracer
+from dpaudit.symbolic.uniform_numbers import Source, UniformNumber
+from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
 MOST_TRIALS = 4_096  # of one binomial draw
 
@@ -71,7 +71,7 @@ class TracingGenerator(np.random.Generator):
     """A generator of one traced run.
 
     Its own stream is never moved: compiled code that takes from it past the methods is found by that
-    (`dpaudit.certificates.watching`).
+    (`dpaudit.symbolic.watching`).
     """
 
     def __init__(self, tracer: Tracer, stream: np.random.BitGenerator) -> None:

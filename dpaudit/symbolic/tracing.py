@@ -128,7 +128,7 @@ class OpenPath:
 
 
 class ArrayRules(Protocol):
-    """What numpy does with symbols: `dpaudit.certificates.symbol_arrays`, which knows their kinds."""
+    """What numpy does with symbols: `dpaudit.symbolic.symbol_arrays`, which knows their kinds."""
 
     def guarded(self, array: Any) -> Any:
         """An object array with symbols, as one that guards them."""
@@ -149,7 +149,7 @@ class Tracer:
     heaviest_other : float
         The largest mass of the other open paths: a long run gives way to them.
     lazy : bool
-        Whether geometric draws may stay symbols (`dpaudit.certificates.whole_numbers`).
+        Whether geometric draws may stay symbols (`dpaudit.symbolic.whole_numbers`).
     deadline : float
         A time of `time.monotonic`, from which on the run gives way too.
     arrays : ArrayRules

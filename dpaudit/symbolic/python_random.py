@@ -1,7 +1,7 @@
 """A `random.Random` whose draws are traced choices.
 
 Python makes its integers, choices, shuffles and samples of `_randbelow`, which is one uniform choice here. `random()`
-is a uniform number as a symbol (`dpaudit.certificates.uniform_numbers`); what takes its logarithm is refused.
+is a uniform number as a symbol (`dpaudit.symbolic.uniform_numbers`); what takes its logarithm is refused.
 """
 
 from __future__ import annotations
@@ -9,8 +9,8 @@ from __future__ import annotations
 import random
 from typing import Any
 
-from dpaudit.certificates.tracing import Tracer
-from dpaudit.certificates.uniform_numbers import Source, UniformNumber
+from dpaudit.symbolic.tracing import Tracer
+from dpaudit.symbolic.uniform_numbers import Source, UniformNumber
 
 
 class TracingRandom(random.Random):

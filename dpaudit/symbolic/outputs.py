@@ -12,8 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recorded.symbols import Noisy, NoisyArray
-from dpaudit.recorded.tape import Unsupported
+from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray
+from dpaudit.symbolic.tape import Unsupported
 
 DEEPEST = 20
 

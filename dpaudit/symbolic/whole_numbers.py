@@ -29,8 +29,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.tracing import NUMPYS, PYTHONS, WIDEST, Symbol, Tracer, class_of_result
-from dpaudit.certificates.uniform_numbers import UniformNumber, each, elements, exact, negated
+from dpaudit.symbolic.tracing import NUMPYS, PYTHONS, WIDEST, Symbol, Tracer, class_of_result
+from dpaudit.symbolic.uniform_numbers import UniformNumber, each, elements, exact, negated
 
 BLOCK = 8  # values of a variable without an end that one choice tells apart
 EXACT = 2**53  # integers up to here are doubles

@@ -20,13 +20,13 @@ from typing import Any
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from dpaudit.certificates.leaves import MARK, Leaf, Tail
-from dpaudit.certificates.tracing import Suspended
 from dpaudit.features.identity import identity, with_notes
-from dpaudit.running.other_randomness import listening
 from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import seen
+from dpaudit.symbolic.leaves import MARK, Leaf, Tail
+from dpaudit.symbolic.other_randomness import listening
+from dpaudit.symbolic.tracing import Suspended
 
 RUNS = 1_000  # of each input
 MAX_RUNS = 50_000  # of all inputs together, where each has more than `MIN_RUNS`

@@ -19,9 +19,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.privacy.claims import gaussian_profile
-from dpaudit.recorded.laws import FAR, Law, combined
-from dpaudit.recorded.runs import LAST_BITS, Path
-from dpaudit.recorded.symbols import Noisy
+from dpaudit.symbolic.laws import FAR, Law, combined
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.runs import LAST_BITS, Path
 
 ROUNDING = 1e-9
 MOST_SHARED = 300  # numbers that share noise

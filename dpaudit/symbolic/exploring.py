@@ -16,14 +16,14 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates import symbol_arrays
-from dpaudit.certificates.generator import TracingGenerator
-from dpaudit.certificates.leaves import Leaf, read_output
-from dpaudit.certificates.python_random import TracingRandom
-from dpaudit.certificates.tracing import OpenPath, Suspended, Tracer, Untraceable
-from dpaudit.certificates.watching import Watch
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.parameters import KINDS
+from dpaudit.symbolic import symbol_arrays
+from dpaudit.symbolic.exact_draws import TracingGenerator
+from dpaudit.symbolic.leaves import Leaf, read_output
+from dpaudit.symbolic.python_random import TracingRandom
+from dpaudit.symbolic.tracing import OpenPath, Suspended, Tracer, Untraceable
+from dpaudit.symbolic.watching import Watch
 
 MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again

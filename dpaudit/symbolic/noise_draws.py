@@ -1,6 +1,6 @@
 """Generators that write what is asked of them on a tape, with the faces of numpy's and of the module `random`.
 
-Noise of a known law is given as a symbol (`dpaudit.recorded.symbols`), a choice among few outcomes as a decision;
+Noise of a known law is given as a symbol (`dpaudit.symbolic.noisy_numbers`), a choice among few outcomes as a decision;
 anything else is drawn, noted, and marks the run as opaque. Values come from the tape's streams, event by event, so that
 x and x_prime see the same noise whatever else they draw.
 """
@@ -14,10 +14,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recorded.laws import Law
-from dpaudit.recorded.symbols import Noisy, NoisyArray
-from dpaudit.recorded.tape import MOST_NOISES, Tape
-from dpaudit.running.recording import PARAMETERS
+from dpaudit.symbolic.faces import PARAMETERS
+from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray
+from dpaudit.symbolic.tape import MOST_NOISES, Tape
 
 # As they are outside of recorded runs.
 _MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState
@@ -117,7 +117,7 @@ def chosen(tape: Tape, library: str, method: str, chances: Sequence[float], stre
 def ask(tape: Tape, library: str, name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
     """What a method of a generator of numpy gives, noted on the tape."""
     if any(isinstance(item, Noisy | NoisyArray) for item in (*args, *keywords.values())):
-        from dpaudit.recorded.symbols import _plain
+        from dpaudit.symbolic.noisy_numbers import _plain
 
         args = tuple(_plain(item) for item in args)
         keywords = {key: _plain(item) for key, item in keywords.items()}

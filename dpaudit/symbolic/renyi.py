@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dpaudit.certificates.divergences import PLACES, Known, exp_bounds, log_bounds, ratio_at
+from dpaudit.symbolic.divergences import PLACES, Known, exp_bounds, log_bounds, ratio_at
 
 Bounds = tuple[Fraction, Fraction | None]  # None for infinity
 MOST_ORDERS = 2_000

@@ -18,9 +18,9 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.recorded.generators import ask
-from dpaudit.recorded.symbols import Noisy, NoisyArray, numbers_of
-from dpaudit.recorded.tape import Tape
+from dpaudit.symbolic.noise_draws import ask
+from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray, numbers_of
+from dpaudit.symbolic.tape import Tape
 
 Replacement = tuple[Any, str, Callable[[Any], Any]]
 SCIPY = {
