@@ -42,7 +42,7 @@ from dpaudit.running.streams import GREY_BOX, root_of, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
-from dpaudit.symbolic.faces import Call, Log, RecordingGenerator, words_between
+from dpaudit.symbolic.faces import Event, Log, NumpyFace, words_between
 from dpaudit.symbolic.recorded_noise import Recorder, in_nats
 
 KIND = "same_randomness"
@@ -357,13 +357,12 @@ class GreyBox:
         given = stream(self.seed, GREY_BOX, run)  # its bits are those of the spawn key, which it does not show
         bits = given.bit_generator
         self._runs_taken += 1
+        log, before = Log(bits), bits.state
         if self.subject.is_contained:
-            outputs = self.subject.sample(x, 1, given)
-            return Run(read_outputs(outputs, 1), Log(is_constant=False, is_complete=False, is_open=True), 0)
-        rng = RecordingGenerator(bits)
-        before = bits.state
-        outputs = self.subject.sample(x, 1, rng)
-        return Run(read_outputs(outputs, 1), rng.log, words_between(before, bits.state))
+            log.bits()
+            return Run(read_outputs(self.subject.sample(x, 1, given), 1), log, 0)
+        outputs = self.subject.sample(x, 1, NumpyFace(log, bits))
+        return Run(read_outputs(outputs, 1), log, words_between(before, bits.state))
 
 
 def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> str:
@@ -400,13 +399,13 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
             note("outcome", run, f"{failed.token} on {'x' if a.failed else 'x_prime'} only.")
         if a.words != b.words:
             note("consumption", run, f"x takes {a.words} words from the stream, x_prime {b.words}.")
-        ways = [[(call.method, call.shape) for call in side.log.calls] for side in (a, b)]
+        ways = [[(call.primitive, call.shape) for call in side.log.calls] for side in (a, b)]
         if ways[0] != ways[1]:
             place = next((k for k, (u, v) in enumerate(zip(*ways, strict=False)) if u != v), min(map(len, ways)))
             calls = [_called(side.log.calls, place) for side in (a, b)]
             note("branches", run, f"call {place} is {calls[0]} on x, {calls[1]} on x_prime.")
         for u, v in zip(a.log.calls, b.log.calls, strict=False):
-            if u.method == v.method and u.noise != v.noise:
+            if u.primitive == v.primitive and u.parameters != v.parameters:
                 note("scale", run, f"{u} on x, {v} on x_prime.")
                 break
     constant = _constants(first, second)
@@ -415,7 +414,7 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
     return [Hint(kind, tuple(found[kind][0]), found[kind][1]) for kind in HINTS if kind in found]
 
 
-def _called(calls: Sequence[Call], place: int) -> str:
+def _called(calls: Sequence[Event], place: int) -> str:
     return str(calls[place]) if place < len(calls) else "none"
 
 

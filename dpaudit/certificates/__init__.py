@@ -1,4 +1,4 @@
-"""Certificates under their first name; `dpaudit.symbolic` has replaced this package, and `dpaudit.certify` is the way in."""
+"""Certificates under their first name: `dpaudit.symbolic` has replaced this package; call `dpaudit.certify`."""
 
 from dpaudit.symbolic.certificate import Certificate, CertifiedPair, Event, load_certificate
 from dpaudit.symbolic.certifying import certify

@@ -1,11 +1,12 @@
-"""A `numpy.random.Generator` whose draws are traced choices.
+"""Draws as traced choices: the source of the faces of a generator in a run that is to be exact.
 
 Each method draws exactly from the law that its arguments name, taken as the rational numbers that they are: `choice`
 with weights p takes i with probability p[i] / sum(p), `geometric(p)` needs k trials with probability (1 - p)^(k-1) p.
 What numpy rounds in its own tables is not part of the model. Draws of real-valued laws are refused by their line.
 
 Each method first calls numpy's own with the same arguments, on a stream that nobody reads: it raises what numpy raises,
-and says of which class a number is, and of which shape and type an array.
+and says of which class a number is, and of which shape and type an array. Python makes its integers, choices, shuffles
+and samples of `_randbelow`, which is one uniform choice here.
 """
 
 from __future__ import annotations
@@ -18,46 +19,13 @@ from typing import Any
 import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
+from dpaudit.symbolic.faces import Source
 from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, guarded
 from dpaudit.symbolic.tracing import Tracer
-from dpaudit.symbolic.uniform_numbers import Source, UniformNumber
+from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
 MOST_TRIALS = 4_096  # of one binomial draw
-
-REAL_LAWS = [
-    "beta",
-    "chisquare",
-    "dirichlet",
-    "exponential",
-    "f",
-    "gamma",
-    "gumbel",
-    "laplace",
-    "logistic",
-    "lognormal",
-    "logseries",
-    "multivariate_normal",
-    "noncentral_chisquare",
-    "noncentral_f",
-    "normal",
-    "pareto",
-    "poisson",
-    "power",
-    "rayleigh",
-    "standard_cauchy",
-    "standard_exponential",
-    "standard_gamma",
-    "standard_normal",
-    "standard_t",
-    "triangular",
-    "vonmises",
-    "wald",
-    "weibull",
-    "zipf",
-    "negative_binomial",
-    "multivariate_hypergeometric",
-]
 
 
 class ReferenceStream(np.random.PCG64):
@@ -67,49 +35,46 @@ class ReferenceStream(np.random.PCG64):
 REFERENCE = np.random.Generator(ReferenceStream(0))
 
 
-class TracingGenerator(np.random.Generator):
-    """A generator of one traced run.
+class ExactDraws(Source):
+    """The choices of one traced run."""
 
-    Its own stream is never moved: compiled code that takes from it past the methods is found by that
-    (`dpaudit.symbolic.watching`).
-    """
+    def __init__(self, tracer: Tracer) -> None:
+        self._tracer = tracer
 
-    def __init__(self, tracer: Tracer, stream: np.random.BitGenerator) -> None:
-        super().__init__(stream)
-        self._tracer, self._own = tracer, stream
+    def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
+        drawn = getattr(self, f"_{method}", None)
+        if drawn is None:
+            self._tracer.refuse(f"{method} draws a number from infinitely many that a certificate cannot list")
+        given = {name: value.number(method) if type(value) is WholeNumber else value for name, value in given.items()}
+        if any(type(value) in SYMBOLS for value in given.values()):
+            self._tracer.refuse(f"{method} is given a draw that stands for a number")
+        return drawn(**given)
 
-    @property
-    def bit_generator(self) -> Any:
+    def below(self, count: int) -> int:
+        return self._tracer.uniform_integer(count)
+
+    def bits(self) -> Any:
         self._tracer.refuse("the generator's bit stream is used itself")
 
-    def spawn(self, n_children: int) -> Any:
-        """Generators whose draws are choices of the same run."""
-        return [TracingGenerator(self._tracer, self._own) for _ in range(n_children)]
+    def lose(self, what: str) -> Any:
+        self._tracer.refuse(what)
 
-    def __reduce__(self) -> Any:
-        self._tracer.refuse("the generator is copied or sent elsewhere")
-
-    def __deepcopy__(self, _: Any) -> Any:
-        self._tracer.refuse("the generator is copied or sent elsewhere")
-
-    __copy__ = __reduce__
-
-    def random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
+    def _random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if out is not None or np.dtype(dtype) != np.float64:
             self._tracer.refuse("random is asked for another type than double, or for an output array")
-        return self._drawn(self._uniform, "random", size=size)
+        return self._drawn(self._unit, "random", size=size)
 
-    def uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
+    def _uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
         def draw(a: Any, b: Any) -> Any:
-            return (float(b) - float(a)) * self._uniform() + float(a)
+            return (float(b) - float(a)) * self._unit() + float(a)
 
         return self._drawn(draw, "uniform", low, high, size=size)
 
-    def _uniform(self) -> Any:
+    def _unit(self) -> Any:
         self._tracer.has_uniforms = True
-        return UniformNumber(Source(self._tracer))
+        return UniformNumber(UniformSource(self._tracer))
 
-    def integers(
+    def _integers(
         self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
     ) -> Any:
         def draw(a: Any, b: Any = None) -> Any:
@@ -122,13 +87,13 @@ class TracingGenerator(np.random.Generator):
         ends = (low,) if high is None else (low, high)
         return self._drawn(draw, "integers", *ends, size=size, dtype=dtype, endpoint=endpoint)
 
-    def bytes(self, length: int) -> bytes:
+    def _bytes(self, length: int) -> bytes:
         return bytes(self._tracer.uniform_integer(256) for _ in range(length))
 
-    def binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        return self._drawn(lambda n, p: self._binomial(int(n), exact_probability(p)), "binomial", n, p, size=size)
+    def _binomial(self, n: Any, p: Any, size: Any = None) -> Any:
+        return self._drawn(lambda n, p: self._successes(int(n), exact_probability(p)), "binomial", n, p, size=size)
 
-    def _binomial(self, count: int, success: Fraction) -> int:
+    def _successes(self, count: int, success: Fraction) -> int:
         if count > MOST_TRIALS:
             self._tracer.refuse(f"binomial has {count:,} trials, more than {MOST_TRIALS:,}")
         if success in (0, 1) or count == 0:
@@ -136,8 +101,8 @@ class TracingGenerator(np.random.Generator):
         fail = 1 - success
         return self._tracer.choose([math.comb(count, k) * success**k * fail ** (count - k) for k in range(count + 1)])
 
-    def multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
-        real = self._numpys("multinomial", n, pvals, size=size)
+    def _multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
+        real = REFERENCE.multinomial(n, pvals, size=size)
         if np.ndim(n) or np.ndim(pvals) != 1:
             self._tracer.refuse("multinomial is asked for several laws at once")
         weights = [exact_probability(p) for p in np.ravel(pvals)]
@@ -148,14 +113,14 @@ class TracingGenerator(np.random.Generator):
             left, rest, counts = int(n), Fraction(1), list[int]()
             for weight in weights[:-1]:
                 share = min(Fraction(1), weight / rest) if rest > 0 else Fraction(0)
-                counts.append(self._binomial(left, share))
+                counts.append(self._successes(left, share))
                 left, rest = left - counts[-1], rest - weight
             return [*counts, left]
 
         rows = [draw() for _ in range(real.size // len(weights))]
         return np.array(rows, dtype=real.dtype).reshape(real.shape)
 
-    def hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
+    def _hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
         def draw(good: Any, bad: Any, sample: Any) -> int:
             a, b, n = int(good), int(bad), int(sample)
             if n > MOST_TRIALS:
@@ -165,13 +130,13 @@ class TracingGenerator(np.random.Generator):
 
         return self._drawn(draw, "hypergeometric", ngood, nbad, nsample, size=size)
 
-    def geometric(self, p: Any, size: Any = None) -> Any:
+    def _geometric(self, p: Any, size: Any = None) -> Any:
         return self._drawn(lambda p: geometric(self._tracer, exact_probability(p)), "geometric", p, size=size)
 
-    def choice(
+    def _choice(
         self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
     ) -> Any:
-        real = self._numpys("choice", a, size=size, replace=replace, p=p, axis=axis, shuffle=shuffle)
+        real = REFERENCE.choice(a, size=size, replace=replace, p=p, axis=axis, shuffle=shuffle)
         items = None if np.ndim(a) == 0 else asarray(a)
         count = int(a) if items is None else items.shape[axis]
         shape = () if size is None else _shape(size)
@@ -202,7 +167,7 @@ class TracingGenerator(np.random.Generator):
         total = sum(weights, Fraction(0))
         return self._tracer.choose([weight / total for weight in weights])
 
-    def shuffle(self, x: Any, axis: int = 0) -> None:
+    def _shuffle(self, x: Any, axis: int = 0) -> None:
         if isinstance(x, np.ndarray) and x.ndim:
             x[...] = np.take(x, self._order(x.shape[axis]), axis=axis)
             return
@@ -210,14 +175,14 @@ class TracingGenerator(np.random.Generator):
             raise NotImplementedError("Axis argument is only supported on ndarray objects")
         x[:] = [x[i] for i in self._order(len(x))]
 
-    def permutation(self, x: Any, axis: int = 0) -> Any:
-        real = self._numpys("permutation", x, axis=axis)
+    def _permutation(self, x: Any, axis: int = 0) -> Any:
+        real = REFERENCE.permutation(x, axis=axis)
         if np.ndim(x) == 0:
             return np.array(self._order(int(x)), dtype=real.dtype)
         array = asarray(x)
         return np.take(array, self._order(array.shape[axis]), axis=axis)
 
-    def permuted(self, x: Any, axis: Any = None, out: Any = None) -> Any:
+    def _permuted(self, x: Any, axis: Any = None, out: Any = None) -> Any:
         array = asarray(x)
         if out is not None or (axis is not None and array.ndim > 1):
             self._tracer.refuse("permuted is asked for an axis, or for an output array")
@@ -229,16 +194,9 @@ class TracingGenerator(np.random.Generator):
             order.append(left.pop(self._tracer.uniform_integer(len(left))))
         return order
 
-    def _numpys(self, name: str, *arguments: Any, **options: Any) -> Any:
-        """Call numpy's own method on these arguments: its result, or its exception."""
-        if any(type(value) in SYMBOLS for value in (*arguments, *options.values())):
-            self._tracer.refuse(f"{name} is given a draw that stands for a number")
-        return getattr(REFERENCE, name)(*arguments, **options)
-
     def _drawn(self, draw: Callable[..., Any], name: str, *arguments: Any, **options: Any) -> Any:
         """One draw for each set of arguments, which are numbers or arrays that are spread to one shape."""
-        arguments = tuple(value.number(name) if type(value) is WholeNumber else value for value in arguments)
-        real = self._numpys(name, *arguments, **options)
+        real = getattr(REFERENCE, name)(*arguments, **options)
         if not isinstance(real, np.ndarray):
             drawn = draw(*[value.item() if isinstance(value, np.ndarray) else value for value in arguments])
             return drawn.as_class(type(real)) if type(drawn) in SYMBOLS else type(real)(drawn)
@@ -257,19 +215,3 @@ def exact_probability(p: Any) -> Fraction:
 
 def _shape(size: Any) -> tuple[int, ...]:
     return tuple(int(n) for n in size) if isinstance(size, Sequence | np.ndarray) else (int(size),)
-
-
-def _refused(name: str) -> Callable[..., Any]:
-    def method(self: TracingGenerator, *_: Any, **__: Any) -> Any:
-        self._tracer.refuse(f"{name} draws a number from infinitely many that a certificate cannot list")
-
-    method.__name__ = name
-    return method
-
-
-for _name in REAL_LAWS:
-    setattr(TracingGenerator, _name, _refused(_name))
-# Whatever a later numpy adds must not draw from the stream that stands for the choices.
-for _name in dir(np.random.Generator):
-    if not _name.startswith("_") and _name not in TracingGenerator.__dict__:
-        setattr(TracingGenerator, _name, _refused(_name))

@@ -19,9 +19,9 @@ import numpy as np
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.parameters import KINDS
 from dpaudit.symbolic import symbol_arrays
-from dpaudit.symbolic.exact_draws import TracingGenerator
+from dpaudit.symbolic.exact_draws import ExactDraws
+from dpaudit.symbolic.faces import NumpyFace, PythonFace
 from dpaudit.symbolic.leaves import Leaf, read_output
-from dpaudit.symbolic.python_random import TracingRandom
 from dpaudit.symbolic.tracing import OpenPath, Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import Watch
 
@@ -72,7 +72,8 @@ class Runner:
         """
         self.runs += 1
         tracer = Tracer(path, symbol_arrays, heaviest_other, self.lazy, deadline)
-        rng = TracingGenerator(tracer, self.stream) if self.face == "numpy" else TracingRandom(tracer)
+        draws = ExactDraws(tracer)
+        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
         try:
             with self.watch.over(tracer):
                 output = self.subject.held_output(x, rng, lambda value: value)

@@ -1,26 +1,22 @@
-"""A generator that records what is asked of it, and that can give fixed numbers in the place of noise.
+"""The faces of a generator: numpy's, numpy's old one and that of the module `random`, all on one source of draws.
 
-`RecordingGenerator` is a `numpy.random.Generator` on the same stream as `dpaudit.running.streams.stream`: its values
-are the generator's own, so that whatever runs on it does what it would do without the record. With `constant=True` it
-takes the same numbers from its stream, but gives a fixed central value of each law instead (0 for centred noise): what
-an output is then is its noise-free part, where the code does not choose its way by the noise.
-
-Only what is called on the generator is seen. What a function takes from `bit_generator` itself shows in the number of
-words that the stream has moved on, and that it was handed out is noted.
+A face knows names and arguments, and asks its `Source` for the draws: a source gives symbols (`exact_draws`,
+`noise_draws`), or numbers of a real stream with a log of what was asked (`Log`). Whatever has several names is asked by
+that of `numpy.random.Generator`, with its arguments by name.
 """
 
 from __future__ import annotations
 
+import copy
 import dataclasses
-import functools
-import math
+import random
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-MOST_CALLS = 20_000  # of one run, beyond which constant noise is taken to never end a loop; numbers that are kept
+_MT19937, _PCG64 = np.random.MT19937, np.random.PCG64  # as they are outside of recorded runs
+MOST_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -60,179 +56,286 @@ PARAMETERS: Mapping[str, tuple[str, ...]] = {
     }.items()
     for method in methods
 }
-_DEFAULTS: Mapping[str, Any] = {"loc": 0.0, "scale": 1.0, "low": 0.0, "high": 1.0}
-# A fixed value for each law that is usual as noise, as a function of its parameters: any value would do.
-_CENTRES: Mapping[str, Callable[[Mapping[str, Any]], Any]] = {
-    **dict.fromkeys(
-        ("laplace", "logistic", "normal", "standard_cauchy", "standard_normal", "standard_t"),
-        lambda given: given["loc"],
-    ),
-    **dict.fromkeys(("exponential", "standard_exponential"), lambda given: given["scale"] * math.log(2.0)),
-    **dict.fromkeys(("gamma", "standard_gamma"), lambda given: np.asarray(given["shape"]) * given["scale"]),
-    **dict.fromkeys(("random", "uniform"), lambda given: 0.5 * (np.asarray(given["low"]) + np.asarray(given["high"]))),
-    "gumbel": lambda given: given["loc"] - given["scale"] * math.log(math.log(2.0)),
-}
-# The laws of one shape, of which a multiple is of the same kind.
-_FAMILIES = {
-    **{name: name for name in ("exponential", "laplace", "logistic", "normal", "uniform")},
-    "standard_normal": "normal",
-    "standard_exponential": "exponential",
-    "random": "uniform",
-}
-# What says how much noise there is, as opposed to where it is centred; of a geometric law that is its p.
-_OF_NOISE = ("scale", "shape", "sigma", "cov", "df")
-
-
-def _scale(method: str, given: Mapping[str, Any]) -> Any:
-    return np.asarray(given["high"]) - np.asarray(given["low"]) if method == "uniform" else given["scale"]
-
-
-class EndlessLoop(BaseException):
-    """Constant noise was asked for too often in one run: a loop that waits for other noise never ends."""
+# Names of numpy's old face for what its generator calls otherwise.
+OLD_NAMES: Mapping[str, str] = {
+    "random_sample": "random", "ranf": "random", "sample": "random", "rand": "random", "randn": "standard_normal",
+    "randint": "integers", "random_integers": "integers", "tomaxint": "integers",
+}  # fmt: skip
+# The parameters that say how much noise there is, as opposed to where it is; of uniform noise its width.
+_OF_NOISE: Mapping[str, tuple[str, ...]] = {
+    "choice": ("p",), "geometric": ("p",), "binomial": ("n", "p"), "multinomial": ("n", "pvals"), "poisson": ("lam",),
+    "integers": ("low", "high"), "standard_gamma": ("shape",), "gamma": ("shape", "scale"), "standard_t": ("df",),
+    "multivariate_normal": ("cov",), "lognormal": ("sigma",), "beta": ("a", "b"), "dirichlet": ("alpha",),
+    "wald": ("mean", "scale"), "weibull": ("a",), "pareto": ("a",), "chisquare": ("df",),
+    "triangular": ("left", "right"),
+    **dict.fromkeys(("laplace", "normal", "gumbel", "logistic", "exponential", "rayleigh"), ("scale",)),
+}  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
-class Call:
-    """One call on the generator."""
+class Event:
+    """One call of a primitive.
 
-    method: str
-    shape: tuple[int, ...]  # of what it returned
-    noise: tuple[tuple[str, bytes], ...]  # the parameters that say how much there is, with the bits of their values
-    parameters: str  # the same in words
+    Attributes
+    ----------
+    primitive : str
+        With its library: "numpy laplace", "random gauss".
+    parameters : tuple of (str, object)
+        Those that say how much noise there is, as plain values.
+    shape : tuple of int
+        Of what it returned.
+    place : str
+        "file:line" of the user's code; empty where it was not asked for.
+    """
+
+    primitive: str
+    parameters: tuple[tuple[str, Any], ...] = ()
+    shape: tuple[int, ...] = ()
+    place: str = ""
 
     def __str__(self) -> str:
-        return f"{self.method}({self.parameters})" + (f" of shape {self.shape}" if self.shape else "")
+        given = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
+        return f"{self.primitive}({given})" + (f" {list(self.shape)}" if self.shape else "")
 
 
-@dataclasses.dataclass
-class Log:
-    """What one run asked of its generator, and of those that it spawned."""
-
-    calls: list[Call] = dataclasses.field(default_factory=list)  # the first `MOST_CALLS`
-    count: int = 0  # all calls
-    # The noise that was given, less its centre, its scale and its law, number by number; of laws with a scale.
-    values: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
-    scales: list[NDArray[np.float64]] = dataclasses.field(default_factory=list)
-    families: list[str] = dataclasses.field(default_factory=list)
-    is_constant: bool = True  # whether every value given so far had a fixed one that could stand for it
-    is_complete: bool = True  # whether all numbers are among `values`
-    is_open: bool = False  # whether the stream itself was handed out
-
-    def note_other(self, what: str) -> None:
-        """Note something else that was done with the generator."""
-        self.count += 1
-        if self.count <= MOST_CALLS:
-            self.calls.append(Call(what, (), (), ""))
-
-
-class RecordingGenerator(np.random.Generator):
-    """A generator that notes every call in `log`; see the module.
-
-    Parameters
-    ----------
-    bit_generator : numpy.random.BitGenerator
-    constant : bool
-        Whether to give fixed values in the place of noise.
-    log : Log, optional
-        To go on with; a new one by default.
+def noise_parameters(method: str, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:
+    """The parameters of a call that say how much noise there is, as plain values.
 
     Examples
     --------
-    >>> rng = RecordingGenerator(np.random.PCG64(7))
-    >>> rng.laplace(scale=2.0) == np.random.default_rng(7).laplace(scale=2.0)
-    True
-    >>> [str(call) for call in rng.log.calls]
-    ['laplace(scale=2)']
+    >>> noise_parameters("laplace", {"loc": 3.0, "scale": 2.0}), noise_parameters("uniform", {"low": 4, "high": 6})
+    ((('scale', 2.0),), (('width', 2.0),))
     """
+    if method == "uniform":
+        return (("width", plain_value(np.subtract(given.get("high", 1.0), given.get("low", 0.0)))),)
+    return tuple((name, plain_value(given[name])) for name in _OF_NOISE.get(method, ()) if given.get(name) is not None)
 
-    def __init__(self, bit_generator: np.random.BitGenerator, constant: bool = False, log: Log | None = None) -> None:
-        super().__init__(bit_generator)
-        self._stream = bit_generator
-        self.constant, self.log = constant, log if log is not None else Log()
-        self._is_inside = False
+
+def plain_value(value: Any) -> Any:
+    """A parameter as a plain value: numbers as floats, arrays as tuples of their first thousand numbers."""
+    try:
+        numbers = np.asarray(value, dtype=float)
+    except (TypeError, ValueError):
+        return type(value).__name__
+    return float(numbers) if numbers.ndim == 0 else tuple(numbers.ravel()[:1000].tolist())
+
+
+def _short(value: Any) -> str:
+    try:
+        numbers = np.ravel(np.asarray(value, dtype=float))
+    except (TypeError, ValueError):
+        return str(value)[:30]
+    if numbers.size == 0:
+        return "[]"
+    if bool((numbers == numbers[0]).all()):
+        return f"{numbers[0]:.6g}"
+    return "[" + ", ".join(f"{number:.4g}" for number in numbers[:3]) + (", …]" if numbers.size > 3 else "]")
+
+
+class Source:
+    """What gives the draws that a face is asked for."""
+
+    def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
+        """What a method of `numpy.random.Generator` returns for these arguments."""
+        raise NotImplementedError
+
+    def below(self, count: int) -> int:
+        """A uniform integer in [0, count), as the module `random` makes most of its draws from."""
+        raise NotImplementedError
+
+    def bits(self) -> np.random.BitGenerator:
+        """The stream itself, from which its owner may take anything."""
+        raise NotImplementedError
+
+    def children(self, count: int) -> list[Source]:
+        """The sources of generators that are spawned."""
+        return [self] * count
+
+    def lose(self, what: str) -> Source:
+        """Note that the generator is used in a way that no draw accounts for; gives the source of a copy of it."""
+        raise NotImplementedError
+
+
+def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[str, dict[str, Any]]:
+    """A call of a method of numpy's, old or new, as the method of its generator and the arguments by name.
+
+    Examples
+    --------
+    >>> named("randint", (3,), {"size": 2}), named("rand", (2, 5), {})
+    (('integers', {'low': 3, 'size': 2}), ('random', {'size': (2, 5)}))
+    """
+    method = OLD_NAMES.get(name, name)
+    if name in ("rand", "randn"):
+        return method, {"size": args} if args else {}
+    if name == "tomaxint":
+        return method, {"low": 0, "high": 2**63 - 1, **dict(zip(("size",), args, strict=False)), **keywords}
+    names = PARAMETERS.get(method, ())
+    if len(args) > len(names):
+        raise TypeError(f"{name}() takes at most {len(names)} positional arguments ({len(args)} given)")
+    given = {**dict(zip(names, args, strict=False)), **keywords}
+    return method, {**given, "endpoint": True} if name == "random_integers" else given
+
+
+class NumpyFace(np.random.Generator):
+    """A `numpy.random.Generator` on a source; `stream` is what compiled code finds in it."""
+
+    def __init__(self, source: Source, stream: np.random.BitGenerator | None = None) -> None:
+        super().__init__(_PCG64(0) if stream is None else stream)
+        self._source = source
 
     @property
     def bit_generator(self) -> np.random.BitGenerator:
-        """The stream itself; the log notes that somebody has it, who could take anything from it."""
-        self.log.is_open = True
-        return self._stream
-
-    @property
-    def state(self) -> Mapping[str, Any]:
-        """Where the stream stands."""
-        state: Mapping[str, Any] = self._stream.state
-        return state
+        """The stream of the source."""
+        return self._source.bits()
 
     def spawn(self, n_children: int) -> Any:
-        """Generators of the streams that numpy would spawn, with the same log."""
-        self.log.note_other("spawn")
-        children = self._stream.spawn(n_children)
-        return [RecordingGenerator(child, self.constant, self.log) for child in children]
+        """Faces of the source's children."""
+        return [NumpyFace(child) for child in self._source.children(n_children)]
 
     def __reduce__(self) -> Any:
-        self.log.note_other("copy")
-        return RecordingGenerator, (self._stream, self.constant, self.log)
+        return NumpyFace, (self._source.lose("the generator is copied or sent elsewhere"),)
 
-    def _ask(self, method: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> Any:
-        """What the generator itself returns, noted; or the fixed value that stands for it."""
-        ask = getattr(np.random.Generator, method)
-        if self._is_inside:  # one method may be made of others
-            return ask(self, *args, **keywords)
-        self._is_inside = True
-        try:
-            value = ask(self, *args, **keywords)
-        finally:
-            self._is_inside = False
-        given = {**_DEFAULTS, **dict(zip(PARAMETERS[method], args, strict=False)), **keywords}
-        self._note(method, given, value)
-        if not self.constant:
-            return value
-        if self.log.count > MOST_CALLS:
-            raise EndlessLoop
-        if method not in _CENTRES:
-            self.log.is_constant = False
-            return value
-        centre = _CENTRES[method](given)
-        if isinstance(value, np.ndarray):
-            value[...] = centre  # in place: it may be the caller's `out`
-            return value
-        return float(centre)
+    def __deepcopy__(self, memo: Any) -> Any:
+        return NumpyFace(self._source.lose("the generator is copied or sent elsewhere"))
 
-    def _note(self, method: str, given: Mapping[str, Any], value: Any) -> None:
-        log = self.log
-        log.count += 1
-        if log.count <= MOST_CALLS:
-            told = _OF_NOISE if method != "geometric" else ("p",)
-            names = [name for name in told if name in PARAMETERS[method] and name in given]
-            noise = tuple((name, np.asarray(given[name], dtype=float).tobytes()) for name in names)
-            if method == "uniform":  # its width
-                noise = (("width", np.asarray(_scale(method, given), dtype=float).tobytes()),)
-            words = ", ".join(f"{name}={_short(given[name])}" for name in names)
-            log.calls.append(Call(method, np.shape(value), noise, words))
-        if method in _FAMILIES:
-            numbers = np.asarray(value, dtype=float)
-            if len(log.families) + numbers.size <= MOST_CALLS:
-                log.values.append(np.ravel(numbers - _CENTRES[method](given)))
-                scale = np.asarray(_scale(method, given), dtype=float)
-                log.scales.append(np.ravel(np.broadcast_to(scale, numbers.shape)).copy())
-                log.families += [_FAMILIES[method]] * numbers.size
-                return
-        log.is_complete = False
+    __copy__ = lambda self: self.__deepcopy__(None)  # noqa: E731
 
 
-def _recorded(method: str) -> Callable[..., Any]:
-    """The method of the class for one of the generator's."""
+class OldNumpyFace(np.random.RandomState):
+    """A `numpy.random.RandomState` on a source."""
 
-    @functools.wraps(getattr(np.random.Generator, method))
-    def ask(self: RecordingGenerator, *args: Any, **keywords: Any) -> Any:
-        return self._ask(method, args, keywords)
+    def __init__(self, source: Source) -> None:
+        super().__init__(_MT19937(0))
+        self._source = source
 
-    return ask
+    def __reduce__(self) -> Any:
+        return OldNumpyFace, (self._source.lose("the generator is copied or sent elsewhere"),)
 
 
-for _name in PARAMETERS:
-    if hasattr(np.random.Generator, _name):
-        setattr(RecordingGenerator, _name, _recorded(_name))
+class PythonFace(random.Random):
+    """A `random.Random` on a source; what is no method here, Python makes of `random` and `_randbelow`."""
+
+    def __new__(cls, source: Source) -> PythonFace:
+        return super().__new__(cls, 0)  # type: ignore[call-arg]
+
+    def __init__(self, source: Source) -> None:
+        self._source = source
+        super().__init__(0)
+
+    def seed(self, *_: Any, **__: Any) -> None:
+        """Only the constructor may seed."""
+        if hasattr(self, "_is_ready"):
+            self._source.lose("the generator is seeded again")
+        self._is_ready = True
+
+    def random(self) -> Any:
+        return self._source.draw("random", "random", {})
+
+    def uniform(self, a: float, b: float) -> Any:
+        return self._source.draw("random", "uniform", {"low": min(a, b), "high": max(a, b)})
+
+    def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
+        return self._source.draw("random", "normal", {"loc": mu, "scale": sigma})
+
+    normalvariate = gauss
+
+    def expovariate(self, lambd: float = 1.0) -> Any:
+        return self._source.draw("random", "exponential", {"scale": 1.0 / lambd})
+
+    def getrandbits(self, k: int) -> int:
+        if k < 0:
+            raise ValueError("number of bits must be non-negative")
+        return self._source.below(1 << k)
+
+    def _randbelow(self, n: int) -> int:
+        return self._source.below(n)
+
+    def getstate(self) -> Any:
+        self._source.lose("the state of the generator is used itself")
+        return super().getstate()
+
+    def setstate(self, state: Any) -> None:
+        self._source.lose("the state of the generator is used itself")
+
+    def __reduce__(self) -> Any:
+        return PythonFace, (self._source.lose("the generator is copied or sent elsewhere"),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return PythonFace(self._source.lose("the generator is copied or sent elsewhere"))
+
+
+PYTHON_METHODS = tuple(
+    name
+    for name in dir(random.Random)
+    if not name.startswith("_") and name not in ("VERSION", "seed", "getstate", "setstate")
+)
+NUMPY_METHODS = tuple(name for name in dir(np.random.Generator) if not name.startswith("_"))
+
+
+def _method(name: str) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+        return self._source.draw("numpy", *named(name, args, keywords))
+
+    method.__name__ = name
+    return method
+
+
+# All of them: whatever a later numpy adds must not draw from a stream that is not the source's.
+for _name in NUMPY_METHODS:
+    if _name not in vars(NumpyFace):
+        setattr(NumpyFace, _name, _method(_name))
+for _name in (*PARAMETERS, *OLD_NAMES):
+    if hasattr(np.random.RandomState, _name):
+        setattr(OldNumpyFace, _name, _method(_name))
+
+
+class Log(Source):
+    """Draws of a real stream, with a log of the calls; they are those that the stream would give without it.
+
+    Only what is called is seen. What a function takes from the stream itself shows in the number of words that it has
+    moved on (`words_between`), and that it was handed out is noted.
+
+    Examples
+    --------
+    >>> log = Log(np.random.PCG64(7))
+    >>> NumpyFace(log).laplace(scale=2.0) == np.random.default_rng(7).laplace(scale=2.0)
+    True
+    >>> [str(call) for call in log.calls]
+    ['numpy laplace(scale=2)']
+    """
+
+    def __init__(self, stream: np.random.BitGenerator, parent: Log | None = None) -> None:
+        self._stream, self._plain, self._parent = stream, np.random.Generator(stream), parent
+        self.calls: list[Event] = []  # the first `MOST_CALLS`
+        self.count = 0  # of all calls
+        self.is_open = False  # whether the stream itself was handed out
+
+    def note(self, event: Event) -> None:
+        """Note a call, of a child too."""
+        if self._parent is not None:
+            self._parent.note(event)
+        self.count += 1
+        if self.count <= MOST_CALLS:
+            self.calls.append(event)
+
+    def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
+        value = getattr(self._plain, method)(**given)
+        self.note(Event(f"{library} {method}", noise_parameters(method, given), np.shape(value)))
+        return value
+
+    def bits(self) -> np.random.BitGenerator:
+        if self._parent is not None:
+            self._parent.bits()
+        self.is_open = True
+        return self._stream
+
+    def children(self, count: int) -> list[Source]:
+        self.note(Event("numpy spawn"))
+        return [Log(stream, self) for stream in self._stream.spawn(count)]  # type: ignore[attr-defined]
+
+    def lose(self, what: str) -> Source:
+        self.note(Event("numpy copy"))
+        return copy.deepcopy(self)
 
 
 def words_between(first: Any, last: Any) -> int:
@@ -258,10 +361,3 @@ def words_between(first: Any, last: Any) -> int:
             steps += bit
         bit <<= 1
     return steps
-
-
-def _short(value: Any) -> str:
-    numbers = np.ravel(np.asarray(value, dtype=float))
-    if numbers.size == 0 or bool((numbers == numbers[0]).all()):
-        return f"{numbers[0]:.6g}" if numbers.size else "nothing"
-    return "[" + ", ".join(f"{number:.6g}" for number in numbers[:4]) + (", …]" if numbers.size > 4 else "]")

@@ -30,17 +30,8 @@ import numpy as np
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 from dpaudit.symbolic import libraries
-from dpaudit.symbolic.faces import PARAMETERS
-from dpaudit.symbolic.noise_draws import (
-    OLD_ONLY,
-    PYTHON_OTHERS,
-    PYTHON_TRACKED,
-    TapeGenerator,
-    TapeRandom,
-    TapeRandomState,
-    ask,
-    seeded_state,
-)
+from dpaudit.symbolic.faces import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyFace, OldNumpyFace, PythonFace
+from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
 from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray
 from dpaudit.symbolic.other_randomness import SYSTEM, is_device, listening, reason_of_call, reason_of_reading
 from dpaudit.symbolic.seeds import HandedSeed
@@ -54,7 +45,7 @@ _REAL_OPEN, _REAL_OS_OPEN = io.open, os.open
 
 
 @contextlib.contextmanager
-def recorded(tape: Tape) -> Iterator[TapeGenerator]:
+def recorded(tape: Tape) -> Iterator[NumpyFace]:
     """While a run goes on: gives the generator to be passed to the program."""
     changed: list[tuple[Any, str, Any]] = []
     instead: dict[int, tuple[Any, Any]] = {}
@@ -79,7 +70,7 @@ def recorded(tape: Tape) -> Iterator[TapeGenerator]:
         for owner, name, value in taken:
             replace(owner, name, value)
         with _watched(tape):
-            yield TapeGenerator(tape)
+            yield NumpyFace(NoiseDraws(tape))
     finally:
         for owner, name, old in reversed(changed):
             setattr(owner, name, old)
@@ -169,25 +160,24 @@ def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     def default_rng(seed: Any = None) -> Any:
         if isinstance(seed, np.random.Generator):
             return seed
-        return TapeGenerator(tape) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
+        return NumpyFace(NoiseDraws(tape)) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
 
     def state(seed: Any = None) -> Any:
-        return TapeRandomState(tape) if _is_random(tape, seed) else seeded_state(seed)
+        return OldNumpyFace(NoiseDraws(tape)) if _is_random(tape, seed) else seeded_state(seed)
 
     def seed_all(seed: Any = None) -> None:
         fixed["state"] = None if _is_random(tape, seed) else seeded_state(seed)
 
     fixed: dict[str, Any] = {"state": None}  # what `numpy.random.seed` was given
+    drawn = OldNumpyFace(NoiseDraws(tape))
 
     def function(name: str) -> Callable[..., Any]:
         def call(*args: Any, **keywords: Any) -> Any:
-            if fixed["state"] is not None:
-                return getattr(fixed["state"], name)(*args, **keywords)
-            return ask(tape, "numpy", name, args, keywords)
+            return getattr(fixed["state"] or drawn, name)(*args, **keywords)
 
         return call
 
-    for name in (*PARAMETERS, *OLD_ONLY):
+    for name in (*PARAMETERS, *OLD_NAMES):
         yield np.random, name, function(name)
     yield np.random, "default_rng", default_rng
     yield np.random, "RandomState", _standing_for(_REAL_STATE, state)
@@ -229,7 +219,7 @@ def _is_random(tape: Tape, seed: Any) -> bool:
 
 
 def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
-    generator = TapeRandom(tape)
+    generator = PythonFace(NoiseDraws(tape))
     fixed: dict[str, Any] = {"generator": None}
 
     def function(name: str) -> Callable[..., Any]:
@@ -242,7 +232,7 @@ def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
         fixed["generator"] = None if _is_random(tape, a) else _REAL_RANDOM(a)
 
     def make(seed: Any = None) -> Any:
-        return TapeRandom(tape) if _is_random(tape, seed) else _REAL_RANDOM(seed)
+        return PythonFace(NoiseDraws(tape)) if _is_random(tape, seed) else _REAL_RANDOM(seed)
 
     def entropy(name: str, draw: Callable[[Any, int], Any]) -> Callable[[int], Any]:
         def call(count: int = 32) -> Any:
@@ -252,7 +242,7 @@ def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
 
         return call
 
-    for name in (*PYTHON_TRACKED, *PYTHON_OTHERS):
+    for name in PYTHON_METHODS:
         yield random, name, function(name)
     yield random, "seed", seed_all
     yield random, "Random", _standing_for(_REAL_RANDOM, make)

@@ -11,6 +11,7 @@ A module that the program has not imported is not imported here.
 
 from __future__ import annotations
 
+import functools
 import math
 import sys
 from collections.abc import Callable, Iterator
@@ -18,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.noise_draws import ask
+from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray, numbers_of
 from dpaudit.symbolic.tape import Tape
 
@@ -72,7 +73,7 @@ def _noted(tape: Tape, library: str, name: str) -> Callable[[Any], Any]:
 
 
 def _of_scipy(tape: Tape) -> Iterator[Replacement]:
-    stats = sys.modules["scipy.stats"]
+    stats, draw = sys.modules["scipy.stats"], functools.partial(NoiseDraws(tape).draw, "scipy")
     for name, method in SCIPY.items():
         law = getattr(stats, name)
 
@@ -81,10 +82,10 @@ def _of_scipy(tape: Tape) -> Iterator[Replacement]:
             loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size", 1)
             size = None if size == 1 and np.ndim(loc) == 0 and np.ndim(scale) == 0 else size
             if _method == "uniform":
-                return ask(tape, "scipy", _method, (loc, np.add(loc, scale), size), {})
+                return draw(_method, {"low": loc, "high": np.add(loc, scale), "size": size})
             if _method == "exponential":
-                return loc + ask(tape, "scipy", _method, (scale, size), {})
-            return ask(tape, "scipy", _method, (loc, scale, size), {})
+                return loc + draw(_method, {"scale": scale, "size": size})
+            return draw(_method, {"loc": loc, "scale": scale, "size": size})
 
         yield law, "rvs", _always(rvs)
 
@@ -96,10 +97,11 @@ def _always(value: Any) -> Callable[[Any], Any]:
 def _noise(tape: Tape, library: str, method: str, value: Any, scale: float) -> Any:
     if not (scale > 0.0 and math.isfinite(scale)):
         return value
+    draw = functools.partial(NoiseDraws(tape).draw, library)
     if method == "two-sided geometric":
         p = -math.expm1(-1.0 / scale)
-        return value + ask(tape, library, "geometric", (p,), {}) - ask(tape, library, "geometric", (p,), {})
-    return value + ask(tape, library, method, (0.0, scale), {})
+        return value + draw("geometric", {"p": p}) - draw("geometric", {"p": p})
+    return value + draw(method, {"scale": scale})
 
 
 def _of_diffprivlib(tape: Tape) -> Iterator[Replacement]:

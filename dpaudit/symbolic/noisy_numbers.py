@@ -303,7 +303,7 @@ def apply_ufunc(ufunc: np.ufunc, method: str, inputs: tuple[Any, ...], keywords:
     kind = keywords.get("dtype")
     is_cast = kind is not None and np.dtype(kind).kind != "O" and not _is_double(kind)
     if ufunc not in LINEAR or (ufunc is np.matmul and method != "__call__") or "where" in keywords or is_cast:
-        return getattr(ufunc, method)(*(_plain(item) for item in inputs), **keywords, **({"out": out} if out else {}))
+        return getattr(ufunc, method)(*(plain(item) for item in inputs), **keywords, **({"out": out} if out else {}))
     given = [_objects(item) for item in inputs]
     keywords.pop("dtype", None)
     found = wrapped(getattr(ufunc, method)(*given, **keywords))
@@ -355,7 +355,7 @@ def _objects(item: Any) -> Any:
     return item.view(np.ndarray) if isinstance(item, NoisyArray) else item
 
 
-def _plain(item: Any) -> Any:
+def plain(item: Any) -> Any:
     return item._look() if isinstance(item, Noisy) else numbers_of(item) if isinstance(item, NoisyArray) else item
 
 
@@ -428,7 +428,7 @@ def _clip(a: Any, a_min: Any = None, a_max: Any = None, out: Any = None, **keywo
     low = keywords.pop("min", a_min)
     high = keywords.pop("max", a_max)
     if out is not None or keywords:
-        return np.clip(_plain(a), _plain(low), _plain(high), out=_whole(out), **keywords)
+        return np.clip(plain(a), plain(low), plain(high), out=_whole(out), **keywords)
     found = a if low is None else np.maximum(a, low)
     return found if high is None else np.minimum(found, high)
 
@@ -443,7 +443,7 @@ def _whole(out: Any) -> Any:
 def _extreme(function: Any, ufunc: np.ufunc) -> Callable[..., Any]:
     def call(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
         if out is not None or set(options) - {"keepdims"}:
-            return function(_plain(a), axis=axis, out=_whole(out), **{k: _plain(v) for k, v in options.items()})
+            return function(plain(a), axis=axis, out=_whole(out), **{k: plain(v) for k, v in options.items()})
         return ufunc.reduce(a, axis=axis, **options)
 
     return call
@@ -452,7 +452,7 @@ def _extreme(function: Any, ufunc: np.ufunc) -> Callable[..., Any]:
 def _place_of(function: Any, sign: float) -> Callable[..., Any]:
     def call(a: Any, axis: Any = None, out: Any = None, **options: Any) -> Any:
         if out is not None or options:
-            return function(_plain(a), axis=axis, out=_whole(out), **options)
+            return function(plain(a), axis=axis, out=_whole(out), **options)
         return _places(a, axis, sign)
 
     return call
@@ -462,7 +462,7 @@ _FUNCTIONS: dict[Any, Callable[..., Any]] = {
     np.clip: _clip,
     np.argmax: _place_of(np.argmax, 1.0),
     np.argmin: _place_of(np.argmin, -1.0),
-    np.round: lambda a, decimals=0, out=None: np.round(_plain(a), decimals, _whole(out)),
+    np.round: lambda a, decimals=0, out=None: np.round(plain(a), decimals, _whole(out)),
     np.max: _extreme(np.max, np.maximum),
     np.min: _extreme(np.min, np.minimum),
 }

@@ -26,8 +26,9 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
+from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
-from dpaudit.symbolic.noise_draws import TapeRandom, TapeRandomState
+from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported, is_own_code
@@ -114,7 +115,9 @@ def _given_as(role: str, generator: Any, tape: Tape) -> Any:
     if role == "seed":
         key = (tape.run, tape.salt)
         return handed_seed(tape, int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0]))
-    return TapeRandomState(tape) if role == "random_state" else TapeRandom(tape) if role == "random" else generator
+    if role in ("random_state", "random"):
+        return (PythonFace if role == "random" else OldNumpyFace)(NoiseDraws(tape))
+    return generator
 
 
 def _takes_a_seed(subject: Subject) -> bool:

@@ -30,6 +30,7 @@ import numpy as np
 from dpaudit.errors import DpauditError
 from dpaudit.running.streams import RECORDED
 from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
@@ -44,35 +45,6 @@ class TooLong(BaseException):
 
 class Unsupported(DpauditError):
     """Something that tracked noise cannot stand for: the run is made again with numbers."""
-
-
-@dataclasses.dataclass(frozen=True)
-class Event:
-    """One call of a primitive.
-
-    Attributes
-    ----------
-    primitive : str
-        With its library: "numpy laplace", "random gauss".
-    parameters : tuple of (str, object)
-        Those that say which law it has, as plain values.
-    shape : tuple of int
-        Of what it returned.
-    place : str
-        "file:line" of the user's code.
-    is_tracked : bool
-        Whether its numbers were followed.
-    """
-
-    primitive: str
-    parameters: tuple[tuple[str, Any], ...]
-    shape: tuple[int, ...]
-    place: str
-    is_tracked: bool
-
-    def __str__(self) -> str:
-        given = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
-        return f"{self.primitive}({given})" + (f" {list(self.shape)}" if self.shape else "")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,11 +120,11 @@ class Tape:
         key = (RECORDED, self.run, len(self.events))
         return np.random.Generator(_PCG64(_SEED_SEQUENCE(self.seed, spawn_key=key)))
 
-    def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...], tracked: bool) -> int:
+    def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> int:
         """Note an event, and give its number."""
         if len(self.events) >= MOST_EVENTS:
             raise TooLong(f"more than {MOST_EVENTS:,} calls of primitives in one run")
-        self.events.append(Event(primitive, tuple(parameters), shape, place_of_call(), tracked))
+        self.events.append(Event(primitive, tuple(parameters), shape, place_of_call()))
         return len(self.events) - 1
 
     def other(self, primitive: str, parameters: Sequence[tuple[str, Any]], draw: Callable[[Any], Any]) -> Any:
@@ -162,7 +134,7 @@ class Tape:
         value = self._frozen_value(primitive, number)
         if value is _NOTHING:
             value = draw(stream)
-        self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else (), False)
+        self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else ())
         self.others[number] = value.copy() if isinstance(value, np.ndarray) else value
         self.mark_opaque()
         return value
@@ -289,15 +261,3 @@ def place_of_call() -> str:
             library = library or f"{os.path.basename(file)}:{frame.f_lineno}"
         frame = frame.f_back  # type: ignore[assignment]
     return library
-
-
-def _short(value: Any) -> str:
-    try:
-        numbers = np.ravel(np.asarray(value, dtype=float))
-    except (TypeError, ValueError):
-        return str(value)[:30]
-    if numbers.size == 0:
-        return "[]"
-    if bool((numbers == numbers[0]).all()):
-        return f"{numbers[0]:.6g}"
-    return "[" + ", ".join(f"{number:.4g}" for number in numbers[:3]) + (", …]" if numbers.size > 3 else "]")

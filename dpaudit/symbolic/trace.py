@@ -6,8 +6,8 @@ import dataclasses
 import html
 from collections.abc import Sequence
 
+from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.runs import Path
-from dpaudit.symbolic.tape import Event
 
 WIDTH = 80
 MOST_ROWS = 200

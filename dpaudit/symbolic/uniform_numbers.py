@@ -51,7 +51,7 @@ def exact(value: Any) -> Exact | None:
     return None
 
 
-class Source:
+class UniformSource:
     """One uniform draw of a run: U lies in [low, high), and is uniform there."""
 
     __slots__ = ("high", "low", "tracer")
@@ -74,13 +74,13 @@ class Source:
 
 
 class UniformNumber(Symbol):
-    """`scale * U + offset`, for the U of a `Source`."""
+    """`scale * U + offset`, for the U of a `UniformSource`."""
 
     __slots__ = ("_is_drawn", "_offset", "_scale", "_source")
 
     def __init__(
         self,
-        source: Source,
+        source: UniformSource,
         scale: Fraction = Fraction(1),
         offset: Fraction = Fraction(0),
         is_drawn: bool = True,
@@ -370,7 +370,7 @@ class UniformNumber(Symbol):
         return self._source.tracer.arrays.guarded(elements(function, array))[()]
 
 
-def _cut(source: Source, scale: Fraction, value: Fraction) -> bool:
+def _cut(source: UniformSource, scale: Fraction, value: Fraction) -> bool:
     """Whether scale * U < value."""
     below = source.is_below(value / scale)
     return below if scale > 0 else not below

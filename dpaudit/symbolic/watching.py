@@ -25,8 +25,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic.exact_draws import ReferenceStream
+from dpaudit.symbolic.faces import PythonFace
 from dpaudit.symbolic.other_randomness import listening, reason_of_call
-from dpaudit.symbolic.python_random import TracingRandom
 from dpaudit.symbolic.tracing import Tracer, Untraceable
 
 
@@ -91,7 +91,7 @@ class Watch:
 
 def _alive(own: object) -> list[Any]:
     """The generators that exist, of numpy and of the module `random`, but for those of traced runs."""
-    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {TracingRandom, ReferenceStream}
+    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {PythonFace, ReferenceStream}
     return [item for item in gc.get_objects() if type(item) in kinds and item is not own]
 
 
@@ -103,7 +103,7 @@ def _subclasses(kind: type) -> set[type]:
 def _reason(frame: FrameType, function: Any) -> str:
     owner = getattr(function, "__self__", None)
     if isinstance(owner, _random.Random):
-        return "" if type(owner) is TracingRandom else "a generator of the module random is used"
+        return "" if type(owner) is PythonFace else "a generator of the module random is used"
     return reason_of_call(frame, function)
 
 
