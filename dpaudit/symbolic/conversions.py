@@ -20,9 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users, signal_handlers
-from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, guarded
-from dpaudit.symbolic.tracing import Symbol
-from dpaudit.symbolic.uniform_numbers import UniformNumber
+from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte
@@ -30,15 +28,14 @@ MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte
 
 def keep_int(*arguments: Any, **options: Any) -> Any:
     """`int`, which gives a whole number that is a symbol as a symbol."""
-    if len(arguments) == 1 and not options and type(arguments[0]) in SYMBOLS:
-        value = arguments[0]
-        return int(value) if type(value) is UniformNumber else value.as_class(int)
+    if len(arguments) == 1 and not options and isinstance(arguments[0], Symbol):
+        return arguments[0].as_class(int)
     return int(*arguments, **options)
 
 
 def keep_float(*arguments: Any) -> Any:
     """`float`, which gives a symbol as a symbol."""
-    if len(arguments) == 1 and type(arguments[0]) in SYMBOLS:
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol):
         return arguments[0].as_class(float)
     return float(*arguments)
 
@@ -50,22 +47,38 @@ def keep_type(*arguments: Any, **options: Any) -> Any:
     return type(*arguments, **options)
 
 
-def _guarding(function: Callable[..., Any], before_dtype: int) -> Callable[..., Any]:
+BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
+ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
+
+
+def guarding(name: str) -> Callable[..., Any]:
+    """The function of numpy that makes arrays, which keeps symbols in them."""
+    function, before_dtype = ARRAYS[name], BEFORE_DTYPE[name]
+
     @functools.wraps(function)
     def guard(*arguments: Any, **options: Any) -> Any:
+        typed = (
+            arguments[before_dtype:] or [options["dtype"]]
+            if len(arguments) > before_dtype or "dtype" in options
+            else []
+        )
+        if typed and any(map(_has_symbols, arguments)):
+            rest = {key: value for key, value in options.items() if key != "dtype"}
+            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0])
         found = function(*arguments, **options)
-        is_typed = len(arguments) > before_dtype or "dtype" in options
-        if type(found) is not np.ndarray or found.dtype != object or is_typed:
-            return found
-        return guarded(found) if any(type(item) in SYMBOLS for item in found.flat) else found
+        return guarded(found) if type(found) is np.ndarray and found.dtype == object and not typed else found
 
     return guard
 
 
+def _has_symbols(value: Any, depth: int = 3) -> bool:
+    if isinstance(value, Symbol | SymbolArray):
+        return isinstance(value, Symbol) or type(value) is SymbolArray
+    return depth > 0 and type(value) in (list, tuple) and any(_has_symbols(item, depth - 1) for item in value[:1000])
+
+
 # No name of a program has a space. They stay among the builtins: a generator of the user's may go on later.
 KEPT = {"int": "dpaudit int", "float": "dpaudit float", "type": "dpaudit type"}
-BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
-ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
 
 
 @contextlib.contextmanager
@@ -77,8 +90,8 @@ def kept_by_conversions() -> Iterator[None]:
     vars(builtins).update({KEPT["int"]: keep_int, KEPT["float"]: keep_float, KEPT["type"]: keep_type})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
-        for name, function in ARRAYS.items():
-            setattr(np, name, _guarding(function, BEFORE_DTYPE[name]))
+        for name in ARRAYS:
+            setattr(np, name, guarding(name))
         for function in users_functions():
             code = with_calls(function.__code__, KEPT.keys() - function.__globals__.keys())
             if code is not function.__code__:

@@ -20,7 +20,7 @@ import numpy as np
 from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
 from dpaudit.symbolic.faces import Source
-from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, guarded
+from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.tracing import Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
@@ -46,7 +46,7 @@ class ExactDraws(Source):
         if drawn is None:
             self._tracer.refuse(f"{method} draws a number from infinitely many that a certificate cannot list")
         given = {name: value.number(method) if type(value) is WholeNumber else value for name, value in given.items()}
-        if any(type(value) in SYMBOLS for value in given.values()):
+        if any(isinstance(value, Symbol) for value in given.values()):
             self._tracer.refuse(f"{method} is given a draw that stands for a number")
         return drawn(**given)
 
@@ -199,7 +199,7 @@ class ExactDraws(Source):
         real = getattr(REFERENCE, name)(*arguments, **options)
         if not isinstance(real, np.ndarray):
             drawn = draw(*[value.item() if isinstance(value, np.ndarray) else value for value in arguments])
-            return drawn.as_class(type(real)) if type(drawn) in SYMBOLS else type(real)(drawn)
+            return drawn.as_class(type(real)) if isinstance(drawn, Symbol) else type(real)(drawn)
         spread = [np.broadcast_to(asarray(value), real.shape) for value in arguments]
         result = np.empty(real.shape, dtype=object)
         for index in np.ndindex(real.shape):

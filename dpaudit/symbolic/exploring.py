@@ -18,7 +18,6 @@ import numpy as np
 
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.parameters import KINDS
-from dpaudit.symbolic import symbol_arrays
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
 from dpaudit.symbolic.leaves import Leaf, read_output
@@ -71,7 +70,7 @@ class Runner:
             If it has to be run on numbers.
         """
         self.runs += 1
-        tracer = Tracer(path, symbol_arrays, heaviest_other, self.lazy, deadline)
+        tracer = Tracer(path, heaviest_other, self.lazy, deadline)
         draws = ExactDraws(tracer)
         rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
         try:

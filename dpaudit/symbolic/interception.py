@@ -3,7 +3,7 @@
 Replaced for the time of a run, and put back whatever happens: the functions of `numpy.random` and of `random`,
 `default_rng`, `RandomState`, `random.Random` and `SystemRandom`, `secrets`, `os.urandom`, `rvs` of scipy's common laws;
 mechanisms of OpenDP, diffprivlib and python-dp and the generators of torch, jax and tensorflow, where they are
-imported. `numpy.asarray` and `numpy.array` keep symbols as they are.
+imported. `numpy.asarray` and other functions that make arrays keep symbols as they are.
 
 Python's profiling hook sees what goes past these: compiled code that is asked for the system's random numbers by a
 name that a library took, devices, sockets and processes that are read, clocks. All that ends what can be proved.
@@ -30,9 +30,9 @@ import numpy as np
 
 from dpaudit.subjects.tracebacks import OWN_FOLDER
 from dpaudit.symbolic import libraries
+from dpaudit.symbolic.conversions import ARRAYS, guarding
 from dpaudit.symbolic.faces import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyFace, OldNumpyFace, PythonFace
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
-from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray
 from dpaudit.symbolic.other_randomness import SYSTEM, is_device, listening, reason_of_call, reason_of_reading
 from dpaudit.symbolic.seeds import HandedSeed
 from dpaudit.symbolic.tape import Tape, is_own_code, place_of_call
@@ -40,7 +40,6 @@ from dpaudit.symbolic.tape import Tape, is_own_code, place_of_call
 _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
 _REAL_SEQUENCE = np.random.SeedSequence
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
-_REAL_ARRAY, _REAL_ASARRAY = np.array, np.asarray
 _REAL_OPEN, _REAL_OS_OPEN = io.open, os.open
 
 
@@ -192,8 +191,7 @@ def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
             return _real(*args, **keywords)
 
         yield np.random, name, _standing_for(real, make)
-    yield np, "asarray", _keeping(_REAL_ASARRAY)
-    yield np, "array", _keeping(_REAL_ARRAY)
+    yield from ((np, name, guarding(name)) for name in ARRAYS)
 
 
 def _is_random(tape: Tape, seed: Any) -> bool:
@@ -262,23 +260,3 @@ def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     yield os, "urandom", urandom
     yield os, "getrandom", lambda size, flags=0: urandom(size)
     yield random, "_urandom", urandom  # of each `SystemRandom` that was made before
-
-
-def _keeping(real: Callable[..., Any]) -> Callable[..., Any]:
-    """`numpy.array` or `asarray`, which leaves symbols as they are."""
-
-    def call(value: Any = None, *args: Any, **keywords: Any) -> Any:
-        if not _has_noise(value, 3):
-            return real(value, *args, **keywords)
-        kind = args[0] if args else keywords.get("dtype")
-        box = real(value, dtype=object)
-        found: Any = box.view(NoisyArray)
-        return found if kind is None else found.astype(kind)
-
-    return call
-
-
-def _has_noise(value: Any, depth: int) -> bool:
-    if isinstance(value, Noisy | NoisyArray):
-        return True
-    return depth > 0 and isinstance(value, list | tuple) and any(_has_noise(item, depth - 1) for item in value[:1000])

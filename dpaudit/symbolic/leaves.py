@@ -27,8 +27,8 @@ from dpaudit.features.identity import identity, without_notes
 from dpaudit.features.outcomes import DEEPEST, unseen
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.symbol_arrays import SYMBOLS, SymbolArray, filled
-from dpaudit.symbolic.tracing import ONE, PYTHONS, Tracer
+from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
+from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
 from dpaudit.symbolic.whole_numbers import Variable, WholeNumber, race, tell
 
@@ -167,7 +167,7 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
         _check_failure(tracer, output)
         return output
     if kind is UniformNumber:
-        output._refuse("an output holds a uniform number itself")
+        tracer.refuse("an output holds a uniform number itself")
     if kind is WholeNumber:
         return _shown_whole(tracer, output, tails, used)
     if kind in (list, tuple):
@@ -183,7 +183,7 @@ def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variab
         shown = [_shown(tracer, item, tails, used, depth + 1) for item in asarray(output).flat]
         array = filled(shown, output.shape)
         if kind is np.ndarray:
-            return array if type(output[()]) in SYMBOLS else array.tolist()
+            return array if isinstance(output[()], Symbol) else array.tolist()
         symbols = array.view(SymbolArray)
         symbols.holds_floats = output.holds_floats
         return symbols

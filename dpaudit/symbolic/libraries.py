@@ -20,7 +20,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic.noise_draws import NoiseDraws
-from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray, numbers_of
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.symbols import number_of
 from dpaudit.symbolic.tape import Tape
 
 Replacement = tuple[Any, str, Callable[[Any], Any]]
@@ -171,7 +172,7 @@ def _of_pydp(tape: Tape) -> Iterator[Replacement]:
 
 def _opendp(tape: Tape, old: Any) -> Any:
     def call(self: Any, arg: Any) -> Any:
-        given = numbers_of(arg) if isinstance(arg, NoisyArray) else arg
+        given = number_of(arg, "an argument")
         return tape.other("opendp measurement", [("map(1)", _map(self))], lambda _: old(self, given))
 
     return call

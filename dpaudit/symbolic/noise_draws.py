@@ -15,7 +15,8 @@ import numpy as np
 
 from dpaudit.symbolic.faces import Source, noise_parameters, plain_value
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray, plain
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, guarded, number_of
 from dpaudit.symbolic.tape import MOST_NOISES, Tape
 
 # As they are outside of recorded runs.
@@ -57,7 +58,8 @@ class NoiseDraws(Source):
         self.tape = tape
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
-        given, name = {key: plain(value) for key, value in given.items()}, f"{library} {method}"
+        given = {key: number_of(value, method) if _is_symbol(value) else value for key, value in given.items()}
+        name = f"{library} {method}"
         if method in TRACKED and given.get("out") is None:
             stream = self.tape.stream()
             return self._tracked(name, method, given, getattr(stream, method)(**given))
@@ -101,10 +103,10 @@ class NoiseDraws(Source):
             symbols[k] = number
             if _has_noise(center, width):
                 index = tape.new_noise(Law(family, width), number - center, event)
-                symbols[k] = Noisy(tape, center, {index: 1.0})
-        if numbers.ndim == 0:
+                symbols[k] = Noisy(tape, center, {index: 1.0}, kind=type(value) if type(value) in PYTHONS else float)
+        if not isinstance(value, np.ndarray):
             return symbols[0]
-        return symbols.reshape(numbers.shape).view(NoisyArray)
+        return guarded(symbols.reshape(numbers.shape), value.dtype)
 
     def _chosen(self, name: str, chances: Sequence[float]) -> int:
         """One of a few outcomes with given probabilities: a decision."""
@@ -125,6 +127,10 @@ class NoiseDraws(Source):
             return None
         found = [options[self._chosen(name, listed)] for _ in range(math.prod(shape))]
         return (found[0] if size is None else np.array(found).reshape(shape),)
+
+
+def _is_symbol(value: Any) -> bool:
+    return isinstance(value, Symbol) or type(value) is SymbolArray
 
 
 def _options(method: str, given: dict[str, Any], count: int) -> tuple[Any, Any]:

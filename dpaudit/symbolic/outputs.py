@@ -12,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.noisy_numbers import Noisy, NoisyArray
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.symbols import SymbolArray
 from dpaudit.symbolic.tape import Unsupported
 
 DEEPEST = 20
@@ -79,7 +80,7 @@ def laid_out(output: Any) -> Laid:
         elif value is None or isinstance(value, str | bytes):
             skeleton.append(_form(value))
         elif isinstance(value, np.ndarray):
-            if type(value) not in (np.ndarray, NoisyArray):  # a mask, names: more than its numbers
+            if type(value) not in (np.ndarray, SymbolArray):  # a mask, names: more than its numbers
                 raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
             if value.dtype.kind not in "biufOUS":
                 raise Unsupported(f"its output has an array of {value.dtype}, which is not recorded.")

@@ -159,6 +159,10 @@ class Tape:
         if not self.opaque_at:
             self.opaque_at = place_of_call() or "?"
 
+    def lose(self, reason: str) -> None:
+        """Note that symbols were lost: what goes on is of this run alone."""
+        self.mark_opaque()
+
     def mark_unseen(self, reason: str) -> None:
         """Note that the program got at something that no recorded draw accounts for."""
         self.mark_opaque()

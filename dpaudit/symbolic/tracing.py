@@ -17,11 +17,8 @@ import functools
 import math
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Protocol
-
-import numpy as np
 
 from dpaudit.subjects.tracebacks import is_users
 
@@ -36,70 +33,6 @@ class Untraceable(BaseException):
 
 class Suspended(BaseException):
     """A run stopped on a path that is to be continued later; no outcome is known of it yet."""
-
-
-class Symbol:
-    """A draw that stands for a number of the program.
-
-    Its `_kind` is the class of that number: Python's `int` or `float`, or numpy's, whose comparisons, divisions and
-    sums follow other rules. `rng.random()` is Python's float, and `rng.random(2)[0]` is numpy's.
-    """
-
-    __slots__ = ("_kind",)
-    _kind: type
-
-    def as_class(self, kind: type) -> Any:
-        """The same number, of another class."""
-        raise NotImplementedError
-
-    def number(self) -> Any:
-        """The number itself, by choices; refused where it is one of too many."""
-        raise NotImplementedError
-
-    # A program that asks whether a draw is such a number must go the way that it goes with one.
-    @property  # type: ignore[misc]
-    def __class__(self) -> Any:
-        return self._kind
-
-    def __array__(self, *_: Any, **__: Any) -> Any:
-        # In an array a number is one of numpy's.
-        array = np.empty((), dtype=object)
-        array[()] = self.as_class(NUMPYS[self._kind])
-        return array
-
-    def clip(self, low: Any = None, high: Any = None, **options: Any) -> Any:
-        """What `numpy.clip` asks a number for."""
-        if any(value is not None for value in options.values()):
-            return np.clip(self.number(), low, high, **options)
-        value = self if low is None else np.maximum(self, low)
-        return value if high is None else np.minimum(value, high)
-
-    def _answer(self, other: Any, answer: Any) -> Any:
-        """A truth value of the class that the comparison has in the program."""
-        if answer is NotImplemented or isinstance(answer, np.ndarray | np.bool_):
-            return answer
-        return np.bool_(answer) if isinstance(self, np.generic) or isinstance(other, np.generic) else bool(answer)
-
-
-PYTHONS: Mapping[type, type] = {int: int, float: float, np.int64: int, np.float64: float}
-NUMPYS: Mapping[type, type] = {int: np.int64, float: np.float64, np.int64: np.int64, np.float64: np.float64}
-
-
-@functools.lru_cache(maxsize=512)
-def class_of_result(operation: Any, first: type, second: type) -> type | None:
-    """The class that an operation on two numbers gives, of the four that symbols have; None for another one.
-
-    Examples
-    --------
-    >>> import operator
-    >>> class_of_result(operator.add, float, np.int64), class_of_result(operator.add, int, np.int32)
-    (<class 'numpy.float64'>, None)
-    """
-    try:
-        found = type(operation(first(1), second(1)))
-    except Exception:  # numbers of other libraries, which may not mix with these
-        return None
-    return found if found in PYTHONS else None
 
 
 class Step:
@@ -127,18 +60,6 @@ class OpenPath:
         return found[::-1]
 
 
-class ArrayRules(Protocol):
-    """What numpy does with symbols: `dpaudit.symbolic.symbol_arrays`, which knows their kinds."""
-
-    def guarded(self, array: Any) -> Any:
-        """An object array with symbols, as one that guards them."""
-
-    def call_ufunc(
-        self, tracer: Tracer | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
-    ) -> Any:
-        """What a ufunc gives on symbols."""
-
-
 class Tracer:
     """The choices of one run.
 
@@ -152,19 +73,15 @@ class Tracer:
         Whether geometric draws may stay symbols (`dpaudit.symbolic.whole_numbers`).
     deadline : float
         A time of `time.monotonic`, from which on the run gives way too.
-    arrays : ArrayRules
-        For symbols that meet arrays.
     """
 
     def __init__(
         self,
         path: OpenPath,
-        arrays: ArrayRules,
         heaviest_other: float = 0.0,
         lazy: bool = True,
         deadline: float = math.inf,
     ) -> None:
-        self.arrays = arrays
         self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
         self.steps = path.steps()
         self.depth = 0
@@ -249,6 +166,10 @@ class Tracer:
         """Note the line where a draw without an end is needed as a number."""
         if not self.ended:
             self.ended = f"a geometric draw is used as a number ({use}, {place_of_call()})"
+
+    def lose(self, reason: str) -> None:
+        """End the run, as symbols were lost."""
+        self.refuse(reason)
 
     def refuse(self, reason: str) -> None:
         """End the run: `reason` and the line of the user's code that led to it.

@@ -13,8 +13,7 @@ certificate is on the model. Two forms of one draw whose difference is constant 
 u, differ by their rounding in the program: to subtract them, or to compare them where they are close, is refused.
 
 Whatever would need the number itself (`float`, `math.log`, two uniform numbers in one comparison, an output) is refused
-with the line of the call. A symbol is Python's float or numpy's (`Symbol`); a division by 0 that numpy would answer
-with an infinity is refused.
+with the line of the call. So is a division by 0 that numpy would answer with an infinity.
 """
 
 from __future__ import annotations
@@ -28,12 +27,18 @@ from fractions import Fraction
 from typing import Any, NoReturn
 
 import numpy as np
-from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.symbolic.tracing import WIDEST, Symbol, Tracer, class_of_result
+from dpaudit.symbolic.symbols import PYTHONS, Symbol, class_of_result
+from dpaudit.symbolic.tracing import WIDEST, Tracer
 
 Exact = Fraction | float  # a float only for an infinity or NaN
 LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale
+# What is said of uses that need the number.
+USES = {
+    "a text": "printed, or is an output",
+    "a key, or a member of a set": "looked up by its value",
+    "a copy": "copied",
+}
 
 
 def exact(value: Any) -> Exact | None:
@@ -77,6 +82,7 @@ class UniformNumber(Symbol):
     """`scale * U + offset`, for the U of a `UniformSource`."""
 
     __slots__ = ("_is_drawn", "_offset", "_scale", "_source")
+    FAMILY = "uniform"
 
     def __init__(
         self,
@@ -87,17 +93,24 @@ class UniformNumber(Symbol):
         kind: type = float,
     ) -> None:
         self._source, self._scale, self._offset, self._is_drawn = source, scale, offset, is_drawn
-        self._kind = kind
+        self._run, self._kind = source.tracer, kind
 
-    def as_class(self, kind: type) -> UniformNumber:
+    def as_class(self, kind: type) -> Any:
+        if PYTHONS[kind] is int:
+            return kind(int(self))
         return UniformNumber(self._source, self._scale, self._offset, self._is_drawn, kind)
+
+    def number(self, use: str = "as it is") -> NoReturn:
+        self._refuse(f"a uniform number is {USES.get(use, f'used as a number ({use})')}")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        self._run.refuse(reason)
+        raise AssertionError
 
     # Comparisons
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
         """Whether the symbol is below `other`; `is_strict` matters for two symbols of one draw."""
-        if isinstance(other, np.ndarray):
-            return each(lambda item: self._is_below(item, is_strict), other)
         if type(other) is UniformNumber:
             if other._source is not self._source:
                 self._refuse("two uniform numbers are compared with each other")
@@ -114,34 +127,15 @@ class UniformNumber(Symbol):
             return value == math.inf
         return _cut(self._source, self._scale, value - self._offset)
 
-    def __lt__(self, other: Any) -> Any:
-        return self._answer(other, self._is_below(other, True))
-
-    def __le__(self, other: Any) -> Any:
-        return self._answer(other, self._is_below(other, False))
-
-    def __gt__(self, other: Any) -> Any:
-        return self._answer(other, negated(self._is_below(other, False), other))
-
-    def __ge__(self, other: Any) -> Any:
-        return self._answer(other, negated(self._is_below(other, True), other))
-
-    def __eq__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return each(self.__eq__, other)
+    def _equals(self, other: Any) -> Any:
         # A real number meets a given one with probability 0; two forms of one draw meet always or never.
         if type(other) is not UniformNumber:
-            return self._answer(other, False)
+            return False
         if other._source is not self._source:
             self._refuse("two uniform numbers are compared with each other")
         if self._scale == other._scale:
             self._check_apart(other)
-        return self._answer(other, self._scale == other._scale and self._offset == other._offset)
-
-    def __ne__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return each(self.__ne__, other)
-        return self._answer(other, not self.__eq__(other))
+        return self._scale == other._scale and self._offset == other._offset
 
     def __bool__(self) -> bool:
         return True  # 0 has probability 0
@@ -156,9 +150,9 @@ class UniformNumber(Symbol):
             self._refuse("a uniform number is added to one so large that its digits are lost")
         return UniformNumber(self._source, scale, offset, is_drawn=False, kind=kind)
 
-    def _class_with(self, other: Any) -> type:
+    def _class_of_sum(self, other: Any) -> type:
         """The class of a sum, product or quotient with another number."""
-        kind = class_of_result(operator.add, self._kind, other._kind if isinstance(other, Symbol) else type(other))
+        kind = self._class_with(operator.add, other)
         if kind is None:
             self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
         return kind
@@ -188,8 +182,6 @@ class UniformNumber(Symbol):
         return value
 
     def _sum(self, other: Any, sign: int) -> Any:
-        if isinstance(other, np.ndarray):
-            return self._guarded(lambda item: self._sum(item, sign), other)
         if type(other) is UniformNumber:
             if other._source is not self._source:
                 self._refuse("two uniform numbers are added")
@@ -199,42 +191,25 @@ class UniformNumber(Symbol):
             if not scale and not self._is_same(other):
                 # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
                 self._refuse("two forms of one uniform number cancel, up to their rounding")
-            kind = self._class_with(other)
+            kind = self._class_of_sum(other)
             return self._with(scale, offset, kind) if scale else kind(offset)
-        return self._affine(Fraction(1), sign * self._number(other), self._class_with(other))
+        return self._affine(Fraction(1), sign * self._number(other), self._class_of_sum(other))
 
-    def __add__(self, other: Any) -> Any:
-        return self._sum(other, 1)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self._sum(other, -1)
-
-    def __rsub__(self, other: Any) -> Any:
-        return (-self)._sum(other, 1)
-
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return self._guarded(self.__mul__, other)
+    def _product(self, other: Any) -> Any:
         if type(other) is UniformNumber:
             self._refuse("two uniform numbers are multiplied")
         factor = self._number(other)
         if not factor:
             return self._kind(-1 if self < 0 else 1) * other  # 0 with its sign
-        return self._affine(factor, Fraction(0), self._class_with(other))
+        return self._affine(factor, Fraction(0), self._class_of_sum(other))
 
-    __rmul__ = __mul__
-
-    def __truediv__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return self._guarded(self.__truediv__, other)
+    def _quotient(self, other: Any) -> Any:
         if type(other) is UniformNumber:
             self._refuse("a uniform number is divided by another")
         divisor = self._number(other)
         if divisor == 0:
             self._divided_by_0(operator.truediv, other)
-        return self._affine(1 / divisor, Fraction(0), self._class_with(other))
+        return self._affine(1 / divisor, Fraction(0), self._class_of_sum(other))
 
     def _divided_by_0(self, operation: Callable[[Any, Any], Any], zero: Any) -> NoReturn:
         """What Python raises; numpy warns and goes on with an infinity."""
@@ -243,24 +218,8 @@ class UniformNumber(Symbol):
         operation(1.0, zero)
         raise AssertionError
 
-    def __rtruediv__(self, other: Any) -> NoReturn:
-        self._refuse("a number is divided by a uniform number")
-
-    __rfloordiv__ = __rmod__ = __rdivmod__ = __rtruediv__
-
     def __neg__(self) -> Any:
         return self._affine(Fraction(-1), Fraction(0), self._kind)
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __abs__(self) -> Any:
-        return -self if self < 0 else self
-
-    def __pow__(self, *others: Any) -> NoReturn:
-        self._refuse("a power of a uniform number is taken")
-
-    __rpow__ = __pow__
 
     # Whole parts
 
@@ -296,18 +255,18 @@ class UniformNumber(Symbol):
 
     def __floordiv__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return self._guarded(self.__floordiv__, other)
+            return self._each(self.__floordiv__, other)
         if type(other) is not UniformNumber and self._number(other) == 0:
             self._divided_by_0(operator.floordiv, other)
-        return self._class_with(other)(math.floor(self / other))
+        return self._class_of_sum(other)(math.floor(self / other))
 
     def __mod__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
-            return self._guarded(self.__mod__, other)
+            return self._each(self.__mod__, other)
         divisor = self._number(other)
         if divisor == 0:
             self._divided_by_0(operator.mod, other)
-        return (self - divisor * Fraction(math.floor(self / other))).as_class(self._class_with(other))
+        return (self - divisor * Fraction(math.floor(self / other))).as_class(self._class_of_sum(other))
 
     def __divmod__(self, other: Any) -> Any:
         if type(other) is not UniformNumber and self._number(other) == 0:
@@ -317,57 +276,8 @@ class UniformNumber(Symbol):
     def is_integer(self) -> bool:
         return False  # with probability 1
 
-    # What would need the number
-
-    def _refuse(self, reason: str) -> NoReturn:
-        self._source.tracer.refuse(reason)
-        raise AssertionError
-
-    def number(self) -> NoReturn:
-        self._refuse("a uniform number is used as a number")
-
-    def __float__(self) -> float:
-        self._refuse("a uniform number is used as a number")
-
-    __complex__ = __float__
-
     def __index__(self) -> int:
         raise TypeError("'float' object cannot be interpreted as an integer")
-
-    def __hash__(self) -> int:
-        self._refuse("a uniform number is looked up by its value")
-
-    def __repr__(self) -> str:
-        self._refuse("a uniform number is printed, or is an output")
-
-    __str__ = __repr__
-
-    def __format__(self, _: str) -> str:
-        self._refuse("a uniform number is printed, or is an output")
-
-    def __reduce_ex__(self, _: Any) -> Any:
-        self._refuse("a uniform number is copied")
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, _: Any) -> Any:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
-            raise AttributeError(name)
-        if name != "item" or self._kind is not np.float64:
-            self._refuse(f"a uniform number is used as a number ({name})")
-        return lambda: self.as_class(float)
-
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        tracer = self._source.tracer
-        return tracer.arrays.call_ufunc(tracer, function, method, inputs, options)
-
-    def _guarded(self, function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
-        """What a function gives on each element, as an array that guards its symbols."""
-        return self._source.tracer.arrays.guarded(elements(function, array))[()]
 
 
 def _cut(source: UniformSource, scale: Fraction, value: Fraction) -> bool:
@@ -376,26 +286,21 @@ def _cut(source: UniformSource, scale: Fraction, value: Fraction) -> bool:
     return below if scale > 0 else not below
 
 
-def is_nan(value: Any) -> bool:
-    """Whether a number, which may be a symbol, is NaN."""
-    return not isinstance(value, Symbol) and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
+def _floor(a: Any) -> Any:
+    return float(np.floor(a)) if not isinstance(a, Symbol) else float(a.__floor__())
 
 
-def negated(answer: Any, other: Any) -> Any:
-    """Of `a < other` or `a <= other` the opposite; False where `other` is NaN."""
-    if answer is NotImplemented:
-        return answer
-    if isinstance(other, np.ndarray):
-        return ~answer & ~each(is_nan, other)
-    return not answer and not is_nan(other)
+def _rint(a: Any) -> Any:
+    whole = _floor(a + 0.5)  # ties have probability 0
+    return whole if whole or a >= 0 else -0.0
 
 
-def elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    result = np.empty(array.shape, dtype=object)
-    for index in np.ndindex(array.shape):
-        result[index] = function(asarray(array)[index])
-    return result
-
-
-def each(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    return elements(function, array).astype(bool)[()]
+UniformNumber.FOLLOWED = {
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.divide: operator.truediv,
+    np.floor: _floor,
+    np.ceil: lambda a: -_floor(-a),
+    np.trunc: lambda a: _floor(a) if a >= 0 else -_floor(-a),
+    np.rint: _rint,
+}

@@ -23,22 +23,20 @@ import functools
 import itertools
 import math
 import operator
-from collections.abc import Callable, Mapping
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.tracing import NUMPYS, PYTHONS, WIDEST, Symbol, Tracer, class_of_result
-from dpaudit.symbolic.uniform_numbers import UniformNumber, each, elements, exact, negated
+from dpaudit.symbolic.symbols import NUMPYS, PYTHONS, Symbol, number_of
+from dpaudit.symbolic.tracing import WIDEST, Tracer
+from dpaudit.symbolic.uniform_numbers import UniformNumber, exact
 
 BLOCK = 8  # values of a variable without an end that one choice tells apart
 EXACT = 2**53  # integers up to here are doubles
 ENDLESS = 2**10  # values of a variable without an end that sums are guarded for
 MOST_DIGITS = 2**22  # binary digits of a probability: more take seconds, and 2^40 no computer has room for
 ROUNDED: type = type(round(np.int64(1)))  # which depends on numpy's version
-# By these, numpy's functions ask numbers to answer themselves; without them they take the ufunc, which knows symbols.
-OF_FUNCTIONS = frozenset({"sum", "max", "min"})
 
 
 class Variable:
@@ -63,15 +61,16 @@ class Variable:
 class WholeNumber(Symbol):
     """constant + sum of coefficient * variable."""
 
-    __slots__ = ("_constant", "_terms", "_tracer")
+    __slots__ = ("_constant", "_terms")
+    FAMILY = "whole"
 
     def __init__(self, tracer: Tracer, constant: int, terms: dict[Variable, int], kind: type = int) -> None:
-        self._tracer, self._constant, self._terms, self._kind = tracer, constant, terms, kind
+        self._run, self._constant, self._terms, self._kind = tracer, constant, terms, kind
 
     def as_class(self, kind: type) -> Any:
         if PYTHONS[kind] is float and PYTHONS[self._kind] is int:
             return self._with(self._constant, self._terms, kind)  # a double, if all its values are
-        return WholeNumber(self._tracer, self._constant, self._terms, kind)
+        return WholeNumber(self._run, self._constant, self._terms, kind)
 
     def _settle(self) -> None:
         """Replace the variables of which more is known by what they are."""
@@ -102,8 +101,8 @@ class WholeNumber(Symbol):
                 return self._kind(self._constant)
             variable = next(iter(self._terms))
             if variable.size is None:
-                self._tracer.note_end(use)
-            tell(self._tracer, variable)
+                self._run.note_end(use)
+            tell(self._run, variable)
 
     def is_negative(self) -> bool:
         """Whether the number is below 0, by as few choices as that takes."""
@@ -135,24 +134,22 @@ class WholeNumber(Symbol):
             variable, factor = next(iter(terms.items()))
             # The number is negative where factor * X < -constant.
             count = -(constant // factor) if factor > 0 else constant // -factor + 1
-            cut(self._tracer, variable, count)
+            cut(self._run, variable, count)
         elif bounded:
-            tell(self._tracer, min(bounded, key=lambda variable: variable.size or 0))
+            tell(self._run, min(bounded, key=lambda variable: variable.size or 0))
         elif ups and downs:
             if all(abs(terms[variable]) == 1 for variable in endless):
-                race(self._tracer, ups[0], downs[0])
+                race(self._run, ups[0], downs[0])
             else:
-                tell(self._tracer, ups[0])
+                tell(self._run, ups[0])
         elif ups:  # constant < 0
-            atoms(self._tracer, ups[0], -(constant // terms[ups[0]]))
+            atoms(self._run, ups[0], -(constant // terms[ups[0]]))
         else:
-            atoms(self._tracer, downs[0], constant // -terms[downs[0]] + 1)
+            atoms(self._run, downs[0], constant // -terms[downs[0]] + 1)
 
     # Comparisons: with a whole number by its difference, with any other by the whole number above or below it.
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
-        if isinstance(other, np.ndarray):
-            return each(lambda item: self._is_below(item, is_strict), other)
         if type(other) is UniformNumber:
             return NotImplemented
         if type(other) is WholeNumber:
@@ -164,45 +161,20 @@ class WholeNumber(Symbol):
         if isinstance(value, float):
             return value == math.inf
         bound = math.ceil(value) if is_strict else math.floor(value) + 1
-        return WholeNumber(self._tracer, self._constant - bound, self._terms).is_negative()
+        return WholeNumber(self._run, self._constant - bound, self._terms).is_negative()
 
-    def __lt__(self, other: Any) -> Any:
-        return self._answer(other, self._is_below(other, True))
-
-    def __le__(self, other: Any) -> Any:
-        return self._answer(other, self._is_below(other, False))
-
-    def __gt__(self, other: Any) -> Any:
-        return self._answer(other, negated(self._is_below(other, False), other))
-
-    def __ge__(self, other: Any) -> Any:
-        return self._answer(other, negated(self._is_below(other, True), other))
-
-    def __eq__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return each(self.__eq__, other)
+    def _equals(self, other: Any) -> Any:
         if type(other) is not WholeNumber:
             value = exact(other) if type(other) is not UniformNumber else None
             if value is None:
                 return NotImplemented
             if isinstance(value, float) or value.denominator != 1:
-                return self._answer(other, False)
-        return self._answer(other, bool(self >= other) and bool(self <= other))
-
-    def __ne__(self, other: Any) -> Any:
-        answer = self.__eq__(other)
-        if answer is NotImplemented or isinstance(other, np.ndarray):
-            return answer if answer is NotImplemented else ~answer
-        return self._answer(other, not answer)
-
-    def __bool__(self) -> bool:
-        return bool(self != 0)
+                return False
+        return bool(self >= other) and bool(self <= other)
 
     # Arithmetic that keeps the symbol
 
     def _sum(self, other: Any, sign: int) -> Any:
-        if isinstance(other, np.ndarray):
-            return self._guarded(lambda item: self._sum(item, sign), other)
         if type(other) is UniformNumber:
             return NotImplemented
         kind = self._class_with(operator.add, other)
@@ -217,36 +189,23 @@ class WholeNumber(Symbol):
         number = self.number("a sum")
         return number + other if sign > 0 else number - other
 
-    def _class_with(self, operation: Any, other: Any) -> type | None:
-        return class_of_result(operation, self._kind, other._kind if isinstance(other, Symbol) else type(other))
-
     def _with(self, constant: int, terms: dict[Variable, int], kind: type) -> Any:
         terms = {variable: factor for variable, factor in terms.items() if factor}
         # Validity: numpy's integers wrap around beyond 2**63, and a sum with a double is rounded beyond 2**53.
         reach = abs(constant) + sum(abs(f) * ((v.size or ENDLESS) - 1) for v, f in terms.items())
         if terms and reach > EXACT:
-            self._tracer.refuse("an integer draw is computed with so that it may exceed 2**53")
-        return WholeNumber(self._tracer, constant, terms, kind) if terms else kind(constant)
-
-    def __add__(self, other: Any) -> Any:
-        return self._sum(other, 1)
-
-    __radd__ = __add__
-
-    def __sub__(self, other: Any) -> Any:
-        return self._sum(other, -1)
+            self._run.refuse("an integer draw is computed with so that it may exceed 2**53")
+        return WholeNumber(self._run, constant, terms, kind) if terms else kind(constant)
 
     def __rsub__(self, other: Any) -> Any:
         if isinstance(other, float) and math.copysign(1.0, other) < 0 and self == 0:
             return other - self._kind(0)  # -0.0 less 0
-        return self._times(-1, self._kind)._sum(other, 1)
+        return self._times(-1, self._kind) + other
 
     def _times(self, factor: int, kind: type) -> Any:
         return self._with(factor * self._constant, {v: factor * f for v, f in self._terms.items()}, kind)
 
-    def __mul__(self, other: Any) -> Any:
-        if isinstance(other, np.ndarray):
-            return self._guarded(self.__mul__, other)
+    def _product(self, other: Any) -> Any:
         if type(other) is UniformNumber:
             return NotImplemented
         value = exact(other) if type(other) is not WholeNumber else None
@@ -255,18 +214,10 @@ class WholeNumber(Symbol):
             if PYTHONS[kind] is float and value <= 0 and (not value or self == 0):  # 0 has a sign
                 return self._kind(-1 if self < 0 else 0 if self == 0 else 1) * other
             return self._times(int(value), kind)
-        return self.number("a product") * (other.number("a product") if type(other) is WholeNumber else other)
-
-    __rmul__ = __mul__
+        return self.number("a product") * number_of(other, "a product")
 
     def __neg__(self) -> Any:
         return -self._kind(0) if PYTHONS[self._kind] is float and self == 0 else self._times(-1, self._kind)
-
-    def __pos__(self) -> Any:
-        return self
-
-    def __abs__(self) -> Any:
-        return -self if self < 0 else self
 
     def __floor__(self) -> Any:
         return self.as_class(int)
@@ -285,80 +236,6 @@ class WholeNumber(Symbol):
         """What `numpy.round` asks a number for."""
         is_itself = decimals >= 0 and out is None
         return self.as_class(NUMPYS[self._kind]) if is_itself else np.round(self.number("round"), decimals, out)
-
-    # What needs the number
-
-    def __int__(self) -> int:
-        return int(self.number("int"))
-
-    def __index__(self) -> int:
-        return operator.index(self.number("a position, a count or a limit"))
-
-    def __float__(self) -> float:
-        return float(self.number("float"))
-
-    def __hash__(self) -> int:
-        return hash(self.number("a key, or a member of a set"))
-
-    def __repr__(self) -> str:
-        return repr(self.number("a text"))
-
-    def __str__(self) -> str:
-        return str(self.number("a text"))
-
-    def __format__(self, text: str) -> str:
-        return format(self.number("a text"), text)
-
-    def __reduce_ex__(self, protocol: Any) -> Any:
-        return self._kind, (self.number("a copy"),)
-
-    def __copy__(self) -> Any:
-        return self
-
-    def __deepcopy__(self, _: Any) -> Any:
-        return self
-
-    def __getattr__(self, name: str) -> Any:
-        is_numpys = NUMPYS[self._kind] is self._kind
-        if name == "item" and is_numpys:
-            return lambda: self.as_class(PYTHONS[self._kind])
-        if name.startswith("__") or not hasattr(self._kind, name) or (is_numpys and name in OF_FUNCTIONS):
-            raise AttributeError(f"'{self._kind.__name__}' object has no attribute {name!r}")
-        return getattr(self.number(name), name)
-
-    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
-        return self._tracer.arrays.call_ufunc(self._tracer, function, method, inputs, options)
-
-    def _guarded(self, function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> Any:
-        """What a function gives on each element, as an array that guards its symbols."""
-        return self._tracer.arrays.guarded(elements(function, array))[()]
-
-
-def _by_number(name: str, operation: Callable[..., Any], is_reflected: bool) -> Callable[..., Any]:
-    def method(self: WholeNumber, *others: Any) -> Any:
-        shown = [other.number(name) if type(other) is WholeNumber else other for other in others]
-        number = self.number(name)
-        return operation(shown[0], number, *shown[1:]) if is_reflected else operation(number, *shown)
-
-    return method
-
-
-_BY_NUMBER: Mapping[str, Callable[..., Any]] = {
-    "truediv": operator.truediv,
-    "floordiv": operator.floordiv,
-    "mod": operator.mod,
-    "divmod": divmod,
-    "pow": pow,
-    "lshift": operator.lshift,
-    "rshift": operator.rshift,
-    "and": operator.and_,
-    "or": operator.or_,
-    "xor": operator.xor,
-}
-for _name, _operation in _BY_NUMBER.items():
-    setattr(WholeNumber, f"__{_name}__", _by_number(_name, _operation, False))
-    setattr(WholeNumber, f"__r{_name}__", _by_number(_name, _operation, True))
-setattr(WholeNumber, "__invert__", _by_number("~", operator.invert, False))  # noqa: B010
 
 
 # Splits. Their probabilities are computed once for each law: runs make the same ones again and again.

@@ -80,7 +80,7 @@ def several_ways(change):
 LOST = {
     "an exception that symbols cause": (solved, "raises"),
     "a caught exception that symbols cause": (caught, "another way"),
-    "linear algebra": (lambda x, rng: np.linalg.solve(np.eye(2), numbers(x, rng)), "raises"),
+    "linear algebra": (lambda x, rng: np.linalg.solve(np.eye(2), numbers(x, rng)), "looks at"),
     "max with a key": (scored, "looks at"),
     "sorted": (lambda x, rng: sorted(numbers(x, rng)), "looks at"),
     "median": (lambda x, rng: np.median(numbers(x, rng)), "looks at"),
