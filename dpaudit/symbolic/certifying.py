@@ -163,10 +163,10 @@ class _Certifying:
         sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
         with kept_by_conversions():
             self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
-            runner.watch.check()
+            runner.check()
             for exploration in explorations:
                 exploration.repeat()
-        runner.watch.check()
+        runner.check()
         self.runs, self.ended = runner.runs, self.ended or runner.ended
         judged = self._judged(explorations, sides)
         return self._certificate(self._held_against_runs(runner, explorations, sides, judged, deadline))
@@ -232,7 +232,7 @@ class _Certifying:
                     break
             if live and end == float("inf") and runner.runs >= look:
                 look = 2 * runner.runs
-                runner.watch.check()
+                runner.check()
                 if all(pair.verdict != "open" for pair in self._judged(explorations, sides)):
                     end = AFTER_DECISION * runner.runs
 

@@ -23,13 +23,10 @@ from dpaudit.symbolic.faces import Source
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 from dpaudit.symbolic.tracing import Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
+from dpaudit.symbolic.watching import ReferenceStream
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
 MOST_TRIALS = 4_096  # of one binomial draw
-
-
-class ReferenceStream(np.random.PCG64):
-    """The stream of `REFERENCE`; runs are not watched for its use."""
 
 
 REFERENCE = np.random.Generator(ReferenceStream(0))
@@ -42,13 +39,12 @@ class ExactDraws(Source):
         self._tracer = tracer
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
-        drawn = getattr(self, f"_{method}", None)
-        if drawn is None:
+        if not hasattr(self, f"_{method}"):
             self._tracer.refuse(f"{method} draws a number from infinitely many that a certificate cannot list")
         given = {name: value.number(method) if type(value) is WholeNumber else value for name, value in given.items()}
         if any(isinstance(value, Symbol) for value in given.values()):
             self._tracer.refuse(f"{method} is given a draw that stands for a number")
-        return drawn(**given)
+        return getattr(self, f"_{method}")(**given)
 
     def below(self, count: int) -> int:
         return self._tracer.uniform_integer(count)

@@ -22,7 +22,7 @@ from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
 from dpaudit.symbolic.leaves import Leaf, read_output
 from dpaudit.symbolic.tracing import OpenPath, Suspended, Tracer, Untraceable
-from dpaudit.symbolic.watching import Watch
+from dpaudit.symbolic.watching import Watch, watched
 
 MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again
@@ -74,7 +74,7 @@ class Runner:
         draws = ExactDraws(tracer)
         rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
         try:
-            with self.watch.over(tracer):
+            with watched(tracer):
                 output = self.subject.held_output(x, rng, lambda value: value)
             if tracer.refusal:
                 raise Untraceable(tracer.refusal)
@@ -87,6 +87,19 @@ class Runner:
         if not tracer.is_replayed and not tracer.is_suspended:
             raise Untraceable("A run on the same draws made fewer draws: something is kept between runs.")
         return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
+
+    def check(self) -> None:
+        """Refuse the runs so far if they used other generators, or keep one that they made.
+
+        Raises
+        ------
+        Untraceable
+            If they do.
+        """
+        if moved := self.watch.moved():
+            raise Untraceable(moved)
+        if self.watch.has_new():
+            raise Untraceable("A generator other than the one that is given was made and is kept between runs.")
 
 
 class Exploration:
@@ -153,7 +166,7 @@ def explore(runner: Runner, x: Any) -> Exploration:
     while exploration.is_open:
         exploration.step()
     exploration.repeat()
-    runner.watch.check()
+    runner.check()
     return exploration
 
 

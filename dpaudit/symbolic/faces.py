@@ -331,7 +331,7 @@ class Log(Source):
 
     def children(self, count: int) -> list[Source]:
         self.note(Event("numpy spawn"))
-        return [Log(stream, self) for stream in self._stream.spawn(count)]  # type: ignore[attr-defined]
+        return [Log(stream, self) for stream in self._stream.spawn(count)]
 
     def lose(self, what: str) -> Source:
         self.note(Event("numpy copy"))

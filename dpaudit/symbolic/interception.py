@@ -23,24 +23,22 @@ import random
 import secrets
 import sys
 from collections.abc import Callable, Iterator
-from types import FrameType
 from typing import Any
 
 import numpy as np
 
-from dpaudit.subjects.tracebacks import OWN_FOLDER
 from dpaudit.symbolic import libraries
 from dpaudit.symbolic.conversions import ARRAYS, guarding
 from dpaudit.symbolic.faces import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyFace, OldNumpyFace, PythonFace
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
-from dpaudit.symbolic.other_randomness import SYSTEM, is_device, listening, reason_of_call, reason_of_reading
 from dpaudit.symbolic.seeds import HandedSeed
 from dpaudit.symbolic.tape import Tape, is_own_code, place_of_call
+from dpaudit.symbolic.watching import OPENING, SYSTEM, is_device, watched
 
 _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
 _REAL_SEQUENCE = np.random.SeedSequence
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
-_REAL_OPEN, _REAL_OS_OPEN = io.open, os.open
+_REAL_OPEN, _REAL_OS_OPEN = OPENING
 
 
 @contextlib.contextmanager
@@ -68,35 +66,11 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
             replace(owner, name, make(getattr(owner, name, None)))
         for owner, name, value in taken:
             replace(owner, name, value)
-        with _watched(tape):
+        with watched(tape, reads=True):
             yield NumpyFace(NoiseDraws(tape))
     finally:
         for owner, name, old in reversed(changed):
             setattr(owner, name, old)
-
-
-@contextlib.contextmanager
-def _watched(tape: Tape) -> Iterator[None]:
-    """While calls of compiled code that no draw accounts for are noted on the tape."""
-    opening = (_REAL_OPEN, _REAL_OS_OPEN)
-
-    def hear(frame: FrameType, event: str, function: Any) -> None:
-        if event != "c_call" or tape.unseen:
-            return
-        own = frame.f_code.co_filename.startswith(OWN_FOLDER)
-        reason = "" if own else reason_of_reading(function)
-        if not own and function in opening:  # taken before the run, so that the name of the file is not seen
-            reason = "a file is opened by a name that was taken for open()"
-        reason = reason or (reason_of_call(frame, function) if function not in (id, hash) else "")
-        if reason:
-            tape.mark_unseen(reason)
-
-    with listening(hear):
-        try:
-            yield
-        finally:
-            if sys.getprofile() is not hear:  # the program has set a hook of its own, or none
-                tape.mark_unseen("the hook that sees calls was taken away")
 
 
 def _of_files(tape: Tape) -> Iterator[tuple[Any, str, Any]]:

@@ -25,8 +25,8 @@ from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import MARK, Leaf, Tail
-from dpaudit.symbolic.other_randomness import listening
 from dpaudit.symbolic.tracing import Suspended
+from dpaudit.symbolic.watching import listening
 
 RUNS = 1_000  # of each input
 MAX_RUNS = 50_000  # of all inputs together, where each has more than `MIN_RUNS`

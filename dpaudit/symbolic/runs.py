@@ -9,12 +9,10 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import gc
 import heapq
 import itertools
 import math
 import os
-import random
 import sys
 from collections.abc import Sequence
 from types import FrameType
@@ -32,6 +30,7 @@ from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported, is_own_code
+from dpaudit.symbolic.watching import Watch
 
 MOST_PATHS = 256
 CHECKS = 3  # runs with numbers
@@ -205,12 +204,11 @@ def _text_of(error: BaseException) -> str:
 
 def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -> Paths:
     """All runs of one input, as far as they are known; some `most_paths` runs for decisions."""
-    others = _other_generators()
-    before = _states(others)
+    watch = Watch(reads=True)
     plain = run(subject, x, Tape(seed, 0, is_plain=True))
     again = run(subject, x, Tape(seed, 0, is_plain=True))
     # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
-    moved = not _are_unmoved(before, _states(others)) or plain.tape.seeds != again.tape.seeds
+    moved = watch.moved() or plain.tape.seeds != again.tape.seeds
     first = run(subject, x, Tape(seed, 0))
     count = 3
     message = plain.problem or first.problem
@@ -263,38 +261,6 @@ def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     if one.way != other.way:
         return f"it takes another way through its code with symbols for its noise{at}."
     return "with symbols for its noise its output is another one than with numbers."
-
-
-def _other_generators() -> list[Any]:
-    """The streams that exist, of numpy and of the module `random`."""
-    # By type, not by `isinstance`, which asks each object of the process for its class, and takes some times as long.
-    kinds: set[type] = set()
-    waiting: list[type] = [np.random.BitGenerator, random.Random]
-    while waiting:
-        kind = waiting.pop()
-        if kind not in kinds:
-            kinds.add(kind)
-            waiting += type.__subclasses__(kind)
-    return [item for item in gc.get_objects() if type(item) in kinds]
-
-
-def _states(generators: list[Any]) -> list[Any]:
-    return [
-        item.state if isinstance(item, np.random.BitGenerator) else None if _has_no_state(item) else item.getstate()
-        for item in generators
-    ]
-
-
-def _has_no_state(item: Any) -> bool:
-    return isinstance(item, random.SystemRandom)
-
-
-def _are_unmoved(first: Any, second: Any) -> bool:
-    if isinstance(first, dict):
-        return all(_are_unmoved(first[key], second[key]) for key in first)
-    if isinstance(first, list):
-        return all(map(_are_unmoved, first, second))
-    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
 
 
 def _paths(subject: Subject, x: Any, seed: int, first: Path, most: int) -> tuple[list[Path], int, bool]:

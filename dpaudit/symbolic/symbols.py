@@ -372,8 +372,8 @@ class SymbolArray(np.ndarray[Any, Any]):
     def tolist(self) -> Any:
         return _as_pythons(super().tolist())
 
-    def __array_ufunc__(self, function: Any, method: Any, *inputs: Any, **options: Any) -> Any:
-        return call_ufunc(self.run, function, method, inputs, options)
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        return call_ufunc(self.run, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
         if function in KNOWN_FUNCTIONS or (function in OF_NOISE and _families(symbols_of(self)) == {"noise"}):

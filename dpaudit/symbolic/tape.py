@@ -109,6 +109,7 @@ class Tape:
     seeds: list[str] = dataclasses.field(default_factory=list)
     has_entropy: bool = False
     unseen: str = ""
+    deadline: float = math.inf
 
     @property
     def is_opaque(self) -> bool:
@@ -158,6 +159,14 @@ class Tape:
         """Note that a value was looked at in a way that has no known probabilities."""
         if not self.opaque_at:
             self.opaque_at = place_of_call() or "?"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is known already that the run gets at something that no draw accounts for."""
+        return bool(self.unseen)
+
+    def suspend(self) -> None:
+        """A run on a tape has no deadline."""
 
     def lose(self, reason: str) -> None:
         """Note that symbols were lost: what goes on is of this run alone."""

@@ -167,9 +167,16 @@ class Tracer:
         if not self.ended:
             self.ended = f"a geometric draw is used as a number ({use}, {place_of_call()})"
 
+    @property
+    def is_over(self) -> bool:
+        """Whether the run was refused or put back."""
+        return self.is_suspended or bool(self.refusal)
+
     def lose(self, reason: str) -> None:
         """End the run, as symbols were lost."""
         self.refuse(reason)
+
+    mark_unseen = lose
 
     def refuse(self, reason: str) -> None:
         """End the run: `reason` and the line of the user's code that led to it.

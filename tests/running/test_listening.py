@@ -8,7 +8,7 @@ import pytest
 
 import dpaudit
 from dpaudit.symbolic.interception import recorded
-from dpaudit.symbolic.other_randomness import listening
+from dpaudit.symbolic.watching import listening
 from dpaudit.symbolic.tape import Tape
 
 
