@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from dpaudit.subjects.callables import Subject
+from dpaudit.symbolic.choices import is_own_code
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid
 from dpaudit.symbolic.runs import Path, is_within, run
-from dpaudit.symbolic.tape import Tape, is_own_code
+from dpaudit.symbolic.tape import Tape
 
 MOST_STEPS = 100_000
 Step = tuple[str, str, float]  # line, variable, value

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose
 from dpaudit.symbolic.densities import is_none, is_whole
-from dpaudit.symbolic.laws import Law, combined
+from dpaudit.symbolic.laws import FAMILIES, Law, combined
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import LAST_BITS, Path, Paths, is_equal, is_within
 
@@ -271,7 +271,9 @@ def _solution(
     if not is_unique:
         from scipy.optimize import linprog
 
-        free = [k for k, law in enumerate(laws) if law.family in ("laplace", "logistic")]  # the loss has a bound
+        free = [
+            k for k, law in enumerate(laws) if law.family in ("laplace", "logistic")
+        ]  # the loss grows with the shift
         kept = rows[:, free]
         found = linprog(np.ones(2 * len(free)), A_eq=np.hstack([kept, -kept]), b_eq=ends)
         if not found.success:
@@ -297,11 +299,11 @@ def _shifted(law: Law, gap: float, name: str, place: str) -> Part:
 
 def _distance(law: Law, gap: float) -> tuple[float, bool]:
     """The loss of a shift, and whether it is bounded (or normal)."""
-    if law.family == "two-sided geometric":
-        return gap * -math.log(law.scale), is_whole(gap)
-    if law.family == "cauchy":
-        return 2.0 * math.asinh(0.5 * gap / law.scale), True
-    return gap / law.scale, law.family in ("laplace", "logistic", "normal")
+    if law.is_discrete:
+        is_bounded = law.family == "two-sided geometric" and is_whole(gap)
+        return gap * -math.log(law.scale) if is_bounded else gap, is_bounded
+    loss = FAMILIES[law.family].loss
+    return gap / law.scale if loss is None else loss(gap / law.scale), loss is not None or law.family == "normal"
 
 
 def asides(first: Paths, second: Paths) -> list[Note]:

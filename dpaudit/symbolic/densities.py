@@ -55,7 +55,7 @@ class NoisyNumber:
     def has_one_scale(self) -> bool:
         """Whether the noise is the same on both inputs, up to rounding."""
         a, b = self.scales
-        same_sign = self.factors[0] * self.factors[1] > 0 or self.laws[0].family in ("laplace", "normal", "logistic")
+        same_sign = self.factors[0] * self.factors[1] > 0 or self.laws[0].is_symmetric
         same_law = not self.laws[0].is_discrete or abs(self.laws[0].scale - self.laws[1].scale) <= ROUNDING
         return same_sign and same_law and abs(a - b) <= ROUNDING * (a + b)
 
@@ -272,8 +272,7 @@ def _at_points(leaf: NoisyNumber) -> float:
     for side in (0, 1):
         low, high = leaf.intervals[side]
         law, factor, signal = leaf.laws[side], leaf.factors[side], leaf.signals[side]
-        low = max(low, 0.0) if law.family in ("exponential", "uniform") else low
-        high = min(high, law.scale) if law.family == "uniform" else high
+        low, high = max(low, law.support[0]), min(high, law.support[1])
         reach = FAR * law.scale
         ends += [signal + factor * max(low, -reach), signal + factor * min(high, reach)]
     ends.sort()
@@ -311,8 +310,9 @@ def hockey_stick(leaves: Sequence[NoisyNumber], mu: float, epsilon: float) -> fl
         if leaf.has_one_scale and leaf.laws[0].family == "laplace":
             gap = leaf.shift / leaf.scales[0]
             best = max(best, -math.expm1(0.5 * (epsilon - gap)) if gap > abs(epsilon) else 0.0)
-        elif not leaf.has_one_scale or leaf.laws[0].family not in ("normal", "laplace"):
-            best = max(best, _integrated(leaf, epsilon))
+        elif not (leaf.has_one_scale and (leaf.shift == 0.0 or leaf.laws[0].family == "normal")):
+            p, q = ([(1.0, leaf.signals[side], leaf.factors[side], leaf.laws[side])] for side in (0, 1))
+            best = max(best, mixed_hockey_stick(p, q, epsilon))
     laplace = [leaf.shift / leaf.scales[0] for leaf in leaves if _is_plain_laplace(leaf)]
     return max(best, _composed(laplace, epsilon)) if len(laplace) > 1 and epsilon > 0.0 else best
 
@@ -336,32 +336,6 @@ def _composed(distances: Sequence[float], epsilon: float) -> float:
         )
         made = one if made is None else made.compose(one)
     return 0.0 if made is None else float(made.get_delta_for_epsilon(epsilon))
-
-
-def _integrated(leaf: NoisyNumber, epsilon: float) -> float:
-    """The hockey-stick divergence of one number by quadrature, less its error bound."""
-    from scipy.integrate import quad
-
-    if leaf.has_one_scale and leaf.shift == 0.0:
-        return 0.0
-
-    def excess(t: float) -> float:
-        p, q = _log_density(leaf, 0, t), _log_density(leaf, 1, t)
-        if p == -math.inf:
-            return 0.0
-        return max(math.exp(p) - math.exp(min(epsilon + q, 700.0)), 0.0)
-
-    reach = 40.0 * max(leaf.scales)
-    points = sorted(
-        {*leaf.signals, *(s + f * law.scale for s, f, law in zip(leaf.signals, leaf.factors, leaf.laws, strict=True))}
-    )
-    edges = [min(leaf.signals) - reach, *points, max(leaf.signals) + reach]
-    total = 0.0
-    for a, b in itertools.pairwise(edges):
-        if b > a:
-            value, error = quad(excess, a, b, limit=100)
-            total += max(value - 10.0 * error, 0.0)
-    return total
 
 
 def renyi(leaf: NoisyNumber, order: float) -> float:
@@ -419,7 +393,7 @@ def mixed_hockey_stick(p: Mixture, q: Mixture, epsilon: float) -> float:
         )
 
     def excess(t: float) -> float:
-        return max(density(p, t) - math.exp(epsilon) * density(q, t), 0.0)
+        return max(density(p, t) - math.exp(min(epsilon, 700.0)) * density(q, t), 0.0)
 
     knots: set[float] = set()
     for _, signal, factor, law in (*p, *q):

@@ -8,8 +8,6 @@ law is exact.
 from __future__ import annotations
 
 import dataclasses
-import heapq
-import itertools
 import math
 from fractions import Fraction
 from typing import Any
@@ -18,10 +16,11 @@ import numpy as np
 
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.parameters import KINDS
+from dpaudit.symbolic.choices import Frontier, OpenPath
 from dpaudit.symbolic.exact_draws import ExactDraws
 from dpaudit.symbolic.faces import NumpyFace, PythonFace
 from dpaudit.symbolic.leaves import Leaf, read_output
-from dpaudit.symbolic.tracing import OpenPath, Suspended, Tracer, Untraceable
+from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import Watch, watched
 
 MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
@@ -117,28 +116,23 @@ class Exploration:
         self.runner, self.x = runner, x
         self.law: dict[Leaf, Fraction] = {}
         self.left = Fraction(1)
-        self.count = itertools.count()
-        self.heap: list[tuple[float, int, OpenPath]] = []
+        self.open = Frontier([OpenPath(Fraction(1))])
         self.kept: list[tuple[OpenPath, Leaf]] = []  # some of the runs, for `repeat`
-        self._push(OpenPath(Fraction(1)))
-
-    def _push(self, path: OpenPath) -> None:
-        heapq.heappush(self.heap, (-float(path.mass), next(self.count), path))
 
     @property
     def is_open(self) -> bool:
         """Whether there is more to explore, and room for it."""
-        return bool(self.heap) and len(self.heap) < MOST_OPEN
+        return 0 < len(self.open) < MOST_OPEN
 
     def step(self, deadline: float = math.inf) -> None:
         """One more run, along the heaviest open path."""
-        _, _, path = heapq.heappop(self.heap)
-        ended = self.runner.run(self.x, path, -self.heap[0][0] if self.heap else 0.0, deadline)
-        for other in ended.opened:
-            self._push(other)
+        ended = self.runner.run(self.x, self.open.pop(), self.open.heaviest, deadline)
+        self.open.add(ended.opened)
         if ended.leaf is not None:
-            self.law[ended.leaf] = self.law.get(ended.leaf, Fraction(0)) + ended.path.mass
-            self.left -= ended.path.mass
+            mass = ended.path.mass
+            assert isinstance(mass, Fraction)
+            self.law[ended.leaf] = self.law.get(ended.leaf, Fraction(0)) + mass
+            self.left -= mass
             count = len(self.kept)
             if count < REPEATED or (self.runner.runs & (self.runner.runs - 1)) == 0:
                 self.kept.append((ended.path, ended.leaf))

@@ -28,11 +28,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic import libraries
+from dpaudit.symbolic.choices import is_own_code
 from dpaudit.symbolic.conversions import ARRAYS, guarding
 from dpaudit.symbolic.faces import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyFace, OldNumpyFace, PythonFace
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
 from dpaudit.symbolic.seeds import HandedSeed
-from dpaudit.symbolic.tape import Tape, is_own_code, place_of_call
+from dpaudit.symbolic.tape import Tape, line_of_call
 from dpaudit.symbolic.watching import OPENING, SYSTEM, is_device, watched
 
 _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.RandomState, random.Random
@@ -180,13 +181,13 @@ def _is_random(tape: Tape, seed: Any) -> bool:
         if int(seed) in tape.handed:
             return True
         tape.seeds.append(str(seed))
-        tape.fixed_seeds.append(place_of_call())
+        tape.fixed_seeds.append(line_of_call())
         return False
     if isinstance(seed, _REAL_SEQUENCE | np.random.BitGenerator):
         tape.mark_opaque()  # of unknown origin: its numbers are drawn as they are, and must repeat
         return False
     tape.seeds.append(str(seed))
-    tape.fixed_seeds.append(place_of_call())
+    tape.fixed_seeds.append(line_of_call())
     return False
 
 

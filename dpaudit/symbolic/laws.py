@@ -1,8 +1,9 @@
 """The laws of the primitives: what is known of one number that a generator gives.
 
-A law is that of a noise around 0 (or from 0 on, where it has one side), in the unit of the number itself. `mass` and
-`log_density` are computed in doubles, with a relative error of some 1e-14. Whoever compares them with a claim leaves a
-slack that is far larger (`dpaudit.symbolic.noise_judging`).
+A law is that of a noise around 0 (or from 0 on, where it has one side), in the unit of the number itself. Those with a
+location and a scale are registered (`FAMILIES`), by what they are in units of the scale. Masses and densities are
+computed in doubles, with a relative error of some 1e-14. Whoever compares them with a claim leaves a slack that is far
+larger (`dpaudit.symbolic.noise_judging`).
 """
 
 from __future__ import annotations
@@ -10,12 +11,77 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from collections.abc import Callable
 
 import scipy
 
-CONTINUOUS = ("laplace", "normal", "gumbel", "logistic", "exponential", "uniform", "cauchy")
-DISCRETE = ("geometric", "two-sided geometric")
 FAR = 60.0  # scales from the centre: as far out as ratios of densities are looked at
+DISCRETE = ("geometric", "two-sided geometric")
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """A continuous law with a location and a scale, at location 0 and scale 1.
+
+    Attributes
+    ----------
+    below, log_density : callable
+        P(u <= a), and the logarithm of the density at a.
+    above : callable, optional
+        P(u > a), as exact in its tail; by default the law is symmetric around 0.
+    support : tuple of float
+    centre : float
+        Where half of the mass is on either side, about.
+    loss : callable, optional
+        The largest log ratio of the densities of the law and of itself moved by so many scales; none where it has no
+        bound, or one that depends on the direction.
+    """
+
+    below: Callable[[float], float]
+    log_density: Callable[[float], float]
+    above: Callable[[float], float] | None = None
+    support: tuple[float, float] = (-math.inf, math.inf)
+    centre: float = 0.0
+    loss: Callable[[float], float] | None = None
+
+
+FAMILIES: dict[str, Family] = {
+    "laplace": Family(
+        lambda u: 0.5 * math.exp(u) if u < 0 else 1.0 - 0.5 * math.exp(-u),
+        lambda u: -abs(u) - math.log(2.0),
+        loss=lambda gap: gap,
+    ),
+    "normal": Family(lambda u: float(scipy.special.ndtr(u)), lambda u: -0.5 * u * u - 0.5 * math.log(2.0 * math.pi)),
+    "logistic": Family(
+        lambda u: float(scipy.special.expit(u)),
+        lambda u: -abs(u) - 2.0 * math.log1p(math.exp(-abs(u))),
+        loss=lambda gap: gap,
+    ),
+    "cauchy": Family(
+        lambda u: 0.5 + math.atan(u) / math.pi,
+        lambda u: -math.log1p(u * u) - math.log(math.pi),
+        loss=lambda gap: 2.0 * math.asinh(0.5 * gap),
+    ),
+    "gumbel": Family(
+        lambda u: math.exp(-math.exp(min(-u, 700.0))),
+        lambda u: -u - math.exp(min(-u, 700.0)),
+        above=lambda u: -math.expm1(-math.exp(min(-u, 700.0))),
+    ),
+    "exponential": Family(
+        lambda u: -math.expm1(-u) if u > 0 else 0.0,
+        lambda u: -u if u >= 0 else -math.inf,
+        above=lambda u: math.exp(-u) if u > 0 else 1.0,
+        support=(0.0, math.inf),
+        centre=0.5,
+    ),
+    "uniform": Family(
+        lambda u: min(max(u, 0.0), 1.0),
+        lambda u: 0.0 if 0.0 <= u <= 1.0 else -math.inf,
+        above=lambda u: 1.0 - min(max(u, 0.0), 1.0),
+        support=(0.0, 1.0),
+        centre=0.5,
+    ),
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -25,7 +91,7 @@ class Law:
     Attributes
     ----------
     family : str
-        Of `CONTINUOUS` or `DISCRETE`.
+        Of `FAMILIES` or `DISCRETE`.
     scale : float
         Positive: the scale, the standard deviation of normal noise, the width of uniform noise on [0, scale). Of
         geometric noise (on 1, 2, ...) the probability p that a number is the last one.
@@ -47,9 +113,27 @@ class Law:
         return self.family in DISCRETE
 
     @property
+    def is_symmetric(self) -> bool:
+        """Whether noise of the other sign has the same law."""
+        return self.family == "two-sided geometric" or (not self.is_discrete and FAMILIES[self.family].above is None)
+
+    @property
     def unit(self) -> float:
         """In which a shift is small or large: the scale, and 1 of whole numbers."""
         return 1.0 if self.is_discrete else self.scale
+
+    @property
+    def centre(self) -> float:
+        """Where half of the mass is on either side, about."""
+        if self.is_discrete:
+            return 1.0 if self.family == "geometric" else 0.0
+        return FAMILIES[self.family].centre * self.scale
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The ends of what a continuous law can give."""
+        low, high = FAMILIES[self.family].support
+        return low * self.scale, high * self.scale
 
     def mass(self, low: float, high: float) -> float:
         """P(low < z <= high); of continuous noise the ends do not matter."""
@@ -59,32 +143,10 @@ class Law:
             return max(self._above(low) - self._above(high), 0.0)
         return max(self._below(high) - self._below(low), 0.0)
 
-    @property
-    def centre(self) -> float:
-        """Where half of the mass is on either side, about."""
-        if self.family in ("exponential", "uniform"):
-            return 0.5 * self.scale
-        return 1.0 if self.family == "geometric" else 0.0
-
     def _below(self, z: float) -> float:
         if math.isinf(z):
             return 1.0 if z > 0 else 0.0
-        u = z / self.scale
-        if self.family == "laplace":
-            return 0.5 * math.exp(u) if u < 0 else 1.0 - 0.5 * math.exp(-u)
-        if self.family == "normal":
-            return float(scipy.special.ndtr(u))
-        if self.family == "gumbel":
-            return math.exp(-math.exp(min(-u, 700.0)))
-        if self.family == "logistic":
-            return float(scipy.special.expit(u))
-        if self.family == "exponential":
-            return -math.expm1(-u) if u > 0 else 0.0
-        if self.family == "uniform":
-            return min(max(u, 0.0), 1.0)
-        if self.family == "cauchy":
-            return 0.5 + math.atan(u) / math.pi
-        return 1.0 - self._above(z)
+        return 1.0 - self._above(z) if self.is_discrete else FAMILIES[self.family].below(z / self.scale)
 
     def _above(self, z: float) -> float:
         if math.isinf(z):
@@ -94,38 +156,19 @@ class Law:
         if self.family == "two-sided geometric":
             k, a = math.floor(z), self.scale
             return a ** (k + 1) / (1.0 + a) if k >= 0 else 1.0 - a ** (-k) / (1.0 + a)
-        if self.family == "gumbel":
-            return -math.expm1(-math.exp(min(-z / self.scale, 700.0)))
-        if self.family == "exponential":
-            return math.exp(-z / self.scale) if z > 0 else 1.0
-        if self.family in ("laplace", "normal", "logistic", "cauchy"):
-            return self._below(-z)  # symmetric
-        return 1.0 - self._below(z)
+        family, u = FAMILIES[self.family], z / self.scale
+        return family.below(-u) if family.above is None else family.above(u)
 
     def log_density(self, z: float) -> float:
         """The logarithm of the density (of the probability, where the law is discrete); -inf outside the support."""
-        u = z / self.scale
-        if self.family == "laplace":
-            return -abs(u) - math.log(2.0 * self.scale)
-        if self.family == "normal":
-            return -0.5 * u * u - math.log(self.scale) - 0.5 * math.log(2.0 * math.pi)
-        if self.family == "gumbel":
-            return -u - math.exp(min(-u, 700.0)) - math.log(self.scale)
-        if self.family == "logistic":
-            return -abs(u) - 2.0 * math.log1p(math.exp(-abs(u))) - math.log(self.scale)
-        if self.family == "exponential":
-            return -u - math.log(self.scale) if u >= 0 else -math.inf
-        if self.family == "uniform":
-            return -math.log(self.scale) if 0.0 <= u <= 1.0 else -math.inf
-        if self.family == "cauchy":
-            return -math.log1p(u * u) - math.log(math.pi * self.scale)
-        if self.family == "geometric":
-            inside = z >= 1.0 and z == math.floor(z)
-            if self.scale >= 1.0:
-                return 0.0 if z == 1.0 else -math.inf
-            return (z - 1.0) * math.log1p(-self.scale) + math.log(self.scale) if inside else -math.inf
+        if not self.is_discrete:
+            return FAMILIES[self.family].log_density(z / self.scale) - math.log(self.scale)
+        if z != math.floor(z) or (self.family == "geometric" and z < 1.0):
+            return -math.inf
         a = self.scale
-        return abs(z) * math.log(a) + math.log1p(-a) - math.log1p(a) if z == math.floor(z) else -math.inf
+        if self.family == "geometric":
+            return (z - 1.0) * math.log1p(-a) + math.log(a) if a < 1.0 else 0.0 if z == 1.0 else -math.inf
+        return abs(z) * math.log(a) + math.log1p(-a) - math.log1p(a)
 
     def within(self, low: float, high: float) -> float:
         """Some number of (low, high] that the law can give; NaN where it has no mass there."""
@@ -134,14 +177,10 @@ class Law:
         if self.is_discrete:
             first = max(1.0, math.floor(low) + 1.0) if self.family == "geometric" else math.floor(low) + 1.0
             return first if math.isfinite(low) else min(high, 1.0)
-        if self.family == "uniform":
-            low, high = max(low, 0.0), min(high, self.scale)
-        elif self.family == "exponential":
-            low = max(low, 0.0)
-        if math.isinf(low) and math.isinf(high):
-            return 0.0
+        ends = self.support
+        low, high = max(low, ends[0]), min(high, ends[1])
         if math.isinf(low):
-            return high - self.scale
+            return high - self.scale if math.isfinite(high) else 0.0
         return low + self.scale if math.isinf(high) else 0.5 * (low + high)
 
 
@@ -177,8 +216,8 @@ def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:
 def probabilities_of_largest(signals: list[float], factors: list[float], law: Law) -> list[float] | None:
     """P(the k-th of signals + factors * noise is the largest), for independent noise of one law; None if unknown.
 
-    Gumbel noise gives the closed form of the exponential mechanism. Laplace, exponential, normal and logistic noise are
-    integrated numerically, with an absolute error below 1e-9 or None.
+    Gumbel noise gives the closed form of the exponential mechanism. Other continuous noise is integrated numerically,
+    with an absolute error below 1e-9 or None.
 
     Examples
     --------
@@ -195,9 +234,7 @@ def probabilities_of_largest(signals: list[float], factors: list[float], law: La
         weights = [math.exp((signal - top) / (factor * law.scale)) for signal in signals]
         total = math.fsum(weights)
         return [weight / total for weight in weights]
-    if law.family not in ("laplace", "normal", "logistic", "exponential") or len(signals) > 64:
-        return None
-    if law.family == "exponential" and factor < 0.0:
+    if law.is_discrete or len(signals) > 64 or (factor < 0.0 and not law.is_symmetric):
         return None
     return _integrated(signals, Law(law.family, law.scale * abs(factor)))
 
@@ -205,8 +242,10 @@ def probabilities_of_largest(signals: list[float], factors: list[float], law: La
 def _integrated(signals: list[float], law: Law) -> list[float] | None:
     from scipy.integrate import quad
 
-    far = 40.0 * law.scale
-    ends = sorted({*signals, min(signals) - (0.0 if law.family == "exponential" else far), max(signals) + far})
+    far, (first, last) = 40.0 * law.scale, law.support
+    low, high = min(signals) + max(first, -far), max(signals) + min(last, far)
+    bends = {signal + end for signal in signals for end in law.support if math.isfinite(end)}
+    ends = sorted({*signals, *bends, low, high})
     found = []
     for k, signal in enumerate(signals):
 

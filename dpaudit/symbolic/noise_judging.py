@@ -18,8 +18,9 @@ Source: Dwork and Roth (2014), definition 2.4.
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
 
 SLACK = 1e-6
 SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
+MOST_EPSILONS = 3  # of a claim, at which a mixture is integrated
 MOST_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 
@@ -208,27 +210,13 @@ def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, 
     loss = max(float(ratios[worst]), 0.0)
     if claim is None:
         return Proof(loss)
-    broken = ""
-    if claim.family == "renyi":
-        if left == 0.0:
-            for order in claim.orders:
-                found = _renyi_of_events(p, q, order)
-                allowed = float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
-                if found > allowed * (1.0 + SLACK) + SLACK:
-                    broken = f"a divergence of {found:.6g} at order {order:g}, claimed {allowed:.6g}"
-                    break
-    elif _is_pure(claim):
-        if loss > claim.value * (1.0 + SLACK) + SLACK:
-            broken = f"a loss of {_nats(loss)}, claimed {number_text(claim.value)}"
-    else:
-        for epsilon in _epsilons(claim):
-            kept = p > math.exp(epsilon) * (q + left)
-            # `left` may be anywhere: it is paid once for the union of the events.
-            delta = float(p[kept].sum() - math.exp(epsilon) * min(q[kept].sum() + left, 1.0))
-            allowed = claim.profile(epsilon)
-            if delta > allowed * (1.0 + SLACK) + 1e-12:
-                broken = f"delta {delta:.6g} at epsilon {epsilon:.4g}, claimed {allowed:.6g}"
-                break
+
+    def delta(epsilon: float) -> float:
+        kept = p > math.exp(epsilon) * (q + left)
+        # `left` may be anywhere: it is paid once for the union of the events.
+        return float(p[kept].sum() - math.exp(epsilon) * min(q[kept].sum() + left, 1.0))
+
+    broken = _broken(claim, loss, lambda order: _renyi_of_events(p, q, order) if left == 0.0 else 0.0, delta)
     if not broken:
         return Proof(loss)
     what, places = _event_in_words(groups[worst], groups, sides)
@@ -305,7 +293,14 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     whole = [bounded_mass(path, sign) for path, sign in zip(paths, SIGNS, strict=True)]
     if not min(whole) > 0.0:
         return Proof()
-    broken = _breaks(claim, leaves, loss, mu, math.log(whole[0] / whole[1]), whole[0])
+    offset = math.log(whole[0] / whole[1])
+    is_whole = abs(offset) <= ROUNDING and whole[0] >= 1.0 - ROUNDING
+    broken = _broken(
+        claim,
+        loss,
+        lambda order: math.fsum(renyi(leaf, order) for leaf in leaves) if is_whole else 0.0,
+        lambda epsilon: whole[0] * hockey_stick(leaves, mu, epsilon - offset),
+    )
     if not broken:
         return Proof(loss, mu)
     return Proof(loss, mu, f"{_moved(worst, sides)}: {broken}", places)
@@ -324,15 +319,14 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
         ]
         if laws[0] is None or laws[1] is None:
             continue
-        for epsilon in _epsilons(claim)[:3]:
-            delta, allowed = mixed_hockey_stick(laws[0], laws[1], epsilon), claim.profile(epsilon)
-            if delta > allowed * (1.0 + SLACK) + 1e-12:
-                tape = leaf.tape
-                lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
-                places = [tape.events[tape.noises[index].event].place for index in leaf.terms]
-                what = f"{output_name(group.output.names[number])} is a mixture of noisy numbers"
-                text = f"{what}: delta {delta:.6g} at epsilon {epsilon:.4g}, claimed {allowed:.6g}"
-                return Proof(0.0, 0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
+        delta = functools.partial(mixed_hockey_stick, laws[0], laws[1])
+        broken = _broken(claim, 0.0, _no_divergence, delta, MOST_EPSILONS)
+        if broken:
+            tape = leaf.tape
+            lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
+            places = [tape.events[tape.noises[index].event].place for index in leaf.terms]
+            text = f"{output_name(group.output.names[number])} is a mixture of noisy numbers: {broken}"
+            return Proof(0.0, 0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
     return Proof()
 
 
@@ -341,10 +335,10 @@ def _if_broken(claim: Claim | None, shared: tuple[str, str], mass: float) -> tup
     what, place = shared
     if claim is None:
         return "", ()
-    allowed = claim.profile(700.0) if claim.family != "renyi" else 0.0
-    if (claim.family == "renyi" or _is_pure(claim)) and mass > 1e-12:
-        return f"{what}: an infinite loss", (place,)
-    if claim.family != "renyi" and mass > allowed * (1.0 + SLACK) + 1e-12:
+    if claim.family == "renyi" or _is_pure(claim):
+        return (f"{what}: an infinite loss", (place,)) if mass > 1e-12 else ("", ())
+    allowed = claim.profile(700.0)
+    if mass > allowed * (1.0 + SLACK) + 1e-12:
         return f"{what}: delta {mass:.6g} at every epsilon, claimed {allowed:.6g}", (place,)
     return "", ()
 
@@ -360,28 +354,34 @@ def _epsilons(claim: Claim) -> list[float]:
     return sorted({min(claim.budget.epsilon, 700.0), *EPSILONS, 20.0})
 
 
-def _breaks(claim: Claim, leaves: Sequence[NoisyNumber], loss: float, mu: float, offset: float, mass: float) -> str:
-    """What of a claim is broken by one path, as words; empty if nothing is.
+def _no_divergence(order: float) -> float:
+    return 0.0
 
-    `mass` is the probability of the path on the first input, and `offset` the log ratio of those on both.
+
+def _broken(
+    claim: Claim,
+    loss: float,
+    divergence: Callable[[float], float],
+    delta: Callable[[float], float],
+    most_epsilons: int | None = None,
+) -> str:
+    """What of a claim is broken, as words, by lower bounds on what it bounds; empty if nothing is.
+
+    `divergence` gives the Renyi divergence of an order, and `delta` that of an epsilon, the least ones first.
     """
     if _is_pure(claim):
-        broken = loss > claim.value * (1.0 + SLACK) + SLACK
-        return f"a loss of {_nats(loss)}, claimed {number_text(claim.value)}" if broken else ""
+        is_broken = loss > claim.value * (1.0 + SLACK) + SLACK
+        return f"a loss of {_nats(loss)}, claimed {number_text(claim.value)}" if is_broken else ""
     if claim.family == "renyi":
-        if abs(offset) > ROUNDING or mass < 1.0 - ROUNDING:
-            return ""
         for order in claim.orders:
-            found = math.fsum(renyi(leaf, order) for leaf in leaves)
-            allowed = float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
+            found, allowed = divergence(order), float(claim.renyi_epsilons(np.array([claim.value]), order)[0])
             if found > allowed * (1.0 + SLACK) + SLACK:
                 return f"a divergence of {found:.6g} at order {order:g}, claimed {allowed:.6g}"
         return ""
-    for epsilon in _epsilons(claim):
-        allowed = claim.profile(epsilon)
-        delta = mass * hockey_stick(leaves, mu, epsilon - offset)
-        if delta > allowed * (1.0 + SLACK) + 1e-12:
-            return f"delta {delta:.6g} at epsilon {epsilon:.4g}, claimed {allowed:.6g}"
+    for epsilon in _epsilons(claim)[:most_epsilons]:
+        found, allowed = delta(epsilon), claim.profile(epsilon)
+        if found > allowed * (1.0 + SLACK) + 1e-12:
+            return f"delta {found:.6g} at epsilon {epsilon:.4g}, claimed {allowed:.6g}"
     return ""
 
 

@@ -32,6 +32,7 @@ from dpaudit.running.streams import root_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.blaming import blamed
+from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.composing import Implied, Note, asides, differences, imply
 from dpaudit.symbolic.noise_judging import Proof, prove
 from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, run
@@ -286,9 +287,9 @@ class Recorder:
         )
 
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
-        script = [decision.outcome for decision in first.tape.decisions]
+        path = OpenPath.of(decision.outcome for decision in first.tape.decisions)
         self.runs += 1
-        found = run(self.subject, x_prime, Tape(self.seed, 0, script=script, frozen=first.tape))
+        found = run(self.subject, x_prime, Tape(self.seed, 0, path, first.tape))
         return second.first if found.problem else found
 
     def _graded(

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import heapq
 import itertools
 import math
 import os
@@ -24,12 +23,13 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
+from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
-from dpaudit.symbolic.tape import Tape, TooLong, Unsupported, is_own_code
+from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
 from dpaudit.symbolic.watching import Watch
 
 MOST_PATHS = 256
@@ -265,37 +265,21 @@ def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
 
 def _paths(subject: Subject, x: Any, seed: int, first: Path, most: int) -> tuple[list[Path], int, bool]:
     """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
-    found: list[Path] = []
-    waiting: list[tuple[float, int, tuple[int, ...]]] = []
-    counter, runs, is_whole = 0, 0, True
-
-    def take(path: Path, length: int, is_kept: bool) -> None:
-        nonlocal counter, is_whole
-        if is_kept:
+    found, runs, is_whole = [first] if first.is_known else [], 0, first.is_known
+    waiting = Frontier(first.tape.opened)
+    while len(waiting) and runs < most:
+        path = run(subject, x, Tape(seed, 0, waiting.pop()))
+        runs += 1
+        if path.problem or not path.tape.is_replayed:
+            is_whole = False
+            continue  # its probability stays among what is left
+        waiting.add(path.tape.opened)
+        if path.is_known and _is_repeated(subject, x, path):
             found.append(path)
         else:
             is_whole = False
-        outcomes = [decision.outcome for decision in path.tape.decisions]
-        mass = 1.0
-        for place, decision in enumerate(path.tape.decisions):
-            if place >= length:
-                for outcome, chance in enumerate(decision.probabilities):
-                    if outcome != decision.outcome and chance > 0.0:
-                        counter += 1
-                        heapq.heappush(waiting, (-mass * chance, counter, (*outcomes[:place], outcome)))
-            mass *= decision.probabilities[decision.outcome]
-
-    take(first, 0, first.is_known)
-    while waiting and runs < most:
-        _, _, script = heapq.heappop(waiting)
-        path = run(subject, x, Tape(seed, 0, script=script))
-        runs += 1
-        if path.problem or [d.outcome for d in path.tape.decisions[: len(script)]] != list(script):
-            is_whole = False
-            continue  # its probability stays among what is left
-        take(path, len(script), path.is_known and _is_repeated(subject, x, path))
         runs += path.is_known
-    return found, runs, is_whole and not waiting
+    return found, runs, is_whole and not len(waiting)
 
 
 def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:

@@ -9,7 +9,7 @@ asking the tape. Additions and multiplications by constants ask nothing. So
   of the noise, for every draw and not only for the one that was run;
 * a comparison of one noise with a constant, a choice among given probabilities, or the place of the largest of
   independent noisy numbers is a *decision*: its probabilities are known, each outcome can be told to the tape
-  (`script`), and all outcomes together are all runs of the program;
+  (its path), and all outcomes together are all runs of the program;
 * any other look takes the value that was drawn (`is_opaque`). Then the structure is that of the runs that were made,
   and nothing is proved from it.
 
@@ -29,7 +29,7 @@ import numpy as np
 
 from dpaudit.errors import DpauditError
 from dpaudit.running.streams import RECORDED
-from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
 
@@ -37,6 +37,9 @@ _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are 
 MOST_EVENTS = 20_000
 MOST_NOISES = 50_000
 MOST_LOOKS = 100_000
+
+
+WHOLE = OpenPath(1.0)
 
 
 class TooLong(BaseException):
@@ -66,16 +69,15 @@ class Decision:
     what: str
 
 
-@dataclasses.dataclass
-class Tape:
+class Tape(Choices):
     """What one run did; see the module.
 
     Parameters
     ----------
     seed, run : int
         Number k of a run takes the stream `(RECORDED, run, k)` of the seed, whatever came before it.
-    script : sequence of int
-        Outcomes of the first decisions.
+    path : OpenPath
+        The first decisions.
     frozen : Tape, optional
         Of the other input.
     is_plain : bool
@@ -86,30 +88,35 @@ class Tape:
         Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
     """
 
-    seed: int
-    run: int
-    script: Sequence[int] = ()
-    frozen: Tape | None = None
-    is_plain: bool = False
-    salt: int = 0
-    replayed: Tape | None = None
-    events: list[Event] = dataclasses.field(default_factory=list)
-    noises: list[Noise] = dataclasses.field(default_factory=list)
-    decisions: list[Decision] = dataclasses.field(default_factory=list)
-    looks: list[float] = dataclasses.field(default_factory=list)
-    others: dict[int, Any] = dataclasses.field(default_factory=dict)
-    intervals: dict[int, tuple[float, float]] = dataclasses.field(default_factory=dict)
-    reaches: dict[int, float] = dataclasses.field(default_factory=dict)
-    spent: set[int] = dataclasses.field(default_factory=set)
-    chosen: float = 1.0
-    outcomes: dict[int, int] = dataclasses.field(default_factory=dict)
-    opaque_at: str = ""
-    handed: set[int] = dataclasses.field(default_factory=set)
-    fixed_seeds: list[str] = dataclasses.field(default_factory=list)
-    seeds: list[str] = dataclasses.field(default_factory=list)
-    has_entropy: bool = False
-    unseen: str = ""
-    deadline: float = math.inf
+    def __init__(
+        self,
+        seed: int,
+        run: int,
+        path: OpenPath = WHOLE,
+        frozen: Tape | None = None,
+        is_plain: bool = False,
+        salt: int = 0,
+        replayed: Tape | None = None,
+    ) -> None:
+        super().__init__(path)
+        self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
+        self.salt, self.replayed = salt, replayed
+        self.events: list[Event] = []
+        self.noises: list[Noise] = []
+        self.decisions: list[Decision] = []
+        self.looks: list[float] = []
+        self.others: dict[int, Any] = {}  # numbers that are not followed, by their event
+        self.intervals: dict[int, tuple[float, float]] = {}  # in which a noise is known to lie
+        self.reaches: dict[int, float] = {}  # the largest number that an end of it was computed from
+        self.spent: set[int] = set()  # noises of which the place of the largest has said something
+        self.chosen = 1.0  # probability of the choices
+        self.outcomes: dict[int, int] = {}
+        self.opaque_at = self.unseen = ""
+        self.handed: set[int] = set()  # seeds
+        self.fixed_seeds: list[str] = []
+        self.seeds: list[str] = []
+        self.has_entropy = False
+        self.deadline = math.inf
 
     @property
     def is_opaque(self) -> bool:
@@ -125,7 +132,7 @@ class Tape:
         """Note an event, and give its number."""
         if len(self.events) >= MOST_EVENTS:
             raise TooLong(f"more than {MOST_EVENTS:,} calls of primitives in one run")
-        self.events.append(Event(primitive, tuple(parameters), shape, place_of_call()))
+        self.events.append(Event(primitive, tuple(parameters), shape, line_of_call()))
         return len(self.events) - 1
 
     def other(self, primitive: str, parameters: Sequence[tuple[str, Any]], draw: Callable[[Any], Any]) -> Any:
@@ -158,7 +165,7 @@ class Tape:
     def mark_opaque(self) -> None:
         """Note that a value was looked at in a way that has no known probabilities."""
         if not self.opaque_at:
-            self.opaque_at = place_of_call() or "?"
+            self.opaque_at = line_of_call() or "?"
 
     @property
     def is_over(self) -> bool:
@@ -176,7 +183,7 @@ class Tape:
         """Note that the program got at something that no recorded draw accounts for."""
         self.mark_opaque()
         if not self.unseen:
-            place = place_of_call()
+            place = line_of_call()
             self.unseen = f"{reason} (line {place})" if place else reason
 
     def look(self, value: float) -> float:
@@ -193,11 +200,11 @@ class Tape:
         """The outcome of a decision: the script's, or else the one that was drawn."""
         if len(self.decisions) >= MOST_EVENTS:
             raise TooLong(f"more than {MOST_EVENTS:,} decisions in one run")
-        place = len(self.decisions)
-        outcome = self.script[place] if place < len(self.script) else actual
+        step = self.next_step()
+        outcome = self.take(probabilities, actual) if step is None else step.taken
         if not 0 <= outcome < len(probabilities):
             raise Unsupported("another number of outcomes than on the other input")
-        self.decisions.append(Decision(outcome, tuple(probabilities), place_of_call(), what))
+        self.decisions.append(Decision(outcome, tuple(probabilities), line_of_call(), what))
         return outcome
 
     def is_below(self, index: int, threshold: float) -> bool:
@@ -257,20 +264,7 @@ class Tape:
 _NOTHING = object()
 
 
-def is_own_code(file: str) -> bool:
-    """Whether a file is the user's own: of no library, wherever that is installed, and no text that was compiled."""
-    return is_users(file) and not file.startswith("<") and "site-packages" not in file and "dist-packages" not in file
-
-
-def place_of_call() -> str:
-    """The innermost line of the user's code in the call, as "file:line"; of a library where there is none."""
-    frame = sys._getframe(1)
-    library = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if not file.startswith(OWN_FOLDER):
-            if is_own_code(file):
-                return f"{os.path.basename(file)}:{frame.f_lineno}"
-            library = library or f"{os.path.basename(file)}:{frame.f_lineno}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return library
+def line_of_call() -> str:
+    """The line of the call, as "file:line"."""
+    file, line = place_of_call()
+    return f"{os.path.basename(file)}:{line}" if file else ""

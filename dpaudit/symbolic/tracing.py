@@ -1,8 +1,6 @@
 """One traced run: a mechanism's draws as choices among finitely many outcomes, each with its exact probability.
 
-A run follows a *path*, the list of choices that an earlier run left open, and then takes the likeliest outcome of every
-further choice. The outcomes that it does not take become paths of their own. A path has a mass, the product of its
-probabilities, a `Fraction`. The masses of all ended runs and all open paths sum to 1 at any time.
+After the choices of its path (`dpaudit.symbolic.choices`) a run takes the likeliest outcome of every further choice.
 
 Validity: a certificate rests on a mechanism being a function of its input and of its draws. Each replayed choice must
 ask for the same probabilities as before, else the run is refused. A draw that cannot be traced ends the run with
@@ -12,15 +10,13 @@ catches it all the same.
 
 from __future__ import annotations
 
-import dataclasses
 import functools
 import math
-import sys
 import time
 from collections.abc import Sequence
 from fractions import Fraction
 
-from dpaudit.subjects.tracebacks import is_users
+from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 
 MOST_STRAIGHT = 256  # new choices of one run, beyond which it is put back if another path has more mass
 WIDEST = 256  # outcomes of one choice; more are halved into groups first
@@ -35,32 +31,7 @@ class Suspended(BaseException):
     """A run stopped on a path that is to be continued later; no outcome is known of it yet."""
 
 
-class Step:
-    """One choice of a path: the step before it, the probabilities that were asked for, and the outcome taken."""
-
-    __slots__ = ("before", "taken", "weights")
-
-    def __init__(self, before: Step | None, weights: tuple[Fraction, ...], taken: int) -> None:
-        self.before, self.weights, self.taken = before, weights, taken
-
-
-@dataclasses.dataclass(frozen=True)
-class OpenPath:
-    """Choices that lead to a part of the runs, by their last step, and its mass."""
-
-    mass: Fraction
-    last: Step | None = None
-
-    def steps(self) -> list[Step]:
-        """All choices, the first one first."""
-        found, step = [], self.last
-        while step is not None:
-            found.append(step)
-            step = step.before
-        return found[::-1]
-
-
-class Tracer:
+class Tracer(Choices):
     """The choices of one run.
 
     Parameters
@@ -83,21 +54,12 @@ class Tracer:
         deadline: float = math.inf,
     ) -> None:
         self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
-        self.steps = path.steps()
-        self.depth = 0
-        self.mass = path.mass  # of the path to its end; only new choices change it
-        self.last = path.last
-        self.opened: list[OpenPath] = []
+        super().__init__(path)
         self.refusal = ""
         self.ended = ""  # where a symbol without an end first became a number
         self.is_suspended = False
         self.has_uniforms = False  # symbols that the run was given
         self.has_wholes = False
-
-    @property
-    def is_replayed(self) -> bool:
-        """Whether all choices of the path were made again."""
-        return self.depth >= len(self.steps)
 
     def choose(self, probabilities: Sequence[Fraction]) -> int:
         """The outcome of one choice: of the path where it is replayed, else the likeliest one.
@@ -115,22 +77,16 @@ class Tracer:
         for sure, weight in enumerate(weights):
             if weight.numerator == weight.denominator:
                 return sure
-        self.depth += 1
-        if self.depth <= len(self.steps):
-            step = self.steps[self.depth - 1]
+        step = self.next_step()
+        if step is not None:
             if step.weights is not weights and step.weights != weights:
                 self.refuse("a run on the same draws makes other draws: something is kept between runs")
             return step.taken
         if self.depth > len(self.steps) + MOST_STRAIGHT and self._gives_way():
             self.suspend()
-        taken = _likeliest(weights)
-        for other, weight in enumerate(weights):
-            if other != taken and weight.numerator > 0:
-                mass = self.mass * weight
-                self.opened.append(OpenPath(mass, Step(self.last, weights, other)))
-                self.heaviest_other = max(self.heaviest_other, float(mass))
-        self.last = Step(self.last, weights, taken)
-        self.mass *= weights[taken]
+        before = len(self.opened)
+        taken = self.take(weights, _likeliest(weights))
+        self.heaviest_other = max([self.heaviest_other, *(float(path.mass) for path in self.opened[before:])])
         return taken
 
     def _gives_way(self) -> bool:
@@ -165,7 +121,7 @@ class Tracer:
     def note_end(self, use: str) -> None:
         """Note the line where a draw without an end is needed as a number."""
         if not self.ended:
-            self.ended = f"a geometric draw is used as a number ({use}, {place_of_call()})"
+            self.ended = f"a geometric draw is used as a number ({use}, {_place()})"
 
     @property
     def is_over(self) -> bool:
@@ -187,7 +143,7 @@ class Tracer:
             Always.
         """
         if not self.refusal:
-            self.refusal = f"{reason} ({place_of_call()})."
+            self.refusal = f"{reason} ({_place()})."
         raise Untraceable(self.refusal)
 
 
@@ -201,15 +157,6 @@ def _likeliest(weights: tuple[Fraction, ...]) -> int:
     return max(range(len(weights)), key=lambda outcome: float(weights[outcome]))
 
 
-def place_of_call() -> str:
-    """The innermost line of the user's code on the stack, or of whatever called dpaudit's symbols."""
-    frame = sys._getframe(1)
-    outer = ""
-    while frame is not None:
-        file = frame.f_code.co_filename
-        if is_users(file):
-            return f"line {frame.f_lineno} of {file}"
-        if not outer and "dpaudit" not in file:
-            outer = f"line {frame.f_lineno} of {file}"
-        frame = frame.f_back  # type: ignore[assignment]
-    return outer or "in a library"
+def _place() -> str:
+    file, line = place_of_call()
+    return f"line {line} of {file}" if file else "in a library"
