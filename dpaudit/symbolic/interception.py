@@ -22,7 +22,7 @@ import os
 import random
 import secrets
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -40,12 +40,13 @@ _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.
 _REAL_SEQUENCE = np.random.SeedSequence
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 _REAL_OPEN, _REAL_OS_OPEN = OPENING
+Replaced = tuple[Any, str, Any]  # owner, name, and what stands there meanwhile
 
 
 @contextlib.contextmanager
 def recorded(tape: Tape) -> Iterator[NumpyFace]:
     """While a run goes on: gives the generator to be passed to the program."""
-    changed: list[tuple[Any, str, Any]] = []
+    changed: list[Replaced] = []
     instead: dict[int, tuple[Any, Any]] = {}
 
     def replace(owner: Any, name: str, value: Any) -> None:
@@ -74,7 +75,7 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
             setattr(owner, name, old)
 
 
-def _of_files(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
+def _of_files(tape: Tape) -> Iterator[Replaced]:
     """Functions that open files: to open a device is noted."""
 
     def noting(real: Callable[..., Any]) -> Callable[..., Any]:
@@ -91,7 +92,7 @@ def _of_files(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
     yield os, "open", noting(_REAL_OS_OPEN)
 
 
-def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[tuple[Any, str, Any]]:
+def _taken_by_name(instead: dict[int, tuple[Any, Any]]) -> Iterator[Replaced]:
     """Functions that the user's modules have taken by name, alone or with arguments (`functools.partial`)."""
     count = len(sys.modules)
     if _SCANNED.get("modules") != count:  # what is replaced is always the same, so that only new modules matter
@@ -130,108 +131,100 @@ def _standing_for(real: type, make: Callable[..., Any]) -> type:
     return kind
 
 
-def _of_numpy(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
-    def default_rng(seed: Any = None) -> Any:
-        if isinstance(seed, np.random.Generator):
-            return seed
-        return NumpyFace(NoiseDraws(tape)) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
-
-    def state(seed: Any = None) -> Any:
-        return OldNumpyFace(NoiseDraws(tape)) if _is_random(tape, seed) else seeded_state(seed)
-
-    def seed_all(seed: Any = None) -> None:
-        fixed["state"] = None if _is_random(tape, seed) else seeded_state(seed)
-
-    fixed: dict[str, Any] = {"state": None}  # what `numpy.random.seed` was given
-    drawn = OldNumpyFace(NoiseDraws(tape))
+def _module(tape: Tape, owner: Any, names: Iterable[str], face: Any, real: Callable[[Any], Any]) -> Iterator[Replaced]:
+    """The functions of a module that has a generator of its own, which a seed makes a real one."""
+    fixed: list[Any] = []  # the generator of the seed that was given
 
     def function(name: str) -> Callable[..., Any]:
         def call(*args: Any, **keywords: Any) -> Any:
-            return getattr(fixed["state"] or drawn, name)(*args, **keywords)
+            return getattr(fixed[-1] if fixed else face, name)(*args, **keywords)
 
         return call
 
-    for name in (*PARAMETERS, *OLD_NAMES):
-        yield np.random, name, function(name)
-    yield np.random, "default_rng", default_rng
-    yield np.random, "RandomState", _standing_for(_REAL_STATE, state)
-    yield np.random, "seed", seed_all
-    for name in STREAMS:
-        real = getattr(np.random, name)
+    def seed_all(seed: Any = None, version: int = 2) -> None:
+        fixed[:] = [] if _is_random(tape, seed) else [real(seed)]
 
-        def make(*args: Any, _real: Any = real, **keywords: Any) -> Any:
+    for name in names:
+        yield owner, name, function(name)
+    yield owner, "seed", seed_all
+
+
+def _of_numpy(tape: Tape) -> Iterator[Replaced]:
+    drawn = NoiseDraws(tape)
+
+    def default_rng(seed: Any = None) -> Any:
+        if isinstance(seed, np.random.Generator):
+            return seed
+        return NumpyFace(drawn) if _is_random(tape, seed) else _REAL_DEFAULT_RNG(seed)
+
+    def state(seed: Any = None) -> Any:
+        return OldNumpyFace(drawn) if _is_random(tape, seed) else seeded_state(seed)
+
+    def stream(real: Any) -> Callable[..., Any]:
+        def make(*args: Any, **keywords: Any) -> Any:
             # Of the system's entropy, which compiled code asks for itself; or of the seed, in a way that is not known.
             if not args or args[0] is None or tape.handed:
                 tape.mark_opaque()
-            return _real(*args, **keywords)
+            return real(*args, **keywords)
 
-        yield np.random, name, _standing_for(real, make)
+        return make
+
+    yield from _module(tape, np.random, (*PARAMETERS, *OLD_NAMES), OldNumpyFace(drawn), seeded_state)
+    yield np.random, "default_rng", default_rng
+    yield np.random, "RandomState", _standing_for(_REAL_STATE, state)
+    for name in STREAMS:
+        real = getattr(np.random, name)
+        yield np.random, name, _standing_for(real, stream(real))
     yield from ((np, name, guarding(name)) for name in ARRAYS)
 
 
 def _is_random(tape: Tape, seed: Any) -> bool:
     """Whether a generator from this seed is random: no seed, the one that was handed in, or one made of entropy."""
-    if seed is None or tape.has_entropy:
+    if seed is None or tape.has_entropy or isinstance(seed, HandedSeed):
         return True
-    if isinstance(seed, HandedSeed):
-        return True
-    if tape.handed:  # Validity: what is made of explicit numbers may be made of the seed
+    is_stream = isinstance(seed, _REAL_SEQUENCE | np.random.BitGenerator)
+    # Validity: what is made of explicit numbers may be made of the seed. A stream is of unknown origin: its numbers are
+    # drawn as they are, and must repeat.
+    if tape.handed or is_stream:
         tape.mark_opaque()
-    if isinstance(seed, int | np.integer):
-        if int(seed) in tape.handed:
-            return True
+    if isinstance(seed, int | np.integer) and int(seed) in tape.handed:
+        return True
+    if not is_stream:
         tape.seeds.append(str(seed))
         tape.fixed_seeds.append(line_of_call())
-        return False
-    if isinstance(seed, _REAL_SEQUENCE | np.random.BitGenerator):
-        tape.mark_opaque()  # of unknown origin: its numbers are drawn as they are, and must repeat
-        return False
-    tape.seeds.append(str(seed))
-    tape.fixed_seeds.append(line_of_call())
     return False
 
 
-def _of_python(tape: Tape) -> Iterator[tuple[Any, str, Any]]:
+def _of_python(tape: Tape) -> Iterator[Replaced]:
     generator = PythonFace(NoiseDraws(tape))
-    fixed: dict[str, Any] = {"generator": None}
-
-    def function(name: str) -> Callable[..., Any]:
-        def call(*args: Any, **keywords: Any) -> Any:
-            return getattr(fixed["generator"] or generator, name)(*args, **keywords)
-
-        return call
-
-    def seed_all(a: Any = None, version: int = 2) -> None:
-        fixed["generator"] = None if _is_random(tape, a) else _REAL_RANDOM(a)
 
     def make(seed: Any = None) -> Any:
         return PythonFace(NoiseDraws(tape)) if _is_random(tape, seed) else _REAL_RANDOM(seed)
 
-    def entropy(name: str, draw: Callable[[Any, int], Any]) -> Callable[[int], Any]:
-        def call(count: int = 32) -> Any:
+    def entropy(name: str, read: Callable[[bytes], Any]) -> Callable[..., Any]:
+        """Random bytes of the system, as something else."""
+
+        def call(count: int | None = None, *_: Any) -> Any:
             tape.has_entropy = True
             tape.mark_unseen(SYSTEM)
-            return tape.other(name, [], lambda stream: draw(stream, count))
+            size = 32 if count is None else count
+            return tape.other(name, [], lambda stream: read(stream.bytes(size)))
 
         return call
 
-    for name in PYTHON_METHODS:
-        yield random, name, function(name)
-    yield random, "seed", seed_all
+    yield from _module(tape, random, PYTHON_METHODS, generator, _REAL_RANDOM)
     yield random, "Random", _standing_for(_REAL_RANDOM, make)
     system = _standing_for(random.SystemRandom, lambda *_: generator)
-    yield random, "SystemRandom", system
-    yield secrets, "SystemRandom", system
-    yield secrets, "choice", generator.choice
-    yield secrets, "randbelow", generator.randrange
-    yield (
-        secrets,
-        "randbits",
-        entropy("secrets randbits", lambda s, k: int.from_bytes(s.bytes((k + 7) // 8)) >> (-k % 8)),
+    yield from (
+        (random, "SystemRandom", system),
+        (secrets, "SystemRandom", system),
+        (secrets, "choice", generator.choice),
+        (secrets, "randbelow", generator.randrange),
+        (secrets, "token_bytes", entropy("secrets token_bytes", bytes)),
+        (secrets, "token_hex", entropy("secrets token_hex", bytes.hex)),
+        (os, "urandom", entropy("os urandom", bytes)),
+        (os, "getrandom", entropy("os getrandom", bytes)),
+        (random, "_urandom", entropy("os urandom", bytes)),  # of each `SystemRandom` that was made before
     )
-    yield secrets, "token_bytes", entropy("secrets token_bytes", lambda s, k: s.bytes(k or 32))
-    yield secrets, "token_hex", entropy("secrets token_hex", lambda s, k: s.bytes(k or 32).hex())
-    urandom = entropy("os urandom", lambda s, k: s.bytes(k))
-    yield os, "urandom", urandom
-    yield os, "getrandom", lambda size, flags=0: urandom(size)
-    yield random, "_urandom", urandom  # of each `SystemRandom` that was made before
+    bits = entropy("secrets randbits", int.from_bytes)
+    yield secrets, "randbits", lambda k: bits((k + 7) // 8) >> (-k % 8)

@@ -1,7 +1,7 @@
 """Primitives of other libraries, where they are imported: what replaces them while a recorded run goes on.
 
 * scipy: `rvs` of common laws, as the generator's own.
-* diffprivlib: `randomise` of its Laplace, Gaussian and geometric mechanisms, as noise of the law that they document;
+* diffprivlib: `randomise` of its Laplace and Gaussian mechanisms, as noise of the law that they document;
   python-dp: `add_noise` of its Laplace and Gaussian mechanisms.
 * OpenDP measurements, other mechanisms of these libraries, torch, jax and tensorflow: the output is drawn by the
   library, noted, and the same on both inputs. What is inside is not told.
@@ -88,42 +88,44 @@ def _of_scipy(tape: Tape) -> Iterator[Replacement]:
                 return loc + draw(_method, {"scale": scale, "size": size})
             return draw(_method, {"loc": loc, "scale": scale, "size": size})
 
-        yield law, "rvs", _always(rvs)
+        yield law, "rvs", functools.partial(_instead, rvs)
 
 
-def _always(value: Any) -> Callable[[Any], Any]:
-    return lambda old: value
+def _instead(value: Any, old: Any) -> Any:
+    return value
 
 
-def _noise(tape: Tape, library: str, method: str, value: Any, scale: float) -> Any:
-    if not (scale > 0.0 and math.isfinite(scale)):
-        return value
+def _adding(
+    tape: Tape,
+    library: str,
+    method: str,
+    scale: Callable[[Any], float],
+    check: Callable[[Any, Any], None] | None = None,
+) -> Callable[[Any], Any]:
+    """A method that adds noise of a known law to a value, with the scale that its owner says."""
     draw = functools.partial(NoiseDraws(tape).draw, library)
-    if method == "two-sided geometric":
-        p = -math.expm1(-1.0 / scale)
-        return value + draw("geometric", {"p": p}) - draw("geometric", {"p": p})
-    return value + draw(method, {"scale": scale})
+
+    def add(self: Any, value: Any) -> Any:
+        if check is not None:
+            check(self, value)
+        width = float(scale(self))
+        return value + draw(method, {"scale": width}) if width > 0.0 and math.isfinite(width) else value
+
+    return lambda old: add
 
 
 def _of_diffprivlib(tape: Tape) -> Iterator[Replacement]:
     mechanisms = sys.modules["diffprivlib"].mechanisms
 
-    def known(method: str, scale: Callable[[Any], float]) -> Callable[[Any], Any]:
-        def make(old: Any) -> Any:
-            def randomise(self: Any, value: Any) -> Any:
-                self._check_all(float(value) if not isinstance(value, Noisy) else value.signal)
-                return _noise(tape, "diffprivlib", method, value, float(scale(self)))
-
-            return randomise
-
-        return make
+    def check(self: Any, value: Any) -> None:
+        self._check_all(float(value) if not isinstance(value, Noisy) else value.signal)
 
     def laplace(self: Any) -> float:
         return float(self.sensitivity) / (float(self.epsilon) - math.log1p(-float(self.delta)))
 
-    yield mechanisms.Laplace, "randomise", known("laplace", laplace)
-    yield mechanisms.GaussianAnalytic, "randomise", known("normal", lambda self: self._scale)
-    yield mechanisms.Gaussian, "randomise", known("normal", lambda self: self._scale)
+    yield mechanisms.Laplace, "randomise", _adding(tape, "diffprivlib", "laplace", laplace, check)
+    for kind in (mechanisms.GaussianAnalytic, mechanisms.Gaussian):
+        yield kind, "randomise", _adding(tape, "diffprivlib", "normal", lambda self: self._scale, check)
     for name in dir(mechanisms):
         kind = getattr(mechanisms, name)
         if (
@@ -137,9 +139,8 @@ def _of_diffprivlib(tape: Tape) -> Iterator[Replacement]:
 def _randomise(tape: Tape, name: str) -> Callable[[Any], Any]:
     def make(old: Any) -> Any:
         def randomise(self: Any, *args: Any) -> Any:
-            shown = [
-                (key, float(getattr(self, key))) for key in ("epsilon", "delta", "sensitivity") if _is_number(self, key)
-            ]
+            given = {key: getattr(self, key, None) for key in ("epsilon", "delta", "sensitivity")}
+            shown = [(key, float(value)) for key, value in given.items() if isinstance(value, float | int)]
             return tape.other(f"diffprivlib {name}", shown, lambda _: old(self, *args))
 
         return randomise
@@ -147,27 +148,16 @@ def _randomise(tape: Tape, name: str) -> Callable[[Any], Any]:
     return make
 
 
-def _is_number(owner: Any, name: str) -> bool:
-    return isinstance(getattr(owner, name, None), float | int)
-
-
 def _of_pydp(tape: Tape) -> Iterator[Replacement]:
     try:
         from pydp.algorithms import numerical_mechanisms
     except ImportError:
         return
-
-    def known(method: str, scale: Callable[[Any], float]) -> Callable[[Any], Any]:
-        def make(old: Any) -> Any:
-            def add_noise(self: Any, value: Any) -> Any:
-                return _noise(tape, "python-dp", method, float(value), float(scale(self)))
-
-            return add_noise
-
-        return make
-
-    yield numerical_mechanisms.LaplaceMechanism, "add_noise", known("laplace", lambda self: self.diversity)
-    yield numerical_mechanisms.GaussianMechanism, "add_noise", known("normal", lambda self: self.std)
+    for kind, method, scale in (
+        (numerical_mechanisms.LaplaceMechanism, "laplace", lambda self: self.diversity),
+        (numerical_mechanisms.GaussianMechanism, "normal", lambda self: self.std),
+    ):
+        yield kind, "add_noise", _adding(tape, "python-dp", method, scale)
 
 
 def _opendp(tape: Tape, old: Any) -> Any:
