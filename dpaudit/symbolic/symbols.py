@@ -182,40 +182,10 @@ class Symbol:
     def _class_with(self, operation: Any, other: Any) -> type | None:
         return class_of_result(operation, self._kind, other._kind if isinstance(other, Symbol) else type(other))
 
-    # What needs the number.
-
-    def __float__(self) -> float:
-        return float(self.number("float"))
-
-    def __complex__(self) -> complex:
-        return complex(self.number("complex"))
-
-    def __int__(self) -> int:
-        return int(self.number("int"))
-
-    def __index__(self) -> int:
-        return operator.index(self.number("a position, a count or a limit"))
-
-    def __trunc__(self) -> Any:
-        return math.trunc(self.number("trunc"))
-
-    def __floor__(self) -> Any:
-        return math.floor(self.number("floor"))
-
-    def __ceil__(self) -> Any:
-        return math.ceil(self.number("ceil"))
+    # What needs the number is below (`_OF_ONE`, `_OF_TWO`).
 
     def __round__(self, digits: Any = None) -> Any:
         return round(self.number("round"), digits)
-
-    def __hash__(self) -> int:
-        return hash(self.number("a key, or a member of a set"))
-
-    def __repr__(self) -> str:
-        return repr(self.number("a text"))
-
-    def __str__(self) -> str:
-        return str(self.number("a text"))
 
     def __format__(self, text: str) -> str:
         return format(self.number("a text"), text)
@@ -256,24 +226,31 @@ class Symbol:
         return value if high is None else np.minimum(value, high)
 
 
-def _by_number(name: str, operation: Callable[..., Any], is_reflected: bool) -> Callable[..., Any]:
+def _by_number(use: str, operation: Callable[..., Any], is_reflected: bool = False) -> Callable[..., Any]:
     def method(self: Symbol, *others: Any) -> Any:
-        shown = [number_of(other, name) for other in others]
-        number = self.number(name)
+        shown = [number_of(other, use) for other in others]
+        number = self.number(use)
         return operation(shown[0], number, *shown[1:]) if is_reflected else operation(number, *shown)
 
     return method
 
 
-_BY_NUMBER: Mapping[str, Callable[..., Any]] = {
+_OF_ONE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "float": ("float", float), "complex": ("complex", complex), "int": ("int", int), "trunc": ("trunc", math.trunc),
+    "floor": ("floor", math.floor), "ceil": ("ceil", math.ceil), "invert": ("~", operator.invert),
+    "index": ("a position, a count or a limit", operator.index), "hash": ("a key, or a member of a set", hash),
+    "repr": ("a text", repr), "str": ("a text", str),
+}  # fmt: skip
+_OF_TWO: Mapping[str, Callable[..., Any]] = {
     "floordiv": operator.floordiv, "mod": operator.mod, "divmod": divmod, "pow": pow, "lshift": operator.lshift,
     "rshift": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
 }  # fmt: skip
-for _name, _operation in _BY_NUMBER.items():
-    setattr(Symbol, f"__{_name}__", _by_number(_name, _operation, False))
+for _name, (_use, _operation) in _OF_ONE.items():
+    setattr(Symbol, f"__{_name}__", _by_number(_use, _operation))
+for _name, _operation in _OF_TWO.items():
+    setattr(Symbol, f"__{_name}__", _by_number(_name, _operation))
     setattr(Symbol, f"__r{_name}__", _by_number(_name, _operation, True))
 setattr(Symbol, "__rtruediv__", _by_number("truediv", operator.truediv, True))  # noqa: B010
-setattr(Symbol, "__invert__", _by_number("~", operator.invert, False))  # noqa: B010
 
 
 def number_of(value: Any, use: str) -> Any:
