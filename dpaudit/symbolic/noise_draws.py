@@ -66,6 +66,11 @@ class NoiseDraws(Source):
         found = self._decided(name, method, given)
         if found is not None:
             return found[0]
+        if method in ("permutation", "shuffle") and given.get("axis", 0) == 0:
+            items = given["x"]
+            count = int(items) if np.ndim(items) == 0 else len(items)
+            if count <= MOST_CHOICES:
+                return self._ordered(name, method, items, count)
         return self.tape.other(name, noise_parameters(method, given), lambda stream: getattr(stream, method)(**given))
 
     def below(self, count: int) -> int:
@@ -117,6 +122,16 @@ class NoiseDraws(Source):
             return actual if tape.replayed is None else tape.replayed.outcomes.get(event, actual)
         tape.outcomes[event] = tape.choose([float(chance) for chance in chances], actual, name)
         return tape.outcomes[event]
+
+    def _ordered(self, name: str, method: str, items: Any, count: int) -> Any:
+        """A few items in an order that is chosen one by one."""
+        left, order = list(range(count)), list[int]()
+        while left:
+            order.append(left.pop(self._chosen(name, [1.0 / len(left)] * len(left))))
+        if method == "permutation":
+            return np.array(order, dtype=np.int64) if np.ndim(items) == 0 else np.asarray(items)[order]
+        items[:] = np.array(items)[order] if isinstance(items, np.ndarray) else [items[place] for place in order]
+        return None
 
     def _decided(self, name: str, method: str, given: dict[str, Any]) -> tuple[Any] | None:
         """A choice among few outcomes, as a tuple of one; None where it is another kind of draw, or too large."""

@@ -1,7 +1,7 @@
 """Noisy numbers as symbols: a noise-free part plus multiples of recorded noises.
 
-Sums and multiples give another symbol. A comparison asks the tape for a decision where one noise alone decides it. All
-else (a logarithm, a rounding, `float`, a product of two noisy numbers) is a look at the value.
+Sums and multiples give another symbol. A comparison asks the tape for a decision where one noise decides it, or two
+do. All else (a logarithm, a rounding, `float`, a product of two noisy numbers) is a look at the value.
 """
 
 from __future__ import annotations
@@ -132,6 +132,14 @@ class Noisy(Symbol):
                 if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
                     threshold = math.ceil(threshold) - 1
                 return not self.tape.is_below(index, threshold)
+        if len(gap.terms) == 2 and set(map(abs, gap.terms.values())) == {abs(next(iter(gap.terms.values())))}:
+            factor = max(gap.terms.values())
+            lower = [index for index, own in gap.terms.items() if own > 0.0]
+            upper = [index for index, own in gap.terms.items() if own < 0.0]
+            if lower and upper:
+                found = self.tape.is_below_noise(lower[0], upper[0], -gap.signal / factor, gap.reach / factor)
+                if found is not None:
+                    return found
         return bool(gap.number("a comparison") <= 0.0)
 
     def _equals(self, other: Any) -> Any:

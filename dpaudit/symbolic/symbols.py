@@ -7,7 +7,7 @@ by choices, by a look at the value of this run, or refused.
 A plain object array would let numpy raise a `TypeError` of its own, or hand out the addresses of the symbols. A
 `SymbolArray` says that its numbers are doubles (or integers), as those that the program would have got, and all that it
 holds are numpy's own. Of numpy's functions it knows those that are comparisons, sums and selections; any other one gets
-numbers.
+numbers. Noisy numbers go into all of them: what becomes of them there is held against runs with numbers.
 """
 
 from __future__ import annotations
@@ -309,8 +309,6 @@ KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of compariso
     | {np.concatenate, np.stack, np.hstack, np.vstack, np.ravel, np.reshape, np.argsort, np.sort, np.squeeze, np.copy}
     | {np.transpose, np.take, np.ndim, np.shape, np.size, np.expand_dims, np.broadcast_to, np.array_split, np.split}
 )
-# Of noisy numbers also what is made of their sums and multiples; whole and uniform ones are not summed so.
-OF_NOISE = frozenset({np.mean, np.cumsum, np.diff, np.dot, np.outer, np.trace, np.average})
 FOLLOWED_OPTIONS = frozenset({"axis", "keepdims", "dtype"})  # of a sum of noisy numbers
 
 
@@ -353,10 +351,13 @@ class SymbolArray(np.ndarray[Any, Any]):
         return call_ufunc(self.run, ufunc, method, inputs, kwargs)
 
     def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
-        if function in KNOWN_FUNCTIONS or (function in OF_NOISE and _families(symbols_of(self)) == {"noise"}):
+        is_noise = _families(symbols_of(self)) == {"noise"}
+        if function in KNOWN_FUNCTIONS or is_noise:
             found = function._implementation(*args, **kwargs)
             if not isinstance(found, np.ndarray) or not _is_object(found):
                 return found
+            if function not in KNOWN_FUNCTIONS:
+                return guarded(found)
             dtype = function(*_stand_in(args), **_stand_in(kwargs)).dtype
             if dtype in (np.float64, np.int64, object):
                 return guarded(found, dtype)

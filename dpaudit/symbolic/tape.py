@@ -7,9 +7,9 @@ asking the tape. Additions and multiplications by constants ask nothing. So
 
 * a program that asks nothing runs the same way for every value of its noise: its output is exactly an affine function
   of the noise, for every draw and not only for the one that was run;
-* a comparison of one noise with a constant, a choice among given probabilities, or the place of the largest of
-  independent noisy numbers is a *decision*: its probabilities are known, each outcome can be told to the tape
-  (its path), and all outcomes together are all runs of the program;
+* a comparison of one noise with a constant or with another noise, a choice among given probabilities, or the place of
+  the largest of independent noisy numbers is a *decision*: its probabilities are known, each outcome can be told to the
+  tape (its path), and all outcomes together are all runs of the program;
 * any other look takes the value that was drawn (`is_opaque`). Then the structure is that of the runs that were made,
   and nothing is proved from it.
 
@@ -19,10 +19,12 @@ On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are n
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -32,11 +34,14 @@ from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.piecewise import Comparison, Cycle, density, probability
+from dpaudit.symbolic.watching import unheard
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
 MOST_EVENTS = 20_000
 MOST_NOISES = 50_000
 MOST_LOOKS = 100_000
+MOST_COMPARED = 8  # noises in one tree of comparisons: sums of exponentials have up to 2^8 terms a piece
 
 
 WHOLE = OpenPath(1.0)
@@ -109,7 +114,9 @@ class Tape(Choices):
         self.intervals: dict[int, tuple[float, float]] = {}  # in which a noise is known to lie
         self.reaches: dict[int, float] = {}  # the largest number that an end of it was computed from
         self.spent: set[int] = set()  # noises of which the place of the largest has said something
+        self.comparisons: list[Comparison] = []  # of two noises, which are all spent
         self.chosen = 1.0  # probability of the choices
+        self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
         self.opaque_at = self.unseen = ""
         self.handed: set[int] = set()  # seeds
@@ -229,6 +236,57 @@ class Tape(Choices):
             self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index]))
         return outcome == 0
 
+    def is_below_noise(self, lower: int, upper: int, gap: float, reach: float) -> bool | None:
+        """Whether one noise is at most another one plus a gap: a decision, with a probability that is integrated.
+
+        None where it is not known: of other laws than Laplace and exponential ones, of noise of which other things were
+        asked, of comparisons that form no tree or a large one. `reach` is the largest number behind the gap.
+        """
+        nodes = {lower, upper} | {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
+        laws = {node: self.noises[node].law for node in sorted(nodes)}
+        is_asked = any(node in self.intervals for node in (lower, upper))
+        used = self.spent.difference(*((pair.lower, pair.upper) for pair in self.comparisons))
+        if is_asked or used & nodes or len(nodes) > MOST_COMPARED or not math.isfinite(gap):
+            return None
+        if any(law.family not in ("laplace", "exponential") for law in laws.values()):
+            return None
+        options = Comparison(lower, upper, Fraction(gap)), Comparison(upper, lower, -Fraction(gap))
+        with unheard():
+            chances = [_mass(tuple(laws.items()), (*self.comparisons, option)) for option in options]
+        if min(chances) < 0.0:
+            return None
+        actual = int(self.noises[lower].value > self.noises[upper].value + gap)
+        # Validity: the logarithm of such a probability grows by at most 1 / scale with a gap, in a law without an end.
+        scale = min(law.scale for law in laws.values())
+        self.rounding += 16.0 * sys.float_info.epsilon * (1.0 + (reach + abs(gap)) / scale)
+        self.spent.update(nodes)
+        outcome = self.choose([chance / math.fsum(chances) for chance in chances], actual, "comparison of two noises")
+        self.comparisons.append(options[outcome])
+        if outcome != actual:
+            with unheard():
+                self._settle(laws)
+        return outcome == 0
+
+    def _settle(self, laws: Mapping[int, Law]) -> None:
+        """Give noises values for which all comparisons hold, for a run with numbers."""
+        from scipy.optimize import linprog
+
+        places = {node: k for k, node in enumerate(laws)}
+        rows, ends = [], []
+        for pair in self.comparisons:  # lower - upper + slack <= gap
+            row = [0.0] * (len(laws) + 1)
+            row[places[pair.lower]], row[places[pair.upper]], row[-1] = 1.0, -1.0, 1.0
+            rows.append(row)
+            ends.append(float(pair.gap))
+        scale = min(law.scale for law in laws.values())
+        bounds = [(0.0 if law.family == "exponential" else None, None) for law in laws.values()]
+        found = linprog([*[0.0] * len(laws), -1.0], A_ub=rows, b_ub=ends, bounds=[*bounds, (0.0, scale)])
+        if not found.success or not found.x[-1] > 0.0:
+            self.mark_opaque()
+            return
+        for node, value in zip(laws, found.x, strict=False):
+            self.noises[node] = dataclasses.replace(self.noises[node], value=float(value))
+
     def choose(self, probabilities: Sequence[float], actual: int, what: str) -> int:
         """A choice with given probabilities."""
         outcome = self.decide(probabilities, actual, what)
@@ -249,7 +307,7 @@ class Tape(Choices):
         An end is off by some roundings of the largest number it was computed from (`reaches`). That share of a narrow
         interval is in doubt; of one that is open on a side, a share of the scale, by which tails fall off.
         """
-        found = 0.0
+        found = self.rounding
         for index, (low, high) in self.intervals.items():
             if index in self.spent or index in without:
                 continue
@@ -262,6 +320,16 @@ class Tape(Choices):
 
 
 _NOTHING = object()
+
+
+@functools.lru_cache(maxsize=4_096)
+def _mass(laws: tuple[tuple[int, Law], ...], comparisons: tuple[Comparison, ...]) -> float:
+    """P(all comparisons hold); -1 where that is not known."""
+    nodes = {node: density(law.family, Fraction(law.scale)) for node, law in laws}
+    try:
+        return float(probability(nodes, comparisons))
+    except (Cycle, ArithmeticError):
+        return -1.0
 
 
 def line_of_call() -> str:

@@ -208,6 +208,19 @@ def listening(hear: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
             others.enable()
 
 
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """While nothing is heard or traced: for long computations of our own in the middle of a run."""
+    profile, trace = sys.getprofile(), sys.gettrace()
+    sys.settrace(None)
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(profile)
+        sys.settrace(trace)
+
+
 def reason_of_call(frame: FrameType, function: Any) -> str:
     """Why a call of compiled code gets at something that no draw accounts for; empty where it does not."""
     try:
