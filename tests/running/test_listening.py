@@ -8,8 +8,8 @@ import pytest
 
 import dpaudit
 from dpaudit.symbolic.interception import recorded
-from dpaudit.symbolic.watching import listening
 from dpaudit.symbolic.tape import Tape
+from dpaudit.symbolic.watching import listening
 
 
 def noised(x, rng):
