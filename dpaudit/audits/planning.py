@@ -30,6 +30,7 @@ from dpaudit.arguments import check_options
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
+from dpaudit.audits.power import game_before_draws
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of
@@ -194,13 +195,6 @@ def least_share(pairs: int) -> float:
     return float(shares_by_rank(np.zeros(pairs)).min(initial=1.0)) if pairs else 1.0
 
 
-def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> Test:
-    """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
-    pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
-    pair.start(level)
-    return pair.main
-
-
 class _Planned:
     """An audit that has not run: its pairs, and what its own tests find at the level that each has at least."""
 
@@ -290,7 +284,7 @@ class _Planned:
         schedule = schedule_of(mode, samples, self.pairs, 2)
         least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
         draws = int(least * schedule.planned) - schedule.most_before_test
-        return game_before_draws(claim, draws, mode, self.level)
+        return game_before_draws(claim, draws, mode, self.level).main
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:
         """The test of one pair in the table of a universe."""
