@@ -183,3 +183,38 @@ def test_orders_of_a_few_items_are_decided_and_have_their_probabilities():
         assert found.grade == "proved" and math.isinf(found.loss)  # c is never first on 0
         (found,) = dpaudit.record_noise(mechanism, [(0, 0)], "eps=0.1", seed=3).pairs
         assert found.grade == "same" and found.loss == 0.0
+
+
+DRAWS = 200_000
+# Hoeffding: a frequency is off by 0.0075 or more with probability at most 2 exp(-22.5) = 3.4e-10, so that one of 60 right
+# probabilities is called wrong with probability below 2.1e-8. A probability that is off by 0.015 passes with 1.7e-10.
+TOLERANCE = 0.0075
+
+
+def random_tree(rng, size):
+    """Densities and scales of some noises, and comparisons that form a tree, with gaps."""
+    made = [
+        (str(rng.choice(["laplace", "exponential", "uniform"])), float(rng.choice([0.5, 1.0, 1.75])))
+        for _ in range(size)
+    ]
+    edges = []
+    for node in range(1, size):
+        pair = [node, int(rng.integers(node))]
+        rng.shuffle(pair)
+        edges.append(Comparison(*pair, Fraction(round(float(rng.normal()), 2))))
+    return made, edges
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_random_tree_of_comparisons_holds_as_often_as_it_is_said_to(seed):
+    rng = np.random.default_rng([20_261_128, seed])
+    made, edges = random_tree(rng, 2 + seed % 5)
+    found = float(probability({k: density(family, Fraction(scale)) for k, (family, scale) in enumerate(made)}, edges))
+    drawn = [
+        getattr(rng, family)(0.0, scale, DRAWS) if family != "exponential" else rng.exponential(scale, DRAWS)
+        for family, scale in made
+    ]
+    holds = np.ones(DRAWS, dtype=bool)
+    for edge in edges:
+        holds &= drawn[edge.lower] <= drawn[edge.upper] + float(edge.gap)
+    assert abs(holds.mean() - found) < TOLERANCE
