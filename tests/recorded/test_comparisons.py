@@ -186,8 +186,8 @@ def test_orders_of_a_few_items_are_decided_and_have_their_probabilities():
 
 
 DRAWS = 200_000
-# Hoeffding: a frequency is off by 0.0075 or more with probability at most 2 exp(-22.5) = 3.4e-10, so that one of 60 right
-# probabilities is called wrong with probability below 2.1e-8. A probability that is off by 0.015 passes with 1.7e-10.
+# Hoeffding: a frequency is off by 0.0075 or more with probability at most 2 exp(-22.5) = 3.4e-10, so that one of 60
+# right ones is called wrong with probability below 2.1e-8. One that is off by 0.015 passes with 1.7e-10.
 TOLERANCE = 0.0075
 
 
