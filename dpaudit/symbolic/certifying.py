@@ -5,7 +5,8 @@ opposite, and "open" otherwise. What is proved has no error rate, as no draw is 
 
 * the mechanism is a function of its input and of its draws (some runs are repeated, other randomness is watched for);
 * each primitive draws from the law that its arguments name, exactly, and a uniform number is a real number
-  (`dpaudit.symbolic.uniform_numbers`, `dpaudit.symbolic.exact_draws`);
+  (`dpaudit.symbolic.uniform_numbers`, `dpaudit.symbolic.exact_draws`), and so is Laplace or exponential noise, which
+  may only be compared (`dpaudit.symbolic.noise_laws`);
 * outputs are told apart where an audit may tell them apart (`dpaudit.features.identity`);
 * a claim counts as exceeded beyond `rounding`: a probability that the program computed in doubles, such as
   exp(1) / (1 + exp(1)), is not the real number that it stands for.
@@ -41,8 +42,9 @@ from dpaudit.symbolic.exploring import (
     with_generators,
 )
 from dpaudit.symbolic.leaves import NeedsNumbers, cells
+from dpaudit.symbolic.noise_laws import NoiseLaw, judge_noise, noise_law
 from dpaudit.symbolic.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
-from dpaudit.symbolic.tracing import Untraceable
+from dpaudit.symbolic.tracing import OF_REAL_LAW, Untraceable
 
 ROUNDING = 1e-12
 SECONDS = 60.0
@@ -137,12 +139,11 @@ class _Certifying:
     def run(self) -> Certificate:
         """Explore every input and judge every pair."""
         deadline = self.clock() + self.seconds
-        subject = dataclasses.replace(self.subject, one_by_one=True) if self.subject.is_vectorised else self.subject
-        if why := untraced_randomness(subject, self.face):
+        if why := untraced_randomness(self.subject, self.face):
             return self._refused(
-                f"{subject.name} {why}: give it a parameter rng, and let all its draws come from that."
+                f"{self.subject.name} {why}: give it a parameter rng, and let all its draws come from that."
             )
-        subject = with_generators(subject, "numpy")  # which is passed as it is
+        subject = self._one_by_one()
         try:
             try:
                 return self._explored(Runner(subject, self.face), deadline)
@@ -150,7 +151,34 @@ class _Certifying:
                 self.ended = str(reason)
                 return self._explored(Runner(subject, self.face, lazy=False), deadline)
         except Untraceable as refusal:
-            return self._refused(str(refusal))
+            of_noise = self._of_noise(deadline) if OF_REAL_LAW in str(refusal) else None
+            return of_noise or self._refused(str(refusal))
+
+    def _of_noise(self, deadline: float) -> Certificate | None:
+        """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
+        laws: dict[int, NoiseLaw] = {}
+        try:
+            for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
+                if id(x) not in laws:
+                    laws[id(x)] = noise_law(self.subject, x)
+                if self.clock() > deadline - REAL_SHARE * self.seconds:
+                    return None
+        except Untraceable:
+            return None
+        places = {number: place for place, number in enumerate(laws)}
+        sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
+        found = list(laws.values())
+        self.count, self.runs = len(found), sum(one.runs for one in found)
+        judged = [
+            judge_noise(pair, claim, found[first].known, found[second].known, Fraction(self.rounding))
+            for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True)
+        ]
+        return self._certificate(self._held_against_runs(self._one_by_one(), found, sides, judged, deadline))
+
+    def _one_by_one(self) -> Subject:
+        """The subject as it is called for one output, with a generator that is passed as it is."""
+        subject = dataclasses.replace(self.subject, one_by_one=True) if self.subject.is_vectorised else self.subject
+        return with_generators(subject, "numpy")
 
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
         places: dict[int, int] = {}
@@ -169,12 +197,12 @@ class _Certifying:
         runner.check()
         self.runs, self.ended = runner.runs, self.ended or runner.ended
         judged = self._judged(explorations, sides)
-        return self._certificate(self._held_against_runs(runner, explorations, sides, judged, deadline))
+        return self._certificate(self._held_against_runs(runner.subject, explorations, sides, judged, deadline))
 
     def _held_against_runs(
         self,
-        runner: Runner,
-        explorations: Sequence[Exploration],
+        subject: Subject,
+        explorations: Sequence[Exploration | NoiseLaw],
         sides: Sequence[tuple[int, int]],
         judged: Sequence[CertifiedPair],
         deadline: float,
@@ -183,7 +211,7 @@ class _Certifying:
         decided = [places for places, pair in zip(sides, judged, strict=True) if pair.verdict != "open"]
         concerned = sorted({place for places in decided for place in places})
         inputs = [explorations[place].x for place in concerned]
-        outcomes = real_outcomes(runner.subject, self.face, inputs, deadline, self.clock)
+        outcomes = real_outcomes(subject, self.face, inputs, deadline, self.clock)
         self.real_runs = sum(counts.total() for counts in outcomes)
         wrong: dict[int, str] = {}
         planned = runs_of(len(concerned))

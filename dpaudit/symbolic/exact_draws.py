@@ -21,7 +21,7 @@ from numpy import asarray  # which stays numpy's own while `conversions` replace
 
 from dpaudit.symbolic.faces import Source
 from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
-from dpaudit.symbolic.tracing import Tracer
+from dpaudit.symbolic.tracing import OF_REAL_LAW, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
 from dpaudit.symbolic.watching import ReferenceStream
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
@@ -40,7 +40,7 @@ class ExactDraws(Source):
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         if not hasattr(self, f"_{method}"):
-            self._tracer.refuse(f"{method} draws a number from infinitely many that a certificate cannot list")
+            self._tracer.refuse(f"{method} {OF_REAL_LAW}")
         given = {name: value.number(method) if type(value) is WholeNumber else value for name, value in given.items()}
         if any(isinstance(value, Symbol) for value in given.values()):
             self._tracer.refuse(f"{method} is given a draw that stands for a number")

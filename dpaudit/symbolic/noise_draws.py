@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -113,21 +114,21 @@ class NoiseDraws(Source):
             return symbols[0]
         return guarded(symbols.reshape(numbers.shape), value.dtype)
 
-    def _chosen(self, name: str, chances: Sequence[float]) -> int:
+    def _chosen(self, name: str, chances: Sequence[Fraction]) -> int:
         """One of a few outcomes with given probabilities: a decision."""
-        tape, stream = self.tape, self.tape.stream()
-        actual = int(stream.choice(len(chances), p=np.asarray(chances) / math.fsum(chances)))
-        event = tape.add(name, [("p", plain_value(chances))], ())
+        tape, stream, doubles = self.tape, self.tape.stream(), [float(chance) for chance in chances]
+        actual = int(stream.choice(len(chances), p=np.asarray(doubles) / math.fsum(doubles)))
+        event = tape.add(name, [("p", plain_value(doubles))], ())
         if tape.is_plain:
             return actual if tape.replayed is None else tape.replayed.outcomes.get(event, actual)
-        tape.outcomes[event] = tape.choose([float(chance) for chance in chances], actual, name)
+        tape.outcomes[event] = tape.choose(doubles, actual, name, chances)
         return tape.outcomes[event]
 
     def _ordered(self, name: str, method: str, items: Any, count: int) -> Any:
         """A few items in an order that is chosen one by one."""
         left, order = list(range(count)), list[int]()
         while left:
-            order.append(left.pop(self._chosen(name, [1.0 / len(left)] * len(left))))
+            order.append(left.pop(self._chosen(name, [Fraction(1, len(left))] * len(left))))
         if method == "permutation":
             return np.array(order, dtype=np.int64) if np.ndim(items) == 0 else np.asarray(items)[order]
         items[:] = np.array(items)[order] if isinstance(items, np.ndarray) else [items[place] for place in order]
@@ -138,7 +139,7 @@ class NoiseDraws(Source):
         size = given.get("size")
         shape = () if size is None else tuple(np.atleast_1d(size).tolist())
         options, listed = _options(method, given, math.prod(shape))
-        if not 1 <= math.prod(shape) <= MOST_CHOICES or not _are_chances(listed, len(options)):
+        if not 1 <= math.prod(shape) <= MOST_CHOICES or not 1 <= len(listed) == len(options) <= MOST_OUTCOMES:
             return None
         found = [options[self._chosen(name, listed)] for _ in range(math.prod(shape))]
         return (found[0] if size is None else np.array(found).reshape(shape),)
@@ -148,33 +149,37 @@ def _is_symbol(value: Any) -> bool:
     return isinstance(value, Symbol) or type(value) is SymbolArray
 
 
-def _options(method: str, given: dict[str, Any], count: int) -> tuple[Any, Any]:
+def _options(method: str, given: dict[str, Any], count: int) -> tuple[Any, list[Fraction]]:
     """The outcomes of one of `count` choices, and their probabilities; none where it is another kind of draw."""
-    none: tuple[Any, Any] = (), []
+    none: tuple[Any, list[Fraction]] = (), []
     if method == "choice" and given.get("axis", 0) == 0 and (count == 1 or given.get("replace", True)):
         items: Any = given.get("a")
         options: Any = range(int(items)) if isinstance(items, int | np.integer) else np.asarray(items)
-        chances = given.get("p")
         if np.ndim(options) != 1 and not isinstance(options, range):
             return none
-        even = [1.0 / len(options)] * len(options) if 0 < len(options) <= MOST_OUTCOMES else []
-        return options, even if chances is None else np.asarray(chances, dtype=float).tolist()
+        if given.get("p") is None:
+            return options, _even(len(options))
+        weights = np.asarray(given["p"], dtype=float).tolist()
+        # What numpy refuses is drawn by numpy, which raises.
+        if not all(0.0 <= weight <= 1.0 for weight in weights) or abs(math.fsum(weights) - 1.0) >= 1e-8:
+            return none
+        total = sum(map(Fraction, weights), Fraction(0))
+        return options, [Fraction(weight) / total for weight in weights]
     if method == "integers":
         low, high = given.get("low", 0), given.get("high")
         low, high = (0, low) if high is None else (low, high)
         if np.ndim(low) or np.ndim(high):
             return none
         options = range(int(low), int(high) + bool(given.get("endpoint", False)))
-        return options, [1.0 / len(options)] * len(options) if 0 < len(options) <= MOST_OUTCOMES else []
+        return options, _even(len(options))
     if method == "binomial" and np.ndim(given["n"]) == np.ndim(given["p"]) == 0 and given["n"] == 1:
-        return range(2), [1.0 - float(given["p"]), float(given["p"])]
+        success = Fraction(float(given["p"]))
+        return (range(2), [1 - success, success]) if 0 <= success <= 1 else none
     return none
 
 
-def _are_chances(listed: Any, length: int) -> bool:
-    if not isinstance(listed, list) or not 1 <= length <= MOST_OUTCOMES or len(listed) != length:
-        return False
-    return all(0.0 <= chance <= 1.0 for chance in listed) and abs(math.fsum(listed) - 1.0) < 1e-8
+def _even(count: int) -> list[Fraction]:
+    return [Fraction(1, count)] * count if 0 < count <= MOST_OUTCOMES else []
 
 
 def _has_noise(center: float, width: float) -> bool:

@@ -11,11 +11,13 @@ import math
 import numbers
 import operator
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
 
 from dpaudit.symbolic.laws import probabilities_of_largest
+from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
 from dpaudit.symbolic.tape import Tape
 
@@ -64,6 +66,9 @@ class Noisy(Symbol):
 
     def _made(self, signal: float, terms: dict[int, float], reach: float, kind: type) -> Any:
         left = {index: factor for index, factor in terms.items() if factor != 0.0}
+        # Validity: noise that cancels leaves rounding errors in the program, and 0 times noise a zero with its sign.
+        if len(left) < len(terms):
+            self.tape.factor = None
         if not left:
             return kind(signal)
         return Noisy(self.tape, signal, left, reach if math.isfinite(reach) else 0.0, kind)
@@ -132,14 +137,14 @@ class Noisy(Symbol):
                 if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
                     threshold = math.ceil(threshold) - 1
                 return not self.tape.is_below(index, threshold)
-        if len(gap.terms) == 2 and set(map(abs, gap.terms.values())) == {abs(next(iter(gap.terms.values())))}:
-            factor = max(gap.terms.values())
-            lower = [index for index, own in gap.terms.items() if own > 0.0]
-            upper = [index for index, own in gap.terms.items() if own < 0.0]
-            if lower and upper:
-                found = self.tape.is_below_noise(lower[0], upper[0], -gap.signal / factor, gap.reach / factor)
-                if found is not None:
-                    return found
+        if len(gap.terms) == 2 and math.isfinite(gap.signal) and math.fsum(gap.terms.values()) == 0.0:
+            (one, factor), (other, _) = gap.terms.items()
+            lower, upper = (one, other) if factor > 0.0 else (other, one)
+            limit = -Fraction(gap.signal) / abs(Fraction(factor))
+            options = [Comparison(lower, upper, limit)], [Comparison(upper, lower, -limit)]
+            found = self.tape.order(options, gap.reach / abs(factor), "comparison of two noises")
+            if found is not None:
+                return found == 0
         return bool(gap.number("a comparison") <= 0.0)
 
     def _equals(self, other: Any) -> Any:
@@ -172,6 +177,12 @@ class Noisy(Symbol):
             if fresh and len(set(indices)) == len(indices) and len(laws) == 1:
                 signals = [sign * item.signal for item in noisy]
                 factors = [sign * item.terms[index] for item, index in zip(noisy, indices, strict=True)]
+                if len(set(factors)) == 1 and all(map(math.isfinite, signals)):
+                    options = [_first(place, signals, factors[0], indices) for place in range(len(noisy))]
+                    reach = max(item.reach for item in noisy) / abs(factors[0])
+                    found = tape.order(options, reach, "place of the largest") if len(noisy) > 1 else None
+                    if found is not None:
+                        return np.intp(found)
                 chances = probabilities_of_largest(signals, factors, laws.pop())
                 if chances is not None:
                     actual = int(np.argmax([sign * item.value for item in noisy]))
@@ -183,6 +194,17 @@ class Noisy(Symbol):
                     return np.intp(place)
         values = [item.number("the largest") if isinstance(item, Noisy) else item for item in row]
         return np.argmax(sign * np.array(values, dtype=float))
+
+
+def _first(place: int, signals: list[float], factor: float, indices: list[int]) -> list[Comparison]:
+    """That signals[place] + factor * noise is the largest."""
+    found = []
+    for other, index in enumerate(indices):
+        if other != place:
+            gap = (Fraction(signals[place]) - Fraction(signals[other])) / Fraction(factor)
+            pair = (index, indices[place]) if factor > 0.0 else (indices[place], index)
+            found.append(Comparison(*pair, gap if factor > 0.0 else -gap))
+    return found
 
 
 def _is_number(value: Any) -> bool:

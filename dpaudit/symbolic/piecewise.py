@@ -82,8 +82,8 @@ class ExpSum:
             low, high = low + min(ends), high + max(ends)
         return low, high
 
-    def narrow_bounds(self) -> tuple[Fraction, Fraction]:
-        """Bounds of the number with one sign, at most 2^-60 of it apart.
+    def narrow_bounds(self, enough: Fraction = ENOUGH) -> tuple[Fraction, Fraction]:
+        """Bounds of the number with one sign, at most that share of it apart.
 
         Raises
         ------
@@ -93,7 +93,7 @@ class ExpSum:
         places = PLACES
         while places <= MOST_PLACES:
             low, high = self.bounds(places)
-            if low == high or (low * high > 0 and high - low <= ENOUGH * min(abs(low), abs(high))):
+            if low == high or (low * high > 0 and high - low <= enough * min(abs(low), abs(high))):
                 return low, high
             places *= 2
         raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials is not told from 0 by {MOST_PLACES:,} digits")
@@ -181,6 +181,13 @@ class Piecewise:
                     yield {(k, r): start.scaled(math.comb(p, k) * (-by) ** (p - k))}
 
         return Piecewise(tuple(knot + by for knot in self.knots), tuple(_add(parts(piece)) for piece in self.pieces))
+
+    def at(self, x: float) -> ExpSum:
+        """The value at a number, or the limit at an infinity of a function that is constant there."""
+        if math.isinf(x):
+            return self.pieces[0 if x < 0 else -1].get((0, ZERO), NOTHING)
+        end = Fraction(x)
+        return _at(self.pieces[sum(knot < end for knot in self.knots)], end)
 
     def below(self) -> Piecewise:
         """t -> the integral up to t.

@@ -13,20 +13,23 @@ import itertools
 import math
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
 
 import numpy as np
 
 from dpaudit.errors import SubjectError, UsageError
+from dpaudit.features.identity import identity
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
+from dpaudit.subjects.plain import brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
+from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
@@ -45,7 +48,7 @@ class Path:
     """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`).
 
     `aside` is what tells outcomes apart on which no proof rests: the text of the exception (it may have an address of
-    memory), the order of keys.
+    memory), the order of keys. `token` is the identity of an output without noise, and of an exception.
     """
 
     tape: Tape
@@ -55,6 +58,7 @@ class Path:
     problem: str = ""
     way: int = 0
     aside: tuple[str, ...] = ()
+    token: str = ""
 
     @property
     def is_known(self) -> bool:
@@ -166,6 +170,7 @@ def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) ->
     """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
     way = Way(lines)
     found = _run(subject, x, tape, way)
+    tape.is_closed = True
     return dataclasses.replace(found, way=way.digest)
 
 
@@ -181,7 +186,8 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
             laid = laid_out(output)
         except Exception as error:
             return Path(tape, None, problem=str(error) if isinstance(error, Unsupported) else _UNREADABLE)
-        return Path(tape, laid, aside=laid.key_order)
+        token = "" if any(isinstance(leaf, Noisy) for leaf in laid.leaves) else identity(seen(output))
+        return Path(tape, laid, aside=laid.key_order, token=token)
     except TooLong as stop:
         return Path(tape, None, problem=str(stop))
     except (Unsupported, SubjectError) as error:
@@ -189,27 +195,24 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
     except BaseException as error:
         if not is_outcome(error, handlers):
             raise
-        return Path(tape, None, type(error).__name__, _raised_at(error), aside=(_text_of(error),))
+        failed = brief(error)
+        return Path(tape, None, failed.kind, _raised_at(error), aside=(failed.message,), token=identity(failed))
 
 
 _UNREADABLE = "its output cannot be read."
 
 
-def _text_of(error: BaseException) -> str:
-    try:
-        return str(error)
-    except Exception:  # of the exception's own code: there is nothing to compare
-        return ""
-
-
-def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -> Paths:
+def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, is_strict: bool = False) -> Paths:
     """All runs of one input, as far as they are known; some `most_paths` runs for decisions."""
+    tape = functools.partial(Tape, seed, is_strict=is_strict)
     watch = Watch(reads=True)
-    plain = run(subject, x, Tape(seed, 0, is_plain=True))
-    again = run(subject, x, Tape(seed, 0, is_plain=True))
+    # Validity: what is kept of the first run is a symbol then, and it shows where that is used later.
+    probe = run(subject, x, tape(0)) if is_strict else None
+    plain = run(subject, x, tape(0, is_plain=True))
+    again = run(subject, x, tape(0, is_plain=True))
     # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
     moved = watch.moved() or plain.tape.seeds != again.tape.seeds
-    first = run(subject, x, Tape(seed, 0))
+    first = run(subject, x, tape(0))
     count = 3
     message = plain.problem or first.problem
     unseen = next((path.tape.unseen for path in (plain, again, first) if path.tape.unseen), "")
@@ -220,14 +223,14 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -
         message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
     if not message and _takes_a_seed(subject):
         count += 1
-        if not _are_equal(plain, run(subject, x, Tape(seed, 0, is_plain=True, salt=1))):
+        if not _are_equal(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
             message = "it makes noise of its seed that is not recorded."
     for number in range(CHECKS):
         if message:
             break
         one, other = first, plain
         if number:
-            one, other = run(subject, x, Tape(seed, number)), run(subject, x, Tape(seed, number, is_plain=True))
+            one, other = run(subject, x, tape(number)), run(subject, x, tape(number, is_plain=True))
             count += 2
         if one.problem or not _are_equal(one, other):
             message = one.problem or _how_lost(subject, x, one, other)
@@ -238,13 +241,15 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS) -
     if not message and not first.is_known:
         message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
     elif not message:
-        known, runs, is_whole = _paths(subject, x, seed, first, most_paths)
+        known, runs, is_whole = _paths(subject, x, tape, first, most_paths)
         count += runs
         # 1e-12: the rounding of a sum of some 256 products. Only where every run was seen nothing is left.
         rest = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
         left = 0.0 if is_whole else rest + 1e-12
         if left > 0.0:
             unknown = f"runs of probability {left:.2g} are not known"
+    if probe is not None and probe.tape.is_stale:
+        message = "it has a memory: noise of an earlier run is used."
     return Paths(first, tuple(known), left, plain, count, message, unknown)
 
 
@@ -263,12 +268,12 @@ def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     return "with symbols for its noise its output is another one than with numbers."
 
 
-def _paths(subject: Subject, x: Any, seed: int, first: Path, most: int) -> tuple[list[Path], int, bool]:
+def _paths(subject: Subject, x: Any, tape: Callable[..., Tape], first: Path, most: int) -> tuple[list[Path], int, bool]:
     """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
     found, runs, is_whole = [first] if first.is_known else [], 0, first.is_known
     waiting = Frontier(first.tape.opened)
     while len(waiting) and runs < most:
-        path = run(subject, x, Tape(seed, 0, waiting.pop()))
+        path = run(subject, x, tape(0, waiting.pop()))
         runs += 1
         if path.problem or not path.tape.is_replayed:
             is_whole = False
@@ -284,7 +289,8 @@ def _paths(subject: Subject, x: Any, seed: int, first: Path, most: int) -> tuple
 
 def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
     """Whether a run with the numbers of a path makes the same calls and gives the same output."""
-    plain = run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=True, replayed=path.tape))
+    first = path.tape
+    plain = run(subject, x, Tape(first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict))
     calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
     return calls[0] == calls[1] and path.way == plain.way and _are_equal(path, plain)
 

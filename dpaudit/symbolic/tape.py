@@ -23,7 +23,7 @@ import functools
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -34,13 +34,16 @@ from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.piecewise import Comparison, Cycle, density, probability
+from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
 from dpaudit.symbolic.watching import unheard
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
 MOST_EVENTS = 20_000
 MOST_NOISES = 50_000
 MOST_LOOKS = 100_000
+ORDERED = ("laplace", "exponential")  # laws without an end whose orders are integrated
+LARGEST_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
+MOST_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
 MOST_COMPARED = 8  # noises in one tree of comparisons: sums of exponentials have up to 2^8 terms a piece
 
 
@@ -91,6 +94,8 @@ class Tape(Choices):
         Another one gives another seed to a mechanism that takes one, on the same stream.
     replayed : Tape, optional
         Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
+    is_strict : bool
+        Whether `id` and `hash` count as randomness that is not recorded.
     """
 
     def __init__(
@@ -102,10 +107,11 @@ class Tape(Choices):
         is_plain: bool = False,
         salt: int = 0,
         replayed: Tape | None = None,
+        is_strict: bool = False,
     ) -> None:
         super().__init__(path)
         self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
-        self.salt, self.replayed = salt, replayed
+        self.salt, self.replayed, self.is_strict = salt, replayed, is_strict
         self.events: list[Event] = []
         self.noises: list[Noise] = []
         self.decisions: list[Decision] = []
@@ -116,6 +122,7 @@ class Tape(Choices):
         self.spent: set[int] = set()  # noises of which the place of the largest has said something
         self.comparisons: list[Comparison] = []  # of two noises, which are all spent
         self.chosen = 1.0  # probability of the choices
+        self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
         self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
         self.opaque_at = self.unseen = ""
@@ -123,6 +130,7 @@ class Tape(Choices):
         self.fixed_seeds: list[str] = []
         self.seeds: list[str] = []
         self.has_entropy = False
+        self.is_closed = self.is_stale = False  # whether the run has ended, and whether a symbol was used after that
         self.deadline = math.inf
 
     @property
@@ -195,6 +203,7 @@ class Tape(Choices):
 
     def look(self, value: float) -> float:
         """The value of a noisy number, for whatever the program does with it."""
+        self.is_stale = self.is_stale or self.is_closed
         if len(self.looks) >= MOST_LOOKS:
             raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
@@ -205,6 +214,7 @@ class Tape(Choices):
 
     def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:
         """The outcome of a decision: the script's, or else the one that was drawn."""
+        self.is_stale = self.is_stale or self.is_closed
         if len(self.decisions) >= MOST_EVENTS:
             raise TooLong(f"more than {MOST_EVENTS:,} decisions in one run")
         step = self.next_step()
@@ -216,6 +226,7 @@ class Tape(Choices):
 
     def is_below(self, index: int, threshold: float) -> bool:
         """Whether a noise is at most a threshold: a decision, unless that is known."""
+        self.is_stale = self.is_stale or self.is_closed
         noise = self.noises[index]
         low, high = self.intervals.get(index, (-math.inf, math.inf))
         if noise.law.is_discrete:
@@ -225,9 +236,14 @@ class Tape(Choices):
             threshold = math.floor(threshold) if math.isfinite(threshold) else threshold
         below = noise.law.mass(low, min(threshold, high))
         above = noise.law.mass(max(threshold, low), high)
-        if not below + above > 0.0:  # a run of probability 0
+        if not below + above > 0.0:  # a run of probability 0, or of less than doubles tell
+            self.factor = None
             return low < threshold
         if below == 0.0 or above == 0.0:
+            if not noise.law.is_discrete and max(low, noise.law.support[0]) < threshold < min(
+                high, noise.law.support[1]
+            ):
+                self.factor = None  # it is not 0, but less than doubles tell
             return above == 0.0
         total = below + above
         outcome = self.decide((below / total, above / total), int(noise.value > threshold), "comparison")
@@ -236,36 +252,38 @@ class Tape(Choices):
             self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index]))
         return outcome == 0
 
-    def is_below_noise(self, lower: int, upper: int, gap: float, reach: float) -> bool | None:
-        """Whether one noise is at most another one plus a gap: a decision, with a probability that is integrated.
+    def order(self, options: Sequence[Sequence[Comparison]], reach: float, what: str) -> int | None:
+        """Which of some orders of noises holds, of which just one does: a decision, with probabilities by integrals.
 
-        None where it is not known: of other laws than Laplace and exponential ones, of noise of which other things were
-        asked, of comparisons that form no tree or a large one. `reach` is the largest number behind the gap.
+        None where they are not known: of other laws than Laplace and exponential ones, of noise of which other things
+        were asked, of comparisons that form no tree or a large one. `reach` is the largest number behind a gap.
         """
-        nodes = {lower, upper} | {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
+        compared = {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
+        nodes = compared | {node for option in options for pair in option for node in (pair.lower, pair.upper)}
         laws = {node: self.noises[node].law for node in sorted(nodes)}
-        is_asked = any(node in self.intervals for node in (lower, upper))
-        used = self.spent.difference(*((pair.lower, pair.upper) for pair in self.comparisons))
-        if is_asked or used & nodes or len(nodes) > MOST_COMPARED or not math.isfinite(gap):
+        is_asked = any(node in self.intervals for node in nodes) or bool((self.spent - compared) & nodes)
+        if is_asked or len(nodes) > MOST_COMPARED or any(law.family not in ORDERED for law in laws.values()):
             return None
-        if any(law.family not in ("laplace", "exponential") for law in laws.values()):
-            return None
-        options = Comparison(lower, upper, Fraction(gap)), Comparison(upper, lower, -Fraction(gap))
         with unheard():
-            chances = [_mass(tuple(laws.items()), (*self.comparisons, option)) for option in options]
+            chances = [_mass(tuple(laws.items()), (*self.comparisons, *option)) for option in options]
         if min(chances) < 0.0:
             return None
-        actual = int(self.noises[lower].value > self.noises[upper].value + gap)
+        values = {node: self.noises[node].value for node in nodes}
+        holds = [all(values[one.lower] <= values[one.upper] + float(one.gap) for one in option) for option in options]
+        actual = holds.index(True) if True in holds else 0
         # Validity: the logarithm of such a probability grows by at most 1 / scale with a gap, in a law without an end.
-        scale = min(law.scale for law in laws.values())
-        self.rounding += 16.0 * sys.float_info.epsilon * (1.0 + (reach + abs(gap)) / scale)
+        far = max(abs(float(pair.gap)) for option in options for pair in option) + reach
+        self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far / min(law.scale for law in laws.values()))
         self.spent.update(nodes)
-        outcome = self.choose([chance / math.fsum(chances) for chance in chances], actual, "comparison of two noises")
-        self.comparisons.append(options[outcome])
-        if outcome != actual:
+        whole = math.fsum(chances)
+        is_exact = far <= LARGEST_OFFSET * min(law.scale for law in laws.values())
+        ones = [Fraction(1)] * len(options) if is_exact else None
+        outcome = self.choose([chance / whole for chance in chances], actual, what, ones)
+        self.comparisons += options[outcome]
+        if not holds[outcome]:
             with unheard():
                 self._settle(laws)
-        return outcome == 0
+        return outcome
 
     def _settle(self, laws: Mapping[int, Law]) -> None:
         """Give noises values for which all comparisons hold, for a run with numbers."""
@@ -287,11 +305,38 @@ class Tape(Choices):
         for node, value in zip(laws, found.x, strict=False):
             self.noises[node] = dataclasses.replace(self.noises[node], value=float(value))
 
-    def choose(self, probabilities: Sequence[float], actual: int, what: str) -> int:
-        """A choice with given probabilities."""
+    def choose(
+        self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
+    ) -> int:
+        """A choice with given probabilities; `exact` are factors of the mass of the run, where it is known so."""
         outcome = self.decide(probabilities, actual, what)
         self.chosen *= self.decisions[-1].probabilities[outcome]
+        self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]
         return outcome
+
+    def exact_mass(self) -> ExpSum | None:
+        """The probability of the run, exactly; None where that is not known.
+
+        Of its choices it is a fraction, of noises that were compared with constants that of an interval, of noises that
+        were compared with each other an integral.
+        """
+        # Validity: the program adds doubles. A large number absorbs digits of noise, and a narrow interval is one of
+        # rounding errors.
+        reaches = (self.reaches.get(index, 0.0) / self.noises[index].law.scale for index in self.intervals)
+        if self.factor is None or max(reaches, default=0.0) > LARGEST_OFFSET or self.doubt() > MOST_DOUBT:
+            return None
+        found = ExpSum.of(self.factor)
+        for index, (low, high) in self.intervals.items():
+            law = self.noises[index].law
+            if law.family not in FAMILIES:
+                return None
+            below = density(law.family, Fraction(law.scale)).below()
+            found = found * (below.at(high) - below.at(low))
+        if self.comparisons:
+            nodes = {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
+            laws = {node: self.noises[node].law for node in sorted(nodes)}
+            found = found * probability(_densities(tuple(laws.items())), self.comparisons)
+        return found
 
     def probability(self, without: Collection[int] = ()) -> float:
         """The probability of the run's decisions, but for what was asked of the noises `without`."""
@@ -322,12 +367,15 @@ class Tape(Choices):
 _NOTHING = object()
 
 
+def _densities(laws: Iterable[tuple[int, Law]]) -> dict[int, Piecewise]:
+    return {node: density(law.family, Fraction(law.scale)) for node, law in laws}
+
+
 @functools.lru_cache(maxsize=4_096)
 def _mass(laws: tuple[tuple[int, Law], ...], comparisons: tuple[Comparison, ...]) -> float:
     """P(all comparisons hold); -1 where that is not known."""
-    nodes = {node: density(law.family, Fraction(law.scale)) for node, law in laws}
     try:
-        return float(probability(nodes, comparisons))
+        return float(probability(_densities(laws), comparisons))
     except (Cycle, ArithmeticError):
         return -1.0
 

@@ -21,6 +21,7 @@ from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 MOST_STRAIGHT = 256  # new choices of one run, beyond which it is put back if another path has more mass
 WIDEST = 256  # outcomes of one choice; more are halved into groups first
 ONE = Fraction(1)
+OF_REAL_LAW = "draws a number from infinitely many that a certificate cannot list"
 
 
 class Untraceable(BaseException):
@@ -55,6 +56,7 @@ class Tracer(Choices):
     ) -> None:
         self.lazy, self.heaviest_other, self.deadline = lazy, heaviest_other, deadline
         super().__init__(path)
+        self.is_strict = True
         self.refusal = ""
         self.ended = ""  # where a symbol without an end first became a number
         self.is_suspended = False

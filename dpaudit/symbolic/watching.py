@@ -70,6 +70,7 @@ class WatchedRun(Protocol):
     """What is watched: a run that is to be exact, or one on a tape."""
 
     deadline: float
+    is_strict: bool
 
     @property
     def is_over(self) -> bool:
@@ -134,8 +135,8 @@ class Watch:
 def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
     """While a run goes on; tells it of other randomness, and where its deadline has long passed.
 
-    With `reads` what is read of devices, sockets and processes counts, as where runs are seldom repeated; then `id` and
-    `hash` do not, nor the module `random`, which is led to the run.
+    With `reads` what is read of devices, sockets and processes counts, as where runs are seldom repeated; then the
+    module `random` does not, which is led to the run, nor `id` and `hash` unless the run is strict.
     """
     calls = 0
 
@@ -147,7 +148,7 @@ def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
                 sys.setprofile(None)
                 run.suspend()
             return
-        reason = "" if run.is_over else _reason(frame, function, reads)
+        reason = "" if run.is_over else _reason(frame, function, reads, run.is_strict)
         if reason:
             if not reads:  # the run ends here
                 sys.setprofile(None)
@@ -161,7 +162,7 @@ def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
                 run.mark_unseen("the hook that sees calls was taken away")
 
 
-def _reason(frame: FrameType, function: Any, reads: bool) -> str:
+def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> str:
     if not reads:
         owner = getattr(function, "__self__", None)
         if isinstance(owner, _random.Random):
@@ -171,7 +172,8 @@ def _reason(frame: FrameType, function: Any, reads: bool) -> str:
         return ""
     if function in OPENING:  # taken before the run, so that the name of the file is not seen
         return "a file is opened by a name that was taken for open()"
-    return reason_of_reading(function) or (reason_of_call(frame, function) if function not in OF_PROCESS else "")
+    is_heard = is_strict or function not in OF_PROCESS
+    return reason_of_reading(function) or (reason_of_call(frame, function) if is_heard else "")
 
 
 def _alive(own: object) -> list[Any]:
