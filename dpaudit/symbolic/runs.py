@@ -186,7 +186,8 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
             laid = laid_out(output)
         except Exception as error:
             return Path(tape, None, problem=str(error) if isinstance(error, Unsupported) else _UNREADABLE)
-        token = "" if any(isinstance(leaf, Noisy) for leaf in laid.leaves) else identity(seen(output))
+        is_plain = not tape.is_opaque and not any(isinstance(leaf, Noisy) for leaf in laid.leaves)
+        token = identity(seen(output)) if is_plain else ""
         return Path(tape, laid, aside=laid.key_order, token=token)
     except TooLong as stop:
         return Path(tape, None, problem=str(stop))
