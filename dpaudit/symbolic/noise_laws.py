@@ -84,12 +84,10 @@ def judge_noise(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction
     strict, loose = (judge(pair, claim, p, q, rounding + sign * SLACK) for sign in (-1, 1))
     if strict.verdict != loose.verdict:
         return open_pair(pair, claim, "its loss is that of the claim, to the last digit that is known")
-    # A probability that is off may put a bound on the other side of the double that it is rounded to.
-    return dataclasses.replace(
-        strict,
-        exact=None,
-        epsilon_lower=math.nextafter(strict.epsilon_lower, 0.0),
-        epsilon_upper=math.nextafter(strict.epsilon_upper, math.inf),
-        value_lower=math.nextafter(strict.value_lower, 0.0),
-        value_upper=math.nextafter(strict.value_upper, math.inf),
-    )
+    # A probability that is off may put a bound on the other side of the double that it is rounded to. An infinite loss
+    # is of an outcome that one input cannot give, which is exact.
+    lower = {name: getattr(strict, name) for name in ("epsilon_lower", "value_lower")}
+    upper = {name: getattr(strict, name) for name in ("epsilon_upper", "value_upper")}
+    bounds: dict[str, Any] = {name: math.nextafter(value, 0.0) for name, value in lower.items() if value < math.inf}
+    bounds |= {name: math.nextafter(value, math.inf) for name, value in upper.items()}
+    return dataclasses.replace(strict, exact=None, **bounds)

@@ -92,6 +92,14 @@ def test_a_loss_is_between_its_bounds():
     assert pair.epsilon_upper - pair.epsilon_lower < 1e-15 and pair.exact is None
 
 
+def test_an_outcome_that_one_input_cannot_give_has_an_infinite_loss():
+    def mechanism(x, rng):
+        return bool(rng.exponential() > 1.0 - 2.0 * x)  # sure on 1
+
+    (pair,) = dpaudit.certify(mechanism, "eps=1", [(0.0, 1.0)]).pairs
+    assert pair.verdict == "violated" and pair.epsilon_lower == pair.epsilon_upper == math.inf
+
+
 def test_a_certificate_of_noise_is_saved_and_read_back(tmp_path):
     found = dpaudit.certify(above, "eps=1", [(0.0, 1.0)])
     found.save(tmp_path / "certificate.json")
