@@ -305,18 +305,17 @@ class Log(Source):
     """
 
     def __init__(self, stream: np.random.BitGenerator, parent: Log | None = None) -> None:
-        self._stream, self._plain, self._parent = stream, np.random.Generator(stream), parent
+        self._stream, self._plain = stream, np.random.Generator(stream)
+        self._first = parent._first if parent is not None else self  # which has the log of all that were spawned
         self.calls: list[Event] = []  # the first `MOST_CALLS`
         self.count = 0  # of all calls
         self.is_open = False  # whether the stream itself was handed out
 
     def note(self, event: Event) -> None:
         """Note a call, of a child too."""
-        if self._parent is not None:
-            self._parent.note(event)
-        self.count += 1
-        if self.count <= MOST_CALLS:
-            self.calls.append(event)
+        self._first.count += 1
+        if self._first.count <= MOST_CALLS:
+            self._first.calls.append(event)
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         value = getattr(self._plain, method)(**given)
@@ -324,9 +323,7 @@ class Log(Source):
         return value
 
     def bits(self) -> np.random.BitGenerator:
-        if self._parent is not None:
-            self._parent.bits()
-        self.is_open = True
+        self._first.is_open = True
         return self._stream
 
     def children(self, count: int) -> list[Source]:

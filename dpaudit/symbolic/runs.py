@@ -78,8 +78,6 @@ class Paths:
         The runs whose output is known as a function of the noise, one for each list of decisions.
     left : float
         The probability of all other runs.
-    plain : Path
-        The first run, with numbers.
     runs : int
         How often the mechanism was called.
     message : str
@@ -91,7 +89,6 @@ class Paths:
     first: Path
     known: tuple[Path, ...]
     left: float
-    plain: Path
     runs: int
     message: str = ""
     unknown: str = ""
@@ -251,7 +248,7 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
             unknown = f"runs of probability {left:.2g} are not known"
     if probe is not None and probe.tape.is_stale:
         message = "it has a memory: noise of an earlier run is used."
-    return Paths(first, tuple(known), left, plain, count, message, unknown)
+    return Paths(first, tuple(known), left, count, message, unknown)
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
