@@ -306,7 +306,7 @@ class Log(Source):
 
     def __init__(self, stream: np.random.BitGenerator, parent: Log | None = None) -> None:
         self._stream, self._plain = stream, np.random.Generator(stream)
-        self._first = parent._first if parent is not None else self  # which has the log of all that were spawned
+        self._first: Log = parent._first if parent is not None else self  # which has the log of all that were spawned
         self.calls: list[Event] = []  # the first `MOST_CALLS`
         self.count = 0  # of all calls
         self.is_open = False  # whether the stream itself was handed out
