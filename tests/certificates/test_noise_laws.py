@@ -206,10 +206,11 @@ def test_an_error_of_the_tracer_leaves_its_pairs_open(monkeypatch):
 LEVEL = 1e-10  # of one law: 50 right ones are all said to be right but with probability 5e-9
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 def test_random_programs_that_compare_noise_have_the_laws_of_their_runs(monkeypatch):
-    # A law with a quarter of its mass at another outcome passes 1,000 runs with probability below 1e-16 (Hoeffding: what
-    # the level asks for is a difference of 0.113).
+    # A law with a quarter of its mass at another outcome passes 1,000 runs with probability below 1e-16: Hoeffding, as
+    # what the level asks for is a difference of 0.113.
     monkeypatch.setattr(real_runs, "RUNS", 1_000)
     decided = 0
     for seed in range(25):
