@@ -47,6 +47,12 @@ class ProgramError(SubjectError):
     """A program behind `exec:` broke the protocol or took too long: never an outcome of a draw (status 3)."""
 
 
+class OutOfTimeError(DpauditError, TimeoutError):
+    """The time of an audit is over (`--seconds`), before anything was found that could stand (status 3)."""
+
+    exit_status = 3
+
+
 class DpauditFloatingPointWarning(UserWarning):
     """The low bits of a mechanism's outputs give more away than its claim allows; its verdict does not depend on it."""
 
