@@ -19,6 +19,7 @@ from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.call import header, played
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.options import Options, Running
+from dpaudit.audits.side_channels import left_folder
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
@@ -29,6 +30,7 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.folders import same_folder
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.stated import stated_claim, stated_pairs
@@ -255,9 +257,11 @@ def _audited(
     try:
         if isinstance(pairs, PairSource):
             # Validity: what the search draws comes from streams of its own, so that the audit is one of fixed pairs.
-            searched = pairs.choose_pairs(subject, promise, root)
+            with same_folder():
+                searched = pairs.choose_pairs(subject, promise, root)
             pairs = searched.pairs
-        chosen = stated_pairs(subject, pairs, promise)
+        with same_folder():
+            chosen = stated_pairs(subject, pairs, promise)
         if len(chosen) > MANY_PAIRS:
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
@@ -267,7 +271,8 @@ def _audited(
             crew.checkpoint = plan.open({**header(run), **running.limits}, replayable=subject.repeats_its_draws)
             if crew.checkpoint is not None and crew.checkpoint.beside is not None:
                 subject.go_on_from(crew.checkpoint.beside)
-        result = played(run)
+        with same_folder() as left:
+            result = played(run)
         finished = True
     except SubjectError as error:
         finished = error is crew.noted_error  # it would end there again
@@ -277,4 +282,5 @@ def _audited(
         if plan is not None:
             plan.close(finished=finished)
     more: dict[str, Any] = {"resumed": True} if crew.found and not subject.repeats_its_draws else {}
-    return dataclasses.replace(result, options={**result.options, **more, **running.limits})
+    beside = (*result.side_findings, *(left_folder(folder) for folder in left))
+    return dataclasses.replace(result, options={**result.options, **more, **running.limits}, side_findings=beside)
