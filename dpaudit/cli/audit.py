@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +22,13 @@ from dpaudit.cli.outputs import (
     places,
     subject_output,
     write_reports,
+    written_or_told,
 )
 from dpaudit.cli.searching import chosen_search, guessed_search, read_example, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.cli.terminating import interrupt_status
 from dpaudit.config import Config, read_config
-from dpaudit.errors import OutputError, UsageError
+from dpaudit.errors import SubjectError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +36,7 @@ if TYPE_CHECKING:
     from dpaudit.audits.searching import Search
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.results.model import AuditResult, Finding, Verdict
+    from dpaudit.results.model import AuditResult, Finding
     from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
@@ -48,6 +50,7 @@ GROUPS = {
     "Output": ("progress", "debug", "help"),
 }  # fmt: skip
 PAIRS_SHOWN = 10
+STATUSES = (1, 3, 2, 5, 0)  # of several targets the first of these is the command's
 BROKEN_SHOWN = 3  # messages of pairs that broke
 
 
@@ -178,7 +181,7 @@ def audit_command(
     options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.results.model import EXIT_STATUS, VERDICTS
+    from dpaudit.results.model import EXIT_STATUS
     from dpaudit.subjects.isolation import as_isolation
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_pairs, resolve_target
 
@@ -209,7 +212,7 @@ def audit_command(
     if seconds is not None and not any(searched):
         cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
     results: list[AuditResult] = []
-    verdicts: list[Verdict] = []
+    statuses: list[int] = []
     console = output_console()
     # What a replay has to be given again. Inputs in the text itself are in the result.
     texts = {"claim": claim} if claim is not None else {}
@@ -231,33 +234,28 @@ def audit_command(
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
-            verdicts.append("error")
+            statuses.append(SubjectError.exit_status)
             continue
         result = dataclasses.replace(result, options={**result.options, **texts})
+        where = subject.target or subject.name
+        write = functools.partial(write_reports, result, place, chosen)
+        written, status = written_or_told(ctx, write, EXIT_STATUS[result.verdict], where)
         try:
-            written = write_reports(result, place, chosen)
-        except OutputError as error:  # no mistake of the caller's; the others are audited all the same
-            _show(console, result, ())
-            report_error(ctx, error, subject.target or subject.name)
-            results.append(result)
-            verdicts.append("violated" if result.verdict == "violated" else "error")
-            continue
-        except Exception:
-            _show(console, result, ())  # what was found is not lost with the place to write it to
-            raise
-        _show(console, result, written)
+            _show(console, result, written)
+        except Exception as error:  # what was found is known, and written
+            report_error(ctx, error, where)
         if not quiet:
             _warn_of_controls(result)
             _warn_of_earlier(place, written)
         results.append(result)
-        verdicts.append(result.verdict)
+        statuses.append(status)
     if len(subjects) > 1 and results and chosen and not quiet:
         _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
     if len(subjects) > 1 and results:
         from dpaudit.reports.terminal import summary_table
 
         console.print(summary_table(results))
-    ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+    ctx.exit(min(statuses, key=STATUSES.index))
 
 
 def _guessed(
