@@ -273,7 +273,7 @@ def _audited(
                 subject.go_on_from(crew.checkpoint.beside)
         with same_folder() as left:
             result = played(run)
-        finished = True
+        finished = not run.cut  # what was cut as the time was over can be gone on from
     except SubjectError as error:
         finished = error is crew.noted_error  # it would end there again
         raise

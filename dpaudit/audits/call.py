@@ -19,7 +19,7 @@ from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
-from dpaudit.results.model import AuditResult, Finding, to_json
+from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.checkpoint import PLAYED
 from dpaudit.running.digests import digest
 from dpaudit.running.playing import game_on, until_it_raises
@@ -72,6 +72,9 @@ def played(run: AuditRun) -> AuditResult:
         _play_pairs(run)
     run.played = run.runs
     play_stages(run)
+    if run.cut:
+        text = f"The time was over. Cut or left out: {'; '.join(run.cut)}. What was found before stands."
+        run.beside.append(SideFinding("time_limit", "not_applicable", text))
     return AuditResult(
         claim=str(run.promise),
         confidence=run.options.confidence,
@@ -176,6 +179,11 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.kept, more = why_kept(game, run.subject, data, run.root)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
+    if game.is_cut:
+        state = game.progress()
+        run.cut.append(
+            f"draws of {state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
+        )
     run.said |= pooling.options
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -74,7 +76,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
-@click.option("--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut.")
+@click.option(
+    "--seconds",
+    type=float,
+    help="Take as many samples as fit into this time, stop when it is over, and say what was cut.",
+)
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -208,7 +214,11 @@ def audit_command(
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
     searched = [sought or guess for guess in guessed]
-    cut: dict[int, int] = {}
+    if seconds is not None:
+        from dpaudit.audits.time_limits import check_seconds
+
+        check_seconds(seconds)
+    started, cut = time.monotonic(), dict[int, int]()
     if seconds is not None and not any(searched):
         cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
     results: list[AuditResult] = []
@@ -226,7 +236,8 @@ def audit_command(
             asked = _within(seconds / len(subjects), source, subject, promise, config, options)
         try:
             now = {**options, "samples": cut.get(number, options["samples"])}
-            result = _run(subject, promise, asked, grey_box, config, now, run)
+            with _until(started, seconds, (number + 1) / len(subjects)):
+                result = _run(subject, promise, asked, grey_box, config, now, run)
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
@@ -341,6 +352,13 @@ def _within(
     from dpaudit.audits.time_limits import Sought
 
     return Sought(sought, seconds, subject, claim, config.audit_options(options))
+
+
+def _until(started: float, seconds: float | None, share: float) -> contextlib.AbstractContextManager[None]:
+    """The limit of one target's audit: its share of the time, with that of the targets before it."""
+    from dpaudit.subjects.leaving import until
+
+    return contextlib.nullcontext() if seconds is None else until(started + share * seconds)
 
 
 def own_checkpoint(path: str | None, number: int, targets: int) -> str | None:

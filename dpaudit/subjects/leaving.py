@@ -45,11 +45,23 @@ class Hold:
 @contextlib.contextmanager
 def within(seconds: float) -> Iterator[None]:
     """For a while calls have so many seconds, together; a limit that ends earlier goes on."""
-    token = _until.set(min(_until.get(), _clock() + seconds))
+    with until(_clock() + seconds):
+        yield
+
+
+@contextlib.contextmanager
+def until(moment: float) -> Iterator[None]:
+    """The same up to a moment of the monotonic clock of this machine."""
+    token = _until.set(min(_until.get(), moment))
     try:
         yield
     finally:
         _until.reset(token)
+
+
+def end_of_time() -> float:
+    """The moment after which no call is made; inf for none."""
+    return _until.get()
 
 
 def is_time_over() -> bool:
