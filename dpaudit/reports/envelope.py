@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.files import parsed_json, read_bytes
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MISSING = "sign must have cryptography installed, got none. Use pip install 'dpaudit[sign]'."
-MOST = 50_000_000  # bytes of a file that is read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -91,9 +91,9 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
 
     key = _public_key(key_path)
     file = Path(path)
-    content = _read("verify", file)
+    content = read_bytes("verify", file)
     try:
-        envelope = json.loads(content)
+        envelope = parsed_json("verify", content, repr(str(file)))
         payload = base64.b64decode(envelope["payload"], validate=True)
         kind = str(envelope["payloadType"])
         signatures = [base64.b64decode(one["sig"], validate=True) for one in envelope["signatures"]]
@@ -105,7 +105,7 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
             "was changed, or signed with another key."
         )
     try:
-        statement = json.loads(payload)
+        statement = parsed_json("verify", payload, repr(str(file)))
         is_ours = kind == PAYLOAD_TYPE and statement["_type"] == STATEMENT and statement["predicateType"] == PREDICATE
         found = Verified(statement, key_id(key))
         _ = (found.result, found.digests)
@@ -119,7 +119,7 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
 def unlike(found: Verified, paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     """The files among these whose digest the statement does not name."""
     known = set(found.digests.values())
-    return [str(path) for path in paths if hashlib.sha256(_read("result", Path(path))).hexdigest() not in known]
+    return [str(path) for path in paths if hashlib.sha256(read_bytes("result", path)).hexdigest() not in known]
 
 
 def key_id(public_key: Any) -> str:
@@ -134,17 +134,6 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _read(name: str, file: Path) -> bytes:
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(MOST + 1)
-    except OSError as error:
-        raise UsageError(f"{name} must be a readable file, got {str(file)!r} ({error.strerror}).") from error
-    if len(content) > MOST:
-        raise UsageError(f"{name} must be a file of at most {MOST:,} bytes, got a longer one at {str(file)!r}.")
-    return content
-
-
 def _loaders() -> Any:
     try:
         from cryptography.hazmat.primitives import serialization
@@ -155,7 +144,7 @@ def _loaders() -> Any:
 
 def _private_key(path: str | os.PathLike[str]) -> Any:
     loaders, file = _loaders(), Path(path)
-    content = _read("sign", file)
+    content = read_bytes("sign", file)
     try:
         key = loaders.load_pem_private_key(content, password=None)
     except (ValueError, TypeError) as error:  # the latter: it is encrypted
@@ -165,7 +154,7 @@ def _private_key(path: str | os.PathLike[str]) -> Any:
 
 def _public_key(path: str | os.PathLike[str]) -> Any:
     loaders, file = _loaders(), Path(path)
-    content = _read("key", file)
+    content = read_bytes("key", file)
     try:
         key = loaders.load_pem_public_key(content)
     except (ValueError, TypeError) as error:
