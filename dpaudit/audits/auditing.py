@@ -30,9 +30,10 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.draws import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.contained import contained
 from dpaudit.subjects.folders import same_folder
 from dpaudit.subjects.fresh import fresh_subject
-from dpaudit.subjects.isolation import Isolation, isolated
+from dpaudit.subjects.isolation import Isolation
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 
@@ -174,8 +175,8 @@ def audit(
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
         call. What was contained, and what the time of a call gives away, is in `AuditResult.side_findings`. The
-        subject is drawn in one worker at a time then, whatever `jobs` and `backend` say. Not of a program, which has
-        processes of its own.
+        subject is drawn in one worker at a time then, whatever `jobs` and `backend` say. Of a program, which always has
+        a process of its own, the limits are those of a batch, of a process and of a line.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -231,7 +232,7 @@ def audit(
     features |= {"power": options.power} if options.power != "off" else {}
     check_composition(features, replayable=subject.replayable)
     limits = running.isolation
-    with contextlib.nullcontext(subject) if limits is None else isolated(subject, limits) as subject:
+    with contextlib.nullcontext(subject) if limits is None else contained(subject, limits) as subject:
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
     return dataclasses.replace(result, seconds=time.perf_counter() - started)

@@ -16,7 +16,8 @@ from dpaudit.privacy.claims import Claim, number, number_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.isolation import as_isolation, isolated
+from dpaudit.subjects.contained import contained
+from dpaudit.subjects.isolation import as_isolation
 from dpaudit.subjects.leaving import is_time_over, within
 
 PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
@@ -163,7 +164,7 @@ def check_time(
     limits = as_isolation(options.get("isolation"))
     subject = as_subject(mechanism, options.get("target"), options.get("name"))
     # A subject that is to be contained is contained while it is timed, too.
-    with isolated(subject, limits) if limits is not None else contextlib.nullcontext(subject) as timed:
+    with contained(subject, limits) if limits is not None else contextlib.nullcontext(subject) as timed:
         planned = plan(timed, claim, pairs, seconds=seconds, **stated)
     if planned.samples_wanted is not None:
         raise TooSlowError(planned)

@@ -64,12 +64,21 @@ def scalar_from(dtype: str, content: bytes) -> Any:
     return array_from(dtype, (), content)[()]
 
 
+def fraction_from(numerator: int, denominator: int) -> Fraction:
+    """The fraction of two integers: its constructor would read a text of a few characters as a number of any size."""
+    if type(numerator) is not int or type(denominator) is not int:
+        raise ValueError("a fraction must be of two integers")
+    return Fraction(numerator, denominator)
+
+
 class _Writer(pickle.Pickler):
-    """Writes arrays of numbers, and numbers of numpy's, as calls of `array_from` and `scalar_from`."""
+    """Writes arrays, numbers of numpy's and fractions as calls of functions that make them of plain parts."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Noted) and isinstance(value, np.ndarray):
             return noted, (value.bare, value.beside)
+        if type(value) is Fraction:
+            return fraction_from, (value.numerator, value.denominator)
         if not isinstance(value, np.ndarray | np.generic):
             return NotImplemented
         content = np.ascontiguousarray(value).tobytes()
@@ -398,7 +407,7 @@ def seen(output: Any) -> Any:
 
 
 KEPT_CLASSES: tuple[Any, ...] = (
-    array_from, scalar_from, noted, Opaque, Failed, Ended, Decimal, Fraction, *NOTED.values()
+    array_from, scalar_from, fraction_from, noted, Opaque, Failed, Ended, Decimal, *NOTED.values()
 )  # fmt: skip
 
 
