@@ -50,6 +50,36 @@ class Verified:
             if "content" not in e and "sha256" in e["digest"]
         }
 
+    @property
+    def sentences(self) -> list[str]:
+        """What was tested and when, one sentence each: mechanisms, claims, pairs, time."""
+        from dpaudit.reports.intoto import SIGNED_ON
+
+        found = []
+        for entry in self.statement["predicate"]["configuration"]:
+            if "content" in entry:
+                content = base64.b64decode(entry["content"], validate=True)
+                if hashlib.sha256(content).hexdigest() != entry["digest"]["sha256"]:
+                    raise ValueError("settings must have the digest that is stated")
+                found += _tested(json.loads(content))
+        when = self.statement["predicate"].get(SIGNED_ON)
+        return [*dict.fromkeys(found), f"Signed on {when}." if when else "It does not say when it was signed."]
+
+
+def _tested(settings: dict[str, Any]) -> list[str]:
+    """A sentence for each mechanism, for the claim and for the pairs of a run."""
+    said = []
+    for one in settings.get("subjects", ()):
+        name = one.get("target") or one.get("name") or "?"
+        said.append(f"Mechanism {name}, whose code has the fingerprint {one.get('fingerprint') or 'unknown'}.")
+    if settings.get("claim"):
+        said.append(f"Claim {settings['claim']}.")
+    if pairs := settings.get("pairs"):
+        first = ", ".join(map(str, pairs["first"]))
+        word = "pair" if pairs["count"] == 1 else "pairs"
+        said.append(f"{pairs['count']:,} {word}: {first}{', ...' * (pairs['count'] > len(pairs['first']))}.")
+    return said
+
 
 def encoded(payload_type: str, payload: bytes) -> bytes:
     """The pre-authentication encoding, which is what is signed.
@@ -108,7 +138,7 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
         statement = parsed_json("verify", payload, repr(str(file)))
         is_ours = kind == PAYLOAD_TYPE and statement["_type"] == STATEMENT and statement["predicateType"] == PREDICATE
         found = Verified(statement, key_id(key))
-        _ = (found.result, found.digests)
+        _ = (found.result, found.digests, found.sentences)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"verify must hold a test result of in-toto, got {str(file)!r}.") from error
     if not is_ours:
