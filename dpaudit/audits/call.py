@@ -14,6 +14,7 @@ from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.rounds import KEPT_BYTES
 from dpaudit.environment import environment
 from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
@@ -179,6 +180,12 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.kept, more = why_kept(game, run.subject, data, run.root)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
+    if dropped := game.draws.dropped:
+        text = (
+            f"Outcomes take about {game.draws.size:,} bytes each: {dropped:,} that fits may see were not kept, so that "
+            f"they take {KEPT_BYTES >> 20:,} MiB at most. All were counted."
+        )
+        run.beside.append(SideFinding("memory", "not_applicable", text))
     if game.is_cut:
         state = game.progress()
         run.cut.append(

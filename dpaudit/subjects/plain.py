@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import io
+import itertools
 import numbers
 import pickle
 import re
@@ -291,7 +292,7 @@ class Planer:
         if isinstance(value, tuple):
             return tuple(self.plain(item, inner) for item in value)
         if isinstance(value, Sequence | ValuesView | ItemsView):
-            return [self.plain(item, inner) for item in value]
+            return [self.plain(item, inner) for item in itertools.islice(value, len(value))]  # it may go on
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:
             state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
