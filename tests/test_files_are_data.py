@@ -239,3 +239,13 @@ def test_a_long_text_in_a_file_makes_no_long_message(tmp_path, field):
     (tmp_path / "scores.json").write_text(json.dumps({**record, field: "a" * 1_000_000}))
     done = CliRunner().invoke(main, ["report", str(tmp_path / "scores.json")])
     assert done.exit_code == 2 and len(done.output) < 1_500 and "unexpected" not in done.output, done.output[:300]
+
+
+def test_a_link_gives_what_is_written_in_its_place_no_mode_of_its_own(tmp_path):
+    (tmp_path / "open").touch(0o666)
+    os.chmod(tmp_path / "open", 0o666)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    write_whole(tmp_path / "link", "a record")
+    found = tmp_path / "link"
+    assert not found.is_symlink() and stat.S_IMODE(found.stat().st_mode) & 0o077 == 0
+    assert (tmp_path / "open").read_text() == ""

@@ -272,7 +272,10 @@ def _metric_claim(text: str) -> MetricDP:
 def _read_number(name: str, value: str, text: str) -> float:
     if not _NUMBER.fullmatch(value):
         raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.")
-    return float(value)
+    number = float(value)
+    if math.isinf(number) and "inf" not in value.lower():
+        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at claim {text!r}.")
+    return number
 
 
 def _csv_table(path: str) -> tuple[list[Any], list[list[float]], str]:

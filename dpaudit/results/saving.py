@@ -80,8 +80,11 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
 
 
 def _mode(target: Path, mode: int) -> int:
-    """The mode of the file that is there, else `mode` without what the umask takes away."""
-    if target.is_file():
+    """The mode of the file that is there, else `mode` without what the umask takes away.
+
+    A link is replaced: what it leads to has been opened to others by somebody else, or for something else.
+    """
+    if target.is_file() and not target.is_symlink():
         return stat.S_IMODE(target.stat().st_mode)
     umask = os.umask(0o077)
     os.umask(umask)

@@ -20,6 +20,7 @@ import numpy as np
 from dpaudit.subjects.call_outcomes import Failed, noted
 from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.plain import brief
+from dpaudit.subjects.tracebacks import is_of_output
 
 MOST_PIECES = 10_000  # of one output: a generator need not have an end
 MOST_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
@@ -98,7 +99,9 @@ def _pieces(values: Iterator[Any], depth: int) -> Any:
     try:
         for value in itertools.islice(_to_the_end(values, returned), MOST_PIECES + 1):
             found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth)))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_of_output(error):
+            raise
         found.append(brief(error))
     if len(found) > MOST_PIECES:
         raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")

@@ -33,6 +33,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import attributes_of, is_standard, own
 from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
+from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
@@ -400,7 +401,9 @@ def seen(output: Any) -> Any:
         return output.copy()
     try:
         return SEER.plain(output)
-    except Exception as error:
+    except BaseException as error:  # what an output raises is the mechanism's, as in a call
+        if not is_of_output(error):
+            raise
         raise SubjectError(
             f"an output must be readable, got {type(error).__qualname__} from looking at {kind.__qualname__}. "
             "Return what it holds, for example a dictionary."

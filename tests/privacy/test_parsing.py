@@ -331,3 +331,10 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
 def test_a_malformed_pairs_file_gets_one_message_that_names_it(write, content, message):
     with pytest.raises(UsageError, match=message):
         parse_pairs(write("p.json", content))
+
+
+@pytest.mark.parametrize("text", ["eps=1e400", "eps=1e999,delta=1e-6", "rho=1e400", "mu=-1e400"])
+def test_a_number_beyond_the_doubles_is_no_infinity_that_was_meant(text):
+    with pytest.raises(UsageError, match="must"):
+        parse_claim(text)
+    assert parse_claim("eps=inf") == PureDP(math.inf)
