@@ -40,8 +40,8 @@ from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
-    from dpaudit.certificates import Certificate
     from dpaudit.results.model import AuditResult
+    from dpaudit.symbolic.certificate import Certificate
 
     DpAudit = Callable[..., AuditResult]
     DpCertify = Callable[..., Certificate]
@@ -167,7 +167,7 @@ def dp_certify() -> DpCertify:
 
     def prove(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> Certificate:
         __tracebackhide__ = True
-        from dpaudit.certificates import certify
+        from dpaudit.symbolic.certifying import certify
 
         result = certify(mechanism, claim, pairs, **options)
         if result.verdict != "kept":
