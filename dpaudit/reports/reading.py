@@ -7,7 +7,6 @@ nights together. Certificates, scores and what judges no promise become attachme
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
+from dpaudit.files import parsed_json, read_bytes
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import (
     Attachment,
@@ -157,9 +157,9 @@ def _is_store(path: str) -> bool:
 def _peek(path: str) -> tuple[Mapping[str, Any], bytes]:
     """The content of a file of JSON; an empty record where `read_saved` has to say what is wrong with it."""
     try:
-        content = Path(path).read_bytes()
-        record = json.loads(content.decode("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_bytes("result", path)
+        record = parsed_json("result", content, repr(path))
+    except UsageError:
         return {}, b""
     return (record, content) if isinstance(record, dict) else ({}, content)
 
