@@ -90,6 +90,7 @@ def _jobs(name: str, value: Any) -> None:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "samples": lambda name, value: whole_number(name, value, "an integer of at least 10", 10),
     "mode": _mode,
+    "seconds": lambda name, value: number(name, value, "above 0", lambda v: 0.0 < v < float("inf")),
     "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
     "seed": _seed,
     "power": _power,

@@ -1,12 +1,12 @@
 """The marks `dp_audit` and `dp_known_violation`, and the known violations that `[tool.dpaudit]` lists.
 
-    @pytest.mark.dp_audit(samples=200_000, mode="fixed", calls=2)
-    @pytest.mark.dp_known_violation(reason="issue 12: the scale is off by two", expires="2027-01-31")
+@pytest.mark.dp_audit(samples=200_000, mode="fixed", calls=2)
+@pytest.mark.dp_known_violation(reason="issue 12: the scale is off by two", expires="2027-01-31")
 
-    [[tool.dpaudit.known_violations]]
-    test = "tests/test_release.py::test_release"
-    reason = "issue 12: the scale is off by two"
-    expires = 2027-01-31
+[[tool.dpaudit.known_violations]]
+test = "tests/test_release.py::test_release"
+reason = "issue 12: the scale is off by two"
+expires = 2027-01-31
 """
 
 from __future__ import annotations
@@ -23,7 +23,9 @@ from dpaudit.errors import UsageError
 
 LIST = "[[tool.dpaudit.known_violations]]"
 PAIRS_NAMED = 5  # ids of pairs in a message
-MARK_OPTIONS = ("samples", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend")
+MARK_OPTIONS = (
+    "samples", "seconds", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend",
+)  # fmt: skip
 LINES = (
     "dp_audit(samples=, mode=, confidence=, calls=, ...): options of every dp_audit in the test; confidence is that of "
     "the whole test, taken from the session's; calls is how often it audits at most",
