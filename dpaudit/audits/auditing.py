@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.call import header, played
 from dpaudit.audits.composition import check_composition
@@ -44,6 +45,7 @@ class PairSource(Protocol):
     def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> ChosenPairs: ...
 
 
+@with_near_names
 def audit(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -53,6 +55,7 @@ def audit(
     mode: Mode = "sequential",
     confidence: float = 0.95,
     seed: int | None = None,
+    rng: RngLike = None,
     jobs: int = 1,
     backend: str = "loky",
     cluster: str | None = None,
@@ -101,6 +104,8 @@ def audit(
         In (0, 1), for the whole call: all pairs, directions, witnesses, looks and bounds together.
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
     jobs : int
         Worker processes; the result does not depend on it, but for draws that depend on each other: a violation can
         only stand then where this process makes all calls. -1 takes all processors.
@@ -214,6 +219,7 @@ def audit(
     >>> result.verdict
     'violated'
     """
+    seed = seed_from(seed, rng)
     started = time.perf_counter()
     hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
     options = Options(*hard, pool, grey_box, severity, band, power, monotone)

@@ -23,6 +23,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.arguments import with_near_names
 from dpaudit.certificates.certificate import Certificate, CertifiedPair
 from dpaudit.certificates.conversions import kept_by_conversions
 from dpaudit.certificates.divergences import Known
@@ -53,6 +54,7 @@ ENOUGH_RUNS = 100  # of an input, with which a law is held against runs where th
 AFTER_DECISION = 2  # times the runs of a decision that are made in all, to close the interval
 
 
+@with_near_names
 def certify(
     mechanism: Any,
     claim: Claim | str | None = None,

@@ -7,6 +7,7 @@ import warnings
 from collections.abc import Callable, Collection
 from typing import Any
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.conformance.faces import (
     ERROR_RATE,
     SAMPLES,
@@ -28,6 +29,7 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import what_raised
 
 
+@with_near_names
 def check(
     mechanism: Any,
     claim: Any = None,
@@ -37,6 +39,7 @@ def check(
     samples: int = SAMPLES,
     error_rate: float = ERROR_RATE,
     seed: int | None = None,
+    rng: RngLike = None,
     expected_failures: Expected | None = None,
     name: str | None = None,
     target: str | None = None,
@@ -52,6 +55,8 @@ def check(
         Names of checks to run; all by default. The error rate of a part of the list is the lower for it.
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
     on_check : callable, optional
         Called with each `CheckRecord` as soon as it is there.
 
@@ -74,6 +79,7 @@ def check(
     >>> result.verdict, result.exit_status
     ('violated', 1)
     """
+    seed = seed_from(seed, rng)
     started = time.perf_counter()
     unknown = next((one for one in only or () if one not in check_names()), None)
     if unknown is not None:

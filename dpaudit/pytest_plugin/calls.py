@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.arguments import did_you_mean
+from dpaudit.arguments import seed_from, unknown_option
 from dpaudit.errors import (
     DpauditFloatingPointWarning,
     DpauditInconclusiveWarning,
@@ -93,6 +93,8 @@ class _Call:
         call = {name: value for name, value in options.items() if value is not None}
         names = {name: call.pop(name, None) for name in ("target", "name")}
         confidence = call.pop("confidence", None)
+        if "rng" in call:
+            call["seed"] = seed_from(call.get("seed"), call.pop("rng"))
         self.subject: Subject = as_subject(mechanism, **names)
         self.claim: Claim = stated_claim(self.subject, claim)
         self.pairs: Sequence[Pair] = stated_pairs(self.subject, pairs, self.claim)
@@ -363,9 +365,7 @@ def _check_names(options: dict[str, Any]) -> None:
     known += [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            near = did_you_mean(name, ["mechanism", *known])
-            text = f"option of dp_audit must be seconds or one of dpaudit.audit, got {name!r}.{near}"
-            raise UsageError(f"{text} They are {', '.join(known)}.")
+            raise unknown_option("dp_audit", name, known)
 
 
 def _located(result: AuditResult, item: pytest.Item) -> AuditResult:

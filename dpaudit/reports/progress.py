@@ -185,6 +185,7 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
 
 
 def times_text(clock: Clock, state: Progress) -> str:
+    """The time so far, and what is left of it where that is known."""
     left = clock.left(state)
     return f"{_clock_text(clock.seconds)}" + ("" if left is None else f", {_clock_text(left)} left")
 

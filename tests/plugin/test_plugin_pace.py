@@ -28,10 +28,10 @@ COUNTED = """
     SCALE = 1.0
 
     def test_counted(dp_audit):
-        found = dp_audit(counted, claim="eps=1", pairs=[(0.0, 1.0)], samples=SAMPLES, floating_point=False, mode="fixed")
+        found = dp_audit(counted, claim="eps=1", pairs=[(0.0, 1.0)], mode="fixed", floating_point=False, **SIZE)
         with open("found", "a") as file: print(found.epsilon_lower, found.samples, file=file)
 
-    SAMPLES = 1_000
+    SIZE = {"samples": 1_000}
 """  # the bounds are compared with each other, bit by bit: chance has no part in it
 
 
@@ -96,7 +96,7 @@ def test_a_limit_of_time_cuts_the_samples_and_says_so(pytester, write):
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: 2 tests (*); pytest -v has the details"])
     result = pytester.runpytest("--dp-seconds", "2", "-v", "-k", "stated0")
-    result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: *stated0*: cut to * of 100,000 samples, which *"])
+    result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: *stated0*: cut to * of 100,000 samples, *"])
 
 
 def test_a_cut_audit_is_repeated_by_its_samples(pytester, write, replay_line):
@@ -153,7 +153,7 @@ def test_an_interrupted_audit_goes_on_where_it_was(pytester, write, impatient):
 def test_what_another_audit_left_is_not_gone_on_from(pytester, write, impatient):
     write(COUNTED)
     pytester.runpytest(no_reraise_ctrlc=True)
-    write(COUNTED.replace("SAMPLES = 1_000", "SAMPLES = 900"))
+    write(COUNTED.replace("1_000", "900"))
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, warnings=1)
     result.stdout.no_fnmatch_line("*Going on from*")
@@ -178,7 +178,7 @@ def test_a_failure_says_where_its_confidence_comes_from(pytester, write):
     """)
     result = pytester.runpytest()
     result.stdout.fnmatch_lines(
-        ["  share    The session's 95% leave 5% for false alarms, split over its 2 tests and their calls: this one*98.5%."]
+        ["  share    The session's 95% leave 5% for false alarms, split over its 2 tests and their calls: *98.5%."]
     )
 
 
