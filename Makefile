@@ -4,11 +4,12 @@ VENV ?= .venv
 SEED ?= 0
 OUT ?= reports/cities
 BIN = $(VENV)/bin
+OLDEST_TESTS ?= tests/inference tests/privacy tests/plugin tests/test_auditing.py tests/test_cli.py tests/reports/test_by_form.py
 export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs dist \
+.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs dist oldest \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -39,6 +40,10 @@ history: $(VENV)/.audit
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"
 
+# The oldest versions of what dpaudit needs, in an environment of their own: the engine, the command line, the plugin.
+oldest: $(VENV)-oldest/.oldest
+	$(VENV)-oldest/bin/python -m pytest -q -p no:cacheprovider -m "not slow and not long" $(OLDEST_TESTS)
+
 processors: $(VENV)/.dev
 	$(BIN)/python .ci/processors.py
 
@@ -63,7 +68,7 @@ long: $(VENV)/.dev
 durations: $(VENV)/.dev
 	$(BIN)/python .ci/durations.py run -n 2 --dist worksteal -m "not long"
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
@@ -93,17 +98,27 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python must be 3.11 or newer, got %d.%d. Use make PYTHON=python3.12." % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 
+$(VENV)-oldest/.oldest: requirements/oldest.txt pyproject.toml setup.py
+	$(PYTHON) -m venv $(VENV)-oldest
+	$(VENV)-oldest/bin/python -m pip install --quiet --requirement requirements/oldest.txt
+	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --editable .
+	touch $@
+
 $(VENV)/.audit: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[audit]'
 	touch $@
 
 $(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.audit
+	touch $@ $(VENV)/.audit $(VENV)/.lint
+
+$(VENV)/.lint: pyproject.toml setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	touch $@
 
 $(VENV)/.supply: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[supply]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(VENV)-oldest build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
