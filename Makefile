@@ -9,7 +9,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs dist oldest \
+.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs reference dist oldest \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -72,6 +72,10 @@ lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The pages of the reference that are made from the code; a test holds them to it.
+reference: $(VENV)/.dev
+	$(BIN)/python tests/docs/reference_pages.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
