@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
@@ -33,6 +34,8 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.stated import stated_claim, stated_pairs
+
+LOG = logging.getLogger("dpaudit")  # says nothing unless the caller's program asks for it
 
 
 @runtime_checkable
@@ -238,7 +241,9 @@ def audit(
     with contextlib.nullcontext(subject) if limits is None else isolated(subject, limits) as subject:
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
-    return dataclasses.replace(result, seconds=time.perf_counter() - started)
+    result = dataclasses.replace(result, seconds=time.perf_counter() - started)
+    LOG.info("%s, claim %s: %s in %.3g s", subject.name, promise, result.verdict, result.seconds)
+    return result
 
 
 def _audited(
@@ -253,6 +258,7 @@ def _audited(
     plan = running.checkpoint
     stated = plan.seed() if options.seed is None and plan is not None else options.seed
     root = fresh_seed() if stated is None else int(stated)
+    LOG.info("auditing %s, claim %s, seed %s", subject.name, promise, root)
     if isinstance(pairs, PairSource) and not subject.replayable:
         plan = None  # a temporary one: to begin again with other pairs is a second path
     crew = Crew(running.jobs, running.backend, running.cluster)
