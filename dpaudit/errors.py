@@ -18,6 +18,10 @@ class UsageError(DpauditError, ValueError):
     exit_status = 2
 
 
+class UnknownOptionError(UsageError, TypeError):
+    """A function was given an option that it does not have: a slip, which the message has the nearest name for."""
+
+
 class SubjectError(DpauditError, RuntimeError):
     """The subject broke while it was audited: it raised on every call, or returned what cannot be read (status 3)."""
 
@@ -45,6 +49,19 @@ class DpauditCheckpointWarning(UserWarning):
 
 class ProgramError(SubjectError):
     """A program behind `exec:` broke the protocol or took too long: never an outcome of a draw (status 3)."""
+
+
+class OutOfTimeError(SubjectError):
+    """The time of an audit is over (`--seconds`) before it could look at what it drew (status 3)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the time must be enough for a first look at the outcomes, got a limit that was over before it. Take more "
+            "seconds; an audit in sequential mode looks after every round."
+        )
+
+    def __reduce__(self) -> tuple[type[OutOfTimeError], tuple[()]]:
+        return OutOfTimeError, ()
 
 
 class DpauditFloatingPointWarning(UserWarning):

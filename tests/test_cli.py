@@ -284,7 +284,7 @@ def test_what_was_found_is_said_even_if_it_cannot_be_written(run, project):
     (project / "o" / "audit.json").mkdir(parents=True)
     (project / "o" / "audit.json" / "file").write_text("in the way")
     result = run("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--report", "json")
-    assert result.exit_code == 2
+    assert result.exit_code == 1  # what was found, whatever happens after
     assert "output must be a writable place, got 'o/audit.json'" in told(result)
     assert "Violated" in result.stdout
     assert [path.name for path in (project / "o").iterdir()] == ["audit.json"]
@@ -685,3 +685,17 @@ def test_the_library_and_the_command_line_agree(run):
     assert [finding.epsilon_lower for finding in dpaudit.load("o/audit.json").findings] == [
         finding.epsilon_lower for finding in own.findings
     ]
+
+
+def test_code_in_the_place_of_a_result_to_replay_is_told_how_one_is_made(run):
+    for given, code in (("m.py", "m.py:NAME"), ("m.py:leaky", "m.py:leaky")):
+        result = run("replay", given)
+        assert result.exit_code == 2
+        assert f"got '{given}', which is code." in told(result)
+        assert f"`dpaudit audit {code} --out DIR` saves one" in told(result)
+
+
+def test_so_few_samples_that_nothing_would_be_found_have_no_table_of_it(run):
+    result = run("audit", "mymodule.py:release", "--claim", "eps=1", "--pairs", "0,1", "--samples", "10")
+    assert "however large, would have been found" in " ".join(result.stdout.split())
+    assert "not promised" not in result.stdout

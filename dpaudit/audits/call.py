@@ -14,12 +14,13 @@ from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.label_game import LabelGame
+from dpaudit.campaign.rounds import KEPT_BYTES
 from dpaudit.environment import environment
 from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
-from dpaudit.results.model import AuditResult, Finding, to_json
+from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.checkpoint import PLAYED
 from dpaudit.running.digests import digest
 from dpaudit.running.playing import game_on, until_it_raises
@@ -72,6 +73,9 @@ def played(run: AuditRun) -> AuditResult:
         _play_pairs(run)
     run.played = run.runs
     play_stages(run)
+    if run.cut:
+        text = f"The time was over. Cut or left out: {'; '.join(run.cut)}. What was found before stands."
+        run.beside.append(SideFinding("time_limit", "not_applicable", text))
     return AuditResult(
         claim=str(run.promise),
         confidence=run.options.confidence,
@@ -176,6 +180,17 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.kept, more = why_kept(game, run.subject, data, run.root)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
+    if dropped := game.draws.dropped:
+        text = (
+            f"Outcomes take about {game.draws.size:,} bytes each: {dropped:,} that fits may see were not kept, so that "
+            f"they take {KEPT_BYTES >> 20:,} MiB at most. All were counted."
+        )
+        run.beside.append(SideFinding("memory", "not_applicable", text))
+    if game.is_cut:
+        state = game.progress()
+        run.cut.append(
+            f"draws of {state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
+        )
     run.said |= pooling.options
 
 

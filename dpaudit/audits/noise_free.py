@@ -1,6 +1,6 @@
 """How far two inputs are apart before any noise is drawn: one run of each with its noise as symbols, no sampling.
 
-This is the one file by which the search for sensitivities and the judge read recorded runs (`dpaudit.recorded`). The
+This is the one file by which the search for sensitivities and the judge read recorded runs (`dpaudit.symbolic`). The
 distance of a pair ranks pairs and proves nothing: `NoiseFree.proof` says what follows for the claim.
 
 The distance adds, on one stream for both inputs (the largest of `STREAMS` where some draws are not followed),
@@ -25,12 +25,12 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate
 from dpaudit.privacy.pairs import Pair
-from dpaudit.recorded.laws import Law
-from dpaudit.recorded.recorded_noise import RecordedPair, Recorder
-from dpaudit.recorded.runs import Path, check_runs, run
-from dpaudit.recorded.symbols import Noisy
-from dpaudit.recorded.tape import Decision, Tape
 from dpaudit.subjects.callables import Subject
+from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.recorded_noise import RecordedPair, Recorder
+from dpaudit.symbolic.runs import Path, check_runs, run
+from dpaudit.symbolic.tape import Decision, Tape
 
 DIFFERENT = 50.0  # scales: above what noise of any use hides, below what would hide all other differences
 TINY = 1e-300  # a probability that stands for 0 in a log ratio

@@ -26,7 +26,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arguments import check_options
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
@@ -66,9 +66,11 @@ LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptiv
 MOST_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
 LEAST_SAMPLES = 10  # of an audit: fewer are refused
+FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
 
+@with_near_names
 def plan(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -84,6 +86,7 @@ def plan(
     pilot: int = 0,
     seconds: float | None = None,
     seed: int | None = None,
+    rng: RngLike = None,
     target: str | None = None,
     name: str | None = None,
 ) -> Plan:
@@ -109,6 +112,8 @@ def plan(
         check; `Plan.samples_wanted` says that these are fewer.
     seed : int, optional
         Of the pilot; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
 
     Returns
     -------
@@ -129,6 +134,7 @@ def plan(
     >>> [round(power.known, 3) for power in planned.budgets[0].powers]
     [1.076, 1.177, 1.683]
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     check_options(samples=samples, mode=mode, confidence=confidence)
@@ -407,11 +413,12 @@ def _estimate(
 
 def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: float, wanted: int) -> int:
     """The most samples, up to those wanted, that an audit with its floating-point check takes `seconds` for; or 10."""
+    room = seconds * FIXED_TIME if audit.mode == "fixed" else seconds
 
     def is_too_long(samples: int) -> bool:
         doubles = min(audit.inputs, 2 * low_bits.SIZES.max_pairs)
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
-        return per_run * runs > seconds
+        return per_run * runs > room
 
     sizes = range(LEAST_SAMPLES + 1, wanted + 1)
     return LEAST_SAMPLES + bisect.bisect_left(sizes, True, key=is_too_long)

@@ -32,6 +32,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.climbing import LIMITS, climb
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.grey_box import GreyBox
@@ -48,11 +49,11 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
-from dpaudit.recorded.recorded_noise import MOST_RECORDED
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 from dpaudit.subjects.stated import stated_claim
+from dpaudit.symbolic.recorded_noise import MOST_RECORDED
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
@@ -152,6 +153,7 @@ class Search:
         return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
 
 
+@with_near_names
 def search_pairs(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -164,6 +166,7 @@ def search_pairs(
     candidates: int = 64,
     grey_box: bool = True,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> SearchResult:
     """Look for the pairs on which the claim is worst, without a verdict: parameters as for `Search` and `audit`.
 
@@ -185,6 +188,7 @@ def search_pairs(
     >>> search_pairs(release, "eps=1", NumberDomain(0, 10), budget=4000, seed=1).pairs[0].x > 8
     True
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
     search = Search(domain, examples, adjacency, pairs, budget, candidates, grey_box)

@@ -2,8 +2,8 @@
 
 1. *Look.* The inputs are the caller's pairs, all pairs of a domain that has few, or those on which the function is most
    sensitive (`dpaudit.audits.climbing`, where the noise can be recorded).
-2. *Prove.* What the recorded noise of these pairs proves (`dpaudit.recorded`), then a certificate over all outcomes of
-   the draws (`dpaudit.certificates`). A pair that breaks the claim is made small while it is proved to.
+2. *Prove.* What the recorded noise of these pairs proves (`dpaudit.symbolic`), then a certificate over all outcomes of
+   the draws (`dpaudit.symbolic.certifying`). A pair that breaks the claim is made small while it is proved to.
 3. *Hold against runs.* What was proved to be kept is asked of real runs too, as a program may tell symbols from
    numbers.
 4. *Audit.* What is neither proved nor disproved is audited on fresh draws, in what is left of the time.
@@ -36,9 +36,6 @@ from dpaudit.audits.climbing import LIMITS, Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import place_sentence
 from dpaudit.audits.searching import Search
-from dpaudit.certificates.certificate import Certificate, event_text
-from dpaudit.certificates.certifying import certify
-from dpaudit.certificates.tracing import Suspended
 from dpaudit.errors import DpauditError, SubjectError, UsageError
 from dpaudit.judgements.finite import all_pairs_of
 from dpaudit.judgements.judgement import By, Judgement, Verdict
@@ -46,7 +43,6 @@ from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.neighbours import searched_relation
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
-from dpaudit.recorded.recorded_noise import RecordedPair
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
@@ -56,6 +52,10 @@ from dpaudit.search.shrinking import audit_and_shrink, make_smaller
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import Domain
 from dpaudit.subjects.stated import stated_claim
+from dpaudit.symbolic.certificate import Certificate, event_text
+from dpaudit.symbolic.certifying import certify
+from dpaudit.symbolic.recorded_noise import RecordedPair
+from dpaudit.symbolic.tracing import Suspended
 
 SECONDS = 60.0
 ERROR_RATE = 0.01

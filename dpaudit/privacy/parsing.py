@@ -37,16 +37,17 @@ of positions `[[0, 1], ...]` and `"ids"` may name the inputs.
 
 from __future__ import annotations
 
-import csv
+import ast
+import difflib
 import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal, overload
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extension, names
+from dpaudit.files import read_json, read_rows
 from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
@@ -143,7 +144,7 @@ def parse_claim(text: str) -> Claim:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or key not in _KEYS:
             place = f" at {text!r}" if part.strip() != text.strip() else ""
-            raise UsageError(f"claim must be {_forms()}, got {part.strip()!r}{place}.")
+            raise UsageError(f"claim must be {_forms()}, got {part.strip()!r}{place}.{_meant(text)}")
         if _KEYS[key] in values:
             raise UsageError(f"claim must name each value once, got {part.strip()!r} again at {text!r}.")
         values[_KEYS[key]] = _read_number(key, value, text)
@@ -160,6 +161,26 @@ def _forms() -> str:
     """What a claim may look like, in words."""
     known = [*_FORMS, *(f"{name}=..." for name in names(GROUP))]
     return f"{', '.join(known[:-1])} or {known[-1]}"
+
+
+def _meant(text: str) -> str:
+    """What a claim with a slip may have meant, as a sentence with a space in front; "" where nothing is near.
+
+    Slips are blanks or semicolons for commas, a second number without `delta=`, and a key that is almost one.
+    """
+    parts = [part.strip() for part in re.split(r"[,;\s]+", re.sub(r"\s*=\s*", "=", text)) if part.strip()]
+    if len(parts) == 2 and "=" in parts[0] and _NUMBER.fullmatch(parts[1]):
+        parts[1] = f"delta={parts[1]}"
+    pieces = [part.partition("=")[::2] for part in parts]
+    near = [(next(iter(difflib.get_close_matches(key.lower(), _KEYS, 1)), ""), value) for key, value in pieces]
+    said = ",".join(f"{key}={value}" for key, value in near)
+    if said == text or not all(key and _NUMBER.fullmatch(value) for key, value in near):
+        return ""
+    try:
+        parse_claim(said)
+    except UsageError:
+        return ""
+    return f" Did you mean {said!r}?"
 
 
 def _claim_of(read: Callable[[str], Claim], rest: str, text: str) -> Claim:
@@ -200,7 +221,8 @@ def parse_pairs(text: str) -> Sequence[Pair]:
     while True:
         x, position = _read_json(text, position)
         if text[position : position + 1] != ",":
-            raise UsageError(_pairs_message(text, position, _in_brackets(x) or _due(",")))
+            alone = "A pair is two inputs, with a ',' between them." if position == len(text) else _due(",")
+            raise UsageError(_pairs_message(text, position, _in_brackets(x) or alone))
         position += 1
         x_prime, position = _read_json(text, position)
         pairs.append((x, x_prime))
@@ -272,29 +294,15 @@ def _metric_claim(text: str) -> MetricDP:
 
 def _read_number(name: str, value: str, text: str) -> float:
     if not _NUMBER.fullmatch(value):
-        raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.")
-    return float(value)
-
-
-def _read_text(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{name} must be a readable file, got {path!r} ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name} must be a file in UTF-8, got {path!r} (byte {error.start} is not).") from error
-
-
-def _load_json(name: str, path: str) -> Any:
-    text = _read_text(name, path)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name} must be a JSON file, got {path!r} ({error}).") from error
+        raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.{_meant(text)}")
+    number = float(value)
+    if math.isinf(number) and "inf" not in value.lower():
+        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at claim {text!r}.")
+    return number
 
 
 def _csv_table(path: str) -> tuple[list[Any], list[list[float]], str]:
-    lines = [row for row in csv.reader(_read_text("metric", path).splitlines()) if any(cell.strip() for cell in row)]
+    lines = [row for row in read_rows("metric", path) if any(cell.strip() for cell in row)]
     if len(lines) < 2 or len(lines[0]) < 2:
         raise UsageError(f"metric must be a CSV file with a row of names and a row a point, got {path!r}.")
     names = [cell.strip() for cell in lines[0]]
@@ -327,7 +335,7 @@ def _as_number(text: str) -> Any:
 
 
 def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
-    content = _load_json("metric", path)
+    content = read_json("metric", path)
     known = {"ids", "matrix", "coordinates", "metric", "scale"}
     if not isinstance(content, dict) or len({"matrix", "coordinates"} & set(content)) != 1:
         raise UsageError(
@@ -374,9 +382,37 @@ def _read_json(text: str, position: int) -> tuple[Any, int]:
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
-        hint = "Write strings in double quotes, and close every bracket."
+        hint = _as_json(text) or "Write strings in double quotes, and close every bracket."
         raise UsageError(_pairs_message(text, start, hint)) from error
     return value, _skip_spaces(text, end)
+
+
+def _as_json(text: str) -> str:
+    """How pairs in Python's brackets and quotes, or of words without quotes, are written; "" where they are neither."""
+    pairs: list[Any] = []
+    try:
+        for piece in text.split(";"):
+            value = _literal(piece)
+            is_list = isinstance(value, list) and all(isinstance(one, list | tuple) for one in value)
+            pairs += value if is_list else [value]
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            return ""
+        shown = "; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in pairs)
+        parse_pairs(shown)
+    except (TypeError, ValueError):
+        return ""
+    return f"Write `{shown}`." if len(shown) <= LONGEST_SHOWN else ""
+
+
+def _literal(piece: str) -> Any:
+    """A literal of Python, or words and numbers with commas between them; `ValueError` where it is neither."""
+    try:
+        return ast.literal_eval(piece.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        words = [word.strip() for word in piece.split(",")]
+        if not all(re.fullmatch(r"[\w.@ -]+", word) for word in words):
+            raise ValueError(f"{piece!r} must be words") from None
+        return [_as_number(word) for word in words]
 
 
 def _expect(text: str, position: int, mark: str) -> int:
@@ -416,7 +452,7 @@ def _skip_spaces(text: str, position: int) -> int:
 
 
 def _pairs_of_file(path: str) -> Sequence[Pair]:
-    content = _load_json("pairs", path)
+    content = read_json("pairs", path)
     if isinstance(content, list):
         for position, entry in enumerate(content):
             if not isinstance(entry, list) or len(entry) != 2:

@@ -6,6 +6,8 @@
 * A violation fails the test, and so does an audit that broke; an inconclusive one warns, and fails with `--dp-strict`.
 * Low bits that leak (`AuditResult.floating_point`, a finding apart from the verdict) warn, and fail with `--dp-strict`.
   `floating_point=False` turns that check off, for one call or in `[tool.dpaudit]`.
+* A slow audit says at its start what it may take, and where it stands; `--dp-seconds` limits it, and an interrupt keeps
+  what was drawn: `dpaudit.pytest_plugin.pace`.
 * Notes on the outputs (all are one value, calls raise) warn; the summary repeats them.
 * **Confidence is that of the session** (`--dp-confidence`): all audits, replays and lists of conformance checks in it
   raise a false alarm with probability 1 - confidence at most. `dpaudit.pytest_plugin.budget` says how it is split.
@@ -40,14 +42,18 @@ from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
-    from dpaudit.certificates import Certificate
     from dpaudit.results.model import AuditResult
+    from dpaudit.symbolic.certificate import Certificate
 
     DpAudit = Callable[..., AuditResult]
     DpCertify = Callable[..., Certificate]
 
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
+SWALLOWED = (
+    "dp_audit failed this test, which went on and passed. Call dpaudit.audit for a result to look at, or mark a "
+    "violation that is known (dp_known_violation)."
+)
 PLAN_OUTPUT, FOUND_OUTPUT = "dpaudit_plan", "dpaudit_found"  # what a worker of xdist tells the controller
 
 
@@ -67,9 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
         summary = config.stash[SUMMARY] = Summary(settings)
         config.pluginmanager.register(Reporting(summary), "dpaudit_reporting")
         if config.getoption("cacheclear", False) and settings.cache is not None:
-            from dpaudit.pytest_plugin import witnesses
+            from dpaudit.pytest_plugin import pace, witnesses
 
             witnesses.clear(settings.cache)
+            pace.clear(settings.cache)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -135,6 +142,7 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
     if STATE in item.stash:
         item.stash[STATE].runs += 1
         item.stash[STATE].records.clear()
+        item.stash[STATE].failed = ""
 
     def run(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> AuditResult:
         __tracebackhide__ = True
@@ -142,7 +150,12 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
 
         nonlocal calls
         calls += 1
-        return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
+        try:
+            return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
+        except pytest.fail.Exception as error:
+            if STATE in item.stash:
+                item.stash[STATE].failed = str(error)
+            raise
 
     return run
 
@@ -157,7 +170,7 @@ def dp_certify() -> DpCertify:
 
     def prove(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> Certificate:
         __tracebackhide__ = True
-        from dpaudit.certificates import certify
+        from dpaudit.symbolic.certifying import certify
 
         result = certify(mechanism, claim, pairs, **options)
         if result.verdict != "kept":
@@ -189,6 +202,9 @@ def pytest_runtest_makereport(
         if verdicts == {"not_refuted"} and not any(record.get("witness") == "kept" for record in state.records):
             report.outcome = "failed"
             report.longrepr = state.known.vanished_text()
+    if report.when == "call" and report.outcome == "passed" and state.failed:
+        report.outcome = "failed"
+        report.longrepr = f"{SWALLOWED}\n{state.failed}"
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
     vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
     return report
@@ -272,5 +288,5 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """What was audited and found, and what the session promises."""
-    for line in config.stash[SUMMARY].lines():
+    for line in config.stash[SUMMARY].lines(is_short=config.getoption("verbose", 0) <= 0):
         terminalreporter.write_line(line)

@@ -26,12 +26,13 @@ STATE: pytest.StashKey[TestState] = pytest.StashKey()
 
 @dataclasses.dataclass
 class Spent:
-    """One call of a test: what it was, what it has, and a digest of what came out."""
+    """One call of a test: what it was, what it has, a digest of what came out, and what it was cut to."""
 
     key: Any
     share: float
     confidence: float
     outcome: str = ""
+    cut: tuple[int, str] | None = None  # samples that fit into a limit of time, and what is said of it
 
 
 @dataclasses.dataclass
@@ -47,6 +48,8 @@ class TestState:
         Its calls so far, by number.
     records : list of dict
         What its calls found in this run, as it is reported.
+    failed : str
+        What the last call that failed said; empty where none did. A test must not swallow that.
     runs : int
         How often it has run: a second time under a plugin that reruns failures.
     """
@@ -58,6 +61,7 @@ class TestState:
     known: KnownViolation | None
     spent: dict[int, Spent] = dataclasses.field(default_factory=dict)
     records: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    failed: str = ""
     runs: int = 1
 
     def charge(self, key: Any, position: int, confidence: float | None, may_repeat: bool) -> tuple[int, Spent]:

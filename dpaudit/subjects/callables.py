@@ -25,6 +25,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
+from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_in_sample
 from dpaudit.subjects.plain import Seen, brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers
@@ -160,16 +161,19 @@ class Subject:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
             return list(self._outcomes(data, size, rng, hold))
-        handlers = self._handlers
+        told = Told(self._handlers)
         try:
-            return self._call(self._given(data), size, rng, hold)
+            outputs = self._call(self._given(data), size, rng, hold)
         except ProgramError:
             raise
         except BaseException as error:
-            if not is_outcome(error, handlers):
+            told.hold.check()
+            if not is_outcome(error, told.handlers):
                 raise
             failed = located(brief(error), error)
             raise CallError(self.name, size, failed.described, failed.traceback) from error
+        told.hold.check()
+        return outputs
 
     def _given(self, data: Any) -> Any:
         # Validity: a call that changes its input must not change what a later one is asked about.
@@ -240,9 +244,11 @@ class Subject:
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except BaseException as error:  # to end the process is an outcome too, not the end of the audit
+            told.hold.check()
             if not is_outcome(error, told.handlers):
                 raise
             return located_once(brief(error), error, told)
+        told.hold.check()
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)
@@ -372,11 +378,11 @@ class Subject:
 
 
 class Told(set[str]):
-    """The kinds of exceptions that have been located, and the signal handlers from before the first call."""
+    """The kinds of exceptions that have been located, the signal handlers from before the first call, and the hold."""
 
     def __init__(self, handlers: frozenset[Any]) -> None:
         super().__init__()
-        self.handlers = handlers
+        self.handlers, self.hold = handlers, Hold()
 
 
 class CallError(SubjectError):
@@ -427,7 +433,7 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     if is_asynchronous(mechanism.sample if is_object else mechanism):
         called = _name(mechanism.sample if is_object else mechanism)
         raise UsageError(
-            f"mechanism must return outputs, got {called}, which is asynchronous. "
+            f"mechanism must return outputs, got the function {called!r}, which is asynchronous (async def). "
             "Wrap it in a function that waits for its output, for example with asyncio.run."
         )
     if is_object:

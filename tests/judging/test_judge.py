@@ -73,7 +73,7 @@ def test_a_finite_domain_is_proved_pair_by_pair():
     assert "probability" in broken.statement
 
 
-def test_a_certificate_refutes_what_no_record_follows():
+def test_what_is_behind_a_random_order_is_refuted_by_proof():
     def permute(score, rng):  # permute-and-flip with half of the noise that eps = 1 needs
         for answer in rng.permutation(2):
             if rng.random() <= math.exp(min(0.0, score if answer else -score)):
@@ -81,7 +81,7 @@ def test_a_certificate_refutes_what_no_record_follows():
         raise AssertionError
 
     found = judge(permute, "eps=1", domain=NumberDomain(0.0, 4.0, 2.0), **QUICK)
-    assert (found.verdict, found.by, found.error_rate) == ("refuted", "certificate", 0.0)
+    assert (found.verdict, found.error_rate) == ("refuted", 0.0) and found.by != "statistics"
 
 
 def test_one_wrong_pair_of_a_finite_domain_is_found():

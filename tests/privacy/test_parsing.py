@@ -71,7 +71,10 @@ def test_a_claim_reads_back_from_its_text_exactly(claim):
     [
         ("", r"claim must be eps=E, .* metric=FILE or tradeoff=\.\.\., got ''\.$"),
         ("1", r"claim must be eps=E, .*, got '1'\.$"),
-        ("epsi=1", r"claim must be eps=E, .*, got 'epsi=1'\.$"),
+        ("epsi=1", r"claim must be eps=E, .*, got 'epsi=1'\. Did you mean 'eps=1'\?$"),
+        ("eps=1,0.001", r"got '0\.001' at 'eps=1,0\.001'\. Did you mean 'eps=1,delta=0\.001'\?$"),
+        ("eps=1 delta=1e-5", r"got '1 delta=1e-5' at claim .*\. Did you mean 'eps=1,delta=1e-5'\?$"),
+        ("sigma=1", r"got 'sigma=1'\.$"),
         ("eps", r"got 'eps'\.$"),
         ("eps=1,", r"got '' at 'eps=1,'\."),
         ("alpha=1", r"got 'alpha=1'\.$"),
@@ -177,7 +180,7 @@ def test_a_byte_order_mark_and_empty_lines_are_passed_over(write):
             r"ids must be unique, got 'a' at positions 0 and 1\. This was read from 'd\.csv'\.",
         ),
         ("d.csv", "id,lat,lon\na,95,0\nb,0,0\n", r"latitude in \[-90, 90\], got .* This was read from 'd\.csv'\."),
-        ("d.json", "{", r"metric must be a JSON file, got 'd\.json' \(Expecting"),
+        ("d.json", "{", r"metric must be JSON, got 'd\.json': Expecting"),
         (
             "d.json",
             [[0, 1], [1, 0]],
@@ -265,15 +268,20 @@ def test_any_json_values_make_pairs(pairs):
     ("text", "message"),
     [
         ("", r"pairs must be `x,x'` as JSON values, several separated by `;`, or a \.json file, got '' at its end\."),
-        ("a,b", r"got 'a,b' at character 1\. Write strings in double quotes, and close every bracket\."),
-        ("0", r"got '0' at its end\. A ',' is due there\."),
+        ("a,b", r"got 'a,b' at character 1\. Write `\"a\",\"b\"`\."),
+        ("Ada Lovelace,Bob; 0,1", r"Write `\"Ada Lovelace\",\"Bob\"; 0,1`\."),
+        ("(0,1)", r"got '\(0,1\)' at character 1\. Write `0,1`\."),
+        ("[('a',1),('b',2)]", r"Write `\"a\",1; \"b\",2`\."),
+        ("{a},b", r"got '{a},b' at character 1\. Write strings in double quotes, and close every bracket\."),
+        ("0", r"got '0' at its end\. A pair is two inputs, with a ',' between them\."),
         ("[0,1]", r"got '\[0,1\]' at its end\. Write `0,1` or `\[0, 1\],x'` if that is one input\."),
         ("[[0,1]]", r"at its end\. Write `0,1` or `\[\[0, 1\]\],x'` if that is one input\."),
         ("[[1,2],[1,3]]", r"at its end\. Write `\[1, 2\],\[1, 3\]` or `1,2; 1,3` or .* if that is one input\."),
-        ("[1,2,3]", r"at its end\. A ',' is due there\."),
+        ("[1,2,3]", r"at its end\. A pair is two inputs"),
+        ("0 1", r"got '0 1' at character 3\. A ',' is due there\."),
         ("0,", r"got '0,' at its end\. Write strings"),
         ("0,1,2", r"got '0,1,2' at character 4\. A ';' is due there\."),
-        ("0,1;2", r"got '0,1;2' at its end\. A ',' is due there\."),
+        ("0,1;2", r"got '0,1;2' at its end\. A pair is two inputs"),
         ("0,1;;2,3", r"got '0,1;;2,3' at character 5\."),
         ("[0,1", r"got '\[0,1' at character 1\."),
         ("no.json", r"^pairs must be a readable file, got 'no\.json' \(No such file or directory\)\."),
@@ -302,7 +310,7 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[", r"pairs must be a JSON file, got 'p\.json' \(Expecting"),
+        ("[", r"pairs must be JSON, got 'p\.json': Expecting"),
         (3, r'pairs must be a JSON file \[\[x, x\'\], \.\.\.\] or \{"inputs".*, got 3 at \'p\.json\'\.'),
         ([], r"pairs must name at least one pair of inputs, got none at 'p\.json'\."),
         ([[0, 1], [2]], r"pairs must be \[x, x'\], got \[2\] at position 1 of 'p\.json'\."),
@@ -331,3 +339,10 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
 def test_a_malformed_pairs_file_gets_one_message_that_names_it(write, content, message):
     with pytest.raises(UsageError, match=message):
         parse_pairs(write("p.json", content))
+
+
+@pytest.mark.parametrize("text", ["eps=1e400", "eps=1e999,delta=1e-6", "rho=1e400", "mu=-1e400"])
+def test_a_number_beyond_the_doubles_is_no_infinity_that_was_meant(text):
+    with pytest.raises(UsageError, match="must"):
+        parse_claim(text)
+    assert parse_claim("eps=inf") == PureDP(math.inf)
