@@ -131,16 +131,20 @@ INTRODUCTION = """\
 # Judgements, and the search for sensitivities
 
 `python tests/judging/judging_measurements.py` makes this page: seed 1, one core of a machine that others use too,
-so that seconds are rough and runs are exact.
+so that seconds are rough and runs are exact. Measured before records of noise and certificates had one tracer, and while
+the judge was made: cases were not run again for each change.
 
 ## Sensitivity found
 
 The functions of `dpaudit.bench.sensitivities` on [0, 1]^n with n = 1, 3, 10 and 100 (of zcdp and noisy maxima 3);
 one number may change to any other. 25 are those of a public bank, 23 are ours. They are released with half of the
-noise that the claim needs, and searched with at most 1,000 runs. *Reached* is the share of cases in which the pair
-that was found has the whole sensitivity. Where one of two answers is released the worst pair need not have it:
-there *reached* counts, too, a pair whose loss is larger than that of the pair with the whole sensitivity at 0. The
-search was tuned on the first half. On the second half it first reached all in 86% of the cases of noise that is
+noise that the claim needs, and searched with at most 1,000 runs.
+
+*Reached* is the share of cases in which the pair that was found has the whole sensitivity. Where one of two answers
+is released the worst pair need not have it: there *reached* counts, too, a pair whose loss is larger than that of
+the pair with the whole sensitivity at 0.
+
+The search was tuned on the first half. On the second half it first reached all in 86% of the cases of noise that is
 added (99% of the sensitivity on average); it was mended then, so that no half is untouched.
 
 | track | functions | cases | reached | share of the sensitivity, mean | runs, median | seconds, median | most |
