@@ -4,12 +4,11 @@ VENV ?= .venv
 SEED ?= 0
 OUT ?= reports/cities
 BIN = $(VENV)/bin
-OLDEST_TESTS ?= tests/inference tests/privacy tests/plugin tests/test_auditing.py tests/test_cli.py tests/reports/test_by_form.py
 export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs reference dist oldest \
+.PHONY: constants size audit universe museum claims papers certificates compliance history test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -40,12 +39,11 @@ history: $(VENV)/.audit
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"
 
-# The oldest versions of what dpaudit needs, in an environment of their own: the engine, the command line, the plugin.
-oldest: $(VENV)-oldest/.oldest
-	$(VENV)-oldest/bin/python -m pytest -q -p no:cacheprovider -m "not slow and not long" $(OLDEST_TESTS)
-
 processors: $(VENV)/.dev
 	$(BIN)/python .ci/processors.py
+
+oldest: $(VENV)/.dev
+	$(BIN)/python .ci/oldest.py
 
 mutants: $(VENV)/.dev
 	MODULES="$(MODULES)" TESTS="$(TESTS)" COUNT="$(COUNT)" LEFT="$(LEFT)" $(BIN)/python .ci/mutants.py
@@ -102,12 +100,6 @@ $(VENV)/bin/python:
 	$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else "Python must be 3.11 or newer, got %d.%d. Use make PYTHON=python3.12." % v[:2])'
 	$(PYTHON) -m venv $(VENV)
 
-$(VENV)-oldest/.oldest: requirements/oldest.txt pyproject.toml setup.py
-	$(PYTHON) -m venv $(VENV)-oldest
-	$(VENV)-oldest/bin/python -m pip install --quiet --requirement requirements/oldest.txt
-	$(VENV)-oldest/bin/python -m pip install --quiet --no-deps --editable .
-	touch $@
-
 $(VENV)/.audit: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[audit]'
 	touch $@
@@ -125,4 +117,4 @@ $(VENV)/.supply: pyproject.toml setup.py | $(VENV)/bin/python
 	touch $@
 
 clean:
-	rm -rf $(VENV) $(VENV)-oldest build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

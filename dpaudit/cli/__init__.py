@@ -52,4 +52,4 @@ __all__ = [
 
 def run() -> NoReturn:
     """The command `dpaudit` as a process of its own, which ends by the command's status."""
-    run_and_end(lambda: main(prog_name="dpaudit"))
+    run_and_end(lambda: main(prog_name="dpaudit", standalone_mode=False))

@@ -20,6 +20,11 @@ import warnings
 from collections.abc import Callable
 from typing import NoReturn
 
+import click
+
+from dpaudit.cli.terminating import INTERRUPTED
+
+_end = os._exit  # bound before a mechanism is loaded
 COPY_SECONDS = 5.0  # for what was registered for the end of the process
 
 
@@ -73,23 +78,28 @@ def why_lost() -> OSError | ValueError | None:
 
 
 def run_and_end(command: Callable[[], object]) -> NoReturn:
-    """Run a command, which ends by `SystemExit`, and end the process by its status."""
+    """Run a command, which returns its status or raises, and end the process by that status."""
     own = os.getpid()
     steady_streams()
-    status = 0
+    status = 3  # of what is unexpected: 1 is the status of a violation
     try:
-        command()
+        found = command()
+        status = found if isinstance(found, int) else 0
+    except click.ClickException as error:
+        error.show()
+        status = error.exit_code
+    except click.Abort:
+        status = INTERRUPTED
     except SystemExit as ended:
-        status = ended.code if isinstance(ended.code, int) else 0 if ended.code is None else 3
+        status = ended.code if isinstance(ended.code, int) else status
     except BaseException:
         traceback.print_exc()
-        status = 3  # 1 is the status of a violation
     for stream in (sys.stdout, sys.stderr):
         with contextlib.suppress(Exception):
             stream.flush()
     if os.getpid() == own:
         _run_registered()
-    os._exit(status)
+    _end(status)
 
 
 def _run_registered() -> None:
@@ -108,7 +118,7 @@ def _run_registered() -> None:
                 atexit._run_exitfuncs()
                 sys.stdout.flush()
             finally:
-                os._exit(0)
+                _end(0)
         until = time.monotonic() + COPY_SECONDS
         while os.waitpid(copy, os.WNOHANG)[0] == 0:
             if time.monotonic() > until:

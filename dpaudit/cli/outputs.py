@@ -18,6 +18,7 @@ from dpaudit.cli.group import note, plain, report_error
 from dpaudit.config import Config, formats
 from dpaudit.errors import UsageError
 from dpaudit.subjects.folders import same_folder
+from dpaudit.subjects.leaving import Hold
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -96,9 +97,11 @@ def subject_output() -> Iterator[None]:
         undo.enter_context(contextlib.redirect_stdout(cast(TextIO, spared)))
         more = undo.enter_context(warnings_once())
         undo.enter_context(same_folder())
+        hold = Hold()
         try:
             yield
         finally:
+            hold.check_process()  # a module may fork where it is imported
             for text in told(spared, more):
                 note(f"Note: {plain(text)}")
 

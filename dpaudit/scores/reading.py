@@ -68,6 +68,8 @@ def _number(value: Any) -> float:
         raise ValueError(f"{shown!r:.80}")
     try:
         return float(value)
+    except OverflowError:
+        raise ValueError("an integer beyond the doubles") from None
     except (TypeError, ValueError):
         raise ValueError(f"{shown!r:.80}") from None
 

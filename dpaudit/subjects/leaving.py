@@ -34,10 +34,14 @@ class Hold:
     def __init__(self) -> None:
         self._own, self._until = _present(), _until.get()
 
-    def check(self) -> None:
-        """End a copy of the process; `OutOfTimeError` where the time is over."""
+    def check_process(self) -> None:
+        """End a copy of the process."""
         if _present() != self._own:
             _end_copy()
+
+    def check(self) -> None:
+        """End a copy of the process; `OutOfTimeError` where the time is over."""
+        self.check_process()
         if _clock() > self._until:
             raise OutOfTimeError
 

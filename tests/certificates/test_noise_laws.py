@@ -10,10 +10,11 @@ import math
 
 import numpy as np
 import pytest
+from noise_programs import program
 
 import dpaudit
 from dpaudit.subjects.callables import as_subject
-from dpaudit.symbolic import noise_laws
+from dpaudit.symbolic import noise_laws, real_runs
 from dpaudit.symbolic.noise_laws import noise_law
 from dpaudit.symbolic.piecewise import ExpSum
 from dpaudit.symbolic.tape import Tape
@@ -200,3 +201,26 @@ def test_an_error_of_the_tracer_leaves_its_pairs_open(monkeypatch):
     monkeypatch.setattr("dpaudit.symbolic.certifying.noise_law", wrong)
     found = dpaudit.certify(above, "eps=1", [(0.0, 2.0)])  # 0.3 for 0.7 in 40 runs, and 0.11 for 0.89: both seldom fit
     assert found.verdict == "open" and "do not fit the law" in found.pairs[0].reason
+
+
+LEVEL = 1e-10  # of one law: 50 right ones are all said to be right but with probability 5e-9
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_random_programs_that_compare_noise_have_the_laws_of_their_runs(monkeypatch):
+    # A law with a quarter of its mass at another outcome passes 1,000 runs with probability below 1e-16: Hoeffding, as
+    # what the level asks for is a difference of 0.113.
+    monkeypatch.setattr(real_runs, "RUNS", 1_000)
+    decided = 0
+    for seed in range(25):
+        subject = as_subject(program(seed))
+        for x in (0, 1):
+            try:
+                law = noise_law(subject, x).law
+            except Untraceable:
+                continue
+            (counts,) = real_runs.real_outcomes(subject, "numpy", [x], math.inf)
+            assert not real_runs.misfit(real_runs.atoms(law), counts, LEVEL), seed
+            decided += 1
+    assert decided >= 12

@@ -36,12 +36,18 @@ tidies = once(lambda: atexit.register(lambda: open("tidied", "w").close()))
 stays = once(lambda: atexit.register(__import__("time").sleep, 1000))
 """
 AT_IMPORT = "import atexit, os\natexit.register(os._exit, 0)\n" + MECHANISMS
+PATCHED = (
+    "import os, sys, threading\nend = os._exit\nsys.exit = os._exit = lambda *_: end(0)\n"
+    "threading._register_atexit(end, 0)\nthreading.Thread(target=threading.Event().wait).start()\n" + MECHANISMS
+)
 
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     (tmp_path / "m.py").write_text(MECHANISMS)
     (tmp_path / "ends.py").write_text(AT_IMPORT)
+    (tmp_path / "patched.py").write_text(PATCHED)
+    (tmp_path / "forks.py").write_text("import os\nos.fork()\n" + MECHANISMS)
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -81,7 +87,9 @@ def test_a_mechanism_that_closes_streams_loses_no_report_and_no_verdict(folder, 
     assert verdict(folder / "o") == "violated" and len(os.listdir("o")) == 3
 
 
-@pytest.mark.parametrize("arguments", [["m.py:ends"], ["ends.py:broken"], ["ends.py:broken", "--isolation"]])
+@pytest.mark.parametrize(
+    "arguments", [["m.py:ends"], ["ends.py:broken"], ["ends.py:broken", "--isolation"], ["patched.py:broken"]]
+)
 def test_what_a_mechanism_registers_for_the_end_does_not_choose_the_status(folder, arguments):
     done = audit(*arguments)
     assert done.returncode == 1 and "Violated" in done.stdout
@@ -92,8 +100,9 @@ def test_what_is_registered_for_the_end_is_still_run_but_not_waited_for_without_
     assert audit("m.py:stays").returncode == 1
 
 
-def test_a_copy_of_the_auditor_that_a_call_makes_ends_at_once_and_says_so(folder):
-    done = audit("m.py:forks", "--out", "o")
+@pytest.mark.parametrize("name", ["m.py:forks", "forks.py:broken"])
+def test_a_copy_of_the_auditor_that_a_call_or_an_import_makes_ends_at_once_and_says_so(folder, name):
+    done = audit(name, "--out", "o")
     assert done.returncode == 1 and verdict(folder / "o") == "violated"
     assert done.stdout.count("Violated") == 1 and done.stderr.count("The copy ends here") == 1
 

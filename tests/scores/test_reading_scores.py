@@ -54,6 +54,7 @@ def test_every_kind_of_file_gives_the_same_scores(tmp_path, name):
     ("a.json", "[1, null]", "scores_in must be numbers, got None"),
     ("a.json", "3", "scores_in must be a JSON list of numbers, got int"),
     ("a.json", "[1", "scores_in must be JSON"),
+    ("a.json", f"[1.0, {'9' * 4_000}]", "scores_in must be numbers, got an integer beyond the doubles"),
     ("a.npy", "no array", "scores_in must be an npy file"),
     ("a.parquet", "no table", "scores_in must be a Parquet file"),
 ])  # fmt: skip
