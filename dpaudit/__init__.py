@@ -22,6 +22,7 @@ from dpaudit.environment import __version__
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
     from dpaudit.audits.auditing import audit
+    from dpaudit.audits.comparing import same_distribution
     from dpaudit.audits.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.audits.planning import plan
     from dpaudit.audits.replaying import replay, replay_floating_point
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
     from dpaudit.audits.searching import Search, search_pairs
     from dpaudit.audits.time_limits import TooSlowError, audit_within
     from dpaudit.audits.utility import UtilityResult, audit_utility
-    from dpaudit.certificates import Certificate, certify, load_certificate
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
     from dpaudit.conformance.running import check
@@ -62,7 +62,6 @@ if TYPE_CHECKING:
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.privacy.trade_off import FDP
     from dpaudit.profiles import Profile, register_profile
-    from dpaudit.recorded import RecordedResult, record_noise
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier
     from dpaudit.reports.reading import read_dossier
@@ -70,12 +69,17 @@ if TYPE_CHECKING:
     from dpaudit.results.plan_result import Plan
     from dpaudit.scores.auditing import audit_scores
     from dpaudit.scores.result import ScoresResult, load_scores
+    from dpaudit.subjects.by_outputs import with_by_outputs
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
     from dpaudit.subjects.programs import exec_subject
     from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism, SessionEnded
+    from dpaudit.subjects.samplers import samplers
     from dpaudit.subjects.sessions import as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.symbolic.certificate import Certificate, load_certificate
+    from dpaudit.symbolic.certifying import certify
+    from dpaudit.symbolic.recorded_noise import RecordedResult, record_noise
 
 _HOMES = {
     "FDP": "dpaudit.privacy.trade_off",
@@ -83,7 +87,7 @@ _HOMES = {
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results.model",
-    "Certificate": "dpaudit.certificates",
+    "Certificate": "dpaudit.symbolic.certificate",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "Dossier": "dpaudit.reports.dossier",
@@ -111,7 +115,7 @@ _HOMES = {
     "OutputError": "dpaudit.errors",
     "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
-    "RecordedResult": "dpaudit.recorded",
+    "RecordedResult": "dpaudit.symbolic.recorded_noise",
     "RenyiDP": "dpaudit.privacy.claims",
     "ScoresResult": "dpaudit.scores.result",
     "Search": "dpaudit.audits.searching",
@@ -132,24 +136,27 @@ _HOMES = {
     "audit_scores": "dpaudit.scores.auditing",
     "audit_utility": "dpaudit.audits.utility",
     "audit_within": "dpaudit.audits.time_limits",
-    "certify": "dpaudit.certificates",
+    "certify": "dpaudit.symbolic.certifying",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results.model",
-    "load_certificate": "dpaudit.certificates",
+    "load_certificate": "dpaudit.symbolic.certificate",
     "load_scores": "dpaudit.scores.result",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.audits.planning",
-    "record_noise": "dpaudit.recorded",
+    "record_noise": "dpaudit.symbolic.recorded_noise",
     "register_profile": "dpaudit.profiles",
     "read_dossier": "dpaudit.reports.reading",
     "replay": "dpaudit.audits.replaying",
     "replay_floating_point": "dpaudit.audits.replaying",
     "replay_same_randomness": "dpaudit.audits.grey_box",
+    "same_distribution": "dpaudit.audits.comparing",
+    "samplers": "dpaudit.subjects.samplers",
     "search_pairs": "dpaudit.audits.searching",
+    "with_by_outputs": "dpaudit.subjects.by_outputs",
     "write_report": "dpaudit.reports",
 }
 # Whole rooms of names, as `dpaudit.laws.mixture`.
@@ -231,8 +238,11 @@ __all__ = [
     "replay",
     "replay_floating_point",
     "replay_same_randomness",
+    "same_distribution",
+    "samplers",
     "search_pairs",
     "strategies",
+    "with_by_outputs",
     "write_report",
 ]
 

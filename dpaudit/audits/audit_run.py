@@ -11,6 +11,7 @@ from typing import Any, Protocol
 from dpaudit.audits import severity
 from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls, withheld
 from dpaudit.audits.options import Options
+from dpaudit.audits.power import with_map
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
@@ -19,7 +20,16 @@ from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import VERDICTS, Finding, FloatingPointFinding, Power, Severity, SideFinding, Verdict
+from dpaudit.results.model import (
+    VERDICTS,
+    Finding,
+    FloatingPointFinding,
+    Power,
+    Severity,
+    SideFinding,
+    Verdict,
+    least_powerful,
+)
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
 from dpaudit.running.draws import Crew, Drawer
@@ -144,7 +154,15 @@ class AuditRun:
             if place in self.kept:
                 of_members = [withheld(own, self.kept[place]) for own in of_members]
             found_of.update(zip(group, of_members, strict=True))
-        return tuple(with_controls([found_of[k] for k in sorted(found_of)]))
+        places = sorted(found_of)
+        findings = with_controls([found_of[k] for k in places])
+        factor = self.options.inconclusive_factor
+        weakest = least_powerful(findings, factor)
+        if weakest is not None and weakest.power is not None:
+            at = next(place for place, finding in enumerate(findings) if finding is weakest)
+            game = next(game for group, game in zip(self.groups, self.games, strict=True) if places[at] in group)
+            findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, self.options.mode, factor))
+        return tuple(findings)
 
     @property
     def verdict(self) -> Verdict:

@@ -6,17 +6,15 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.exact.response import event_mass_of
+from dpaudit.audits.power import power_of
 from dpaudit.inference.failures import Failure
-from dpaudit.inference.learned_power import learned_losses
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import SAME_INPUT, Finding, LearnedLoss, Power, SideFinding, Verdict, WitnessRecord
+from dpaudit.results.model import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
-FOUND_WITH = 0.9  # the probability that defines the power
 STAGE_PAIRS = 8  # that a stage examines: they share its error rate, and the time
 FIT_SHARE = 0.3  # of the draws of a stage, on which what it tests is fitted
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
@@ -226,11 +224,3 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
         is_earlier = not stands and game.change == game.earlier_change
         depends = (change_sentence(game.change, stands) + (f" {EARLIER}" if is_earlier else ""),)
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
-
-
-def power_of(game: PairGame, event_mass: float) -> Power:
-    """What the pair's own test finds: in the best case, and of events that it has to learn."""
-    event_mass = event_mass_of(game.claim, event_mass)
-    known = game.main.power(event_mass, FOUND_WITH)
-    learned = learned_losses(game.main, event_mass, FOUND_WITH, game.is_fixed)
-    return Power(event_mass, FOUND_WITH, *known, tuple(LearnedLoss(form, loss) for form, loss in learned))

@@ -26,10 +26,11 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arguments import check_options
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
+from dpaudit.audits.power import game_before_draws
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of
@@ -69,6 +70,7 @@ FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are plan
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
 
+@with_near_names
 def plan(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -84,6 +86,7 @@ def plan(
     pilot: int = 0,
     seconds: float | None = None,
     seed: int | None = None,
+    rng: RngLike = None,
     target: str | None = None,
     name: str | None = None,
 ) -> Plan:
@@ -109,6 +112,8 @@ def plan(
         check; `Plan.samples_wanted` says that these are fewer.
     seed : int, optional
         Of the pilot; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
 
     Returns
     -------
@@ -129,6 +134,7 @@ def plan(
     >>> [round(power.known, 3) for power in planned.budgets[0].powers]
     [1.076, 1.177, 1.683]
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     check_options(samples=samples, mode=mode, confidence=confidence)
@@ -193,13 +199,6 @@ def least_share(pairs: int) -> float:
     (1.0, 0.0671)
     """
     return float(shares_by_rank(np.zeros(pairs)).min(initial=1.0)) if pairs else 1.0
-
-
-def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> Test:
-    """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
-    pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
-    pair.start(level)
-    return pair.main
 
 
 class _Planned:
@@ -291,7 +290,7 @@ class _Planned:
         schedule = schedule_of(mode, samples, self.pairs, 2)
         least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
         draws = int(least * schedule.planned) - schedule.most_before_test
-        return game_before_draws(claim, draws, mode, self.level)
+        return game_before_draws(claim, draws, mode, self.level).main
 
     def _table(self, claim: Claim, samples: int) -> UniverseGame:
         """The test of one pair in the table of a universe."""

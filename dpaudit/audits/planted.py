@@ -16,10 +16,8 @@ import dataclasses
 import math
 from collections.abc import Mapping
 
-import numpy as np
-
 from dpaudit.audits.audit_run import AuditRun
-from dpaudit.audits.findings import power_of
+from dpaudit.audits.power import MASSES, power_of
 from dpaudit.campaign.planting import PlantedForm, Planting, Seen, is_rare, mass_of
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
@@ -31,7 +29,6 @@ from dpaudit.running.streams import PLANTS, stream
 class MapSizes:
     """Sizes of a map: chosen for the time that it takes, and measured on nothing."""
 
-    masses: tuple[float, ...] = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)  # as far as any loss shows
     loss_step: float = 1.25  # from one loss to the next: a finer ladder has more cells
     max_loss: float = 12.0  # nats: labels inside are as good as certain
 
@@ -125,7 +122,7 @@ class _Plants:
             cell = None if found is None else self.cells[form.name, mass, found]
             counts = (cell.found, cell.plants) if cell else self._last(form.name, mass)
             learned.append(LearnedLoss(form.name, math.inf if found is None else found, *counts, form.is_expected))
-        for other_mass in SIZES.masses if self.effort.is_map else ():
+        for other_mass in MASSES if self.effort.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
                 if form.is_expected and is_rare(self._made(form, other_mass), other_mass):
@@ -135,7 +132,6 @@ class _Plants:
             learned=tuple(learned),
             cells=tuple(sorted(self.cells.values(), key=lambda one: (one.form, -one.event_mass, one.loss))),
             planted_draws=self.planting.labelled,
-            rarest=self._rarest(),
         )
 
     def _ladder(self, least: float) -> list[float]:
@@ -167,16 +163,3 @@ class _Plants:
         one = max((cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form, mass)),
                   key=lambda cell: cell.loss)  # fmt: skip
         return one.found, one.plants
-
-    def _rarest(self) -> float:
-        """The smallest mass of an event that shows by some loss, to a test that knows it, by bisection."""
-        game = self.run.games[self.place].main
-
-        def shows(log_mass: float) -> bool:
-            return math.isfinite(game.power(math.exp(log_mass), self.known.probability)[0])
-
-        low, high = math.log(1e-9), math.log(self.known.event_mass)
-        while high - low > 0.02:
-            middle = 0.5 * (low + high)
-            low, high = (low, middle) if shows(middle) else (middle, high)
-        return float(np.exp(high))

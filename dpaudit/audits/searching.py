@@ -31,6 +31,7 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
 from dpaudit.audits.search_result import SearchResult, TriedPair
@@ -146,6 +147,7 @@ class Search:
         return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
 
 
+@with_near_names
 def search_pairs(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -158,6 +160,7 @@ def search_pairs(
     candidates: int = 64,
     grey_box: bool = True,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> SearchResult:
     """Look for the pairs on which the claim is worst, without a verdict: parameters as for `Search` and `audit`.
 
@@ -179,6 +182,7 @@ def search_pairs(
     >>> search_pairs(release, "eps=1", NumberDomain(0, 10), budget=4000, seed=1).pairs[0].x > 8
     True
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
     search = Search(domain, examples, adjacency, pairs, budget, candidates, grey_box)

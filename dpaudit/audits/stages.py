@@ -331,7 +331,7 @@ class GreyBoxStage(Stage):
 
     def run(self, run: AuditRun) -> None:
         from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
-        from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
+        from dpaudit.symbolic.recorded_noise import MOST_RECORDED, recorded_finding
 
         box = GreyBox(run.subject, run.promise, run.root)
         run.beside.append(box.examine(list(islice(run.chosen, MOST_PAIRS))).side_finding())

@@ -19,7 +19,8 @@ from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
-BEST = "known beforehand (best case)"
+KNOWN = "known beforehand"
+BEST = f"{KNOWN} (best case)"
 FORM, RATIO = "where the leak shows", "times what is allowed"
 # In place of a loss: a test that knows the event finds none, an audit may find one all the same.
 NONE, NOT_PROMISED, NOT_FOUND = "none", "not promised", "not found"
@@ -45,13 +46,19 @@ def _counted(one: LearnedLoss) -> str:
 
 
 def _map(power: Power) -> Iterator[tuple[str, str, str]]:
-    """Rows of events of other masses: the least loss that was planted of which enough were found."""
+    """Rows of events of other masses, of which the claim may allow other losses: known ones, and those planted."""
+    for mass, loss in power.by_mass:
+        if mass != power.event_mass:
+            yield f"{KNOWN}, {_in_outputs(mass)}", _texts(loss, 0.0, NONE)[0], ""
     cells = itertools.groupby(power.cells, key=lambda cell: (cell.form, cell.event_mass))
     for (form, mass), several in cells:
         if mass != power.event_mass:
             found = (one.loss for one in several if one.found >= power.probability * one.plants)
-            name = f"{form}, in outputs of probability {wording.number_text(mass)}"
-            yield name, *_texts(min(found, default=math.inf), power.at_budget, NOT_FOUND)
+            yield f"{form}, {_in_outputs(mass)}", _texts(min(found, default=math.inf), 0.0, NOT_FOUND)[0], ""
+
+
+def _in_outputs(mass: float) -> str:
+    return f"in outputs of probability {wording.number_text(mass)}"
 
 
 def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
@@ -80,7 +87,7 @@ def caption(result: AuditResult) -> str:
             f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
             f"{power.planted_draws:,} labelled draws, in outputs of total probability "
             f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
-            f"{often} were found. Behind a form: how many of so many.{wording.rarest_text(power)}"
+            f"{often} were found. Behind a form: how many of so many."
         )
     audits = audits_a_form(result.mode == "fixed")
     return (
@@ -98,9 +105,9 @@ def columns(result: AuditResult) -> tuple[str, ...]:
 
 
 def table(result: AuditResult) -> Table | None:
-    """The rows as a table of a terminal; None where there are none."""
+    """The rows as a table of a terminal; None where there are none, or none has a loss: a sentence says that."""
     lines = rows(result)
-    if not lines:
+    if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines):
         return None
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
     shown.caption = Text(caption(result))

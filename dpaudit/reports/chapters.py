@@ -12,6 +12,7 @@ from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import status_word
+from dpaudit.reports.mass_figure import mass_figure
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
 from dpaudit.results.model import AuditResult
 from dpaudit.results.utility_result import UtilityResult
@@ -44,6 +45,7 @@ def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Secti
     title = f"{name}: the claim against what was measured"
     text = wording.plain_summary(result)
     power: list[Block] = [Paragraph(wording.power_sentence(result))] if _is_quiet(result) else []
+    power += _figure(prefix, mass_figure(result) if _is_quiet(result) else None)
     if forms := by_form.rows(result):
         power.append(Table("What would have been found, by form", by_form.columns(result), forms))
         power.append(Paragraph(by_form.caption(result), "note"))

@@ -21,6 +21,7 @@ from markupsafe import Markup, escape
 from dpaudit.reports import beside, by_form, curves, doubles, figures, scope, universe, wording
 from dpaudit.reports.again import STAND_IN, again
 from dpaudit.reports.apart import apart
+from dpaudit.reports.mass_figure import mass_figure
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult, Finding
@@ -52,6 +53,7 @@ def render(result: AuditResult, path: str = STAND_IN) -> str:
             verdict=result.verdict,
             headline=wording.headline(result),
             found=wording.power_sentence(result) if result.verdict in ("not_refuted", "inconclusive") else "",
+            missed=mass_figure(result),
             by_form=by_form.rows(result),
             by_form_columns=by_form.columns(result),
             by_form_caption=by_form.caption(result),

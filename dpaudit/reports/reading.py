@@ -13,8 +13,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit.certificates.certificate import SCHEMA as CERTIFICATE_SCHEMA
-from dpaudit.certificates.certificate import Certificate
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
@@ -40,6 +38,8 @@ from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import SCHEMA as SCORES_SCHEMA
 from dpaudit.scores.result import ScoresResult
+from dpaudit.symbolic.certificate import SCHEMA as CERTIFICATE_SCHEMA
+from dpaudit.symbolic.certificate import Certificate
 
 SESSION_SCHEMA = "dpaudit.session/1"
 SQLITE = b"SQLite format 3\0"

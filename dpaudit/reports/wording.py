@@ -22,6 +22,7 @@ from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
+from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
 # Side findings that say that draws are not independent, and what was found of calls.
@@ -253,19 +254,8 @@ def notes(result: AuditResult) -> list[str]:
 
 
 def least_powerful(result: AuditResult) -> Finding | None:
-    """The pair that was tested least well: its detectable loss is the largest for the loss up to which it is judged.
-
-    Where pairs are inconclusive it is one of these.
-    """
-    factor = float(result.options.get("inconclusive_factor") or 2.0)
-
-    def weakness(finding: Finding) -> tuple[bool, float]:
-        power = finding.power
-        assert power is not None
-        return finding.verdict == "inconclusive", power.excess(factor)
-
-    with_power = [finding for finding in result.findings if finding.power is not None and finding.verdict != "violated"]
-    return max(with_power, key=weakness, default=None)
+    """The pair that was tested least well; None where no power is known."""
+    return model.least_powerful(result.findings, float(result.options.get("inconclusive_factor") or 2.0))
 
 
 def weak_text(findings: Sequence[Finding]) -> str:
@@ -309,16 +299,27 @@ def _planted_text(power: Power) -> str:
         text += f": of those of {most} it found at least {percent_text(power.probability)} in {', '.join(found)}"
     if lost:
         text += f"{', but' if found else ':'} fewer in {', '.join(lost)}, of any loss that was tried"
-    return f"{text}.{rarest_text(power)}"
+    return f"{text}."
+
+
+def _settling(result: AuditResult) -> str:
+    """What would settle an audit that is inconclusive for want of draws."""
+    weakest = least_powerful(result)
+    power = None if weakest is None else weakest.power
+    needed = None if power is None else power.samples_needed
+    if needed is None:
+        is_unknown = power is not None and power.by_mass and not power.is_planted
+        return "How many draws would settle it is not known." if is_unknown else "More draws would settle it."
+    return f"About {needed:,} samples would settle it for the pair that was tested least well (samples={needed})."
 
 
 def rarest_text(power: Power) -> str:
     """The sentence on outputs so rare that a leak in them is mostly missed; empty where that is not known."""
-    if not power.rarest:
+    if power.blind_mass is None:
         return ""
-    times = f"1 in {int(1.0 / power.rarest):,}"
+    times = f"1 in {round(1.0 / power.blind_mass):,}"
     often = percent_text(power.probability)
-    return f" In outputs rarer than {times} not even a test that knows them finds {often} of leaks, however large."
+    return f" In outputs as rare as {times} not even a test that knows them finds {often} of leaks, however large."
 
 
 def power_sentence(result: AuditResult) -> str:
@@ -354,7 +355,7 @@ def power_sentence(result: AuditResult) -> str:
         f"{opening} a loss of {nats_text(power.detectable)} or more {kind} would have been found with probability at "
         f"least {probability}; {allowed}. Smaller excesses can have "
         "been missed. This is said of a test that knows which outputs these are"
-        f"{_learned_text(power)}"
+        f"{_learned_text(power)}{rarest_text(power)}"
     )
 
 
@@ -532,7 +533,7 @@ def _summary(result: AuditResult) -> str:
         weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "
-            f"much: {weak_text(weak)} would have been noticed. More draws would settle it."
+            f"much: {weak_text(weak)} would have been noticed. {_settling(result)}"
         )
     return (
         f"{opening} The audit tried to do better for {plural(asked_count(result), 'pair')} of inputs and did not "

@@ -11,7 +11,7 @@ import dataclasses
 import json
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -115,7 +115,10 @@ class Power:
     of it: measured on leaks that were planted into the outputs of this audit (`dpaudit.campaign.planting`), on
     `planted_draws` labelled draws, or else a general allowance (`dpaudit.inference.learned_power`). It is empty in
     older files, and for the pairs of a universe that were not examined in depth. `cells` are all plants of the pair
-    itself, by form, mass and loss; `rarest` is the smallest mass of an event that any loss, however large, shows by.
+    itself, by form, mass and loss. `by_mass`, of the pair that was tested least well, has what `detectable` is of
+    events of other masses, the most frequent first; it ends with the first of which no loss, however large, shows. Of
+    that pair, where it is inconclusive, `samples_needed` are the samples by which it would be judged, by general
+    figures: None where there is no such number, or leaks were planted, which need more.
     """
 
     event_mass: float
@@ -125,12 +128,18 @@ class Power:
     learned: tuple[LearnedLoss, ...] = ()
     cells: tuple[PlantedCell, ...] = ()
     planted_draws: int = 0
-    rarest: float | None = None
+    by_mass: tuple[tuple[float, float], ...] = ()
+    samples_needed: int | None = None
 
     @property
     def is_planted(self) -> bool:
         """Whether learned figures are of leaks planted into the outputs of this audit."""
         return self.planted_draws > 0
+
+    @property
+    def blind_mass(self) -> float | None:
+        """The largest mass that was asked for of which no loss shows, however large; None where that is not known."""
+        return next((mass for mass, loss in self.by_mass if math.isinf(loss)), None)
 
     @property
     def deciding(self) -> float:
@@ -169,7 +178,11 @@ class Power:
         """The power as JSON values; what is of plants is left out where there are none."""
         record = {**dataclasses.asdict(self), "learned": [one.to_dict() for one in self.learned]}
         if not self.is_planted:
-            del record["cells"], record["planted_draws"], record["rarest"]
+            del record["cells"], record["planted_draws"]
+        if not self.by_mass:
+            del record["by_mass"]
+        if self.samples_needed is None:
+            del record["samples_needed"]
         return record
 
     def suffices(self, inconclusive_factor: float) -> bool:
@@ -200,13 +213,13 @@ class Power:
             )
             for one in record.get("cells", ())
         ]
-        rarest = record.get("rarest")
         return cls(
             **{name: as_float(record[name]) for name in names},
             learned=tuple(learned),
             cells=tuple(cells),
             planted_draws=int(record.get("planted_draws", 0)),
-            rarest=None if rarest is None else as_float(rarest),
+            samples_needed=record.get("samples_needed"),
+            by_mass=tuple((as_float(mass), as_float(loss)) for mass, loss in record.get("by_mass", ())),
         )
 
 
@@ -417,6 +430,16 @@ class Finding:
             Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
         )
         return cls(**values)
+
+
+def least_powerful(findings: Iterable[Finding], inconclusive_factor: float) -> Finding | None:
+    """The finding that was tested least well: its detectable loss is the largest for the loss up to which it is judged.
+
+    Where some are inconclusive it is one of these; None where no power is known of any that is not violated.
+    """
+    with_power = [(one, one.power) for one in findings if one.power is not None and one.verdict != "violated"]
+    weakness = [(one.verdict == "inconclusive", power.excess(inconclusive_factor)) for one, power in with_power]
+    return with_power[weakness.index(max(weakness))][0] if with_power else None
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from dpaudit.audits.planning import game_before_draws
+from dpaudit.audits.power import game_before_draws
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.inference import learned_power
@@ -61,7 +61,7 @@ def tested_draws(draws: int, mode: Mode) -> int:
 
 def loss_known(epsilon: float, draws: int, mode: Mode, times: float) -> float:
     """The loss that a witness who knows the event finds in so many times fewer draws."""
-    game = game_before_draws(PureDP(epsilon), tested_draws(draws, mode), mode, 1.0 - CONFIDENCE)
+    game = game_before_draws(PureDP(epsilon), tested_draws(draws, mode), mode, 1.0 - CONFIDENCE).main
     return learned_power.with_fewer_draws(game, times).power(MASS, PROBABILITY)[0]
 
 
@@ -170,7 +170,7 @@ def record_of(found: dict[Case, float], known: dict[str, Any] | None = None) -> 
 
 def held_out(form: Form, epsilon: float, draws: int, mode: Mode, seeds: int) -> tuple[float, int]:
     """The loss that is said to be found with 90% of a form that had no part in it, and how many audits found it."""
-    game = game_before_draws(PureDP(epsilon), tested_draws(draws, mode), mode, 1.0 - CONFIDENCE)
+    game = game_before_draws(PureDP(epsilon), tested_draws(draws, mode), mode, 1.0 - CONFIDENCE).main
     loss = dict(learned_power.learned_losses(game, MASS, PROBABILITY, mode == "fixed"))[form.name]
     if math.isinf(loss):
         return loss, 0

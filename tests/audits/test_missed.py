@@ -1,0 +1,71 @@
+"""What could have been missed: by the mass of an event, and how many samples would do."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+
+import dpaudit
+from dpaudit.reports import by_form, wording
+from dpaudit.reports.mass_figure import mass_figure
+from dpaudit.results.model import load
+
+
+def audited(samples, mode, **options):
+    def noisy(data, size, rng):
+        return data + rng.laplace(size=size)
+
+    return dpaudit.audit(noisy, "eps=1", options.pop("pairs", [(0.0, 1.0)]), samples=samples, mode=mode, seed=3,
+                         severity=False, floating_point=False, **options)  # fmt: skip
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_rarer_events_need_larger_losses_until_none_shows(mode, tmp_path):
+    result = audited(5_000, mode)
+    power = result.findings[0].power
+    masses, losses = zip(*power.by_mass, strict=True)
+    assert list(masses) == sorted(masses, reverse=True) and list(losses) == sorted(losses)
+    assert [math.isinf(loss) for loss in losses] == [False] * (len(losses) - 1) + [True]
+    assert power.blind_mass == masses[-1] and dict(power.by_mass)[power.event_mass] == power.detectable
+    assert f"as rare as 1 in {round(1 / masses[-1]):,} not even" in wording.power_sentence(result)
+    result.save(tmp_path / "audit.json")
+    assert load(tmp_path / "audit.json").findings[0].power == power
+
+
+def test_the_pair_that_was_tested_least_well_has_a_map_and_no_other():
+    result = audited(5_000, "fixed", pairs=[(0.0, 1.0), (0.0, 0.5)], power="off")
+    with_map = [finding for finding in result.findings if finding.power.by_mass]
+    assert with_map == [wording.least_powerful(result)]
+
+
+@pytest.mark.parametrize("mode", ["sequential", "fixed"])
+def test_the_samples_that_are_named_are_enough(mode):
+    few = audited(300, mode)
+    needed = few.findings[0].power.samples_needed
+    assert few.verdict == "inconclusive" and f"About {needed:,} samples would settle it" in wording.plain_summary(few)
+    # A sound mechanism: at this level "violated" has a probability of 5% at most, and the seed is fixed.
+    assert audited(needed, mode).verdict == "not_refuted"
+    assert audited(needed // 2, mode).verdict == "inconclusive"
+
+
+def test_where_no_number_of_samples_is_known_none_is_promised():
+    def noisy(data, size, rng):
+        return data + rng.normal(size=size)
+
+    result = dpaudit.audit(noisy, dpaudit.RenyiDP(2.0, 1.0), [(0.0, 1.0)], samples=300, seed=1, floating_point=False)
+    assert result.verdict == "inconclusive" and result.findings[0].power.samples_needed is None
+    assert "How many draws would settle it is not known." in wording.plain_summary(result)
+
+
+def test_the_figure_shows_what_is_known_and_the_hardest_form():
+    figure = mass_figure(audited(5_000, "fixed"))
+    assert figure.data.columns[1:] == ("a test that knows these outputs", "the audit itself, in the hardest form (an "
+                                       "allowance)")  # fmt: skip
+    assert {text for _, text in figure.legend} >= {"no loss shows", figure.data.columns[2]}
+    assert figure.wide.count("<circle") == len(figure.data.rows) and figure.data.rows[-1][1] == "none"
+
+
+def test_a_violation_has_no_map():
+    violated = audited(5_000, "fixed", pairs=[(0.0, 9.0)])
+    assert violated.verdict == "violated" and mass_figure(violated) is None and by_form.rows(violated) == ()
