@@ -510,7 +510,7 @@ def test_a_mechanism_may_state_its_claim_as_a_text():
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ("epsi=1", r"^claim must be eps=E, .*, got 'epsi=1'\. This is what Stating states\.$"),
+        ("epsi=1", r"^claim must be eps=E, .*, got 'epsi=1'\. Did you mean 'eps=1'\? This is what Stating states\.$"),
         ("eps=-1", r"^epsilon must be in .*, got -1.0 at claim 'eps=-1'\. This is what Stating states\.$"),
         (1.0, r"^claim of Stating must be a Claim or a text such as 'eps=1', got 1.0\.$"),
         (lambda: 1.0, r"^claim must be given: Stating states none\."),

@@ -12,7 +12,6 @@ from test_ci_files import ROOT, SUITE, load, run
 
 ACTION = ROOT / "action.yml"
 RECIPE = ROOT / "conda" / "meta.yaml"
-OLDEST = ROOT / "requirements" / "oldest.txt"
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
 REQUIREMENT = re.compile(r"([a-z-]+)\s*(?:>=|==)\s*([\d.]+)")
 
@@ -102,15 +101,6 @@ def test_the_recipe_requires_what_the_project_does():
     required = lower_bounds(text.replace("matplotlib-base", "matplotlib") for text in found["requirements"]["run"])
     assert required == wanted | {"python": PROJECT["requires-python"].removeprefix(">=")}
     assert found["build"]["entry_points"] == [f"{name} = {home}" for name, home in PROJECT["scripts"].items()]
-
-
-def test_the_oldest_versions_are_the_lower_bounds():
-    extras = PROJECT["optional-dependencies"]
-    wanted = lower_bounds([*PROJECT["dependencies"], *extras["pytest"], *extras["strategies"], *extras["tables"]])
-    wanted |= {name: bound for name, bound in lower_bounds(extras["dev"]).items() if name == "jsonschema"}
-    pinned = lower_bounds(OLDEST.read_text("utf-8").splitlines())
-    assert set(pinned) == set(wanted)
-    assert [name for name in wanted if not f"{pinned[name]}.".startswith(f"{wanted[name]}.")] == []
 
 
 def test_the_extra_of_pytest_is_named_where_people_install():
