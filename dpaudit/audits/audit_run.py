@@ -3,13 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from dpaudit.audits import severity
-from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls, with_map, withheld
 from dpaudit.audits.options import Options
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
@@ -17,7 +14,6 @@ from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.order import Change, in_small_batches
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import (
     VERDICTS,
@@ -27,7 +23,6 @@ from dpaudit.results.model import (
     Severity,
     SideFinding,
     Verdict,
-    least_powerful,
 )
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
@@ -58,20 +53,24 @@ class AuditRun:
     pairs, claims, positions, inputs, not_asked, report_delta
         Of the pairs that the claim asks something of: themselves, their claims, the positions of their inputs, and how
         many inputs these are. The ids of the others, and the delta of the bounds on epsilon.
-    games, labelled, groups, kept, shown
+    games, labelled, groups, withheld, shown
         The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
         (`dpaudit.audits.kept`), and the outcomes of a game that fits may see, on x and on x_prime.
-    universe, of_universe, changes
-        The table in the place of games, its findings, and what was seen to change, of how many inputs.
+    universe, changes
+        The table in the place of games, and what was seen to change, of how many inputs.
     runs, played, failure, traceback
         Runs so far, those before the stages, and what ended the play before its time.
     night, went_on
         The number of a store's night, and whether an earlier one had evidence.
     said
         More options of the result.
-    powers, severities, trade_off, floating_point, beside
-        What stages add; `powers` of games into whose outputs leaks were planted, `severities` of pairs that may have
-        one, by position.
+    powers, severities
+        What the first stages add to the evidence: powers of games into whose outputs leaks were planted, and
+        severities of pairs that may have one, by position.
+    findings
+        Those of the table, or what `dpaudit.audits.findings` makes of the games behind these stages.
+    trade_off, floating_point, beside
+        What the other stages add.
     """
 
     subject: Subject
@@ -92,10 +91,9 @@ class AuditRun:
     games: Sequence[PairGame] = ()
     labelled: Sequence[int] = ()
     groups: Sequence[Sequence[int]] = ()
-    kept: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
     universe: UniverseTable | None = None
-    of_universe: tuple[Finding, ...] = ()
     changes: tuple[Sequence[Change], int] = ((), 0)
     runs: int = 0
     played: int = 0
@@ -106,6 +104,7 @@ class AuditRun:
     said: dict[str, Any] = dataclasses.field(default_factory=dict)
     powers: dict[int, Power] = dataclasses.field(default_factory=dict)
     severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
     trade_off: TradeOffBand | None = None
     floating_point: FloatingPointFinding | None = None
     beside: list[SideFinding] = dataclasses.field(default_factory=list)
@@ -129,36 +128,6 @@ class AuditRun:
     def depends(self) -> bool:
         """True where draws of some pair were seen to depend on each other."""
         return bool(self.changes[0]) or any(game.change for game in self.games)
-
-    @functools.cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings, as the stages up to the first that reads them have left the games; of a pool one a member."""
-        if self.universe is not None:
-            return self.of_universe
-        found_of: dict[int, Finding] = {}
-        sizes = self.options.event_mass, self.options.inconclusive_factor
-        for place, (group, game) in enumerate(zip(self.groups, self.games, strict=True)):
-            members = [self.pairs[k] for k in group]
-            told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
-            power = self.powers.get(place)
-            one = finding_of(told, game, self.labelled[place], self.subject.name, self.failure, *sizes, power)
-            if one.verdict == "error" and not one.traceback:
-                one = dataclasses.replace(one, traceback=self.traceback)
-            if one.verdict == "violated" and group[0] in self.severities:
-                one = severity.with_severity(one, self.severities[group[0]], game)
-            of_members = findings_of_pool(one, members, game, self.subject.name)
-            if place in self.kept:
-                of_members = [withheld(own, self.kept[place]) for own in of_members]
-            found_of.update(zip(group, of_members, strict=True))
-        places = sorted(found_of)
-        findings = with_controls([found_of[k] for k in places])
-        factor = self.options.inconclusive_factor
-        weakest = least_powerful(findings, factor)
-        if weakest is not None and weakest.power is not None:
-            at = next(place for place, finding in enumerate(findings) if finding is weakest)
-            game = next(game for group, game in zip(self.groups, self.games, strict=True) if places[at] in group)
-            findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, self.options.mode, factor))
-        return tuple(findings)
 
     @property
     def verdict(self) -> Verdict:

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
-from dpaudit.audits.call import header, played
 from dpaudit.audits.composition import check_composition
+from dpaudit.audits.one_audit import header, played
 from dpaudit.audits.options import Options, Running
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode

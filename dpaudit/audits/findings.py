@@ -2,20 +2,34 @@
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.campaign.schedules import Mode
+from dpaudit.audits.audit_run import AuditRun
+from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.exact.response import event_mass_of
 from dpaudit.inference.failures import Failure
+from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.learned_power import learned_losses
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
+from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import SAME_INPUT, Finding, LearnedLoss, Power, SideFinding, Verdict, WitnessRecord
+from dpaudit.results.model import (
+    SAME_INPUT,
+    Finding,
+    LearnedLoss,
+    Power,
+    Severity,
+    SideFinding,
+    Verdict,
+    WitnessRecord,
+    least_powerful,
+)
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
 FOUND_WITH = 0.9  # the probability that defines the power
@@ -38,6 +52,33 @@ EARLIER = (
     "That was seen in an earlier night of this evidence, and later ones go on from it. To begin anew, forget it with "
     "`dpaudit evidence forget`."
 )
+
+
+def findings_of(run: AuditRun) -> tuple[Finding, ...]:
+    """The findings of an audit that played games: one a pair, in the order of the pairs."""
+    found_of: dict[int, Finding] = {}
+    mode, name, factor = run.options.mode, run.subject.name, run.options.inconclusive_factor
+    for place, (group, game) in enumerate(zip(run.groups, run.games, strict=True)):
+        members = [run.pairs[k] for k in group]
+        first = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
+        sizes = run.options.event_mass, factor, run.powers.get(place)
+        one = finding_of(first, game, run.labelled[place], name, run.failure, *sizes)
+        if one.verdict == "error" and not one.traceback:
+            one = dataclasses.replace(one, traceback=run.traceback)
+        if one.verdict == "violated" and group[0] in run.severities:
+            one = with_severity(one, run.severities[group[0]], game)
+        of_members = findings_of_pool(one, members, game, name)
+        if place in run.withheld:
+            of_members = [withheld(own, run.withheld[place]) for own in of_members]
+        found_of.update(zip(group, of_members, strict=True))
+    places = sorted(found_of)
+    findings = with_controls([found_of[k] for k in places])
+    weakest = least_powerful(findings, factor)
+    if weakest is not None and weakest.power is not None:
+        at = next(place for place, finding in enumerate(findings) if finding is weakest)
+        game = next(game for group, game in zip(run.groups, run.games, strict=True) if places[at] in group)
+        findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, mode, factor))
+    return tuple(findings)
 
 
 def named(pair: Pair) -> dict[str, Any]:
@@ -130,6 +171,17 @@ def withheld(finding: Finding, reason: str = "") -> Finding:
         severity=None,
         notes=(*((reason,) if reason else ()), *(note for note in finding.notes if note != reason)),
     )
+
+
+def with_severity(finding: Finding, severity: Severity | None, game: PairGame) -> Finding:
+    """The finding with the bound of its stage, or the least that a rejection says, in the place of the audit's own."""
+    lower = just_above(game.claim.value) if severity is None else severity.parameter_lower
+    changed: dict[str, Any] = {"severity": severity, "parameter_lower": lower}
+    if len(game.uses) == 1:
+        changed["epsilon_lower"] = game.epsilon_of(lower)
+    if finding.parameter_budget > 0.0:
+        changed["ratio_lower"] = lower / finding.parameter_budget
+    return dataclasses.replace(finding, **changed)
 
 
 def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:
@@ -253,7 +305,30 @@ def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: floa
                 break
     needed = None
     if not power.suffices(inconclusive_factor) and not power.is_planted:
-        from dpaudit.audits.planning import samples_that_suffice  # few audits need it
-
         needed = samples_that_suffice(game, mode, power.event_mass, inconclusive_factor)
     return dataclasses.replace(power, by_mass=tuple(found), samples_needed=needed)
+
+
+def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> PairGame:
+    """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
+    pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
+    pair.start(level)
+    return pair
+
+
+def samples_that_suffice(game: PairGame, mode: Mode, event_mass: float, inconclusive_factor: float) -> int | None:
+    """The least number of samples of one digit at which the pair of a game, alone, would be "not refuted".
+
+    By the general table of what is found; None where not even 9 * 10^8 samples do.
+    """
+
+    def suffices(samples: int) -> bool:
+        schedule = schedule_of(mode, samples, 1, 2)
+        draws = schedule.planned - schedule.most_before_test
+        return power_of(game_before_draws(game.claim, draws, mode, game.level), event_mass).suffices(
+            inconclusive_factor
+        )
+
+    sizes = [digit * 10**k for k in range(1, 9) for digit in range(1, 10)]
+    place = bisect.bisect_left(sizes, True, key=suffices)
+    return sizes[place] if place < len(sizes) else None

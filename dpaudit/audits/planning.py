@@ -28,7 +28,7 @@ import numpy as np
 
 from dpaudit.arguments import check_options
 from dpaudit.audits import low_bits
-from dpaudit.audits.findings import STAGE_PAIRS, power_of
+from dpaudit.audits.findings import STAGE_PAIRS, game_before_draws
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.rounds import CHUNK_NUMBERS
@@ -192,31 +192,6 @@ def least_share(pairs: int) -> float:
     (1.0, 0.0671)
     """
     return float(shares_by_rank(np.zeros(pairs)).min(initial=1.0)) if pairs else 1.0
-
-
-def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> PairGame:
-    """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
-    pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
-    pair.start(level)
-    return pair
-
-
-def samples_that_suffice(game: PairGame, mode: Mode, event_mass: float, inconclusive_factor: float) -> int | None:
-    """The least number of samples of one digit at which the pair of a game, alone, would be "not refuted".
-
-    By the general table of what is found; None where not even 9 * 10^8 samples do.
-    """
-
-    def suffices(samples: int) -> bool:
-        schedule = schedule_of(mode, samples, 1, 2)
-        draws = schedule.planned - schedule.most_before_test
-        return power_of(game_before_draws(game.claim, draws, mode, game.level), event_mass).suffices(
-            inconclusive_factor
-        )
-
-    sizes = [digit * 10**k for k in range(1, 9) for digit in range(1, 10)]
-    place = bisect.bisect_left(sizes, True, key=suffices)
-    return sizes[place] if place < len(sizes) else None
 
 
 class _Planned:

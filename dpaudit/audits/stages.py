@@ -1,4 +1,7 @@
-"""Stages behind a verdict: what an audit asks once its pairs are played, in one order, each on draws of its own.
+"""Stages of an audit: what it asks once its pairs are played, in one order, each on draws of its own.
+
+The first ones add to the evidence, or take it away (`EVIDENCE`). Then the findings are made, and with them the verdict,
+which the other stages may read and cannot change (`BESIDE`).
 
 Validity
 --------
@@ -91,7 +94,7 @@ class SeverityStage(Stage):
         return asked and run.options.mode != "fixed" and run.shown is not None and not run.depends
 
     def run(self, run: AuditRun) -> None:
-        alone = [k for k, group in enumerate(run.groups) if len(group) == 1 and k not in run.kept]
+        alone = [k for k, group in enumerate(run.groups) if len(group) == 1 and k not in run.withheld]
         broken = [k for k in alone if run.games[k].is_violated]
         run.severities = {run.groups[k][0]: None for k in broken}
         assert run.shown is not None
@@ -119,7 +122,7 @@ class Dependence(Stage):
         return RATE
 
     def run(self, run: AuditRun) -> None:
-        said = [k for k in range(len(run.games)) if k not in run.kept]  # of the others nothing is said
+        said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said
         if said and not (run.failure or run.night or run.depends):
             place = run.clearest(said)
             game, x = run.games[place], run.pairs[run.groups[place][0]].x
@@ -175,7 +178,7 @@ class BandStage(Stage):
         run.runs += runs
 
     def _places(self, run: AuditRun) -> list[int]:
-        return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.kept]
+        return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.withheld]
 
 
 class LowBits(Stage):
@@ -327,11 +330,8 @@ class GreyBoxStage(Stage):
         run.beside.append(recorded_finding(run.subject, run.promise, list(islice(run.chosen, MOST_RECORDED)), run.root))
 
 
-STAGES: tuple[Stage, ...] = (
-    Metadata(),
-    SeverityStage(),
-    Dependence(),
-    Plants(),
+EVIDENCE: tuple[Stage, ...] = (Metadata(), SeverityStage(), Dependence(), Plants())
+BESIDE: tuple[Stage, ...] = (
     BandStage(),
     LowBits(),
     Independence(),
@@ -340,9 +340,10 @@ STAGES: tuple[Stage, ...] = (
     SearchReport(),
     GreyBoxStage(),
 )
+STAGES = (*EVIDENCE, *BESIDE)
 
 
-def play_stages(run: AuditRun, stages: Sequence[Stage] = STAGES) -> None:
+def play_stages(run: AuditRun, stages: Sequence[Stage]) -> None:
     """Play the stages that an audit asks for, in their order; those that cannot run say why."""
     for stage in stages:
         if not stage.is_asked(run):

@@ -138,7 +138,7 @@ class AccumulatingAudit:
 
     def _lay_out(self) -> None:
         """Give each pair the positions of its inputs, and each input its key."""
-        # Validity: where an outcome may depend on when a call is made, pairs share no draws (`dpaudit.audits.call`).
+        # Validity: where an outcome may depend on when a call is made, pairs share no draws (`audits.one_audit`).
         find = inputs_apart if self.subject.draws_together else distinct_inputs
         self.data, self.positions = find(self.pairs)
         self.input_keys = _numbered([input_key(x) for x in self.data])

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import dpaudit
-from dpaudit.audits.planning import game_before_draws
+from dpaudit.audits.findings import game_before_draws
 from dpaudit.inference import learned_power
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power

@@ -18,8 +18,8 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.audits import (
-    call,
     findings,
+    one_audit,
     planning,
     replaying,
     severity,
@@ -134,7 +134,7 @@ def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
             return data + rng.laplace(size=size)
 
     claim = dpaudit.MetricDP(lambda x, y: abs(x - y) * (1.0 + 1e-10 * min(x, y)), on="inputs")
-    asked = spied(monkeypatch, call, "game_on")
+    asked = spied(monkeypatch, one_audit, "game_on")
     with pytest.raises(Reached):
         dpaudit.audit(Shifted(), claim, [(1.0, 2.0), (0.0, 1.0)], samples=10, seed=1, floating_point=False)
     assert [one.value for one in asked[0]["claims"]] == [1.0 + 1e-10]
@@ -257,7 +257,7 @@ def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_l
                                floating_point=False).findings  # fmt: skip
     finding = dataclasses.replace(finding, verdict="violated", epsilon_lower=5.0, parameter_lower=5.0, ratio_lower=5.0)
     for stage, expected in ((found, reported), (None, just_above(1.0))):  # without a stage it is just above its budget
-        one = severity.with_severity(finding, stage, game)
+        one = findings.with_severity(finding, stage, game)
         assert one.parameter_lower == one.epsilon_lower == expected
         assert one.ratio_lower == pytest.approx(expected)
 

@@ -1,4 +1,4 @@
-"""One audit, once its pairs are chosen: games of single pairs or a table of all, the stages behind, and the result."""
+"""One audit, once its pairs are chosen: games of single pairs or a table of all, stages, findings, and the result."""
 
 from __future__ import annotations
 
@@ -8,10 +8,11 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.audits.audit_run import AuditRun
+from dpaudit.audits.findings import findings_of
 from dpaudit.audits.kept import why_kept
 from dpaudit.audits.many_pairs import Playing, playing_of
 from dpaudit.audits.options import BAND_SHARE
-from dpaudit.audits.stages import play_stages
+from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.environment import environment
@@ -63,7 +64,7 @@ def header(run: AuditRun) -> dict[str, Any]:
 
 
 def played(run: AuditRun) -> AuditResult:
-    """Play the pairs, then the stages."""
+    """Play the pairs and the stages; the findings, and with them the verdict, are made between."""
     how = playing(run)
     run.take_mode(how.mode)
     if how.is_universe:
@@ -71,7 +72,10 @@ def played(run: AuditRun) -> AuditResult:
     else:
         _play_pairs(run)
     run.played = run.runs
-    play_stages(run)
+    play_stages(run, EVIDENCE)
+    if run.universe is None:
+        run.findings = findings_of(run)
+    play_stages(run, BESIDE)
     return AuditResult(
         claim=str(run.promise),
         confidence=run.options.confidence,
@@ -104,7 +108,7 @@ def _play_universe(run: AuditRun) -> None:
         run.tell,
     )
     try:
-        run.of_universe, table = universe.run(0)
+        run.findings, table = universe.run(0)
     except CallError:  # as for the label game below: no draw was counted yet
         run.subject = dataclasses.replace(subject, one_by_one=True)
         if subject.is_contained:  # its calls have to be in one random order, of all inputs: games of their own
@@ -115,7 +119,7 @@ def _play_universe(run: AuditRun) -> None:
             _play_pairs(run)
             return
         universe.subject = run.subject
-        run.of_universe, table = universe.run(RESTART)
+        run.findings, table = universe.run(RESTART)
     run.subject, run.universe, run.report_delta, run.runs = universe.subject, table, table.delta, universe.runs
     run.changes, run.inputs = (universe.changes, universe.inputs_looked_at), universe.inputs_looked_at
     run.said |= universe.options
@@ -173,7 +177,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.failure, run.traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
     for pair in game.pairs:
         pair.is_fair = _has_fair_labels(run, game, data)
-    run.kept, more = why_kept(game, run.subject, data, run.root)
+    run.withheld, more = why_kept(game, run.subject, data, run.root)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
     run.said |= pooling.options
