@@ -11,7 +11,7 @@ from dpaudit.audits.options import Options
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
-from dpaudit.inference.order import Change, in_small_batches
+from dpaudit.inference.order import Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
@@ -26,8 +26,7 @@ from dpaudit.results.model import (
 )
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
-from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.streams import BATCH_DRAWS
+from dpaudit.running.crew import Crew
 from dpaudit.subjects.callables import Subject
 
 
@@ -57,7 +56,7 @@ class AuditRun:
         The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
         (`dpaudit.audits.kept`), and the outcomes of a game that fits may see, on x and on x_prime.
     universe, changes
-        The table in the place of games, and what was seen to change, of how many inputs.
+        The table in the place of games, and what was seen to change of its `inputs`.
     runs, played, failure, traceback
         Runs so far, those before the stages, and what ended the play before its time.
     night, went_on
@@ -94,7 +93,7 @@ class AuditRun:
     withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
     universe: UniverseTable | None = None
-    changes: tuple[Sequence[Change], int] = ((), 0)
+    changes: Sequence[Change] = ()
     runs: int = 0
     played: int = 0
     failure: str = ""
@@ -115,19 +114,10 @@ class AuditRun:
             self.said = {"asked_mode": self.options.mode}
             self.options = dataclasses.replace(self.options, mode=mode)
 
-    def ask_batches(
-        self, subject: Subject, x: Any, seed: int, most: int | None, is_violated: bool
-    ) -> tuple[Change | None, int]:
-        """Ask small batches of a vectorised subject, on streams of their own, what they share; that, and the runs."""
-        if not subject.is_vectorised or subject.has_lost_calls:
-            return None, 0
-        draw = Drawer(subject, [x], seed, BATCH_DRAWS, self.crew)
-        return in_small_batches(draw, self.options.samples, most, is_violated)
-
     @property
     def depends(self) -> bool:
         """True where draws of some pair were seen to depend on each other."""
-        return bool(self.changes[0]) or any(game.change for game in self.games)
+        return bool(self.changes) or any(game.change for game in self.games)
 
     @property
     def verdict(self) -> Verdict:

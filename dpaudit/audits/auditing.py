@@ -26,7 +26,7 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS
 from dpaudit.results.model import AuditResult
 from dpaudit.running.checkpoint import CheckpointPlan
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.fresh import fresh_subject

@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.findings import FIT_SHARE, FOUND_WITH, STAGE_PAIRS
 from dpaudit.campaign.campaign import Campaign
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, Plan
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes

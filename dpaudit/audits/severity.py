@@ -32,7 +32,7 @@ from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import Severity
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 
@@ -109,7 +109,7 @@ def examine(
         samples=draws,
         error_rate=game.level,
         mode="fixed",
-        draw=Drawer(subject, data, seed, SEVERITY_DRAWS, crew),
+        draw=crew.drawer(subject, data, seed, SEVERITY_DRAWS),
         coin=lambda round_, _: stream(seed, SEVERITY_COINS, place, round_),
         calls=not subject.is_vectorised,
         largest_batch=batch_of(draws),

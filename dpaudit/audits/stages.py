@@ -33,7 +33,7 @@ from dpaudit.results.model import VERDICTS
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import NOT_ASKED
 from dpaudit.running import streams
-from dpaudit.running.draws import Drawer
+from dpaudit.running.playing import ask_batches
 from dpaudit.running.streams import stream
 from dpaudit.subjects.isolation import IsolatedSubject
 
@@ -127,10 +127,11 @@ class Dependence(Stage):
             place = run.clearest(said)
             game, x = run.games[place], run.pairs[run.groups[place][0]].x
             most = most_runs_of_batches(run.played, game.hint)
-            game.change, runs = run.ask_batches(run.subject, x, run.root, most, game.is_violated)
+            sizes = run.options.samples, most, game.is_violated
+            game.change, runs = ask_batches(run.subject, x, run.root, run.crew, *sizes)
             run.runs += runs
         withhold_all(run.games)
-        changes = changes_of(run.games) if run.universe is None else run.changes
+        changes = changes_of(run.games) if run.universe is None else (run.changes, run.inputs)
         run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.night, 1))
 
 
@@ -216,7 +217,7 @@ class LowBits(Stage):
     def run(self, run: AuditRun) -> None:
         candidates, omitted = self._candidates(run)
         data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
-        draw = Drawer(run.subject, data, run.root, streams.FLOAT_DRAWS, run.crew)
+        draw = run.crew.drawer(run.subject, data, run.root, streams.FLOAT_DRAWS)
         found = low_bits.examine(
             candidates, self._draws(run), draw, lambda place: stream(run.root, streams.FLOAT_COINS, place)
         )

@@ -26,7 +26,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, Plan
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, Plan
 from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.features.density import LogDensity
 from dpaudit.features.hints import NO_HINTS

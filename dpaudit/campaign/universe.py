@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
+from dpaudit.campaign.draws import Counts, Draws, Plan
 from dpaudit.campaign.label_game import FIRST_DRAWS, TRAINING_NUMBERS
-from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.features.outcomes import Outcomes, unseen
 from dpaudit.inference import learned_power
 from dpaudit.inference.exact import ExactTest

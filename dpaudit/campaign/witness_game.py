@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, Plan
 from dpaudit.inference.order import MOST_OBJECTS
 from dpaudit.inference.tasks import Draw, Request, Statistic, toss
 from dpaudit.privacy.claims import FloatArray

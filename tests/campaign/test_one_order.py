@@ -16,8 +16,8 @@ from scipy import stats
 
 from dpaudit.audits.low_bits import Candidate, LowBitGame
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
+from dpaudit.campaign.draws import Draws, Plan
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.features.outcomes import read_outputs

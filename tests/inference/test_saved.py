@@ -17,8 +17,8 @@ from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ProfileClaim, PureDP
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.running.crew import Crew
 from dpaudit.running.digests import digest
-from dpaudit.running.draws import Drawer
 from dpaudit.running.plain_data import packed, unpacked
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
@@ -42,7 +42,7 @@ def game_of(mechanism, claim, seed, samples=200):
         samples=samples,
         error_rate=0.05,
         mode="sequential",
-        draw=Drawer(as_subject(mechanism), data, seed, 0),
+        draw=Crew().drawer(as_subject(mechanism), data, seed, 0),
         coin=lambda round_, pair: stream(seed, 1, round_, pair),
         data=data,
     )

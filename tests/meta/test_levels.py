@@ -27,8 +27,11 @@ from dpaudit.audits import (
     universe_auditing,
     utility,
 )
+from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
+from dpaudit.audits.options import Options
 from dpaudit.audits.planning import least_share
+from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.universe import UniverseGame
@@ -48,7 +51,7 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroCo
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Identity, SavedPair, Store, share_of
 from dpaudit.scores import auditing, bands, bets, guesses, ledger
@@ -208,12 +211,9 @@ def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
     monkeypatch.setattr(universe_auditing, "UniverseGame", noted)
     depth = spied(monkeypatch, universe_auditing, "game_on")
     pairs = [Pair(float(i), float(j), f"{i}{j}") for i, j in ((0, 1), (1, 2), (0, 2))]
-    audit = universe_auditing.UniverseAudit(
-        as_subject(response), PureDP(1.0), pairs, 100, "fixed", 0.97, 1, Crew(), 0.1, 2.0,
-        lambda *_: (None, 0), lambda *_: ({}, 0),
-    )  # fmt: skip
+    options = Options(100, "fixed", 0.97, 1, 0.1, 2.0, None, None)
     with pytest.raises(Reached):
-        audit.run(0)
+        UniverseAudit(AuditRun(as_subject(response), PureDP(1.0), pairs, options, 1, Crew())).play(0)
     (one,) = depth
     assert spent == pytest.approx([TABLE_SHARE * 0.03]) and spent[0] + one["error_rate"] == pytest.approx(0.03)
 
@@ -476,7 +476,7 @@ def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, 
         night = store.begin(identity, 0.97, 1, 100)
         for k in range(generation):
             store.admit(night, [saved_pair(f"pair {k}", k, 1e-3)])
-        options = {"samples": 100, "confidence": 0.97, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
+        options = {"samples": 100, "confidence": 0.97, "seed": 1, "crew": Crew()}
         pairs = [PAIR, Pair(1.0, 0.0, "other")]
         audit = AccumulatingAudit(store, subject, PureDP(1.0), [PureDP(1.0)] * 2, pairs, **options)
         with pytest.raises(Reached):
