@@ -37,7 +37,7 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.findings import FIT_SHARE, FOUND_WITH, STAGE_PAIRS
 from dpaudit.campaign.campaign import Campaign
-from dpaudit.campaign.draws import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
@@ -258,7 +258,7 @@ class LowBitGame(Campaign):
             self.tests.append(LowBitTest(one, self._labelled, rule))
             self.tests[-1].start(level)
 
-    def _freeze(self) -> Plan | None:
+    def _freeze(self) -> RoundPlan | None:
         if not self._labelled or not self.tests:
             return None
         requests: dict[int, list[Request]] = {}
@@ -268,7 +268,7 @@ class LowBitGame(Campaign):
             for i, quota in zip(test.candidate.inputs, quotas, strict=True):
                 requests.setdefault(i, []).append(Request(quota, test.statistic))
         self._labelled = 0
-        return Plan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
+        return RoundPlan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
 
     def _absorb(self, counts: Counts) -> None:
         counted = {i: iter(of_input) for i, of_input in counts.items()}

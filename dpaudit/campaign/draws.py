@@ -33,7 +33,7 @@ Counts = dict[int, list[NDArray[np.int64]]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class RoundPlan:
     """One round, fixed before the first of its draws."""
 
     needed: Mapping[int, int]  # draws of each input
@@ -87,7 +87,7 @@ class Draws:
         """Note how large an outcome is."""
         self.columns = max((part.numbers.shape[1] for part in outcomes), default=1)
 
-    def take(self, plan: Plan) -> Fresh:
+    def take(self, plan: RoundPlan) -> Fresh:
         """Draw one round; its outcomes stay closed until `release`."""
         tasks = self._tasks(plan)
         # An input whose pairs' coins all fell on the other side has no task: its counts are zeros.
@@ -113,7 +113,7 @@ class Draws:
                 self.kept.setdefault(task.input, []).append(result.kept)
                 self._batches.setdefault(task.input, []).append(len(result.kept))
 
-    def learn(self, plan: Plan) -> Counts:
+    def learn(self, plan: RoundPlan) -> Counts:
         """Draw what no test counts, and let fits see it at once; the counts are for fits too."""
         fresh = self.take(plan)
         self.release(fresh)
@@ -121,7 +121,7 @@ class Draws:
 
     def hand_over(self, sizes: Mapping[int, int]) -> dict[int, Outcomes]:
         """Draw so many of each input that no test counts, and give them away: nothing is kept here."""
-        self.learn(Plan(sizes, keeps=max(sizes.values())))
+        self.learn(RoundPlan(sizes, keeps=max(sizes.values())))
         drawn = {i: self.joined(i) for i in self.kept}
         self.kept = {}
         return drawn
@@ -162,7 +162,7 @@ class Draws:
         """Drop what was kept, but for so many first outcomes of each input: no fit needs more of them."""
         self.kept = {i: [self.joined(i).rows(slice(0, rows)).narrowed(COLUMNS).kept()] for i in self.kept}
 
-    def _tasks(self, plan: Plan) -> list[Task]:
+    def _tasks(self, plan: RoundPlan) -> list[Task]:
         """The round in chunks, each with its part of what is counted and kept."""
         largest = min(max(64, CHUNK_NUMBERS // self.columns), self._largest_batch)
         chunk_size = min(largest, CHUNK_CALLS) if self._calls else largest

@@ -112,8 +112,8 @@ class AccumulatingAudit:
         if not self.failure:
             self.store.end(self.night, "finished")
         for pair in self._pairs().values():
-            for _, game in pair.uses:
-                game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
+            for _, test in pair.uses:
+                test.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
         self.games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
         return self
 

@@ -143,7 +143,7 @@ class Subject:
 
     def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
         """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
-        return self._outcome(self._given(data), rng, hold, Told(self._handlers))
+        return self._outcome(self._given(data), rng, hold, Located(self._handlers))
 
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
@@ -183,17 +183,17 @@ class Subject:
         Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
         may leave the input as it was, and only where its outcome is the bit itself.
         """
-        given, told = self._given(data), Told(self._handlers)
+        given, located = self._given(data), Located(self._handlers)
         if given is data or size == 1:
             for _ in range(size):
-                yield self._outcome(given, rng, hold, told)
+                yield self._outcome(given, rng, hold, located)
             return
         if not is_small(data):
             yield from self._outcomes_on_large(data, given, size, rng, hold)
             return
         is_surely_same = watched(given)
         for _ in range(size):
-            outcome = self._outcome(given, rng, hold, told)
+            outcome = self._outcome(given, rng, hold, located)
             if not is_surely_same() and not are_same(data, given):
                 given = self._given(data)
                 is_surely_same = watched(given)
@@ -207,19 +207,19 @@ class Subject:
         It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
         the same random numbers and each on a copy of its own.
         """
-        before, told = copy.deepcopy(rng), Told(self._handlers)
+        before, located = copy.deepcopy(rng), Located(self._handlers)
         outcomes: list[Any] = []
         for count in range(1, size + 1):
-            outcomes.append(self._outcome(given, rng, hold, told))
+            outcomes.append(self._outcome(given, rng, hold, located))
             if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
                 break
         else:
             return outcomes
         again: list[Any] = []
-        is_repeated, has_changed, told = self.replayable, False, Told(self._handlers)
+        is_repeated, has_changed, located = self.replayable, False, Located(self._handlers)
         while is_repeated and len(again) < size:
             given = copied(data)
-            again.append(self._outcome(given, before, hold, told))
+            again.append(self._outcome(given, before, hold, located))
             # Validity: with randomness of its own, batches in which nothing was changed would be kept, and others drawn
             # again. Up to the first change all must be as it was, and there must be one.
             if not has_changed:
@@ -233,16 +233,16 @@ class Subject:
             )
         return again
 
-    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], told: Told) -> Any:
-        """The outcome of one draw in a call of its own; `told` has the kinds of exceptions that have been located."""
+    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], located: Located) -> Any:
+        """The outcome of one draw in a call of its own; `located` notes the kinds of exceptions."""
         try:
             output = self._call(data, 1, rng, hold)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except BaseException as error:  # to end the process is an outcome too, not the end of the audit
-            if not is_outcome(error, told.handlers):
+            if not is_outcome(error, located.handlers):
                 raise
-            return located_once(brief(error), error, told)
+            return located_once(brief(error), error, located)
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)
@@ -371,7 +371,7 @@ class Subject:
         return self.keywords[0][0] if is_only else None
 
 
-class Told(set[str]):
+class Located(set[str]):
     """The kinds of exceptions that have been located, and the signal handlers from before the first call."""
 
     def __init__(self, handlers: frozenset[Any]) -> None:

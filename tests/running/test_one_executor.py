@@ -14,7 +14,7 @@ import pickle
 
 import pytest
 
-from dpaudit.campaign.draws import Draws, Plan
+from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.running import crew
@@ -238,7 +238,7 @@ def one_release(data, rng):
     return float(data + rng.laplace())
 
 
-PLAN = Plan({0: 90, 1: 75}, keeps=1_000)
+PLAN = RoundPlan({0: 90, 1: 75}, keeps=1_000)
 
 
 def drawn(subject, crew):
