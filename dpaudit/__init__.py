@@ -22,6 +22,7 @@ from dpaudit.environment import __version__
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
     from dpaudit.audits.auditing import audit
+    from dpaudit.audits.comparing import same_distribution
     from dpaudit.audits.grey_box import GreyBoxResult, replay_same_randomness
     from dpaudit.audits.planning import plan
     from dpaudit.audits.replaying import replay, replay_floating_point
@@ -70,10 +71,12 @@ if TYPE_CHECKING:
     from dpaudit.results.plan_result import Plan
     from dpaudit.scores.auditing import audit_scores
     from dpaudit.scores.result import ScoresResult, load_scores
+    from dpaudit.subjects.by_outputs import with_by_outputs
     from dpaudit.subjects.callables import Subject, as_subject
     from dpaudit.subjects.isolation.limits import Isolation
     from dpaudit.subjects.programs import exec_subject
     from dpaudit.subjects.protocol import InteractiveMechanism, Mechanism, SessionEnded
+    from dpaudit.subjects.samplers import samplers
     from dpaudit.subjects.sessions import as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
 
@@ -149,7 +152,10 @@ _HOMES = {
     "replay": "dpaudit.audits.replaying",
     "replay_floating_point": "dpaudit.audits.replaying",
     "replay_same_randomness": "dpaudit.audits.grey_box",
+    "same_distribution": "dpaudit.audits.comparing",
+    "samplers": "dpaudit.subjects.samplers",
     "search_pairs": "dpaudit.audits.searching",
+    "with_by_outputs": "dpaudit.subjects.by_outputs",
     "write_report": "dpaudit.reports",
 }
 # Whole rooms of names, as `dpaudit.laws.mixture`.
@@ -231,8 +237,11 @@ __all__ = [
     "replay",
     "replay_floating_point",
     "replay_same_randomness",
+    "same_distribution",
+    "samplers",
     "search_pairs",
     "strategies",
+    "with_by_outputs",
     "write_report",
 ]
 

@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-import bisect
 import dataclasses
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.audits.audit_run import AuditRun
-from dpaudit.campaign.schedules import Mode, schedule_of
-from dpaudit.exact.response import event_mass_of
+from dpaudit.audits.power import power_of, with_map
 from dpaudit.inference.failures import Failure
 from dpaudit.inference.hockey_stick import just_above
-from dpaudit.inference.learned_power import learned_losses
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
-from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import (
     SAME_INPUT,
     Finding,
-    LearnedLoss,
     Power,
     Severity,
     SideFinding,
@@ -32,10 +26,7 @@ from dpaudit.results.model import (
 )
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
-FOUND_WITH = 0.9  # the probability that defines the power
 STAGE_PAIRS = 8  # that a stage examines: they share its error rate, and the time
-# Masses of events of a map: it ends where no loss shows.
-MASSES = (0.3, 0.1, 0.03, 0.01, 0.003, 0.001, 3e-4, 1e-4, 3e-5, 1e-5)
 FIT_SHARE = 0.3  # of the draws of a stage, on which what it tests is fitted
 # A note, beside `SAME_INPUT`, of a pair that is violated all the same.
 CONTROL_VIOLATED = "So it says nothing of the claim: draws are not independent, or the audit is mistaken."
@@ -282,53 +273,3 @@ def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
         is_earlier = not stands and game.change == game.earlier_change
         depends = (change_sentence(game.change, stands) + (f" {EARLIER}" if is_earlier else ""),)
     return (*same, *depends) if game.unseen else (*same, *depends, *game.remarks)
-
-
-def power_of(game: PairGame, event_mass: float) -> Power:
-    """What the pair's own test finds: in the best case, and of events that it has to learn."""
-    event_mass = event_mass_of(game.claim, event_mass)
-    known = game.main.power(event_mass, FOUND_WITH)
-    learned = learned_losses(game.main, event_mass, FOUND_WITH, game.is_fixed)
-    return Power(event_mass, FOUND_WITH, *known, tuple(LearnedLoss(form, loss) for form, loss in learned))
-
-
-def with_map(power: Power, game: PairGame, mode: Mode, inconclusive_factor: float) -> Power:
-    """The power with what a test finds that knows the event, by its mass, and with the samples that would do.
-
-    The map ends where no loss shows.
-    """
-    found: list[tuple[float, float]] = []
-    for mass in MASSES:
-        if event_mass_of(game.claim, mass) == mass:  # of a claim with a delta events are more frequent
-            found.append((mass, game.main.power(mass, power.probability)[0]))
-            if math.isinf(found[-1][1]):
-                break
-    needed = None
-    if not power.suffices(inconclusive_factor) and not power.is_planted:
-        needed = samples_that_suffice(game, mode, power.event_mass, inconclusive_factor)
-    return dataclasses.replace(power, by_mass=tuple(found), samples_needed=needed)
-
-
-def game_before_draws(claim: Claim, draws: int, mode: Mode, level: float) -> PairGame:
-    """The game about a claim of one pair, meant for so many labelled draws at this level, of which none is drawn."""
-    pair = PairGame(claim, (0, 1), mode != "fixed", max(draws, 1))
-    pair.start(level)
-    return pair
-
-
-def samples_that_suffice(game: PairGame, mode: Mode, event_mass: float, inconclusive_factor: float) -> int | None:
-    """The least number of samples of one digit at which the pair of a game, alone, would be "not refuted".
-
-    By the general table of what is found; None where not even 9 * 10^8 samples do.
-    """
-
-    def suffices(samples: int) -> bool:
-        schedule = schedule_of(mode, samples, 1, 2)
-        draws = schedule.planned - schedule.most_before_test
-        return power_of(game_before_draws(game.claim, draws, mode, game.level), event_mass).suffices(
-            inconclusive_factor
-        )
-
-    sizes = [digit * 10**k for k in range(1, 9) for digit in range(1, 10)]
-    place = bisect.bisect_left(sizes, True, key=suffices)
-    return sizes[place] if place < len(sizes) else None

@@ -35,7 +35,8 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.audits.findings import FIT_SHARE, FOUND_WITH, STAGE_PAIRS
+from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
+from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.witness_game import WitnessGame

@@ -27,8 +27,9 @@ import numpy as np
 
 from dpaudit.arguments import check_options
 from dpaudit.audits import low_bits
-from dpaudit.audits.findings import STAGE_PAIRS, game_before_draws
+from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
+from dpaudit.audits.power import game_before_draws
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of

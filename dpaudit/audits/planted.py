@@ -17,7 +17,7 @@ import math
 from collections.abc import Mapping
 
 from dpaudit.audits.audit_run import AuditRun
-from dpaudit.audits.findings import MASSES, power_of
+from dpaudit.audits.power import MASSES, power_of
 from dpaudit.campaign.planting import PlantedForm, Planting, Seen, is_rare, mass_of
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power

@@ -39,7 +39,7 @@ import numpy as np
 import scipy
 
 from dpaudit.audits.exploring import explore
-from dpaudit.audits.findings import FOUND_WITH
+from dpaudit.audits.power import FOUND_WITH
 from dpaudit.environment import environment
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.inference import means

@@ -29,6 +29,7 @@ from dpaudit.reports.wording import (
 )
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saved_inputs import is_redacted
+from dpaudit.subjects.by_outputs import BY_OUTPUTS
 
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 SOURCE = (
@@ -40,6 +41,8 @@ CLAIM = ("claim_metadata", *DEPENDENCE)  # what the claim is measured against, a
 SENSITIVITY = ("pair_search", "same_randomness", "recorded_noise")
 UNSEEN = {
     "timing": "Running times were not compared between inputs.",
+    "by_outputs": "What calls warned of, logged or printed was not looked at (`dpaudit.with_by_outputs` makes it part "
+    "of the outputs).",
     "pair_search": "Other pairs were not searched for.",
 }
 EXCEPTIONS = (
@@ -105,7 +108,8 @@ def side_channels(result: AuditResult) -> Row:
     sides = sides_text(result, SIDE_CHANNELS)
     is_tested = bool(sides) or (_is_of_calls(result) and any(f.verdict != "error" for f in result.findings))
     errors = EXCEPTIONS if _is_of_calls(result) else "What a batch raises gives no outcome: errors were not compared."
-    facts = f"{sides or UNSEEN['timing']} {errors} The backend was not looked at."
+    said = "" if BY_OUTPUTS in str(result.subject.get("interface", "")) else f" {UNSEEN['by_outputs']}"
+    facts = f"{sides or UNSEEN['timing']} {errors}{said} The backend was not looked at."
     status: Status = "tested in part" if is_tested else "not assessed"
     return Row("Timing, errors and backend", "4.3", status, facts)
 

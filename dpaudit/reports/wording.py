@@ -305,9 +305,11 @@ def _planted_text(power: Power) -> str:
 def _settling(result: AuditResult) -> str:
     """What would settle an audit that is inconclusive for want of draws."""
     weakest = least_powerful(result)
-    needed = None if weakest is None or weakest.power is None else weakest.power.samples_needed
+    power = None if weakest is None else weakest.power
+    needed = None if power is None else power.samples_needed
     if needed is None:
-        return "More draws would settle it."
+        is_unknown = power is not None and power.by_mass and not power.is_planted
+        return "How many draws would settle it is not known." if is_unknown else "More draws would settle it."
     return f"About {needed:,} samples would settle it for the pair that was tested least well (samples={needed})."
 
 

@@ -333,13 +333,13 @@ class Subject:
 
     def describe(self) -> dict[str, Any]:
         """Name, target, fingerprint and interface: the `subject` of audit.json."""
+        how = getattr(self.mechanism, "dpaudit_calls", "")  # of our own wrappers
+        tail = ", one call a draw" if self.one_by_one else ""
         return {
             "name": self.name,
             "target": self.target,
             "fingerprint": self.fingerprint,
-            "interface": ("a fresh object a call, " if getattr(self.mechanism, "is_fresh", False) is True else "")
-            + self.interface
-            + (", one call a draw" if self.one_by_one else ""),
+            "interface": f"{how if isinstance(how, str) else ''}{self.interface}{tail}",
         }
 
     def _call(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any] = seen) -> Any:

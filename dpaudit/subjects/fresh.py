@@ -28,7 +28,7 @@ class Fresh:
 
     factory: Callable[[], Any]
     first: Subject
-    is_fresh = True
+    dpaudit_calls = FRESH
 
     def __call__(self, data: Any, rng: Any) -> Any:
         made = dataclasses.replace(self.first, mechanism=self.factory())

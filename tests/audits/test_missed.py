@@ -49,6 +49,15 @@ def test_the_samples_that_are_named_are_enough(mode):
     assert audited(needed // 2, mode).verdict == "inconclusive"
 
 
+def test_where_no_number_of_samples_is_known_none_is_promised():
+    def noisy(data, size, rng):
+        return data + rng.normal(size=size)
+
+    result = dpaudit.audit(noisy, dpaudit.RenyiDP(2.0, 1.0), [(0.0, 1.0)], samples=300, seed=1, floating_point=False)
+    assert result.verdict == "inconclusive" and result.findings[0].power.samples_needed is None
+    assert "How many draws would settle it is not known." in wording.plain_summary(result)
+
+
 def test_the_figure_shows_what_is_known_and_the_hardest_form():
     figure = mass_figure(audited(5_000, "fixed"))
     assert figure.data.columns[1:] == ("a test that knows these outputs", "the audit itself, in the hardest form (an "

@@ -9,7 +9,7 @@ import jsonschema
 import pytest
 
 import dpaudit
-from dpaudit.audits.findings import game_before_draws
+from dpaudit.audits.power import game_before_draws
 from dpaudit.inference import learned_power
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, ZeroConcentratedDP
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
@@ -52,7 +52,7 @@ def test_what_fewer_draws_promised_holds_on_where_larger_audits_were_measured_to
 def test_no_larger_audit_finds_larger_losses_alone(mode):
     losses = []
     for draws in (1_900, 6_700, 7_000, 20_000, 27_500, 60_000):
-        game = game_before_draws(PureDP(1.0), draws, mode, 0.05)
+        game = game_before_draws(PureDP(1.0), draws, mode, 0.05).main
         losses.append([loss for _, loss in learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")])
     for fewer, more in itertools.pairwise(losses):
         # 3%: powers of exact tests go up and down a little with their critical values (2.2% of 700 draws' worth).
@@ -62,7 +62,7 @@ def test_no_larger_audit_finds_larger_losses_alone(mode):
 @pytest.mark.parametrize("claim", [PureDP(1.0), ApproxDP(1.0, 1e-3), GaussianDP(1.0), ZeroConcentratedDP(0.5)], ids=str)
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
 def test_nothing_is_learned_better_than_it_is_known_and_the_game_stays_as_it_is(claim, mode):
-    game = game_before_draws(claim, 40_000, mode, 0.05)
+    game = game_before_draws(claim, 40_000, mode, 0.05).main
     known, draws = game.power(0.1, 0.9)[0], game.draws
     learned = learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")
     assert [form for form, _ in learned] == list(learned_power.forms())
@@ -72,7 +72,7 @@ def test_nothing_is_learned_better_than_it_is_known_and_the_game_stays_as_it_is(
 
 
 def test_a_rarer_event_is_that_of_fewer_draws_and_a_frequent_one_no_better_than_the_measured(curve):
-    game = game_before_draws(PureDP(1.0), 5_000, "sequential", 0.05)
+    game = game_before_draws(PureDP(1.0), 5_000, "sequential", 0.05).main
     # A hundredth: 500 draws' worth of events, below what was measured. A half: as at 0.1, times 1.5.
     assert learned_power.learned_losses(game, 0.01, 0.9, False) == (("one threshold", math.inf),)
     half = learned_power.with_fewer_draws(game, 1.5).power(0.5, 0.9)[0]
@@ -80,7 +80,7 @@ def test_a_rarer_event_is_that_of_fewer_draws_and_a_frequent_one_no_better_than_
 
 
 def power_of(claim, samples, mode="sequential"):
-    game = game_before_draws(claim, 2 * samples - 24, mode, 0.05)
+    game = game_before_draws(claim, 2 * samples - 24, mode, 0.05).main
     losses = learned_power.learned_losses(game, 0.1, 0.9, mode == "fixed")
     return Power(0.1, 0.9, *game.power(0.1, 0.9), tuple(LearnedLoss(*one) for one in losses))
 

@@ -28,7 +28,7 @@ from pathlib import Path
 from typing import Any
 
 import dpaudit
-from dpaudit.audits.findings import game_before_draws
+from dpaudit.audits.power import game_before_draws
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.inference import learned_power

@@ -1,0 +1,86 @@
+"""Two samplers as one mechanism: its input says which of them draws, and its claim how far apart they may be.
+
+That two laws P and Q are equal up to (eps, delta) means P(S) <= e^eps Q(S) + delta and Q(S) <= e^eps P(S) + delta for
+every event S: what differential privacy asks of a pair of inputs. So the audit of a pair is a two-sided test of
+equality, with its error rate, and with its power where it finds nothing. With eps = 0 delta is the total variation.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.subjects.callables import Subject, as_subject
+
+FIRST, SECOND = "first", "second"
+
+
+@dataclasses.dataclass(frozen=True)
+class _Samplers:
+    """A function of the name of a sampler, which draws from it."""
+
+    of: dict[str, Subject]
+    claim: Claim
+
+    def __call__(self, data: str, rng: Any) -> Any:
+        (output,) = self.of[data].sample(data, 1, rng)
+        return output
+
+    def pairs(self) -> list[tuple[str, str]]:
+        """The one pair."""
+        return [(FIRST, SECOND)]
+
+
+class _Batches(_Samplers):
+    """The same of samplers that both give batches."""
+
+    def sample(self, data: str, size: int, rng: Any) -> Any:
+        return self.of[data].sample(data, size, rng)
+
+
+def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: Claim | str = "eps=0.1") -> Subject:
+    """Return a subject that draws from one of two samplers, and claims that they are equal up to a tolerance.
+
+    Parameters
+    ----------
+    first, second : callable
+        Functions of `rng`, `size` and `rng`, or nothing; parameters are recognised by their names, as for
+        `dpaudit.as_subject`.
+    tolerance : Claim or str
+        How far apart the laws may be: "eps=0.1", "eps=0,delta=0.01" (total variation), or any other claim.
+
+    Raises
+    ------
+    UsageError
+        If a sampler cannot be called so, or the tolerance is no claim.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> both = samplers(lambda rng: rng.laplace(), lambda rng: rng.normal())
+    >>> str(both.claim), both.pairs()
+    ('eps=0.1', [('first', 'second')])
+    """
+    of = {name: as_subject(_behind_data(sampler)) for name, sampler in ((FIRST, first), (SECOND, second))}
+    claim = parse_claim(tolerance) if isinstance(tolerance, str) else tolerance
+    kind = _Batches if all(subject.is_vectorised for subject in of.values()) else _Samplers
+    subject = as_subject(kind(of, claim), name=" and ".join(one.name for one in of.values()))
+    return dataclasses.replace(subject, replayable=all(one.replayable for one in of.values()))
+
+
+def _behind_data(sampler: Callable[..., Any]) -> Callable[..., Any]:
+    """The sampler as a function whose first parameter is an input, which it does not look at."""
+    given = inspect.signature(sampler)
+
+    @functools.wraps(sampler, updated=())
+    def drawn(data: Any, **keywords: Any) -> Any:
+        return sampler(**keywords)
+
+    data = inspect.Parameter("data", inspect.Parameter.POSITIONAL_ONLY)
+    drawn.__signature__ = given.replace(parameters=[data, *given.parameters.values()])  # type: ignore[attr-defined]
+    return drawn
