@@ -113,7 +113,7 @@ def selected(promise: Claim, pairs: int) -> int:
     >>> [selected(PureDP(1.0), pairs) for pairs in (12, 328, 2_000, 474_825)], selected(GaussianDP(1.0), 328)
     ([12, 100, 100, 20], 18)
     """
-    times = FREE_TIMES if promise.anchored or promise.family == "renyi" else 1
+    times = 1 if promise.is_one_line else FREE_TIMES
     if pairs > MANY_PAIRS:
         return DEPTH_OF_MANY // times
     return min(pairs, max(math.isqrt(pairs), DEPTH_GAMES // times))

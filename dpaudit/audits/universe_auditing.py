@@ -284,7 +284,7 @@ def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArra
         values, deltas = budgets.values[pairs], budgets.deltas[pairs]
         of_pairs = event_masses(family, values, deltas, event_mass)
         masses[pairs] = of_pairs = np.full_like(of_pairs, of_pairs.max()) if family.anchored else of_pairs
-        if not (family.anchored or family.family == "renyi"):
+        if family.is_one_line:
             is_own = has_own_line(family)
             lines = [(values, deltas)] if is_own else [own.lines(values, 0.0) for own in family.directions]
             losses[pairs] = np.min(

@@ -32,12 +32,11 @@ COUNTS_GROWTH = 1.2
 def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Test]]:
     """The tests of a pair with their shares of its level: of the claim's parameter first, which is the verdict's.
 
-    A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of Renyi
-    inequalities bets, and looks once.
+    A bound on the parameter of one line implies one on epsilon; any other claim pays for a second bound, on epsilon at
+    the report delta. A fixed test of Renyi inequalities bets, and looks once.
     """
     epsilon = min(own.epsilon_at(claim.report_delta) for own in claim.directions)  # values near it are bet on
     at = ApproxDP(min(epsilon, LARGEST_EPSILON), claim.report_delta)
-    has_own_epsilon = not (claim.anchored or claim.family == "renyi")
     main: Test
     second: Test
     if sequential or claim.family == "renyi":
@@ -46,7 +45,7 @@ def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Te
     else:
         main = exact = ExactTest(claim, draws)
         second = ExactTest(at, draws, exact)
-    return [(1.0, main)] if has_own_epsilon else [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
+    return [(1.0, main)] if claim.is_one_line else [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
 
 
 class PairGame:

@@ -82,7 +82,7 @@ class FamilyLines:
     def __init__(self, family: Claim, budgets: FloatArray) -> None:
         if family.family == "renyi" and not family.orders:
             raise UsageError(f"orders of {type(family).__name__} must be Renyi orders above 1, got none.")
-        self.is_free = family.anchored or family.family == "renyi"
+        self.is_free = not family.is_one_line
         self.anchors = PAYOFF_SIZES.anchors if self.is_free else (0.0,)
         # Validity: the lines of a Renyi promise follow from both of its orders, and so from the weaker one alone.
         self._orders = as_lines(family).directions

@@ -25,7 +25,7 @@ from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running.crew import Crew
 from dpaudit.running.digests import input_key
-from dpaudit.running.plain_data import packed, unpacked
+from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
 from dpaudit.running.store import (
     FAILED,
@@ -186,7 +186,7 @@ class AccumulatingAudit:
             data = self.store.outputs_of(self.night, self.input_keys[i])
             if data is not None:
                 try:
-                    kept[i] = unpacked(data)
+                    kept[i] = outcomes_from_bytes(data)
                 except ValueError as error:
                     raise self._unreadable(error) from error
                 self._kept[self.input_keys[i]] = len(kept[i])
@@ -290,7 +290,7 @@ class AccumulatingAudit:
             outcomes, key = self.game.kept(i), self.input_keys[i]
             if outcomes is None or len(outcomes) <= self._kept.get(key, 0):
                 continue
-            data = packed(outcomes)
+            data = outcomes_as_bytes(outcomes)
             self._kept[key] = len(outcomes)
             if data is not None:
                 chosen[key] = len(outcomes), data

@@ -23,7 +23,7 @@ from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
 from dpaudit.running import nights, playing
 from dpaudit.running.digests import input_key
-from dpaudit.running.plain_data import unpacked
+from dpaudit.running.plain_data import outcomes_from_bytes
 from dpaudit.running.store import Night, Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
@@ -906,4 +906,4 @@ def test_no_state_is_code(path):
     connection = sqlite3.connect(path)
     blobs = [row[0] for row in connection.execute("select outputs from inputs")]
     connection.close()
-    assert len(blobs) == 2 and all(len(unpacked(blob)) > 50 for blob in blobs)
+    assert len(blobs) == 2 and all(len(outcomes_from_bytes(blob)) > 50 for blob in blobs)
