@@ -9,7 +9,6 @@ from typing import Any, Protocol
 
 from dpaudit.audits.options import Options
 from dpaudit.campaign.campaign import Progress
-from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.order import Change
 from dpaudit.inference.pair_game import PairGame
@@ -107,12 +106,6 @@ class AuditRun:
     trade_off: TradeOffBand | None = None
     floating_point: FloatingPointFinding | None = None
     beside: list[SideFinding] = dataclasses.field(default_factory=list)
-
-    def take_mode(self, mode: Mode) -> None:
-        """Play in this mode, and note the one that was asked for where it is another one."""
-        if mode != self.options.mode:
-            self.said = {"asked_mode": self.options.mode}
-            self.options = dataclasses.replace(self.options, mode=mode)
 
     @property
     def depends(self) -> bool:

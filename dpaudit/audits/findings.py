@@ -8,8 +8,8 @@ from typing import Any
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.power import power_of, with_map
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.failures import Failure
-from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input

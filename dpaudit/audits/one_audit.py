@@ -64,7 +64,9 @@ def header(run: AuditRun) -> dict[str, Any]:
 def played(run: AuditRun) -> AuditResult:
     """Play the pairs and the stages; the findings, and with them the verdict, are made between."""
     how = playing(run)
-    run.take_mode(how.mode)
+    if how.mode != run.options.mode:
+        run.said = {"asked_mode": run.options.mode}
+        run.options = dataclasses.replace(run.options, mode=how.mode)
     if how.is_universe:
         _play_universe(run)
     else:

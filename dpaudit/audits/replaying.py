@@ -25,7 +25,7 @@ from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.campaign.label_game import FIRST_DRAWS
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import MechanismTraceback, SubjectError, UsageError
-from dpaudit.features.hints import Hints
+from dpaudit.features.density import Hints
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.failures import common_failure

@@ -26,7 +26,7 @@ from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
-from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.order import Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim

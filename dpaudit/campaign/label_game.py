@@ -30,8 +30,7 @@ import numpy as np
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
-from dpaudit.features.density import LogDensity
-from dpaudit.features.hints import NO_HINTS
+from dpaudit.features.density import NO_HINTS, LogDensity
 from dpaudit.features.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame

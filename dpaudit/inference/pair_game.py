@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpaudit.features.hints import NO_HINTS, Hints
+from dpaudit.features.density import NO_HINTS, Hints
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest

@@ -35,14 +35,15 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.binomial import binomial_lower_each, largest_accuracy
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
-from dpaudit.inference.hockey_stick import GUESSES_QUANTILE, just_above
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 from dpaudit.privacy.pair_budgets import PairBudgets, has_own_line
 from dpaudit.privacy.renyi_lines import as_lines
 
 IntArray = NDArray[np.int64]
+GUESSES_QUANTILE = 0.005  # power is computed at this quantile of the number of guesses, and pays for it
 
 
 @dataclasses.dataclass(frozen=True)

@@ -41,8 +41,8 @@ from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import independence, order, pair_lines
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.guess_rules import GuessRule
-from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.order import ENDS, RATE
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
@@ -192,7 +192,7 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
 @pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
 def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
     pairs = [Pair(k, k + 1) for k in range(50)]
-    playing = Playing("fixed", "fixed", is_universe)
+    playing = Playing("fixed", is_universe)
     planned = planning._Planned(PureDP(1.0), pairs, playing, 0.97, 0.9)
     assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
