@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors mutants rates long durations lint docs dist \
+.PHONY: constants size audit universe museum claims papers certificates compliance history test processors oldest mutants rates long durations lint docs dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -41,6 +41,9 @@ test: $(VENV)/.dev lint
 
 processors: $(VENV)/.dev
 	$(BIN)/python .ci/processors.py
+
+oldest: $(VENV)/.dev
+	$(BIN)/python .ci/oldest.py
 
 mutants: $(VENV)/.dev
 	MODULES="$(MODULES)" TESTS="$(TESTS)" COUNT="$(COUNT)" LEFT="$(LEFT)" $(BIN)/python .ci/mutants.py

@@ -30,7 +30,6 @@ if TYPE_CHECKING:
     from dpaudit.audits.searching import Search, search_pairs
     from dpaudit.audits.time_limits import TooSlowError, audit_within
     from dpaudit.audits.utility import UtilityResult, audit_utility
-    from dpaudit.certificates import Certificate, certify, load_certificate
     from dpaudit.conformance.faces import conformance_checks, parametrize_with_checks
     from dpaudit.conformance.result import CheckResult
     from dpaudit.conformance.running import check
@@ -63,7 +62,6 @@ if TYPE_CHECKING:
     from dpaudit.privacy.parsing import parse_claim
     from dpaudit.privacy.trade_off import FDP
     from dpaudit.profiles import Profile, register_profile
-    from dpaudit.recorded import RecordedResult, record_noise
     from dpaudit.reports import write_report
     from dpaudit.reports.dossier import Dossier
     from dpaudit.reports.reading import read_dossier
@@ -79,6 +77,9 @@ if TYPE_CHECKING:
     from dpaudit.subjects.samplers import samplers
     from dpaudit.subjects.sessions import as_sessions
     from dpaudit.subjects.utility_bounds import UtilityBound
+    from dpaudit.symbolic.certificate import Certificate, load_certificate
+    from dpaudit.symbolic.certifying import certify
+    from dpaudit.symbolic.recorded_noise import RecordedResult, record_noise
 
 _HOMES = {
     "FDP": "dpaudit.privacy.trade_off",
@@ -86,7 +87,7 @@ _HOMES = {
     "AllPairs": "dpaudit.privacy.pairs",
     "ApproxDP": "dpaudit.privacy.claims",
     "AuditResult": "dpaudit.results.model",
-    "Certificate": "dpaudit.certificates",
+    "Certificate": "dpaudit.symbolic.certificate",
     "CheckResult": "dpaudit.conformance.result",
     "Claim": "dpaudit.privacy.claims",
     "Dossier": "dpaudit.reports.dossier",
@@ -114,7 +115,7 @@ _HOMES = {
     "OutputError": "dpaudit.errors",
     "ProgramError": "dpaudit.errors",
     "PureDP": "dpaudit.privacy.claims",
-    "RecordedResult": "dpaudit.recorded",
+    "RecordedResult": "dpaudit.symbolic.recorded_noise",
     "RenyiDP": "dpaudit.privacy.claims",
     "ScoresResult": "dpaudit.scores.result",
     "Search": "dpaudit.audits.searching",
@@ -135,18 +136,18 @@ _HOMES = {
     "audit_scores": "dpaudit.scores.auditing",
     "audit_utility": "dpaudit.audits.utility",
     "audit_within": "dpaudit.audits.time_limits",
-    "certify": "dpaudit.certificates",
+    "certify": "dpaudit.symbolic.certifying",
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
     "load": "dpaudit.results.model",
-    "load_certificate": "dpaudit.certificates",
+    "load_certificate": "dpaudit.symbolic.certificate",
     "load_scores": "dpaudit.scores.result",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
     "parametrize_with_checks": "dpaudit.conformance.faces",
     "plan": "dpaudit.audits.planning",
-    "record_noise": "dpaudit.recorded",
+    "record_noise": "dpaudit.symbolic.recorded_noise",
     "register_profile": "dpaudit.profiles",
     "read_dossier": "dpaudit.reports.reading",
     "replay": "dpaudit.audits.replaying",

@@ -1,6 +1,6 @@
 """`python -m dpaudit`: the same as the command `dpaudit`."""
 
-from dpaudit.cli import main
+from dpaudit.cli import run
 
 if __name__ == "__main__":  # worker processes import this module under another name
-    main(prog_name="dpaudit")
+    run()

@@ -12,13 +12,13 @@ a call says comes first.
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
 from dpaudit.arguments import check_options, did_you_mean
 from dpaudit.errors import UsageError
+from dpaudit.files import read_toml
 
 FILE = "pyproject.toml"
 AUDIT_OPTIONS = (
@@ -136,12 +136,7 @@ def read_config(start: Path | None = None) -> Config:
 
 
 def _table(path: Path) -> dict[str, Any]:
-    try:
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"{FILE} must be a readable file, got {str(path)!r} ({error.strerror}).") from error
-    except ValueError as error:  # TOMLDecodeError and UnicodeDecodeError are both of this kind
-        raise UsageError(f"{FILE} must be valid TOML, got {str(path)!r} ({error}).") from error
+    content = read_toml(FILE, path)
     tool = content.get("tool", {})
     table = tool.get("dpaudit", {}) if isinstance(tool, dict) else {}
     if not isinstance(table, dict):

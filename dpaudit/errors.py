@@ -47,6 +47,19 @@ class ProgramError(SubjectError):
     """A program behind `exec:` broke the protocol or took too long: never an outcome of a draw (status 3)."""
 
 
+class OutOfTimeError(SubjectError):
+    """The time of an audit is over (`--seconds`) before it could look at what it drew (status 3)."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "the time must be enough for a first look at the outcomes, got a limit that was over before it. Take more "
+            "seconds; an audit in sequential mode looks after every round."
+        )
+
+    def __reduce__(self) -> tuple[type[OutOfTimeError], tuple[()]]:
+        return OutOfTimeError, ()
+
+
 class DpauditFloatingPointWarning(UserWarning):
     """The low bits of a mechanism's outputs give more away than its claim allows; its verdict does not depend on it."""
 

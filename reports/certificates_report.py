@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 import dpaudit
-from dpaudit.certificates.certificate import Certificate
 from dpaudit.privacy.claims import Claim
+from dpaudit.symbolic.certificate import Certificate
 from dpaudit_mechanisms.constrained.finite import FiniteLaw
 from dpaudit_mechanisms.dx_exponential import DxExponential
 from dpaudit_mechanisms.exponential import Exponential

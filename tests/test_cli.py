@@ -284,7 +284,7 @@ def test_what_was_found_is_said_even_if_it_cannot_be_written(run, project):
     (project / "o" / "audit.json").mkdir(parents=True)
     (project / "o" / "audit.json" / "file").write_text("in the way")
     result = run("audit", "m.py:leaky", "--claim", "eps=1", "--pairs", "0,1", "--out", "o", "--report", "json")
-    assert result.exit_code == 2
+    assert result.exit_code == 1  # what was found, whatever happens after
     assert "output must be a writable place, got 'o/audit.json'" in told(result)
     assert "Violated" in result.stdout
     assert [path.name for path in (project / "o").iterdir()] == ["audit.json"]

@@ -99,7 +99,7 @@ def test_no_table_states_nothing(tmp_path):
         ("[tool.dpaudit]\nout = []\n", ["out must be a text, got []"]),
         ("[tool.dpaudit]\nstrict = 'yes'\n", ["strict must be true or false, got 'yes'"]),
         ("tool.dpaudit = 3\n", ["tool.dpaudit must be a table, got 3"]),
-        ("[tool.dpaudit\n", ["pyproject.toml must be valid TOML, got"]),
+        ("[tool.dpaudit\n", ["pyproject.toml must be TOML, got"]),
     ],
 )
 def test_each_mistake_is_told_with_the_file(tmp_path, text, words):
@@ -112,7 +112,7 @@ def test_each_mistake_is_told_with_the_file(tmp_path, text, words):
 
 def test_a_file_that_is_no_text_is_refused(tmp_path):
     (tmp_path / "pyproject.toml").write_bytes(b"\xff\xfe")
-    with pytest.raises(UsageError, match="must be valid TOML"):
+    with pytest.raises(UsageError, match="must be a file in UTF-8"):
         read_config(tmp_path)
 
 

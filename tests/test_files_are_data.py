@@ -155,11 +155,17 @@ def store(tmp_path):
 @pytest.mark.parametrize(
     ("statement", "words"),
     [
-        ("create trigger t after insert on nights begin delete from pairs; end", "store must have no trigger, got 't'"),
-        ("create view v as select 1", "store must have no view, got 'v'"),
-        ("alter table pairs rename column lower to higher", "columns of layout 1, got others in pairs"),
-        ("drop table looks", "columns of layout 1, got others in looks"),
-        ("alter table nights add column more text", "columns of layout 1, got others in nights"),
+        ("create trigger t after insert on nights begin delete from pairs; end", "got another 't'"),
+        ("create view v as select 1", "tables of layout 1 to the letter, got another 'v'"),
+        ("alter table pairs rename column lower to higher", "tables of layout 1 to the letter, got another 'pairs'"),
+        ("drop table looks", "tables of layout 1 to the letter, got another 'looks'"),
+        ("alter table nights add column more text", "tables of layout 1 to the letter, got another 'nights'"),
+        (
+            "alter table nights add column more text as (hex(zeroblob(900000000))) virtual",
+            "tables of layout 1 to the letter, got another 'nights'",
+        ),
+        ("alter table nights add column more text check (length(more) < 9)", "got another 'nights'"),
+        ("create index i on pairs (length(hex(zeroblob(9))))", "got another 'i'"),
     ],
 )
 def test_a_store_with_code_or_other_columns_is_a_usage_error(store, statement, words):
@@ -169,6 +175,13 @@ def test_a_store_with_code_or_other_columns_is_a_usage_error(store, statement, w
     connection.close()
     with pytest.raises(dpaudit.UsageError, match=words):
         Store.at(store, create=False)
+
+
+def test_a_store_trusts_no_function_of_a_files_own_and_no_value_without_end(store):
+    with Store.at(store) as opened:
+        assert opened._connection.execute("pragma trusted_schema").fetchone() == (0,)
+        with pytest.raises(sqlite3.DataError, match="too big"):
+            opened._connection.execute("select zeroblob(900000000)").fetchone()
 
 
 def test_a_state_that_unpacks_without_an_end_is_refused(store):
@@ -226,3 +239,13 @@ def test_a_long_text_in_a_file_makes_no_long_message(tmp_path, field):
     (tmp_path / "scores.json").write_text(json.dumps({**record, field: "a" * 1_000_000}))
     done = CliRunner().invoke(main, ["report", str(tmp_path / "scores.json")])
     assert done.exit_code == 2 and len(done.output) < 1_500 and "unexpected" not in done.output, done.output[:300]
+
+
+def test_a_link_gives_what_is_written_in_its_place_no_mode_of_its_own(tmp_path):
+    (tmp_path / "open").touch(0o666)
+    os.chmod(tmp_path / "open", 0o666)
+    (tmp_path / "link").symlink_to(tmp_path / "open")
+    write_whole(tmp_path / "link", "a record")
+    found = tmp_path / "link"
+    assert not found.is_symlink() and stat.S_IMODE(found.stat().st_mode) & 0o077 == 0
+    assert (tmp_path / "open").read_text() == ""

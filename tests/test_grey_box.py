@@ -16,10 +16,10 @@ import pytest
 
 import dpaudit
 from dpaudit import replay_same_randomness
-from dpaudit.recorded.recorded_noise import recorded_finding
 from dpaudit.results.model import SideFinding
 from dpaudit.running.streams import GREY_BOX
 from dpaudit.subjects.callables import as_subject
+from dpaudit.symbolic.recorded_noise import recorded_finding
 
 SEED = 20_261_122
 replay = functools.partial(replay_same_randomness, seed=SEED)

@@ -16,9 +16,10 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit.audits import planning
+from dpaudit.audits import planning, time_limits
 from dpaudit.cli import main
-from dpaudit.errors import UsageError
+from dpaudit.errors import OutOfTimeError, UsageError
+from dpaudit.subjects import leaving
 
 SCHEMA = json.loads((Path(__file__).parents[1] / "dpaudit/schemas/plan-1.json").read_text())
 SLOW = "import time\ndef slow(data, rng):\n    time.sleep(0.004)\n    return data + rng.laplace()\n"
@@ -119,3 +120,75 @@ def test_a_time_that_is_too_short_for_any_audit_is_refused_with_the_plan(tmp_pat
     outcome = CliRunner().invoke(main, command)
     assert outcome.exit_code == 2 and "Auditing" not in outcome.output
     assert "not enough for any audit" in outcome.output and "Found with probability 90%" in outcome.output
+
+
+class Slowing:
+    """A mechanism whose calls take 1 ms each up to a time, and then far longer, by a clock that it moves alone."""
+
+    def __init__(self, monkeypatch, shift=0.0, at=2.0, then=1_000.0):
+        self.now, self.calls, self.shift, self.at, self.then = 0.0, 0, shift, at, then
+        monkeypatch.setattr(leaving, "_clock", lambda: self.now)
+        clock = types.SimpleNamespace(perf_counter=lambda: self.now, monotonic=lambda: self.now)
+        monkeypatch.setattr(planning, "time", clock)
+        monkeypatch.setattr(time_limits, "time", clock)
+
+    def __repr__(self):  # what its fingerprint shows
+        return "Slowing()"
+
+    def __call__(self, data, rng):
+        self.calls += 1
+        self.now += 0.001 if self.now < self.at else self.then
+        return data * (1 + self.shift) + rng.laplace()
+
+
+def time_limit_of(result):
+    return next((one.summary for one in result.side_findings if one.kind == "time_limit"), None)
+
+
+def test_a_mechanism_that_turns_slow_is_stopped_with_the_call_that_is_made_and_what_was_found_stands(monkeypatch):
+    slowing = Slowing(monkeypatch)
+    result = dpaudit.audit_within(6.0, slowing, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1, floating_point=False)
+    assert slowing.now < 2.0 + 2 * slowing.then  # one call of the slow ones, and not thousands
+    assert result.verdict in ("inconclusive", "not_refuted") and "1 of 1 pairs" in time_limit_of(result)
+    finding = result.findings[0]
+    assert 0 < finding.samples < 2 * 1_900
+    broken = Slowing(monkeypatch, shift=9.0)
+    result = dpaudit.audit_within(6.0, broken, "eps=1", [(0.0, 1.0)], samples=1_900, seed=1)
+    assert result.verdict == "violated" and "how bad" in time_limit_of(result)
+    assert time_limit_of(dpaudit.audit(fast, "eps=1", [(0.0, 1.0)], samples=1_000, seed=1)) is None
+
+
+def test_an_audit_in_fixed_mode_is_planned_with_a_margin_and_says_when_it_could_not_end(monkeypatch):
+    slowing = Slowing(monkeypatch, at=1e9)
+    options = {"samples": 100_000, "mode": "fixed", "seed": 1, "floating_point": False}
+    with pytest.raises(dpaudit.TooSlowError) as caught:
+        dpaudit.audit_within(10.0, slowing, "eps=1", [(0.0, 1.0)], **options)
+    assert caught.value.plan.seconds <= 8.0
+    with pytest.raises(OutOfTimeError, match="sequential mode looks after every round"):
+        dpaudit.audit_within(10.0, Slowing(monkeypatch), "eps=1", [(0.0, 1.0)], **{**options, "samples": 2_000})
+    assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+
+
+@pytest.mark.parametrize("options", [{"isolation": True}, {"jobs": 2}], ids=str)
+def test_workers_stop_too(options):
+    started = time.monotonic()
+
+    def slowing(data, rng):
+        time.sleep(0.001 if time.monotonic() - started < 2.0 else 0.25)
+        return data + rng.laplace()
+
+    with leaving.within(4.0):
+        result = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], samples=20_000, seed=1, **options)
+    assert time.monotonic() - started < 12.0  # of more than an hour
+    assert result.verdict != "violated" and time_limit_of(result)
+
+
+def test_an_audit_that_was_cut_can_be_gone_on_from(monkeypatch, tmp_path):
+    options = {"samples": 2_000, "seed": 1, "floating_point": False}
+    whole = dpaudit.audit(Slowing(monkeypatch, at=1e9), "eps=1", [(0.0, 1.0)], **options)
+    slowing = Slowing(monkeypatch)
+    with leaving.within(6.0):
+        cut = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], checkpoint=tmp_path / "c", **options)
+    assert time_limit_of(cut) and (tmp_path / "c").exists()
+    again = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], checkpoint=tmp_path / "c", resume=True, **options)
+    assert [one.to_dict() for one in again.findings] == [one.to_dict() for one in whole.findings]

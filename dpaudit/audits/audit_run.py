@@ -58,6 +58,8 @@ class AuditRun:
         The table in the place of games, and what was seen to change of its `inputs`.
     runs, played, failure, traceback
         Runs so far, those before the stages, and what ended the play before its time.
+    cut
+        What was left out as the time was over.
     night, went_on
         The number of a store's night, and whether an earlier one had evidence.
     said
@@ -97,6 +99,7 @@ class AuditRun:
     played: int = 0
     failure: str = ""
     traceback: str = ""
+    cut: list[str] = dataclasses.field(default_factory=list)
     night: int = 0
     went_on: bool = False
     said: dict[str, Any] = dataclasses.field(default_factory=dict)

@@ -19,6 +19,7 @@ from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.one_audit import header, played
 from dpaudit.audits.options import Options, Running
+from dpaudit.audits.side_channels import left_folder
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import SubjectError
@@ -29,8 +30,10 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.crew import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.contained import contained
+from dpaudit.subjects.folders import same_folder
 from dpaudit.subjects.fresh import fresh_subject
-from dpaudit.subjects.isolation import Isolation, isolated
+from dpaudit.subjects.isolation import Isolation
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 
@@ -172,8 +175,8 @@ def audit(
         Call the subject in worker processes, with limits of time, memory and output: an `Isolation`, its short form
         ("seconds=1,memory=512M"), or True for the default limits. A call that does not come back is an outcome of that
         call. What was contained, and what the time of a call gives away, is in `AuditResult.side_findings`. The
-        subject is drawn in one worker at a time then, whatever `jobs` and `backend` say. Not of a program, which has
-        processes of its own.
+        subject is drawn in one worker at a time then, whatever `jobs` and `backend` say. Of a program, which always has
+        a process of its own, the limits are those of a batch, of a process and of a line.
     on_progress : callable, optional
         Called with a `Progress` after every round.
 
@@ -229,7 +232,7 @@ def audit(
     features |= {"power": options.power} if options.power != "off" else {}
     check_composition(features, replayable=subject.replayable)
     limits = running.isolation
-    with contextlib.nullcontext(subject) if limits is None else isolated(subject, limits) as subject:
+    with contextlib.nullcontext(subject) if limits is None else contained(subject, limits) as subject:
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
     return dataclasses.replace(result, seconds=time.perf_counter() - started)
@@ -255,9 +258,11 @@ def _audited(
     try:
         if isinstance(pairs, PairSource):
             # Validity: what the search draws comes from streams of its own, so that the audit is one of fixed pairs.
-            searched = pairs.choose_pairs(subject, promise, root)
+            with same_folder():
+                searched = pairs.choose_pairs(subject, promise, root)
             pairs = searched.pairs
-        chosen = stated_pairs(subject, pairs, promise)
+        with same_folder():
+            chosen = stated_pairs(subject, pairs, promise)
         if len(chosen) > MANY_PAIRS:
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
@@ -267,8 +272,9 @@ def _audited(
             crew.checkpoint = plan.open({**header(run), **running.limits}, replayable=subject.repeats_its_draws)
             if crew.checkpoint is not None and crew.checkpoint.beside is not None:
                 subject.go_on_from(crew.checkpoint.beside)
-        result = played(run)
-        finished = True
+        with same_folder() as left:
+            result = played(run)
+        finished = not run.cut  # what was cut as the time was over can be gone on from
     except SubjectError as error:
         finished = error is crew.noted_error  # it would end there again
         raise
@@ -277,4 +283,5 @@ def _audited(
         if plan is not None:
             plan.close(finished=finished)
     more: dict[str, Any] = {"resumed": True} if crew.found and not subject.repeats_its_draws else {}
-    return dataclasses.replace(result, options={**result.options, **more, **running.limits})
+    beside = (*result.side_findings, *(left_folder(folder) for folder in left))
+    return dataclasses.replace(result, options={**result.options, **more, **running.limits}, side_findings=beside)

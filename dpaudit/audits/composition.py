@@ -62,11 +62,6 @@ SELF_SEEDED, CALLED_ONCE = "a subject with randomness of its own", "one call a d
 _REASONS = (
     Reason("one mode an audit", "An audit has one mode.", tuple(combinations(MODE_NAMES, 2))),
     Reason(
-        "one set of limits a process",
-        "A program runs in processes of its own, with their own time limit.",
-        (("isolation", "program"),),
-    ),
-    Reason(
         "no draw is counted twice",
         "A store saves every round already: a chunk that a checkpoint gave back would be counted twice. "
         "The next audit with the store goes on where this one stops.",

@@ -1,14 +1,14 @@
 """The grey box: x and x_prime on the same random streams, compared run by run. No statistics, tens of runs.
 
 Where a mechanism takes a generator, a run is a function of its input and of a stream. `replay_same_randomness` runs
-both inputs of a pair on the same streams, on generators that note every call (`dpaudit.running.recording`). What
+both inputs of a pair on the same streams, on generators that note every call (`dpaudit.symbolic.faces`). What
 differs has a grade:
 
 * **definite**: the loss is infinite, by logic alone. An input takes nothing from its generator, so that its output is
   one value; on the other input a run gave another output. That output has probability 0 under the one and more under
   the other, so no epsilon holds (with a delta only where neither takes anything, which makes the masses 0 and 1).
 * **implied**: run once more on symbols in the place of its noise, an output is a function of noise of known laws that
-  loses more than the claim allows (`dpaudit.recorded.recorded_noise` calls it proved, if the primitives draw what they
+  loses more than the claim allows (`dpaudit.symbolic.recorded_noise` calls it proved, if the primitives draw what they
   say).
 * **hint**: consumption, the sequence of calls, the scale of the noise, or a number that did not vary differ. That is no
   violation in itself: a rejection sampler and a sparse vector draw more or less often by what they draw. It tells the
@@ -37,13 +37,13 @@ from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.privacy.claims import Claim, whole_number
 from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs, differing_pairs
-from dpaudit.recorded.recorded_noise import Recorder, in_nats
 from dpaudit.results.model import SideFinding, to_json
-from dpaudit.running.recording import Call, Log, RecordingGenerator, words_between
 from dpaudit.running.streams import GREY_BOX, root_of, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
+from dpaudit.symbolic.faces import Event, Log, NumpyFace, words_between
+from dpaudit.symbolic.recorded_noise import Recorder, in_nats
 
 KIND = "same_randomness"
 RUNS = 16  # of each input, by default
@@ -357,13 +357,12 @@ class GreyBox:
         given = stream(self.seed, GREY_BOX, run)  # its bits are those of the spawn key, which it does not show
         bits = given.bit_generator
         self._runs_taken += 1
+        log, before = Log(bits), bits.state
         if self.subject.is_contained:
-            outputs = self.subject.sample(x, 1, given)
-            return Run(read_outputs(outputs, 1), Log(is_constant=False, is_complete=False, is_open=True), 0)
-        rng = RecordingGenerator(bits)
-        before = bits.state
-        outputs = self.subject.sample(x, 1, rng)
-        return Run(read_outputs(outputs, 1), rng.log, words_between(before, bits.state))
+            log.bits()
+            return Run(read_outputs(self.subject.sample(x, 1, given), 1), log, 0)
+        outputs = self.subject.sample(x, 1, NumpyFace(log, bits))
+        return Run(read_outputs(outputs, 1), log, words_between(before, bits.state))
 
 
 def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> str:
@@ -400,13 +399,13 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
             note("outcome", run, f"{failed.token} on {'x' if a.failed else 'x_prime'} only.")
         if a.words != b.words:
             note("consumption", run, f"x takes {a.words} words from the stream, x_prime {b.words}.")
-        ways = [[(call.method, call.shape) for call in side.log.calls] for side in (a, b)]
+        ways = [[(call.primitive, call.shape) for call in side.log.calls] for side in (a, b)]
         if ways[0] != ways[1]:
             place = next((k for k, (u, v) in enumerate(zip(*ways, strict=False)) if u != v), min(map(len, ways)))
             calls = [_called(side.log.calls, place) for side in (a, b)]
             note("branches", run, f"call {place} is {calls[0]} on x, {calls[1]} on x_prime.")
         for u, v in zip(a.log.calls, b.log.calls, strict=False):
-            if u.method == v.method and u.noise != v.noise:
+            if u.primitive == v.primitive and u.parameters != v.parameters:
                 note("scale", run, f"{u} on x, {v} on x_prime.")
                 break
     constant = _constants(first, second)
@@ -415,7 +414,7 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
     return [Hint(kind, tuple(found[kind][0]), found[kind][1]) for kind in HINTS if kind in found]
 
 
-def _called(calls: Sequence[Call], place: int) -> str:
+def _called(calls: Sequence[Event], place: int) -> str:
     return str(calls[place]) if place < len(calls) else "none"
 
 

@@ -14,13 +14,14 @@ from dpaudit.audits.many_pairs import Playing, playing_of
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
+from dpaudit.campaign.draws import KEPT_BYTES
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.environment import environment
 from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.neighbours import steps_note
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
-from dpaudit.results.model import AuditResult, Finding, to_json
+from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.checkpoint import PLAYED
 from dpaudit.running.digests import digest
 from dpaudit.running.playing import game_on, start_or_restart, until_it_raises
@@ -76,6 +77,9 @@ def played(run: AuditRun) -> AuditResult:
     if run.universe is None:
         run.findings = findings_of(run)
     play_stages(run, BESIDE)
+    if run.cut:
+        text = f"The time was over. Cut or left out: {'; '.join(run.cut)}. What was found before stands."
+        run.beside.append(SideFinding("time_limit", "not_applicable", text))
     return AuditResult(
         claim=str(run.promise),
         confidence=run.options.confidence,
@@ -165,6 +169,17 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     run.withheld, more = why_kept(game, run.subject, data, run.root, moved)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
+    if dropped := game.draws.dropped:
+        text = (
+            f"Outcomes take about {game.draws.size:,} bytes each: {dropped:,} that fits may see were not kept, so that "
+            f"they take {KEPT_BYTES >> 20:,} MiB at most. All were counted."
+        )
+        run.beside.append(SideFinding("memory", "not_applicable", text))
+    if game.is_cut:
+        state = game.progress()
+        run.cut.append(
+            f"draws of {state.open_pairs} of {state.pairs} pairs, after {state.draws:,} of {state.planned:,}"
+        )
     run.said |= pooling.options
 
 

@@ -66,6 +66,7 @@ LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptiv
 MOST_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
 LEAST_SAMPLES = 10  # of an audit: fewer are refused
+FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
 
@@ -403,11 +404,12 @@ def _estimate(
 
 def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: float, wanted: int) -> int:
     """The most samples, up to those wanted, that an audit with its floating-point check takes `seconds` for; or 10."""
+    room = seconds * FIXED_TIME if audit.mode == "fixed" else seconds
 
     def is_too_long(samples: int) -> bool:
         doubles = min(audit.inputs, 2 * low_bits.SIZES.max_pairs)
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
-        return per_run * runs > seconds
+        return per_run * runs > room
 
     sizes = range(LEAST_SAMPLES + 1, wanted + 1)
     return LEAST_SAMPLES + bisect.bisect_left(sizes, True, key=is_too_long)

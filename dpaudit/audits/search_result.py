@@ -8,10 +8,10 @@ from typing import Any
 
 from dpaudit.audits.grey_box import GreyBoxResult
 from dpaudit.privacy.pairs import Pair, counted_pairs
-from dpaudit.recorded.recorded_noise import RecordedResult
 from dpaudit.results.model import Finding, SideFinding, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
 from dpaudit.subjects.domains.tables import MOST_ROWS
+from dpaudit.symbolic.recorded_noise import RecordedResult
 
 KIND = "pair_search"
 LISTED = 40  # pairs that the side finding lists

@@ -27,6 +27,7 @@ from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.claim_metadata import claim_metadata
 from dpaudit.audits.findings import changes_of, order_finding, withhold_all
 from dpaudit.audits.options import BAND_SHARE, Options
+from dpaudit.errors import OutOfTimeError
 from dpaudit.inference.order import RATE, most_runs_of_batches
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import VERDICTS
@@ -36,12 +37,14 @@ from dpaudit.running import streams
 from dpaudit.running.playing import ask_batches
 from dpaudit.running.streams import stream
 from dpaudit.subjects.isolation import IsolatedSubject
+from dpaudit.subjects.leaving import is_time_over
 
 DEPEND = "Draws depend on each other, and the check supposes that they do not."
 NOT_BEHIND_VIOLATION = (
     f"A pair is violated, and a call takes more than {1_000 * low_bits.SIZES.slow_call:g} ms, so that low bits are "
     "looked at only when asked for: floating_point=True, --floating-point."
 )
+OUT_OF_TIME = "The time was over."
 ENDED = "The calls of the subject do not all come back."
 
 
@@ -49,6 +52,7 @@ class Stage(ABC):
     """A stage: whether it is asked for, why it cannot run, and what it adds to where the audit stands."""
 
     purposes: tuple[int, ...] = ()  # of the streams that it reads
+    what = ""  # it asks, where it can be left out as the time is over
 
     def rate(self, options: Options) -> float:
         """The probability, at most, that it says something false; 0 where it says nothing about laws."""
@@ -84,6 +88,7 @@ class SeverityStage(Stage):
     show no outcomes.
     """
 
+    what = "how bad a violation is"
     purposes = streams.SEVERITY_DRAWS, streams.SEVERITY_COINS
 
     def rate(self, options: Options) -> float:
@@ -138,6 +143,7 @@ class Dependence(Stage):
 class Plants(Stage):
     """Power of this audit in its own outputs: `dpaudit.audits.planted`."""
 
+    what = "the power in its own outputs"
     purposes = (streams.PLANTS,)
 
     def is_asked(self, run: AuditRun) -> bool:
@@ -152,6 +158,7 @@ class Plants(Stage):
 class BandStage(Stage):
     """The band of the clearest pair's trade-off function: `dpaudit.audits.band`."""
 
+    what = "the band"
     purposes = (streams.BAND_DRAWS,)
 
     def rate(self, options: Options) -> float:
@@ -188,6 +195,7 @@ class LowBits(Stage):
     Of the pairs of a universe those with the smallest budgets are candidates, as many as are examined.
     """
 
+    what = "the low bits"
     purposes = streams.FLOAT_DRAWS, streams.FLOAT_COINS
 
     def rate(self, options: Options) -> float:
@@ -262,6 +270,7 @@ class Isolated(Stage):
 class Independence(Isolated):
     """Noise that calls of one worker share."""
 
+    what = "noise shared between calls"
     purposes = (streams.INDEPENDENCE_DRAWS,)
 
     def rate(self, options: Options) -> float:
@@ -279,6 +288,7 @@ class Independence(Isolated):
 class Timing(Isolated):
     """Inputs that the time of a call tells."""
 
+    what = "the time of calls"
     purposes = streams.TIMING_DRAWS, streams.TIMING_COINS
 
     def rate(self, options: Options) -> float:
@@ -317,6 +327,7 @@ class SearchReport(Stage):
 class GreyBoxStage(Stage):
     """Differences on the same random streams, and proofs from recorded noise: no statistics."""
 
+    what = "the same randomness on both inputs"
     purposes = streams.GREY_BOX, streams.RECORDED
 
     def is_asked(self, run: AuditRun) -> bool:
@@ -324,7 +335,7 @@ class GreyBoxStage(Stage):
 
     def run(self, run: AuditRun) -> None:
         from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
-        from dpaudit.recorded.recorded_noise import MOST_RECORDED, recorded_finding
+        from dpaudit.symbolic.recorded_noise import MOST_RECORDED, recorded_finding
 
         box = GreyBox(run.subject, run.promise, run.root)
         run.beside.append(box.examine(list(islice(run.chosen, MOST_PAIRS))).side_finding())
@@ -345,11 +356,22 @@ STAGES = (*EVIDENCE, *BESIDE)
 
 
 def play_stages(run: AuditRun, stages: Sequence[Stage]) -> None:
-    """Play the stages that an audit asks for, in their order; those that cannot run say why."""
+    """Play the stages that an audit asks for, in their order; those that cannot run say why.
+
+    Where the time is over (`dpaudit.subjects.leaving`) those are left out that draw much, and it is said of them.
+    """
     for stage in stages:
         if not stage.is_asked(run):
             continue
-        if reason := stage.why_not(run):
+        reason = stage.why_not(run)
+        if not reason and stage.what and is_time_over():
+            reason = OUT_OF_TIME
+        elif not reason:
+            try:
+                stage.run(run)
+            except OutOfTimeError:
+                reason = OUT_OF_TIME
+        if reason:
             stage.leave_out(run, reason)
-        else:
-            stage.run(run)
+        if stage.what and is_time_over():
+            run.cut.append(stage.what)

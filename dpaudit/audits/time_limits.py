@@ -4,18 +4,21 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
 from dpaudit.audits.auditing import PairSource, audit
 from dpaudit.audits.planning import plan
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, number_text
+from dpaudit.errors import OutOfTimeError, UsageError
+from dpaudit.privacy.claims import Claim, number, number_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.isolation import as_isolation, isolated
+from dpaudit.subjects.contained import contained
+from dpaudit.subjects.isolation import as_isolation
+from dpaudit.subjects.leaving import is_time_over, within
 
 PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 
@@ -78,7 +81,10 @@ def audit_within(
     """The audit of `dpaudit.audit`, if it is going to take at most `seconds`; a plan of what can be had, if not.
 
     A few calls are timed first, on streams that no audit draws. Workers (`jobs`) and an early end (mode "sequential")
-    are not counted on: an audit that goes ahead takes about so long at most.
+    are not counted on. Where calls turn slower later on, an audit stops with the call that is being made when the time
+    is over: what it found by its last look stands, and the side finding "time_limit" says what was cut. In fixed mode,
+    where there is one look at the end, the plan leaves a fifth of the time free, and an audit that does not end in it
+    raises `OutOfTimeError`.
 
     Parameters
     ----------
@@ -104,12 +110,15 @@ def audit_within(
     ...     10 <= error.plan.samples <= 100
     True
     """
+    check_seconds(seconds)
+    started = time.monotonic()
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
     if isinstance(listed, PairSource):
         listed = Sought(listed, seconds, mechanism, claim, options)
     else:
         check_time(seconds, mechanism, claim, listed, **options)
-    return audit(mechanism, claim, listed, **options)
+    with within(seconds - (time.monotonic() - started)):
+        return audit(mechanism, claim, listed, **options)
 
 
 @dataclasses.dataclass
@@ -129,9 +138,10 @@ class Sought:
     def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> Any:
         """Search, and refuse what would take longer than is left."""
         started = time.perf_counter()
-        found = self.source.choose_pairs(subject, claim, seed)
+        with contextlib.suppress(OutOfTimeError):
+            found = self.source.choose_pairs(subject, claim, seed)
         taken = time.perf_counter() - started
-        if taken >= self.seconds:
+        if taken >= self.seconds or is_time_over():
             raise UsageError(
                 f"seconds must be enough for the search for pairs, got {number_text(self.seconds)}: it took "
                 f"{taken:.3g}. Give more time or a smaller budget, or audit the pairs that search_pairs chooses."
@@ -139,6 +149,11 @@ class Sought:
         left = float(f"{self.seconds - taken:.3g}")
         check_time(left, self.mechanism, self.claim, found.pairs, **self.options)
         return found
+
+
+def check_seconds(seconds: Any) -> None:
+    """`UsageError` if this is no limit of time."""
+    number("seconds", seconds, "above 0", lambda value: 0.0 < value < math.inf)
 
 
 def check_time(
@@ -149,7 +164,7 @@ def check_time(
     limits = as_isolation(options.get("isolation"))
     subject = as_subject(mechanism, options.get("target"), options.get("name"))
     # A subject that is to be contained is contained while it is timed, too.
-    with isolated(subject, limits) if limits is not None else contextlib.nullcontext(subject) as timed:
+    with contained(subject, limits) if limits is not None else contextlib.nullcontext(subject) as timed:
         planned = plan(timed, claim, pairs, seconds=seconds, **stated)
     if planned.samples_wanted is not None:
         raise TooSlowError(planned)

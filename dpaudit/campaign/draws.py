@@ -1,5 +1,8 @@
 """The draws of a campaign: taken round by round, in chunks, counted once, and shown to fits only when a round is over.
 
+Memory. What is kept for fits takes `KEPT_BYTES` at most, over all inputs; of larger outcomes fewer are kept, the first
+ones, and `dropped` says how many were not. Counts are of all outcomes.
+
 Validity. What `take` gives back counts a round whose plan was fixed before its first draw. Until the round is released
 no fit can see its outcomes: `joined` refuses. Which outcomes are kept goes by their places alone.
 """
@@ -27,7 +30,10 @@ from dpaudit.inference.order import (
 from dpaudit.inference.tasks import Draw, Request, Task, TaskResult
 
 CHUNK_NUMBERS = 1 << 19  # numbers drawn at a time
+CHUNK_BYTES = 128 << 20  # of the outcomes of an input that are drawn at a time, by the size of the first ones
+KEPT_BYTES = 512 << 20  # of all outcomes that fits may see: 16 times what numbers take
 CHUNK_CALLS = 512  # calls at a time, of a subject called once a draw, so that processes can share a round
+MIN_KEPT = 64  # outcomes of an input, however large they are: fewer show nothing
 
 Counts = dict[int, list[NDArray[np.int64]]]
 
@@ -71,6 +77,9 @@ class Draws:
         self.kept: dict[int, list[Outcomes]] = {}  # what fits may see of each input
         self.later: dict[int, LaterOutcomes] = {}  # a few of later draws, for their order alone
         self.columns = 1  # how many numbers an outcome is
+        self.size = 1  # bytes that an outcome takes, at most, of those that were measured
+        self.dropped = 0  # outcomes that were not kept, as there is a bound on memory
+        self._trimmed: set[int] = set()  # inputs of which fewer were kept than their places say
         self._calls, self._largest_batch = calls, largest_batch or sys.maxsize
         self._batches: dict[int, list[int]] = {}  # the sizes of those that this run has drawn of what is kept
         self._from_before: dict[int, int] = {}  # of the outcomes that are kept, how many an earlier run has drawn
@@ -86,6 +95,7 @@ class Draws:
     def measure(self, outcomes: Sequence[Outcomes]) -> None:
         """Note how large an outcome is."""
         self.columns = max((part.numbers.shape[1] for part in outcomes), default=1)
+        self.size = max((part.nbytes // max(len(part), 1) for part in outcomes), default=1) or 1
 
     def take(self, plan: RoundPlan) -> Fresh:
         """Draw one round; its outcomes stay closed until `release`."""
@@ -106,12 +116,18 @@ class Draws:
         for task, result in fresh.outcomes:
             if result.kept is None:
                 continue
+            kept = result.kept if task.is_last else self._within(task.input, result.kept, fresh.inputs)
+            if len(kept) < task.keep:
+                self.dropped += task.keep - len(kept)
+                self._trimmed.add(task.input)
+            if not len(kept):
+                continue
             if task.is_last:
                 most = LATER_NUMBERS // max(len(self.kept), fresh.inputs)
-                self.later.setdefault(task.input, LaterOutcomes(most)).add(result.kept.narrowed(COLUMNS))
+                self.later.setdefault(task.input, LaterOutcomes(most)).add(kept.narrowed(COLUMNS))
             else:
-                self.kept.setdefault(task.input, []).append(result.kept)
-                self._batches.setdefault(task.input, []).append(len(result.kept))
+                self.kept.setdefault(task.input, []).append(kept)
+                self._batches.setdefault(task.input, []).append(len(kept))
 
     def learn(self, plan: RoundPlan) -> Counts:
         """Draw what no test counts, and let fits see it at once; the counts are for fits too."""
@@ -144,7 +160,7 @@ class Draws:
     def change(self, i: int) -> Change | None:
         """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""
         first = self.first(i)
-        if first is None:
+        if first is None or i in self._trimmed:  # Validity: which are looked at must go by their places alone
             return None
         later = self.later[i].parts if i in self.later else ()
         return change_of(first.narrowed(COLUMNS), self._batches.get(i, ()), later)
@@ -152,7 +168,7 @@ class Draws:
     def hint(self, i: int) -> float:
         """How the outcomes of one input are spread over the batches of this run: an approximate p-value."""
         later = self.later[i].parts if i in self.later else []
-        if self._calls or not (self._batches.get(i) or later):
+        if self._calls or i in self._trimmed or not (self._batches.get(i) or later):
             return 1.0
         if not self._batches.get(i):  # nothing of this run is kept for fits
             return dependence_hint(join(later), [len(part) for part in later])
@@ -164,11 +180,11 @@ class Draws:
 
     def _tasks(self, plan: RoundPlan) -> list[Task]:
         """The round in chunks, each with its part of what is counted and kept."""
-        largest = min(max(64, CHUNK_NUMBERS // self.columns), self._largest_batch)
+        largest = min(max(64, CHUNK_NUMBERS // self.columns), max(1, CHUNK_BYTES // self.size), self._largest_batch)
         chunk_size = min(largest, CHUNK_CALLS) if self._calls else largest
         tasks = []
         for i, count in plan.needed.items():
-            room = plan.keeps - sum(len(part) for part in self.kept.get(i, ())) if plan.keeps else 0
+            room = self._room(i, plan, count)
             for chunk, start in enumerate(range(0, count, chunk_size)):
                 size = min(chunk_size, count - start)
                 wanted = tuple(request.within(start, size) for request in plan.requests.get(i, ()))
@@ -176,3 +192,23 @@ class Draws:
                 keep = min(LATER, size) if is_later else min(room - start, size)
                 tasks.append(Task(i, self.round, chunk, start, size, wanted, keep, is_later))
         return tasks
+
+    def _room(self, i: int, plan: RoundPlan, count: int) -> int:
+        """How many more outcomes of an input fits may see, of so many that are drawn."""
+        if not plan.keeps:
+            return 0
+        there = sum(len(part) for part in self.kept.get(i, ()))
+        inputs = max(len(self.kept), len(plan.needed))
+        most = max(KEPT_BYTES // (inputs * self.size), MIN_KEPT)
+        wanted, room = plan.keeps - there, min(plan.keeps, most) - there
+        self.dropped += max(min(wanted, count) - max(room, 0), 0)
+        return room
+
+    def _within(self, i: int, kept: Outcomes, inputs: int) -> Outcomes:
+        """The first outcomes of a chunk, as many as there is room for: they may be larger than the measured ones."""
+        there = self.kept.get(i, ())
+        self.size = max(self.size, kept.nbytes // max(len(kept), 1))
+        if sum(map(len, there)) + len(kept) <= MIN_KEPT:
+            return kept
+        most = KEPT_BYTES // max(len(self.kept), inputs)
+        return kept.within(max(most - sum(part.nbytes for part in there), 0))

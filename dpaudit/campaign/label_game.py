@@ -30,6 +30,7 @@ import numpy as np
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
+from dpaudit.errors import OutOfTimeError
 from dpaudit.features.density import NO_HINTS, LogDensity
 from dpaudit.features.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.inference.failures import common_failure
@@ -112,6 +113,7 @@ class LabelGame(Campaign):
         super().__init__(Draws(draw, calls=calls, largest_batch=largest_batch))
         self.error_rate, self.mode, self.planned, self._coin = error_rate, mode, 2 * samples, coin
         self._shows, self._is_coarse = shows, is_coarse
+        self.is_cut = False  # whether the time was over before it was decided
         self.schedule = schedule_of(mode, samples, len(claims), len({i for pool in pools for i in pool.inputs}))
         self.schedule.is_coarse = is_coarse
         self.pairs = [
@@ -140,6 +142,11 @@ class LabelGame(Campaign):
             while self.round():
                 if on_progress is not None:
                     on_progress(self.progress())
+        except OutOfTimeError:
+            # Validity: the round that was begun is never looked at, and the wealth at the last look stands.
+            if self.schedule.looks_once:
+                raise
+            self.is_cut = True
         finally:  # bounds stand for what was counted, also where a call raises later on
             changes = {i: self.draws.change(i) for i in self.draws.kept}
             hints = {i: self.draws.hint(i) for i in self.draws.kept}
@@ -152,7 +159,7 @@ class LabelGame(Campaign):
                 pair.hint = min(1.0, len(pair.inputs) * min(hints[i] for i in pair.inputs))
                 pair.remarks = *remarks(kept), *not_read(kept)
                 pair.keys = keys_of([part for of_input in kept for part in of_input])
-                if self.mode == "adaptive":  # the power is that of the draws that the pair has had
+                if self.mode == "adaptive" or self.is_cut:  # the power is that of the draws that the pair has had
                     for _, test in pair.uses:
                         test.draws = pair.labelled
         if on_progress is not None:

@@ -3,10 +3,13 @@
 Results go to stdout; progress, notes and errors go to stderr, an error as one message without a traceback (`--debug`
 shows it). Exit status: 0 nothing refuted, 1 a violation (or a confirmed replay), 2 usage or configuration, 3 the audit
 or its subject broke, or what was found could not be written (a full disk; a violation stays 1), 5 inconclusive,
-130 interrupted (Ctrl-C), 143 terminated (SIGTERM). Only click is imported until a command runs: a command's
-file imports at the top what every command shares, and the rest in its function.
+130 interrupted (Ctrl-C), 143 terminated (SIGTERM). A verdict that could not be printed keeps its status
+(`dpaudit.cli.ending`). Only click is imported until a command runs: a command's file imports at the top what every
+command shares, and the rest in its function.
 `dpaudit claims` runs no mechanism: it shows what papers claim, and which tests check it.
 """
+
+from typing import NoReturn
 
 from dpaudit.cli import (
     audit,
@@ -24,6 +27,7 @@ from dpaudit.cli import (
     reproduce,
     scores,
 )
+from dpaudit.cli.ending import run_and_end
 from dpaudit.cli.group import main
 
 __all__ = [
@@ -41,5 +45,11 @@ __all__ = [
     "replay",
     "report",
     "reproduce",
+    "run",
     "scores",
 ]
+
+
+def run() -> NoReturn:
+    """The command `dpaudit` as a process of its own, which ends by the command's status."""
+    run_and_end(lambda: main(prog_name="dpaudit", standalone_mode=False))

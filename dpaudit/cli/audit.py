@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
+import functools
+import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,12 +24,13 @@ from dpaudit.cli.outputs import (
     places,
     subject_output,
     write_reports,
+    written_or_told,
 )
 from dpaudit.cli.searching import chosen_search, guessed_search, read_example, with_search
 from dpaudit.cli.subjects import check_complete
 from dpaudit.cli.terminating import interrupt_status
 from dpaudit.config import Config, read_config
-from dpaudit.errors import OutputError, UsageError
+from dpaudit.errors import SubjectError, UsageError
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -34,7 +38,7 @@ if TYPE_CHECKING:
     from dpaudit.audits.searching import Search
     from dpaudit.privacy.claims import Claim
     from dpaudit.privacy.pairs import Pair
-    from dpaudit.results.model import AuditResult, Finding, Verdict
+    from dpaudit.results.model import AuditResult, Finding
     from dpaudit.subjects.callables import Subject
     from dpaudit.subjects.domains import Relation
 
@@ -48,6 +52,7 @@ GROUPS = {
     "Output": ("progress", "debug", "help"),
 }  # fmt: skip
 PAIRS_SHOWN = 10
+STATUSES = (1, 3, 2, 5, 0)  # of several targets the first of these is the command's
 BROKEN_SHOWN = 3  # messages of pairs that broke
 
 
@@ -71,7 +76,11 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option("--checkpoint", help="File that notes finished draws, to go on from after an interruption or a crash.")
 @click.option("--resume", is_flag=True, help="Go on from the checkpoint, if it is there.")
 @click.option("--progress", help="File of JSON lines that say where the audit stands.")
-@click.option("--seconds", type=float, help="Take as many samples as fit into this time, and say what was cut.")
+@click.option(
+    "--seconds",
+    type=float,
+    help="Take as many samples as fit into this time, stop when it is over, and say what was cut.",
+)
 @click.option("--event-mass", type=float, help="Mass of the event for which the power is stated.  [default: 0.1]")
 @click.option(
     "--inconclusive-factor",
@@ -178,7 +187,7 @@ def audit_command(
     options can be set in [tool.dpaudit] of pyproject.toml.
     """
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.results.model import EXIT_STATUS, VERDICTS
+    from dpaudit.results.model import EXIT_STATUS
     from dpaudit.subjects.isolation import as_isolation
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_pairs, resolve_target
 
@@ -205,11 +214,15 @@ def audit_command(
     if listed is not None and not quiet:
         _warn_of_repeated(listed)
     searched = [sought or guess for guess in guessed]
-    cut: dict[int, int] = {}
+    if seconds is not None:
+        from dpaudit.audits.time_limits import check_seconds
+
+        check_seconds(seconds)
+    started, cut = time.monotonic(), dict[int, int]()
     if seconds is not None and not any(searched):
         cut = _cut_to_time(seconds, subjects, promise, listed, config, options, quiet)
     results: list[AuditResult] = []
-    verdicts: list[Verdict] = []
+    statuses: list[int] = []
     console = output_console()
     # What a replay has to be given again. Inputs in the text itself are in the result.
     texts = {"claim": claim} if claim is not None else {}
@@ -223,7 +236,8 @@ def audit_command(
             asked = _within(seconds / len(subjects), source, subject, promise, config, options)
         try:
             now = {**options, "samples": cut.get(number, options["samples"])}
-            result = _run(subject, promise, asked, grey_box, config, now, run)
+            with _until(started, seconds, (number + 1) / len(subjects)):
+                result = _run(subject, promise, asked, grey_box, config, now, run)
         except UsageError:
             raise
         except KeyboardInterrupt as interrupt:
@@ -231,33 +245,28 @@ def audit_command(
             ctx.exit(interrupt_status(interrupt))
         except BaseException as error:  # this subject broke; the others are audited all the same
             report_error(ctx, error, subject.target or subject.name)
-            verdicts.append("error")
+            statuses.append(SubjectError.exit_status)
             continue
         result = dataclasses.replace(result, options={**result.options, **texts})
+        where = subject.target or subject.name
+        write = functools.partial(write_reports, result, place, chosen)
+        written, status = written_or_told(ctx, write, EXIT_STATUS[result.verdict], where)
         try:
-            written = write_reports(result, place, chosen)
-        except OutputError as error:  # no mistake of the caller's; the others are audited all the same
-            _show(console, result, ())
-            report_error(ctx, error, subject.target or subject.name)
-            results.append(result)
-            verdicts.append("violated" if result.verdict == "violated" else "error")
-            continue
-        except Exception:
-            _show(console, result, ())  # what was found is not lost with the place to write it to
-            raise
-        _show(console, result, written)
+            _show(console, result, written)
+        except Exception as error:  # what was found is known, and written
+            report_error(ctx, error, where)
         if not quiet:
             _warn_of_controls(result)
             _warn_of_earlier(place, written)
         results.append(result)
-        verdicts.append(result.verdict)
+        statuses.append(status)
     if len(subjects) > 1 and results and chosen and not quiet:
         _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
     if len(subjects) > 1 and results:
         from dpaudit.reports.terminal import summary_table
 
         console.print(summary_table(results))
-    ctx.exit(EXIT_STATUS[min(verdicts, key=VERDICTS.index)])
+    ctx.exit(min(statuses, key=STATUSES.index))
 
 
 def _guessed(
@@ -343,6 +352,13 @@ def _within(
     from dpaudit.audits.time_limits import Sought
 
     return Sought(sought, seconds, subject, claim, config.audit_options(options))
+
+
+def _until(started: float, seconds: float | None, share: float) -> contextlib.AbstractContextManager[None]:
+    """The limit of one target's audit: its share of the time, with that of the targets before it."""
+    from dpaudit.subjects.leaving import until
+
+    return contextlib.nullcontext() if seconds is None else until(started + share * seconds)
 
 
 def own_checkpoint(path: str | None, number: int, targets: int) -> str | None:

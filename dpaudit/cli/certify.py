@@ -55,10 +55,10 @@ def certify_command(
     from rich.table import Table
     from rich.text import Text
 
-    from dpaudit.certificates.certificate import VERDICTS
-    from dpaudit.certificates.certifying import certify
     from dpaudit.reports import wording
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
+    from dpaudit.symbolic.certificate import VERDICTS
+    from dpaudit.symbolic.certifying import certify
 
     with subject_output():
         listed = resolve_pairs(pairs) if pairs is not None else None

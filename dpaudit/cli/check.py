@@ -9,10 +9,10 @@ from typing import Any
 
 import click
 
-from dpaudit.cli.group import list_option, main, note, report_error, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, subject_output
+from dpaudit.cli.group import list_option, main, note, with_debug, with_quiet
+from dpaudit.cli.outputs import output_console, subject_output, written_or_told
 from dpaudit.config import formats
-from dpaudit.errors import OutputError, UsageError
+from dpaudit.errors import UsageError
 
 LONGEST = 1_000  # characters of a claim, or of pairs, as they are kept for the line that runs a check again
 
@@ -82,18 +82,17 @@ def check_command(
     stated = {"claim": claim, "pairs": pairs}
     texts = {name: text for name, text in stated.items() if text is not None and len(text) <= LONGEST}
     found = dataclasses.replace(found, options={**found.options, **texts})
+    paths: Sequence[Path] = ()
+    status = found.exit_status
+    if written is not None:
+        paths, status = written_or_told(ctx, lambda: [found.save(written)], status)
     if form == "json":
         click.echo(found.to_text(), nl=False)
     else:
         console.print(check_table(found))
-    if written is not None:
-        try:
-            found.save(written)
-        except OutputError as error:  # what was found is known, and a failed check stays one
-            status = report_error(ctx, error)
-            ctx.exit(found.exit_status if found.verdict == "violated" else status)
-        note(f"Written: {written}", err=form == "json")
-    ctx.exit(found.exit_status)
+    for path in paths:
+        note(f"Written: {path}", err=form == "json")
+    ctx.exit(status)
 
 
 def _known_failures(texts: Sequence[str]) -> dict[str, str]:

@@ -36,4 +36,5 @@ def claims_command(ctx: click.Context, /, only_check: bool, **options: Any) -> N
     console.print(shown)
     for path in written:
         click.echo(f"Written: {path}")
-    ctx.exit(1 if only_check and not covered else 0)
+    if only_check:
+        ctx.exit(0 if covered else 1)

@@ -14,7 +14,7 @@ from dpaudit.errors import OutputError, UsageError
 
 if TYPE_CHECKING:
     from dpaudit.audits.grey_box import GreyBoxPair
-    from dpaudit.recorded.recorded_noise import RecordedPair
+    from dpaudit.symbolic.recorded_noise import RecordedPair
 
 PAIRS_SHOWN = 10
 FINDINGS = ("definite", "implied", "proved")  # grades that give exit status 1
@@ -62,11 +62,11 @@ def greybox_command(
     from rich.text import Text
 
     from dpaudit.audits.grey_box import replay_same_randomness
-    from dpaudit.recorded.recorded_noise import KIND, record_noise
-    from dpaudit.recorded.trace import as_html, as_text
     from dpaudit.reports import wording
     from dpaudit.results.saving import write_whole
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
+    from dpaudit.symbolic.recorded_noise import KIND, record_noise
+    from dpaudit.symbolic.trace import as_html, as_text
 
     with subject_output():
         listed = resolve_pairs(pairs) if pairs is not None else None

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import contextlib
 import errno
-import os
 import shutil
 import sys
 import textwrap
@@ -15,9 +13,10 @@ from typing import Any, TypeVar
 
 import click
 
+from dpaudit.cli.ending import why_lost
 from dpaudit.cli.terminating import heard_terminations, interrupt_status
 from dpaudit.environment import __version__
-from dpaudit.errors import DpauditError, SubjectError, UsageError
+from dpaudit.errors import DpauditError, OutputError, SubjectError, UsageError
 
 INTERRUPTED, BROKEN_PIPE = 130, 141  # as a shell has them: 128 and the number of the signal
 DEBUG, QUIET = "dpaudit.debug", "dpaudit.quiet"  # keys of click's context
@@ -52,16 +51,6 @@ class Commands(click.Group):
 
     command_class, group_class = StatedOnce, Subcommands
 
-    def make_context(self, *arguments: Any, **options: Any) -> click.Context:
-        """As click does; help that nobody reads any more ends as a command does."""
-        try:
-            return super().make_context(*arguments, **options)
-        except OSError as error:
-            if error.errno != errno.EPIPE:
-                raise
-            forget_output()
-            raise click.exceptions.Exit(BROKEN_PIPE) from error
-
     def invoke(self, ctx: click.Context) -> Any:
         """Run the command that was named."""
         for stream in (sys.stdout, sys.stderr):
@@ -69,8 +58,10 @@ class Commands(click.Group):
                 stream.reconfigure(errors="backslashreplace")
         try:
             with heard_terminations():
-                return super().invoke(ctx)
-        except click.exceptions.Exit:
+                super().invoke(ctx)
+        except click.exceptions.Exit:  # the command knows its status, whether or not anybody could read it
+            if (error := why_lost()) is not None and not _has_left(error):
+                say(plain(f"Error: standard output could not be written ({error}). The exit status stands."))
             raise
         except click.ClickException as error:
             if error.exit_code == 1:  # that is the status of a violation
@@ -83,16 +74,15 @@ class Commands(click.Group):
             click.echo("Interrupted.", err=True)
             ctx.exit(INTERRUPTED)
         except BaseException as error:  # nothing but a verdict may end with the status of a violation
-            if isinstance(error, OSError) and error.errno == errno.EPIPE:  # the reader of a pipe left: end quietly
-                forget_output()
-                ctx.exit(BROKEN_PIPE)
-            ctx.exit(report_error(ctx, error))
+            ctx.exit(BROKEN_PIPE if _has_left(error) else report_error(ctx, error))
+        if (lost := why_lost()) is not None:
+            text = f"standard output must be a place that can be written, got {lost}."
+            ctx.exit(BROKEN_PIPE if _has_left(lost) else report_error(ctx, OutputError(text)))
 
 
-def forget_output() -> None:
-    """What is still in the buffer of stdout has nobody to read it: let it be written nowhere."""
-    with contextlib.suppress(OSError, ValueError):
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _has_left(error: BaseException) -> bool:
+    """Whether the reader of a pipe left: a command ends quietly then."""
+    return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 
 def with_debug(command: Command) -> Command:

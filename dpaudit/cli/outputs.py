@@ -7,14 +7,18 @@ import io
 import os
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO, cast
 
+import click
+
 from dpaudit.cli.chatter import Sparing, told, warnings_once
-from dpaudit.cli.group import note, plain
+from dpaudit.cli.group import note, plain, report_error
 from dpaudit.config import Config, formats
 from dpaudit.errors import UsageError
+from dpaudit.subjects.folders import same_folder
+from dpaudit.subjects.leaving import Hold
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -22,6 +26,7 @@ if TYPE_CHECKING:
     from dpaudit.reports import Reported
 
 DEFAULT_OUT = "dpaudit-out"
+VIOLATED = 1  # the exit status of that verdict, and of nothing else
 AUDIT_FORMATS = ("json", "html", "md")  # where --out is given without --report
 
 
@@ -91,9 +96,12 @@ def subject_output() -> Iterator[None]:
         spared = Sparing(sys.stderr if sys.stderr is not None else io.StringIO())  # None where it is closed
         undo.enter_context(contextlib.redirect_stdout(cast(TextIO, spared)))
         more = undo.enter_context(warnings_once())
+        undo.enter_context(same_folder())
+        hold = Hold()
         try:
             yield
         finally:
+            hold.check_process()  # a module may fork where it is imported
             for text in told(spared, more):
                 note(f"Note: {plain(text)}")
 
@@ -115,17 +123,38 @@ def _descriptor_of_stderr() -> Iterator[None]:
     finally:
         with contextlib.suppress(OSError):
             stdout.flush()
-        os.dup2(kept, number)
-        os.close(kept)
+        with contextlib.suppress(OSError):  # a mechanism may have closed it
+            os.dup2(kept, number)
+            os.close(kept)
+        _open_again()
+
+
+def _open_again() -> None:
+    """Let standard descriptors that a mechanism has closed lead nowhere: else a file that is opened takes the number,
+    and what is printed goes into it."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            while (opened := os.open(os.devnull, os.O_RDWR)) < number:  # the lowest number that is free
+                pass
+            if opened != number:
+                os.close(opened)
 
 
 def output_console() -> Console:
-    """Where results are printed: plain text when stdout is not a terminal, nothing once its reader has left."""
+    """Where results are printed: plain text when stdout is not a terminal."""
     from rich.console import Console
 
-    class Output(Console):
-        def on_broken_pipe(self) -> None:  # rich would exit with 1, which says that something was violated
-            with contextlib.suppress(SystemExit):
-                super().on_broken_pipe()
+    return Console(markup=False, highlight=False, emoji=False)
 
-    return Output(markup=False, highlight=False, emoji=False)
+
+def written_or_told(
+    ctx: click.Context, write: Callable[[], Sequence[Path]], status: int, where: str = ""
+) -> tuple[Sequence[Path], int]:
+    """Write what was found, before it is printed: its paths, and the exit status, which stays 1 whatever happens."""
+    try:
+        return write(), status
+    except Exception as error:
+        broken = report_error(ctx, error, where)
+        return (), status if status == VIOLATED else broken

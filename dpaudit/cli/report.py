@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import json
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -142,11 +143,14 @@ def report_command(
 
 
 def _signed(dossier: Dossier, key: str) -> str:
-    """The in-toto statement as a signed envelope."""
+    """The in-toto statement with its time, as a signed envelope."""
     from dpaudit.reports.envelope import signed
-    from dpaudit.reports.intoto import render
+    from dpaudit.reports.intoto import SIGNED_ON, render
+    from dpaudit.reports.written import iso_text
 
-    return signed(render(dossier), key)
+    statement = json.loads(render(dossier))
+    statement["predicate"][SIGNED_ON] = iso_text()
+    return signed(json.dumps(statement, indent=1, ensure_ascii=False, allow_nan=False) + "\n", key)
 
 
 def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> int:
@@ -163,7 +167,10 @@ def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> 
     if other:
         raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")
     meaning, status = SIGNED[found.result]
-    click.echo(f"{found.result}: {meaning}. So says a statement signed with the key {found.key_id[:16]}.")
+    click.echo(f"{found.result}: {meaning}.")
+    click.echo(f"So says a statement that is signed with the key {found.key_id[:16]}.")
+    for sentence in found.sentences:
+        click.echo(plain(sentence))
     for name, digest in found.digests.items():
         click.echo(f"  sha256 {plain(digest)}  {plain(name)}")
     if results:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from dpaudit.cli.group import list_option, main, note, report_error, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console
+from dpaudit.cli.group import list_option, main, note, with_debug, with_quiet
+from dpaudit.cli.outputs import output_console, written_or_told
 from dpaudit.config import formats
-from dpaudit.errors import OutputError, UsageError
+from dpaudit.errors import UsageError
 
 if TYPE_CHECKING:
     from dpaudit.scores.result import ScoresResult
@@ -102,19 +104,17 @@ def scores_command(
         result = audit_published(release, scores_in, scores_out, claim, **options)
     else:
         result = audit_scores(scores_in, scores_out, claim, **options)
+    written: Sequence[Path] = ()
+    status = result.exit_status
+    if out is not None:
+        written, status = written_or_told(ctx, lambda: write_reports(result, out, chosen), status)
     if form == "json":
         click.echo(result.to_text(), nl=False)
     else:
         output_console().print(scores_table(result))
-    if out is not None:
-        try:
-            written = write_reports(result, out, chosen)
-        except OutputError as error:  # what was found is known, and a violation stays one
-            status = report_error(ctx, error)
-            ctx.exit(result.exit_status if result.verdict == "violated" else status)
-        for path in written:
-            note(f"Written: {path}", err=form == "json")
-    ctx.exit(result.exit_status)
+    for path in written:
+        note(f"Written: {path}", err=form == "json")
+    ctx.exit(status)
 
 
 def _from_training(

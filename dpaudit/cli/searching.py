@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import io
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -10,6 +10,7 @@ import click
 
 from dpaudit.cli.group import Command
 from dpaudit.errors import UsageError
+from dpaudit.files import parsed_json, parsing, read_bytes, read_json, read_rows, read_table
 from dpaudit.privacy.neighbours import searched_relation
 
 if TYPE_CHECKING:
@@ -133,43 +134,36 @@ def read_example(text: str) -> Any:
         is_strategy = hasattr(value, "example") and hasattr(value, "map")
         return value() if callable(value) and not is_strategy else value
     if suffix == ".json":
-        return _json("example", _read("example", text))
+        return read_json("example", text)
     if suffix not in (".csv", ".parquet"):
         raise UsageError(f"example must be a .csv, .parquet or .json file or module:attribute, got {text!r}.")
     try:
         import pandas
     except ImportError:
         return _table_without_pandas(text, suffix)
-    try:
-        return pandas.read_csv(text) if suffix == ".csv" else pandas.read_parquet(text)
-    except (OSError, ValueError, ImportError) as error:
-        said = " ".join(str(error).split())[:500]  # pandas ends some messages with a new line
-        raise UsageError(f"example must be a readable table, got {text!r} ({said}).") from error
+    if suffix == ".parquet":
+        return read_table("example", text, lambda file: file.read(use_threads=False).to_pandas(use_threads=False))
+    content = read_bytes("example", text)
+    with parsing("example", "a readable table", repr(text)):
+        return pandas.read_csv(io.BytesIO(content))
 
 
 def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
     """A table as dictionaries; what looks like a number in a CSV file is one."""
-    if suffix == ".csv":
-        import csv
+    if suffix == ".parquet":
+        records: list[dict[str, Any]] = read_table("example", path, lambda file: file.read().to_pylist())
+        return records
 
-        def cell(text: str) -> Any:
-            for kind in (int, float):
-                try:
-                    return kind(text)
-                except ValueError:
-                    continue
-            return text or None
+    def cell(text: str) -> Any:
+        for kind in (int, float):
+            try:
+                return kind(text)
+            except ValueError:
+                continue
+        return text or None
 
-        rows = csv.DictReader(_read("example", path).splitlines())
-        return [{name: cell(value) for name, value in row.items()} for row in rows]
-    try:
-        from pyarrow import parquet
-    except ImportError as error:
-        raise UsageError(
-            f"example must be of a format that can be read, got {path!r}: pip install 'dpaudit[tables]' for Parquet."
-        ) from error
-    records: list[dict[str, Any]] = parquet.read_table(path).to_pylist()
-    return records
+    header, *rows = read_rows("example", path) or [[]]
+    return [{name: cell(value) for name, value in zip(header, row, strict=False)} for row in rows]
 
 
 def _domain(text: str) -> Any:
@@ -178,7 +172,9 @@ def _domain(text: str) -> Any:
     from dpaudit.subjects.targets import is_python_pairs, load_target, what_raised
 
     if not is_python_pairs(text):
-        return domain_from_dict(_json("search", text if text.lstrip().startswith("{") else _read("search", text)))
+        return domain_from_dict(
+            parsed_json("search", text, repr(text[:60])) if text.lstrip().startswith("{") else read_json("search", text)
+        )
     value = load_target(text)
     is_strategy = hasattr(value, "example") and hasattr(value, "map")  # of hypothesis, which need not be installed
     if isinstance(value, Domain | dict) or is_strategy or not callable(value):
@@ -191,23 +187,9 @@ def _domain(text: str) -> Any:
 
 
 def _list(path: str) -> list[Any]:
-    examples = _json("examples", _read("examples", path))
+    examples = read_json("examples", path)
     if not isinstance(examples, list):
         raise UsageError(f"examples must be a JSON list, got {type(examples).__name__} at {path!r}.")
     if not examples:
         raise UsageError(f"examples must be at least one dataset or input, got an empty list at {path!r}.")
     return examples
-
-
-def _read(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8")
-    except (OSError, ValueError) as error:
-        raise UsageError(f"{name} must be a readable file, got {path!r} ({error}).") from error
-
-
-def _json(name: str, text: str) -> Any:
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name} must be JSON, got {text[:60]!r}: {error}.") from error

@@ -12,6 +12,7 @@ import json
 import os
 from collections import Counter
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
@@ -125,9 +126,10 @@ class CheckResult:
         """The result as strict JSON, with a line end."""
         return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write check.json: complete, or not at all."""
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write check.json, complete or not at all; its path."""
         write_whole(path, utf8(self.to_text()))
+        return Path(path)
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> CheckResult:

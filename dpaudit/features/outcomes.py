@@ -20,10 +20,12 @@ from __future__ import annotations
 
 import dataclasses
 import enum
+import functools
 import hashlib
 import itertools
 import math
 import numbers
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from decimal import Decimal
 from fractions import Fraction
@@ -71,6 +73,20 @@ class Outcomes:
 
     def __len__(self) -> int:
         return len(self.numbers)
+
+    @functools.cached_property
+    def nbytes(self) -> int:
+        """Bytes of memory that they take, about."""
+        tokens = () if self.tokens is None else self.tokens.tolist()
+        return self.numbers.nbytes + sum(map(sys.getsizeof, tokens)) + sum(map(size_of, self.raw))
+
+    def within(self, most: int) -> Outcomes:
+        """The first of them, as many as take so many bytes; all of them where they do."""
+        if self.nbytes <= most:
+            return self
+        taken = np.cumsum([size_of(output) + MAXIMUM_TOKEN + 8 * self.numbers.shape[1] for output in self.raw])
+        each = 8 * max(self.numbers.shape[1], 1)
+        return self.rows(slice(0, int(np.searchsorted(taken, most)) if self.raw else most // each))
 
     def rows(self, index: slice) -> Outcomes:
         """The outcomes of a slice of the batch."""
@@ -131,6 +147,23 @@ class Outcomes:
             if array is not None and array.size == columns:
                 row[:] = array.ravel()
         return result
+
+
+def size_of(value: Any) -> int:
+    """Bytes of memory that plain data take, about."""
+    total, left = 0, [value]
+    while left:
+        one = left.pop()
+        total += one.nbytes + 112 if isinstance(one, np.ndarray) else sys.getsizeof(one)
+        if isinstance(one, Mapping):
+            left += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            left += one
+        elif isinstance(one, Opaque):
+            left += [one.text, one.state]
+        elif isinstance(one, Failed):
+            left += [one.message, one.traceback]
+    return total
 
 
 def join(parts: Sequence[Outcomes]) -> Outcomes:

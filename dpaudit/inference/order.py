@@ -73,6 +73,7 @@ MOST_OBJECTS = 20_000  # outcomes that are looked at, the first ones: 0.08 secon
 ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
 LATER = 16  # and of each later chunk of draws so many, the last ones
 LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inputs
+LATER_BYTES = 256  # bytes of each of these, where they are texts
 BATCHES = 32  # small ones, drawn to ask what a batch shares
 # Outcomes of each at most: Laplace noise of which a call shares half as much as each output has of its own is found in
 # 17, 97 and 100% of 32 batches of 16, 32 and 64.
@@ -113,7 +114,8 @@ class LaterOutcomes:
     def add(self, part: Outcomes) -> None:
         """Add those of the next chunk."""
         self.parts.append(part)
-        if len(self.parts) > 2 and sum(each.numbers.size for each in self.parts) > self.most:
+        numbers, taken = sum(each.numbers.size for each in self.parts), sum(each.nbytes for each in self.parts)
+        if len(self.parts) > 2 and (numbers > self.most or taken > LATER_BYTES * self.most):
             del self.parts[-2::-2]
 
 

@@ -43,6 +43,8 @@ class Request:
         """The counts on the outcomes of a chunk."""
         return self.statistic.count(outcomes.rows(slice(self.start, self.start + self.quota)).moved(self.move))
 
+KEPT_BYTES_A_TASK = 64 << 20  # of the outcomes of one chunk: the next ones may be larger than those that were measured
+
 
 @dataclasses.dataclass(frozen=True)
 class Task:
@@ -65,7 +67,8 @@ class Task:
         """Those of the chunk's outcomes that are kept; None for none."""
         if not self.keep:
             return None
-        return outcomes.rows(slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep))
+        rows = slice(len(outcomes) - self.keep, None) if self.is_last else slice(0, self.keep)
+        return outcomes.rows(rows).within(KEPT_BYTES_A_TASK)
 
 
 @dataclasses.dataclass(frozen=True)

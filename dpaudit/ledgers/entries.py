@@ -23,13 +23,13 @@ Nothing here imports the auditor: packages of mechanisms read their ledgers with
 from __future__ import annotations
 
 import dataclasses
-import tomllib
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import entry_points, load
+from dpaudit.files import read_toml
 
 GROUP = "dpaudit.ledger"
 VERDICTS = ("verified", "verified in part", "refuted as printed", "not checkable")
@@ -197,10 +197,7 @@ def read_ledger(path: str | Path, ids: Sequence[str]) -> Ledger:
         If the file cannot be read, has a key that is not known, or an entry is not as `Entry` says.
     """
     place = Path(path)
-    try:
-        content = tomllib.loads(place.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"ledger must be a TOML file, got {str(place)!r} ({error}).") from error
+    content = read_toml("ledger", place)
     unknown = sorted(set(content) - {"paper", "title", "year", "venue", "arxiv", "source", "conventions", "claim"})
     if unknown:
         raise UsageError(f"ledger must have known keys, got {unknown[0]!r} in {str(place)!r}.")

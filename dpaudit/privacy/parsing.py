@@ -37,16 +37,15 @@ of positions `[[0, 1], ...]` and `"ids"` may name the inputs.
 
 from __future__ import annotations
 
-import csv
 import json
 import math
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, Literal, overload
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extension, names
+from dpaudit.files import read_json, read_rows
 from dpaudit.privacy.claims import (
     ApproxDP,
     Claim,
@@ -273,28 +272,14 @@ def _metric_claim(text: str) -> MetricDP:
 def _read_number(name: str, value: str, text: str) -> float:
     if not _NUMBER.fullmatch(value):
         raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.")
-    return float(value)
-
-
-def _read_text(name: str, path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise UsageError(f"{name} must be a readable file, got {path!r} ({error.strerror}).") from error
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{name} must be a file in UTF-8, got {path!r} (byte {error.start} is not).") from error
-
-
-def _load_json(name: str, path: str) -> Any:
-    text = _read_text(name, path)
-    try:
-        return json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"{name} must be a JSON file, got {path!r} ({error}).") from error
+    number = float(value)
+    if math.isinf(number) and "inf" not in value.lower():
+        raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at claim {text!r}.")
+    return number
 
 
 def _csv_table(path: str) -> tuple[list[Any], list[list[float]], str]:
-    lines = [row for row in csv.reader(_read_text("metric", path).splitlines()) if any(cell.strip() for cell in row)]
+    lines = [row for row in read_rows("metric", path) if any(cell.strip() for cell in row)]
     if len(lines) < 2 or len(lines[0]) < 2:
         raise UsageError(f"metric must be a CSV file with a row of names and a row a point, got {path!r}.")
     names = [cell.strip() for cell in lines[0]]
@@ -327,7 +312,7 @@ def _as_number(text: str) -> Any:
 
 
 def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
-    content = _load_json("metric", path)
+    content = read_json("metric", path)
     known = {"ids", "matrix", "coordinates", "metric", "scale"}
     if not isinstance(content, dict) or len({"matrix", "coordinates"} & set(content)) != 1:
         raise UsageError(
@@ -416,7 +401,7 @@ def _skip_spaces(text: str, position: int) -> int:
 
 
 def _pairs_of_file(path: str) -> Sequence[Pair]:
-    content = _load_json("pairs", path)
+    content = read_json("pairs", path)
     if isinstance(content, list):
         for position, entry in enumerate(content):
             if not isinstance(entry, list) or len(entry) != 2:

@@ -25,18 +25,17 @@ straight pieces is the largest of their corners.
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import math
 import re
 from collections.abc import Callable, Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.files import read_rows
 from dpaudit.privacy.claims import DirectedProfile, FloatArray, ProfileClaim, number_text
 from dpaudit.privacy.neighbours import records_added
 from dpaudit.privacy.pairs import short_form
@@ -264,12 +263,7 @@ def claim_of_table(text: str) -> FDP:
 
 def _table(text: str) -> list[tuple[float, float]]:
     """The pairs of rates that a file holds."""
-    path = Path(text)
-    try:
-        with path.open(newline="", encoding="utf-8") as lines:
-            rows = [row for row, _ in zip(csv.reader(lines), range(LARGEST_TABLE + 2), strict=False) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise UsageError(f"tradeoff must be a CSV file that can be read, got {text!r} ({error}).") from error
+    rows = read_rows("tradeoff", text)
     if rows and not _is_number(rows[0][0]):
         del rows[0]
     if len(rows) > LARGEST_TABLE:

@@ -40,14 +40,18 @@ from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
 from dpaudit.pytest_plugin.summary import Summary
 
 if TYPE_CHECKING:
-    from dpaudit.certificates import Certificate
     from dpaudit.results.model import AuditResult
+    from dpaudit.symbolic.certificate import Certificate
 
     DpAudit = Callable[..., AuditResult]
     DpCertify = Callable[..., Certificate]
 
 PLAN: pytest.StashKey[Plan] = pytest.StashKey()
 SUMMARY: pytest.StashKey[Summary] = pytest.StashKey()
+SWALLOWED = (
+    "dp_audit failed this test, which went on and passed. Call dpaudit.audit for a result to look at, or mark a "
+    "violation that is known (dp_known_violation)."
+)
 PLAN_OUTPUT, FOUND_OUTPUT = "dpaudit_plan", "dpaudit_found"  # what a worker of xdist tells the controller
 
 
@@ -135,6 +139,7 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
     if STATE in item.stash:
         item.stash[STATE].runs += 1
         item.stash[STATE].records.clear()
+        item.stash[STATE].failed = ""
 
     def run(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> AuditResult:
         __tracebackhide__ = True
@@ -142,7 +147,12 @@ def dp_audit(request: pytest.FixtureRequest) -> DpAudit:
 
         nonlocal calls
         calls += 1
-        return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
+        try:
+            return audit_in_test(item, plan, calls, mechanism, claim, pairs, options)
+        except pytest.fail.Exception as error:
+            if STATE in item.stash:
+                item.stash[STATE].failed = str(error)
+            raise
 
     return run
 
@@ -157,7 +167,7 @@ def dp_certify() -> DpCertify:
 
     def prove(mechanism: Any, claim: Any = None, pairs: Any = None, **options: Any) -> Certificate:
         __tracebackhide__ = True
-        from dpaudit.certificates import certify
+        from dpaudit.symbolic.certifying import certify
 
         result = certify(mechanism, claim, pairs, **options)
         if result.verdict != "kept":
@@ -189,6 +199,9 @@ def pytest_runtest_makereport(
         if verdicts == {"not_refuted"} and not any(record.get("witness") == "kept" for record in state.records):
             report.outcome = "failed"
             report.longrepr = state.known.vanished_text()
+    if report.when == "call" and report.outcome == "passed" and state.failed:
+        report.outcome = "failed"
+        report.longrepr = f"{SWALLOWED}\n{state.failed}"
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
     vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
     return report

@@ -47,6 +47,8 @@ class TestState:
         Its calls so far, by number.
     records : list of dict
         What its calls found in this run, as it is reported.
+    failed : str
+        What the last call that failed said; empty where none did. A test must not swallow that.
     runs : int
         How often it has run: a second time under a plugin that reruns failures.
     """
@@ -58,6 +60,7 @@ class TestState:
     known: KnownViolation | None
     spent: dict[int, Spent] = dataclasses.field(default_factory=dict)
     records: list[dict[str, Any]] = dataclasses.field(default_factory=list)
+    failed: str = ""
     runs: int = 1
 
     def charge(self, key: Any, position: int, confidence: float | None, may_repeat: bool) -> tuple[int, Spent]:

@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
 
 from dpaudit.errors import DpauditError
+from dpaudit.files import read_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -234,7 +235,7 @@ def saved(cache: Path, node_id: str, number: int) -> Saved | None:
 
     file = _file(cache, node_id, number)
     try:
-        record = json.loads(file.read_text(encoding="utf-8"))
+        record = read_json("witness", file)
         if record["schema"] != SCHEMA or record["test"] != node_id or record["call"] != number:
             return None
         written = datetime.date.fromtimestamp(file.stat().st_mtime).isoformat()

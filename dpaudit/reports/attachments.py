@@ -18,9 +18,9 @@ from dpaudit.results.saving import from_json
 from dpaudit.results.side_findings import SideFinding
 
 if TYPE_CHECKING:
-    from dpaudit.certificates.certificate import Certificate
     from dpaudit.reports.judged import Judged
     from dpaudit.scores.result import ScoresResult
+    from dpaudit.symbolic.certificate import Certificate
 
 ROWS = 200  # of a table
 

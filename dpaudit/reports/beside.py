@@ -21,6 +21,9 @@ TITLES: Mapping[str, str] = {
     "shrunk_pair": "The broken pair made small",
     "same_randomness": "The same randomness on both inputs",
     "recorded_noise": "Recorded noise",
+    "memory": "The limit of memory",
+    "time_limit": "The limit of time",
+    "working_directory": "The working directory",
 }
 WORDS: Mapping[SideStatus, str] = {
     "found": "found",

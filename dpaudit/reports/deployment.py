@@ -26,15 +26,14 @@ from __future__ import annotations
 
 import dataclasses
 import datetime
-import json
 import math
 import os
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.files import read_json, read_toml
 
 ITEMS: Mapping[str, str] = {
     "epsilon": "Epsilon, delta and variant of the claim",
@@ -168,12 +167,7 @@ def read_deployment(path: str | os.PathLike[str]) -> Deployment:
         If the file cannot be read, or holds a key that is not known or a value of the wrong type.
     """
     file = Path(path)
-    try:
-        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"deployment must be a readable file, got {str(file)!r} ({error.strerror}).") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"deployment must be TOML, got {str(file)!r}: {error}.") from error
+    table: Any = read_toml("deployment", file)
     if file.name == "pyproject.toml":
         for key in ("tool", "dpaudit", "deployment"):
             table = table.get(key, {}) if isinstance(table, dict) else {}
@@ -286,12 +280,7 @@ def _answers(name: str, table: Any, where: str) -> dict[str, str]:
 
 
 def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
-    try:
-        table = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"coordinates must be a readable file, got {str(path)!r} ({error.strerror}).") from error
-    except (ValueError, RecursionError) as error:
-        raise UsageError(f"coordinates must be JSON, got {str(path)!r}: {error}.") from error
+    table = read_json("coordinates", path)
     if not isinstance(table, dict):
         raise UsageError(f"coordinates must be an object of places, got {type(table).__name__} at {str(path)!r}.")
     places = {}

@@ -19,10 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.files import parsed_json, read_bytes
 
 PAYLOAD_TYPE = "application/vnd.in-toto+json"
 MISSING = "sign must have cryptography installed, got none. Use pip install 'dpaudit[sign]'."
-MOST = 50_000_000  # bytes of a file that is read
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,6 +49,36 @@ class Verified:
             for e in entries
             if "content" not in e and "sha256" in e["digest"]
         }
+
+    @property
+    def sentences(self) -> list[str]:
+        """What was tested and when, one sentence each: mechanisms, claims, pairs, time."""
+        from dpaudit.reports.intoto import SIGNED_ON
+
+        found = []
+        for entry in self.statement["predicate"]["configuration"]:
+            if "content" in entry:
+                content = base64.b64decode(entry["content"], validate=True)
+                if hashlib.sha256(content).hexdigest() != entry["digest"]["sha256"]:
+                    raise ValueError("settings must have the digest that is stated")
+                found += _tested(json.loads(content))
+        when = self.statement["predicate"].get(SIGNED_ON)
+        return [*dict.fromkeys(found), f"Signed on {when}." if when else "It does not say when it was signed."]
+
+
+def _tested(settings: dict[str, Any]) -> list[str]:
+    """A sentence for each mechanism, for the claim and for the pairs of a run."""
+    said = []
+    for one in settings.get("subjects", ()):
+        name = one.get("target") or one.get("name") or "?"
+        said.append(f"Mechanism {name}, whose code has the fingerprint {one.get('fingerprint') or 'unknown'}.")
+    if settings.get("claim"):
+        said.append(f"Claim {settings['claim']}.")
+    if pairs := settings.get("pairs"):
+        first = ", ".join(map(str, pairs["first"]))
+        word = "pair" if pairs["count"] == 1 else "pairs"
+        said.append(f"{pairs['count']:,} {word}: {first}{', ...' * (pairs['count'] > len(pairs['first']))}.")
+    return said
 
 
 def encoded(payload_type: str, payload: bytes) -> bytes:
@@ -91,9 +121,9 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
 
     key = _public_key(key_path)
     file = Path(path)
-    content = _read("verify", file)
+    content = read_bytes("verify", file)
     try:
-        envelope = json.loads(content)
+        envelope = parsed_json("verify", content, repr(str(file)))
         payload = base64.b64decode(envelope["payload"], validate=True)
         kind = str(envelope["payloadType"])
         signatures = [base64.b64decode(one["sig"], validate=True) for one in envelope["signatures"]]
@@ -105,10 +135,10 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
             "was changed, or signed with another key."
         )
     try:
-        statement = json.loads(payload)
+        statement = parsed_json("verify", payload, repr(str(file)))
         is_ours = kind == PAYLOAD_TYPE and statement["_type"] == STATEMENT and statement["predicateType"] == PREDICATE
         found = Verified(statement, key_id(key))
-        _ = (found.result, found.digests)
+        _ = (found.result, found.digests, found.sentences)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
         raise UsageError(f"verify must hold a test result of in-toto, got {str(file)!r}.") from error
     if not is_ours:
@@ -119,7 +149,7 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
 def unlike(found: Verified, paths: Iterable[str | os.PathLike[str]]) -> list[str]:
     """The files among these whose digest the statement does not name."""
     known = set(found.digests.values())
-    return [str(path) for path in paths if hashlib.sha256(_read("result", Path(path))).hexdigest() not in known]
+    return [str(path) for path in paths if hashlib.sha256(read_bytes("result", path)).hexdigest() not in known]
 
 
 def key_id(public_key: Any) -> str:
@@ -134,17 +164,6 @@ def _base64(content: bytes) -> str:
     return base64.b64encode(content).decode("ascii")
 
 
-def _read(name: str, file: Path) -> bytes:
-    try:
-        with file.open("rb") as stream:
-            content = stream.read(MOST + 1)
-    except OSError as error:
-        raise UsageError(f"{name} must be a readable file, got {str(file)!r} ({error.strerror}).") from error
-    if len(content) > MOST:
-        raise UsageError(f"{name} must be a file of at most {MOST:,} bytes, got a longer one at {str(file)!r}.")
-    return content
-
-
 def _loaders() -> Any:
     try:
         from cryptography.hazmat.primitives import serialization
@@ -155,7 +174,7 @@ def _loaders() -> Any:
 
 def _private_key(path: str | os.PathLike[str]) -> Any:
     loaders, file = _loaders(), Path(path)
-    content = _read("sign", file)
+    content = read_bytes("sign", file)
     try:
         key = loaders.load_pem_private_key(content, password=None)
     except (ValueError, TypeError) as error:  # the latter: it is encrypted
@@ -165,7 +184,7 @@ def _private_key(path: str | os.PathLike[str]) -> Any:
 
 def _public_key(path: str | os.PathLike[str]) -> Any:
     loaders, file = _loaders(), Path(path)
-    content = _read("key", file)
+    content = read_bytes("key", file)
     try:
         key = loaders.load_pem_public_key(content)
     except (ValueError, TypeError) as error:

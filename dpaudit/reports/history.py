@@ -13,7 +13,6 @@ import datetime
 import itertools
 import os
 import re
-import tomllib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from markupsafe import Markup
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.files import read_toml
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
@@ -116,10 +116,7 @@ def _facts(file: Path) -> dict[str, str]:
     """What a release says of itself; nothing where there is no file."""
     if not file.is_file():
         return {}
-    try:
-        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise UsageError(f"release must be TOML that can be read, got {str(file)!r} ({error}).") from error
+    table: Any = read_toml("release", file)
     for key, value in table.items():
         if key not in KEYS:
             raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r} at {str(file)!r}.")

@@ -20,6 +20,8 @@ from dpaudit.results.model import AuditResult, to_json
 
 STATEMENT = "https://in-toto.io/Statement/v1"
 PREDICATE = "https://in-toto.io/attestation/test-result/v0.1"
+PAIRS_NAMED = 10  # of which a statement has the names
+SIGNED_ON = "dpauditSignedOn"  # when a statement was signed, a field beside those of the predicate
 FAILED, WARNED = ("violated", "error"), ("inconclusive", "warning", "xfail")
 
 
@@ -85,11 +87,25 @@ def _configuration(source: Source) -> list[dict[str, Any]]:
 
 
 def settings_of(result: Result) -> dict[str, Any]:
-    """What a run was asked to do: claim, confidence, samples, seed, versions."""
-    common: dict[str, Any] = {"kind": kind_of(result), "seed": result.seed, "environment": result.environment}
+    """What a run was asked to do, and of what: mechanism and fingerprint, claim, pairs, confidence, seed, versions."""
+    subjects = [
+        {key: clean(str(one.get(key) or ""), 200) for key in ("name", "target", "fingerprint")}
+        for one in subjects_of(result)
+    ]
+    asked = {"subjects": subjects, "claim": getattr(result, "claim", None), "pairs": _pairs(result)}
+    common = {"kind": kind_of(result), "seed": result.seed, "environment": result.environment, **asked}
     if isinstance(result, AuditResult):
-        asked = {"claim": result.claim, "confidence": result.confidence, "mode": result.mode}
-        return {**common, **asked, "options": result.options}
+        return {**common, "confidence": result.confidence, "mode": result.mode, "options": result.options}
     if isinstance(result, CheckResult):
         return {**common, "error_rate": result.error_rate, "samples": result.samples}
     return {**common, "confidence": result.confidence, "bounds": list(result.bounds), "options": result.options}
+
+
+def _pairs(result: Result) -> dict[str, Any] | None:
+    """How many pairs were tested, the first names, and a digest of the names of all; None of what has no pairs."""
+    if not isinstance(result, AuditResult):
+        return None
+    names = [finding.id for finding in result.findings]
+    digest = hashlib.sha256(json.dumps(names).encode("utf-8", "backslashreplace")).hexdigest()
+    count = len(names) if result.universe is None else len(result.universe)
+    return {"count": count, "first": [clean(name, 80) for name in names[:PAIRS_NAMED]], "sha256": digest}

@@ -19,8 +19,8 @@ from dpaudit.reports.wording import clean, compared, lower_text, name_text, numb
 from dpaudit.results.model import Verdict
 
 if TYPE_CHECKING:
-    from dpaudit.certificates.certificate import Certificate, CertifiedPair
     from dpaudit.scores.result import ScoresResult
+    from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 
 ROWS = 200  # of the table of pairs
 COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
@@ -157,7 +157,7 @@ def _loss(pair: CertifiedPair) -> str:
 
 
 def _event(pair: CertifiedPair) -> str:
-    from dpaudit.certificates.certificate import event_text
+    from dpaudit.symbolic.certificate import event_text
 
     return clean(event_text(pair), 600)
 

@@ -7,18 +7,16 @@ nights together. Certificates, scores and what judges no promise become attachme
 from __future__ import annotations
 
 import hashlib
-import json
 import math
 import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from dpaudit.certificates.certificate import SCHEMA as CERTIFICATE_SCHEMA
-from dpaudit.certificates.certificate import Certificate
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
+from dpaudit.files import parsed_json, read_bytes
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import (
     Attachment,
@@ -40,6 +38,8 @@ from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import SCHEMA as SCORES_SCHEMA
 from dpaudit.scores.result import ScoresResult
+from dpaudit.symbolic.certificate import SCHEMA as CERTIFICATE_SCHEMA
+from dpaudit.symbolic.certificate import Certificate
 
 SESSION_SCHEMA = "dpaudit.session/1"
 SQLITE = b"SQLite format 3\0"
@@ -157,9 +157,9 @@ def _is_store(path: str) -> bool:
 def _peek(path: str) -> tuple[Mapping[str, Any], bytes]:
     """The content of a file of JSON; an empty record where `read_saved` has to say what is wrong with it."""
     try:
-        content = Path(path).read_bytes()
-        record = json.loads(content.decode("utf-8"))
-    except (OSError, ValueError, RecursionError):
+        content = read_bytes("result", path)
+        record = parsed_json("result", content, repr(path))
+    except UsageError:
         return {}, b""
     return (record, content) if isinstance(record, dict) else ({}, content)
 

@@ -33,7 +33,6 @@ from typing import Any, cast
 
 import numpy as np
 
-from dpaudit.certificates.certificate import Certificate, CertifiedPair
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.reports.attachments import Attachment
@@ -53,6 +52,7 @@ from dpaudit.results.saved_inputs import REDACTED
 from dpaudit.results.saving import utf8
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import IndependentBound, ScoresResult
+from dpaudit.symbolic.certificate import Certificate, CertifiedPair
 
 DIGITS = 12  # of names
 KEPT = 2  # significant digits of numbers that depend on the draws

@@ -22,11 +22,11 @@ import datetime
 import hashlib
 import os
 import re
-import tomllib
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.files import read_toml
 from dpaudit.reports.dossier import Dossier
 
 DECISIONS = ("accept", "accept with conditions", "reject")
@@ -86,12 +86,7 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     """
     file = Path(path)
     where = f" at {str(file)!r}"
-    try:
-        table: Any = tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise UsageError(f"sign_off must be a readable file, got {str(file)!r} ({error.strerror}).") from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
-        raise UsageError(f"sign_off must be TOML, got {str(file)!r}: {error}.") from error
+    table: Any = read_toml("sign_off", file)
     for key in table:
         if key not in KEYS:
             raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r}{where}.")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
-import json
 import math
 import os
 import stat
@@ -21,6 +20,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import DpauditError, OutputError, UsageError
+from dpaudit.files import parsed_json, read_bytes
 from dpaudit.privacy.pairs import short_form
 
 MOST_SAID = 500  # characters of an error that may repeat what stands in a file
@@ -80,8 +80,11 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
 
 
 def _mode(target: Path, mode: int) -> int:
-    """The mode of the file that is there, else `mode` without what the umask takes away."""
-    if target.is_file():
+    """The mode of the file that is there, else `mode` without what the umask takes away.
+
+    A link is replaced: what it leads to has been opened to others by somebody else, or for something else.
+    """
+    if target.is_file() and not target.is_symlink():
         return stat.S_IMODE(target.stat().st_mode)
     umask = os.umask(0o077)
     os.umask(umask)
@@ -218,18 +221,8 @@ def read_saved(
         If there is no such file, it is of none of these schemas, or a field is of another type.
     """
     name = os.fspath(path)
-    try:
-        if not stat.S_ISREG(os.stat(path).st_mode):  # a pipe has no end that can be waited for
-            raise UsageError(f"result must be a regular file, got {name!r}.")
-        content = Path(path).read_bytes()
-    except OSError as error:
-        raise UsageError(f"result must be a readable file, got {name!r} ({error.strerror}).") from error
-    try:
-        record = json.loads(content.decode("utf-8"))
-    except ValueError as error:
-        raise UsageError(f"result must be JSON, got {name!r}: {error}.") from error
-    except RecursionError as error:
-        raise UsageError(f"result must be JSON of a depth that can be read, got {name!r}.") from error
+    content = read_bytes("result", path)
+    record = parsed_json("result", content, repr(name))
     if not isinstance(record, dict):
         raise UsageError(f"result must be a JSON object, got {type(record).__name__} at {name!r}.")
     schema = record.get("schema")

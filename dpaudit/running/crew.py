@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import math
 import random
+import socket
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
@@ -16,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.campaign.campaign import Progress
-from dpaudit.errors import DpauditError, SubjectError, UsageError
+from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.tasks import Draw, Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
@@ -24,6 +26,7 @@ from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
 from dpaudit.running.workers import Packed, Raised, open_workers, outcome
 from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.leaving import end_of_time, until
 from dpaudit.subjects.plain import Seen
 
 STARTING_SECONDS = 1.0  # that starting workers takes, about: an audit that draws for longer starts them beside it
@@ -71,11 +74,14 @@ class DrawJob:
     seed: int
     purpose: int
     moved: dict[int, bool] = dataclasses.field(default_factory=dict, compare=False, repr=False)
+    until: float = dataclasses.field(default_factory=end_of_time)  # of this machine's monotonic clock
+    machine: str = dataclasses.field(default_factory=socket.gethostname)
 
     def __call__(self, task: Task) -> TaskResult:
         rng = self.stream_of(task)
         moved = randomness_moved(self.subject, rng)
-        outputs = self.subject.observe(self.data[task.input], task.size, rng)
+        with until(self.until if self.machine == socket.gethostname() else math.inf):
+            outputs = self.subject.observe(self.data[task.input], task.size, rng)
         self.moved.setdefault(task.input, moved())
         return counted(outputs, task)
 
@@ -170,6 +176,9 @@ class Crew:
         self.found += len(found)
         end = min((k for k, result in found.items() if isinstance(result, Raised)), default=len(tasks))
         for part in self._carried_out(job, {k: tasks[k] for k in range(end) if k not in found}):
+            for error in (one.error for _, one in part if isinstance(one, Raised)):
+                if isinstance(error, OutOfTimeError):  # no result of a task, which may be drawn another time
+                    raise error
             if self.checkpoint is not None:
                 # Validity: noted before anybody looks at it, so that no chunk that was looked at is ever drawn again.
                 noted = [(tasks[k], result) for k, result in part]

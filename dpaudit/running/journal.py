@@ -104,7 +104,8 @@ class Journal:
 
     def close(self) -> None:
         self.sync()
-        self._stream.close()
+        with contextlib.suppress(OSError):  # a mechanism may have closed its descriptor
+            self._stream.close()
 
     def _write(self, content: bytes) -> None:
         self._stream.seek(self.end)

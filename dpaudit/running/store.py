@@ -36,6 +36,8 @@ from dpaudit.running.streams import EVIDENCE
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
+MOST_TABLES = 100  # and indices that are looked at
+MOST_VALUE = 128 << 20  # bytes of one value, or row
 PATIENCE = 60.0  # seconds to wait for another writer
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
 FAILED = "failed"  # of a night in which a call raised for a whole batch
@@ -156,16 +158,21 @@ def share_of(generation: int) -> float:
     return FIRST_SHARE if generation == 0 else (1.0 - FIRST_SHARE) * 6.0 / (math.pi * generation) ** 2
 
 
-def _layout(execute: Any) -> dict[str, list[str]]:
-    """The columns of each table of a file, in their order."""
-    tables = [name for (name,) in execute("select name from sqlite_master where type = 'table'").fetchall()]
-    query = "select name from pragma_table_info(?) order by cid"
-    return {name: [column for (column,) in execute(query, (name,)).fetchall()] for name in tables}
+def _layout(execute: Any) -> dict[str, tuple[str, str, str | None]]:
+    """The kind, the table and the SQL of all that a file has, to the letter, by name."""
+    query = "select name, type, tbl_name, sql from sqlite_master limit ?"
+    return {row[0]: tuple(row[1:]) for row in execute(query, (MOST_TABLES,)).fetchall()}
 
 
 with contextlib.closing(sqlite3.connect(":memory:")) as _empty:
-    _empty.executescript(TABLES)
-    COLUMNS = _layout(_empty.execute)
+    for _statement in TABLES.split(";"):  # as a new store is made
+        _empty.execute(_statement)
+    OURS = _layout(_empty.execute)
+    COLUMNS = {
+        name: [column for (column,) in _empty.execute("select name from pragma_table_info(?) order by cid", (name,))]
+        for name, (kind, *_) in OURS.items()
+        if kind == "table"
+    }
 
 
 class StoreError(DpauditError):
@@ -201,6 +208,8 @@ class Store:
             if not place.exists():  # records may be in it: nobody else may read it (sqlite gives its journals its mode)
                 open_private(place).close()
             connection = sqlite3.connect(place, timeout=PATIENCE, isolation_level=None)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE)
+            connection.execute("pragma trusted_schema = off")  # functions of a file's own SQL
         except (sqlite3.Error, OSError) as error:
             raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
         store = cls(place, connection)
@@ -242,15 +251,14 @@ class Store:
                 self._check_layout(execute)
 
     def _check_layout(self, execute: Any) -> None:
-        """`UsageError` if the file has other tables or columns than ours, or code of its own: a store is data."""
-        others = execute("select type, name from sqlite_master where type in ('trigger', 'view')").fetchall()
-        if others:
-            kind, name = others[0]
-            raise UsageError(f"store must have no {kind}, got {name!r:.80} at {str(self.path)!r}.")
+        """`UsageError` if our tables have other SQL than ours, or there is any that runs by itself: a store is data."""
         found = _layout(execute)
-        if wrong := [name for name in COLUMNS if found.get(name) != COLUMNS[name]]:
+        wrong = [name for name, ours in OURS.items() if found.get(name) != ours]
+        wrong += [name for name, (kind, table, _) in found.items() if kind in ("trigger", "view") or table in OURS]
+        if wrong := [name for name in wrong if found.get(name) != OURS.get(name)]:
             raise UsageError(
-                f"store must have the columns of layout {LAYOUT}, got others in {wrong[0]} at {str(self.path)!r}."
+                f"store must have the tables of layout {LAYOUT} to the letter, got another {wrong[0]!r:.80} at "
+                f"{str(self.path)!r}."
             )
 
     @contextlib.contextmanager

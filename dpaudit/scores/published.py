@@ -16,7 +16,6 @@ that is above a claim refutes the claim only if records are exchangeable: a hold
 
 from __future__ import annotations
 
-import csv
 import dataclasses
 import itertools
 import os
@@ -28,6 +27,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.files import read_rows
 from dpaudit.privacy.claims import Claim
 from dpaudit.scores.auditing import audit_scores
 from dpaudit.scores.result import ScoresResult
@@ -161,11 +161,7 @@ def _rows(name: str, table: Table | str | os.PathLike[str]) -> tuple[list[str] |
     """The header of a table, None if it is no file, and its rows."""
     header = None
     if isinstance(table, str | os.PathLike):
-        try:
-            with open(table, newline="", encoding="utf-8-sig") as stream:
-                header, *rows = [row for row in csv.reader(stream) if row] or [[]]
-        except (OSError, UnicodeDecodeError) as error:
-            raise UsageError(f"{name} must be a readable CSV file, got {os.fspath(table)!r} ({error}).") from error
+        header, *rows = read_rows(name, table) or [[]]
         if any(_number(cell) is not None for cell in header):
             raise UsageError(f"{name} must have a header of names, got {header!r} at {os.fspath(table)}.")
     else:

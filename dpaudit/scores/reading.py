@@ -6,8 +6,6 @@ A file of one kind of score has one column of numbers. `FILE:NAME` names a colum
 
 from __future__ import annotations
 
-import csv
-import json
 import math
 from pathlib import Path
 from typing import Any
@@ -16,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.files import parquet_columns, parquet_values, read_array, read_json, read_rows
 
 FloatArray = NDArray[np.float64]
 SUFFIXES = (".csv", ".txt", ".npy", ".npz", ".json", ".parquet")
@@ -64,12 +63,15 @@ def _numbers(name: str, given: Any, where: str) -> FloatArray:
 
 def _number(value: Any) -> float:
     """A number, or the text of one."""
+    shown = value[:60] if isinstance(value, str | bytes) else value
     if value is None or isinstance(value, bool | complex):
-        raise ValueError(repr(value))
+        raise ValueError(f"{shown!r:.80}")
     try:
         return float(value)
+    except OverflowError:
+        raise ValueError("an integer beyond the doubles") from None
     except (TypeError, ValueError):
-        raise ValueError(repr(value)) from None
+        raise ValueError(f"{shown!r:.80}") from None
 
 
 def _read(name: str, path: str) -> Any:
@@ -77,23 +79,15 @@ def _read(name: str, path: str) -> Any:
     suffix = Path(file).suffix.lower()
     if suffix not in SUFFIXES:
         raise UsageError(f"{name} must be a file that ends in {', '.join(SUFFIXES)}, got {path!r}.")
-    try:
-        if suffix in (".csv", ".txt"):
-            return _read_csv(name, file, column)
-        if suffix in (".npy", ".npz"):
-            return _read_numpy(name, file, column)
-        if suffix == ".json":
-            return _read_json(name, file, column)
-        return _read_parquet(name, file, column)
-    except OSError as error:
-        raise UsageError(f"{name} must be a readable file, got {file!r} ({error.strerror or error}).") from error
-    except (UnicodeDecodeError, json.JSONDecodeError, EOFError, RecursionError) as error:
-        raise UsageError(f"{name} must be a {suffix} file, got {file!r}: {error}.") from error
+    if suffix in (".csv", ".txt"):
+        return _read_csv(name, file, column)
+    if suffix in (".npy", ".npz"):
+        return _read_numpy(name, file, column)
+    return _read_json(name, file, column) if suffix == ".json" else _read_parquet(name, file, column)
 
 
 def _read_csv(name: str, file: str, column: str) -> list[str]:
-    with open(file, newline="", encoding="utf-8-sig") as stream:
-        rows = [row for row in csv.reader(stream) if row]
+    rows = read_rows(name, file)
     if not rows:
         return []
     header = [cell.strip() for cell in rows[0]]
@@ -128,18 +122,15 @@ def _position(name: str, columns: list[str], column: str, file: str) -> int:
 
 
 def _read_numpy(name: str, file: str, column: str) -> Any:
-    try:
-        loaded = np.load(file, allow_pickle=False)
-    except ValueError as error:  # an array of objects, or no array at all
-        raise UsageError(f"{name} must be an array of numbers, got {file!r}: {error}.") from error
-    if not isinstance(loaded, np.lib.npyio.NpzFile):
+    loaded = read_array(name, file)
+    if not isinstance(loaded, dict):
         return loaded
-    with loaded:
-        return loaded[loaded.files[_position(name, list(loaded.files), column, file)]]
+    names = list(loaded)
+    return loaded[names[_position(name, names, column, file)]]()
 
 
 def _read_json(name: str, file: str, column: str) -> Any:
-    content = json.loads(Path(file).read_text(encoding="utf-8"))
+    content = read_json(name, file)
     if isinstance(content, dict):
         keys = [str(key) for key in content]
         content = content[keys[_position(name, keys, column, file)]]
@@ -149,17 +140,5 @@ def _read_json(name: str, file: str, column: str) -> Any:
 
 
 def _read_parquet(name: str, file: str, column: str) -> Any:
-    try:
-        import pyarrow.parquet as parquet
-    except ImportError as error:
-        raise UsageError(
-            f"{name} must have pyarrow installed to be read, got {file!r}. Use pip install 'dpaudit[data]'."
-        ) from error
-    from pyarrow import ArrowException
-
-    try:
-        columns = list(parquet.read_schema(file).names)
-        chosen = columns[_position(name, columns, column, file)]
-        return parquet.read_table(file, columns=[chosen]).column(0).to_pylist()
-    except ArrowException as error:
-        raise UsageError(f"{name} must be a Parquet file, got {file!r}: {error}.") from error
+    columns = parquet_columns(name, file)
+    return parquet_values(name, file, columns[_position(name, columns, column, file)])

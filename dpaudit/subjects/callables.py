@@ -25,6 +25,7 @@ from dpaudit.privacy.parsing import parse_claim
 from dpaudit.subjects.copies import WorkingCopies, are_same, copied, copied_output, is_small, watched
 from dpaudit.subjects.foreign import own_batch
 from dpaudit.subjects.iterators import is_asynchronous, read_batch, read_whole
+from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_in_sample
 from dpaudit.subjects.plain import Seen, brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers
@@ -160,16 +161,19 @@ class Subject:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
             return list(self._outcomes(data, size, rng, hold))
-        handlers = self._handlers
+        known = Located(self._handlers)
         try:
-            return self._call(self._given(data), size, rng, hold)
+            outputs = self._call(self._given(data), size, rng, hold)
         except ProgramError:
             raise
         except BaseException as error:
-            if not is_outcome(error, handlers):
+            known.hold.check()
+            if not is_outcome(error, known.handlers):
                 raise
             failed = located(brief(error), error)
             raise CallError(self.name, size, failed.described, failed.traceback) from error
+        known.hold.check()
+        return outputs
 
     def _given(self, data: Any) -> Any:
         # Validity: a call that changes its input must not change what a later one is asked about.
@@ -183,17 +187,17 @@ class Subject:
         Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
         may leave the input as it was, and only where its outcome is the bit itself.
         """
-        given, located = self._given(data), Located(self._handlers)
+        given, known = self._given(data), Located(self._handlers)
         if given is data or size == 1:
             for _ in range(size):
-                yield self._outcome(given, rng, hold, located)
+                yield self._outcome(given, rng, hold, known)
             return
         if not is_small(data):
             yield from self._outcomes_on_large(data, given, size, rng, hold)
             return
         is_surely_same = watched(given)
         for _ in range(size):
-            outcome = self._outcome(given, rng, hold, located)
+            outcome = self._outcome(given, rng, hold, known)
             if not is_surely_same() and not are_same(data, given):
                 given = self._given(data)
                 is_surely_same = watched(given)
@@ -207,19 +211,19 @@ class Subject:
         It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
         the same random numbers and each on a copy of its own.
         """
-        before, located = copy.deepcopy(rng), Located(self._handlers)
+        before, known = copy.deepcopy(rng), Located(self._handlers)
         outcomes: list[Any] = []
         for count in range(1, size + 1):
-            outcomes.append(self._outcome(given, rng, hold, located))
+            outcomes.append(self._outcome(given, rng, hold, known))
             if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
                 break
         else:
             return outcomes
         again: list[Any] = []
-        is_repeated, has_changed, located = self.replayable, False, Located(self._handlers)
+        is_repeated, has_changed, known = self.replayable, False, Located(self._handlers)
         while is_repeated and len(again) < size:
             given = copied(data)
-            again.append(self._outcome(given, before, hold, located))
+            again.append(self._outcome(given, before, hold, known))
             # Validity: with randomness of its own, batches in which nothing was changed would be kept, and others drawn
             # again. Up to the first change all must be as it was, and there must be one.
             if not has_changed:
@@ -233,16 +237,18 @@ class Subject:
             )
         return again
 
-    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], located: Located) -> Any:
-        """The outcome of one draw in a call of its own; `located` notes the kinds of exceptions."""
+    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], known: Located) -> Any:
+        """The outcome of one draw in a call of its own; `known` notes the kinds of exceptions."""
         try:
             output = self._call(data, 1, rng, hold)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except BaseException as error:  # to end the process is an outcome too, not the end of the audit
-            if not is_outcome(error, located.handlers):
+            known.hold.check()
+            if not is_outcome(error, known.handlers):
                 raise
-            return located_once(brief(error), error, located)
+            return located_once(brief(error), error, known)
+        known.hold.check()
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)
@@ -372,11 +378,11 @@ class Subject:
 
 
 class Located(set[str]):
-    """The kinds of exceptions that have been located, and the signal handlers from before the first call."""
+    """The kinds of exceptions that have been located, the signal handlers from before the first call, and the hold."""
 
     def __init__(self, handlers: frozenset[Any]) -> None:
         super().__init__()
-        self.handlers = handlers
+        self.handlers, self.hold = handlers, Hold()
 
 
 class CallError(SubjectError):

@@ -11,7 +11,8 @@ from __future__ import annotations
 import inspect
 import io
 import itertools
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator
+import sys
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -19,8 +20,10 @@ import numpy as np
 from dpaudit.subjects.call_outcomes import Failed, noted
 from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.plain import brief
+from dpaudit.subjects.tracebacks import is_of_output
 
 MOST_PIECES = 10_000  # of one output: a generator need not have an end
+MOST_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
 DEEPEST = 40  # levels of nesting that are looked through, as deep as an output is read
 PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 
@@ -35,7 +38,8 @@ def read_whole(value: Any) -> Any:
     Raises
     ------
     ValueError
-        If an iterator has more than `MOST_PIECES` pieces: as an outcome, like any other exception.
+        If an iterator has more than `MOST_PIECES` pieces, or a sequence so many that are not there, or an array is
+        larger than `MOST_BYTES`: as an outcome, like any other exception.
 
     Examples
     --------
@@ -72,10 +76,21 @@ def _whole(value: Any, depth: int = 0) -> Any:
         if PLAIN.issuperset(map(type, value.values())):
             return value
         return {key: _whole(item, depth + 1) for key, item in value.items()}
-    if kind is np.ndarray:
+    if isinstance(value, np.ndarray):
+        if value.nbytes > MOST_BYTES:  # it may be a view that repeats one number
+            raise ValueError(f"an output must have at most {MOST_BYTES:,} bytes, got an array of {value.nbytes:,}.")
         return value
+    if isinstance(value, Sequence):
+        _check_is_there(value)
     # A file is one too, of what is left to read: it is read by what it holds, or not at all.
     return _pieces(value, depth + 1) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
+
+
+def _check_is_there(value: Any) -> None:
+    """Raise `ValueError` where a sequence has more pieces than it holds: a range, or one that makes them."""
+    count = len(value)
+    if count > MOST_PIECES and sum(map(sys.getsizeof, (value, *getattr(value, "__dict__", {}).values()))) < count:
+        raise ValueError(f"an output must end, got a {type(value).__qualname__} of more than {MOST_PIECES:,} pieces.")
 
 
 def _pieces(values: Iterator[Any], depth: int) -> Any:
@@ -84,7 +99,9 @@ def _pieces(values: Iterator[Any], depth: int) -> Any:
     try:
         for value in itertools.islice(_to_the_end(values, returned), MOST_PIECES + 1):
             found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth)))
-    except (Exception, SystemExit) as error:
+    except BaseException as error:
+        if not is_of_output(error):
+            raise
         found.append(brief(error))
     if len(found) > MOST_PIECES:
         raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import enum
 import io
+import itertools
 import numbers
 import pickle
 import re
@@ -32,6 +33,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import NOTED, Ended, Failed, Noted, Opaque, noted
 from dpaudit.subjects.foreign import attributes_of, is_standard, own
 from dpaudit.subjects.residual import MOMENTS, Known, held, leaves, speaks
+from dpaudit.subjects.tracebacks import is_of_output
 
 DEEPEST = 42  # levels of nesting that are kept; `canonical` shows 40
 KEPT_KINDS = "biufcmM"  # kinds of arrays that cross as they are
@@ -64,12 +66,21 @@ def scalar_from(dtype: str, content: bytes) -> Any:
     return array_from(dtype, (), content)[()]
 
 
+def fraction_from(numerator: int, denominator: int) -> Fraction:
+    """The fraction of two integers: its constructor would read a text of a few characters as a number of any size."""
+    if type(numerator) is not int or type(denominator) is not int:
+        raise ValueError("a fraction must be of two integers")
+    return Fraction(numerator, denominator)
+
+
 class _Writer(pickle.Pickler):
-    """Writes arrays of numbers, and numbers of numpy's, as calls of `array_from` and `scalar_from`."""
+    """Writes arrays, numbers of numpy's and fractions as calls of functions that make them of plain parts."""
 
     def reducer_override(self, value: Any) -> Any:
         if isinstance(value, Noted) and isinstance(value, np.ndarray):
             return noted, (value.bare, value.beside)
+        if type(value) is Fraction:
+            return fraction_from, (value.numerator, value.denominator)
         if not isinstance(value, np.ndarray | np.generic):
             return NotImplemented
         content = np.ascontiguousarray(value).tobytes()
@@ -282,7 +293,7 @@ class Planer:
         if isinstance(value, tuple):
             return tuple(self.plain(item, inner) for item in value)
         if isinstance(value, Sequence | ValuesView | ItemsView):
-            return [self.plain(item, inner) for item in value]
+            return [self.plain(item, inner) for item in itertools.islice(value, len(value))]  # it may go on
         name = type(value).__qualname__
         if (attributes := attributes_of(value)) is not None:
             state = {self.plain(key, inner): self.plain(item, inner + 1) for key, item in attributes.items()}
@@ -390,7 +401,9 @@ def seen(output: Any) -> Any:
         return output.copy()
     try:
         return SEER.plain(output)
-    except Exception as error:
+    except BaseException as error:  # what an output raises is the mechanism's, as in a call
+        if not is_of_output(error):
+            raise
         raise SubjectError(
             f"an output must be readable, got {type(error).__qualname__} from looking at {kind.__qualname__}. "
             "Return what it holds, for example a dictionary."
@@ -398,7 +411,7 @@ def seen(output: Any) -> Any:
 
 
 KEPT_CLASSES: tuple[Any, ...] = (
-    array_from, scalar_from, noted, Opaque, Failed, Ended, Decimal, Fraction, *NOTED.values()
+    array_from, scalar_from, fraction_from, noted, Opaque, Failed, Ended, Decimal, *NOTED.values()
 )  # fmt: skip
 
 

@@ -1,7 +1,7 @@
 """Programs in any language as subjects: `exec:COMMAND`, JSON lines on stdin and stdout (docs/exec-protocol.md).
 
-One process a worker, started when it is first needed, killed with its process group when it breaks the protocol, takes
-too long, or is not needed any more (a child that left the group is not: the document says how to contain it). The
+One process a worker, started when it is first needed, ended when it breaks the protocol, takes too long or too much, or
+is not needed any more: by a keeper, with every process that it has left (`dpaudit.subjects.isolation.keeper`). The
 messages follow `dpaudit/schemas/exec-1.json`.
 """
 
@@ -10,16 +10,19 @@ from __future__ import annotations
 import atexit
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import math
 import multiprocessing.util
 import os
 import re
+import select
 import selectors
 import shlex
 import signal
-import subprocess
+import socket
+import struct
 import threading
 import time
 import weakref
@@ -29,16 +32,21 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from dpaudit.errors import ProgramError, UsageError
+from dpaudit.errors import OutOfTimeError, ProgramError, UsageError
+from dpaudit.files import parsed_json
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import as_claim, parse_claim
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.isolation.keeper import ANSWER_SECONDS, Keeper, KeeperLost
+from dpaudit.subjects.isolation.limits import Isolation
+from dpaudit.subjects.leaving import end_of_time, is_time_over
 
 PROTOCOL = 1
 PREFIX = "exec:"
 BATCH = 10_000  # outputs that are asked for at once, unless the program asks for fewer
-LARGEST_LINE = 1 << 28  # characters of one message, beyond which it is refused
+PROGRAM_LIMITS = Isolation(seconds_a_call=60.0, memory=4 << 30, output=64 << 20)  # of a batch, a process, a line
+START_ERROR = struct.Struct("!i")
 STDERR_KEPT = 4_096  # characters of what the program wrote to stderr last, which an error shows
 FIRST_ANSWER_SECONDS = 60.0  # at least so long for the program to start
 END_SECONDS = 2.0  # for the program to end after its input is closed, before it is killed
@@ -102,11 +110,12 @@ def exec_subject(
     if not words or not all(isinstance(word, str) for word in words):
         raise UsageError(f"command must name a program, got {command!r}.")
     seconds = number("timeout", timeout, "above 0 seconds", lambda value: 0.0 < value < math.inf)
-    hello = _program(words, seconds).hello
+    limits = dataclasses.replace(PROGRAM_LIMITS, seconds_a_call=seconds)
+    hello = _program(words, limits).hello
     own = parse_claim(hello["claim"]) if "claim" in hello else None
     mechanism = ExecMechanism(
         command=words,
-        timeout=seconds,
+        limits=limits,
         replayable=bool(hello.get("seeds", False)),
         batch=int(hello.get("batch", BATCH)),
         doubles=hello.get("numbers", "json") == "double",
@@ -115,10 +124,25 @@ def exec_subject(
         pairs=[tuple(_decoded(pair, False)) for pair in hello["pairs"]] if "pairs" in hello else None,
         digests=tuple(_digests(words)),
     )
-    weakref.finalize(mechanism, _close, words, seconds)  # another subject of the same command would start it again
+    weakref.finalize(mechanism, _close, words, limits)  # another subject of the same command would start it again
     subject = as_subject(mechanism, name=name or str(hello.get("name") or Path(words[0]).name))
     # Validity: where a request is for one output, what happens in it is the outcome of one draw.
     return dataclasses.replace(subject, one_by_one=mechanism.batch == 1)
+
+
+def contained_program(subject: Subject, limits: Isolation) -> Subject:
+    """The subject of a program with other limits: seconds of a batch, memory of a process, bytes of a line.
+
+    Raises
+    ------
+    UsageError
+        If the time of its calls is to be examined, which says nothing of a program's batches.
+    """
+    if limits.timing:
+        raise UsageError(f"timing of isolation must be 0 for a program, got {limits.timing}.")
+    mechanism = dataclasses.replace(subject.mechanism, limits=limits)
+    weakref.finalize(mechanism, _close, mechanism.command, limits)
+    return dataclasses.replace(subject, mechanism=mechanism)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -132,7 +156,7 @@ class ExecMechanism:
     is_program: ClassVar[bool] = True
     outputs_only: ClassVar[bool] = True  # what it draws with is not the generator that it is given
     command: tuple[str, ...]
-    timeout: float
+    limits: Isolation
     replayable: bool
     batch: int
     doubles: bool
@@ -160,7 +184,7 @@ class ExecMechanism:
                 message: dict[str, Any] = {"type": "sample", "input": encoded, "size": wanted}
                 if self.replayable:
                     message["seed"] = int(rng.integers(SEEDS))
-                outputs.extend(_outputs(_program(self.command, self.timeout), message, wanted, self.doubles))
+                outputs.extend(_outputs(_program(self.command, self.limits), message, wanted, self.doubles))
                 if not size:
                     break
         except (ProgramDied, ReportedError) as error:
@@ -271,19 +295,19 @@ def _digests(words: Sequence[str]) -> list[str]:
 
 # --- processes -----------------------------------------------------------------------------------------------------
 
-_PROGRAMS: dict[tuple[int, tuple[str, ...], float], _Program] = {}
+_PROGRAMS: dict[tuple[int, tuple[str, ...], Isolation], _Program] = {}
 _ENDING: set[int] = set()  # processes that will end their programs when they end
 _STARTING = threading.Lock()
 
 
-def _program(words: tuple[str, ...], timeout: float) -> _Program:
+def _program(words: tuple[str, ...], limits: Isolation) -> _Program:
     """This process's copy of the program, started if it is not running."""
     # The process id is a part of the key: a forked child must not speak through its parent's pipes.
-    key = (os.getpid(), words, timeout)
+    key = (os.getpid(), words, limits)
     with _STARTING:
         known = _PROGRAMS.get(key)
         if known is None or not known.is_open:
-            known = _PROGRAMS[key] = _Program(words, timeout)
+            known = _PROGRAMS[key] = _Program(words, limits)
             if os.getpid() not in _ENDING:
                 _ENDING.add(os.getpid())
                 multiprocessing.util.Finalize(None, close_programs, exitpriority=0)  # workers do not run atexit
@@ -293,37 +317,67 @@ def _program(words: tuple[str, ...], timeout: float) -> _Program:
 @atexit.register
 def close_programs() -> None:
     """End every program that this process started; what does not end by itself is killed."""
-    for pid, words, timeout in list(_PROGRAMS):
+    for pid, words, limits in list(_PROGRAMS):
         if pid == os.getpid():
-            _close(words, timeout)
+            _close(words, limits)
 
 
-def _close(words: tuple[str, ...], timeout: float) -> None:
-    known = _PROGRAMS.pop((os.getpid(), words, timeout), None)
+def _close(words: tuple[str, ...], limits: Isolation) -> None:
+    known = _PROGRAMS.pop((os.getpid(), words, limits), None)
     if known is not None:
         known.close()
 
 
-class _Program:
-    """A running program: one line to it, one line back, with a time limit, and stderr read meanwhile."""
+def _become(words: tuple[str, ...], memory: int, channel: socket.socket) -> None:  # pragma: no cover (in the worker)
+    """Become the program: its ends of two pipes go to the auditor, and the number of an error if it cannot start."""
+    import resource
 
-    def __init__(self, words: tuple[str, ...], timeout: float) -> None:
-        self.words, self.timeout, self.requests = words, timeout, 0
+    (in_reading, in_writing), (out_reading, out_writing) = os.pipe(), os.pipe()
+    socket.send_fds(channel, [b"p"], [in_writing, out_reading])
+    os.dup2(in_reading, 0)
+    os.dup2(out_writing, 1)
+    for name in os.listdir("/dev/fd"):  # all others end with the start of the program
+        if int(name) > 2:
+            with contextlib.suppress(OSError):
+                os.set_inheritable(int(name), False)
+    for one in (signal.SIGPIPE, signal.SIGINT, signal.SIGTERM):
+        signal.signal(one, signal.SIG_DFL)
+    for limit, size in ((resource.RLIMIT_CORE, 0), (resource.RLIMIT_DATA, memory)):
+        with contextlib.suppress(ValueError, OSError):
+            resource.setrlimit(limit, (size, size))
+    try:
+        os.execvp(words[0], words)
+    except OSError as error:
+        channel.sendall(START_ERROR.pack(error.errno or 0))
+
+
+class _Program:
+    """A running program: one line to it, one line back, with a time limit, and stderr read meanwhile.
+
+    It is the worker of a keeper of its own, which ends it with all that it has started.
+    """
+
+    def __init__(self, words: tuple[str, ...], limits: Isolation) -> None:
+        self.words, self.limits, self.requests = words, limits, 0
         self.unread, self.errors = b"", b""
         self.speaking = threading.Lock()  # threads of one process share the program
+        self.keeper = Keeper(lambda: None, functools.partial(_become, words, limits.memory))
         try:
-            # A session of its own, so that what it starts can be killed with it.
-            self.process = subprocess.Popen(
-                words, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, start_new_session=True
-            )
-        except OSError as error:
-            raise UsageError(
-                f"command must be a program that can be started, got {words[0]!r} ({error.strerror})."
-            ) from error
-        for stream in (self.process.stdin, self.process.stdout, self.process.stderr):
-            assert stream is not None
-            os.set_blocking(stream.fileno(), False)
-        self.is_open = True
+            self.pid, channel, self.stderr = self.keeper.start()
+            with channel:
+                channel.settimeout(ANSWER_SECONDS)
+                _, (self.stdin, self.stdout), _, _ = socket.recv_fds(channel, 1, 2)
+                failed = channel.recv(START_ERROR.size)  # nothing once it has started
+        except (KeeperLost, OSError, ValueError) as error:
+            self.keeper.close()
+            raise ProgramError(f"{self._name()} must be started by its keeper, which did not answer.") from error
+        for handle in (self.stdin, self.stdout, self.stderr):
+            os.set_blocking(handle, False)
+        self.is_open, self.how = True, ""
+        if failed:
+            self.close(0.0)
+            reason = os.strerror(START_ERROR.unpack(failed)[0])
+            raise UsageError(f"command must be a program that can be started, got {words[0]!r} ({reason}).")
         try:
             self.hello = self._greeting()
         except ProgramDied as error:
@@ -331,7 +385,7 @@ class _Program:
 
     def _greeting(self) -> dict[str, Any]:
         greeting = {"type": "hello", "protocol": [PROTOCOL], "id": 0}
-        reply = self._exchange(greeting, max(self.timeout, FIRST_ANSWER_SECONDS))
+        reply = self._exchange(greeting, max(self.limits.seconds_a_call, FIRST_ANSWER_SECONDS))
         if reply.get("type") != "hello" or reply.get("protocol") != PROTOCOL:
             raise self.broken(f"it must greet with protocol {PROTOCOL}, got {json.dumps(reply)[:100]}")
         batch = reply.get("batch", BATCH)
@@ -360,7 +414,7 @@ class _Program:
         """
         with self.speaking:
             self.requests += 1
-            reply = self._exchange({**message, "id": self.requests}, self.timeout)
+            reply = self._exchange({**message, "id": self.requests}, self.limits.seconds_a_call)
             if reply.get("id") != self.requests:
                 raise self.broken(f"id must be {self.requests}, that of the request, got {reply.get('id')!r:.60}")
         return reply
@@ -371,86 +425,78 @@ class _Program:
         return ProgramError(f"{self._name()} must follow the protocol: {what}.{self._stderr()}")
 
     def close(self, patience: float = END_SECONDS) -> None:
-        """End the program: close its input, wait, and kill its process group."""
+        """End the program: close its input, wait, and let the keeper end it and what it has left behind."""
         if not self.is_open:
             return
         self.is_open = False
-        process = self.process
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
-        with contextlib.suppress(OSError):
-            process.stdin.close()
+        os.close(self.stdin)
         if patience:
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                process.wait(patience)
-        # The group outlives its leader where the program has left children behind.
-        with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+            _wait_for_end(self.pid, patience)
+        with contextlib.suppress(KeeperLost):
+            status, _ = self.keeper.end(at_once=not patience)
+            code = os.waitstatus_to_exitcode(status)
+            known = {one.value: one.name for one in signal.Signals}
+            self.how = f"signal {known.get(-code, -code)}" if code < 0 else f"exit status {code}"
+        self.keeper.close()
         with contextlib.suppress(OSError):
-            self._keep(process.stderr.read() or b"")
-        process.stdout.close()
-        process.stderr.close()
+            self._keep(os.read(self.stderr, 1 << 16))
+        os.close(self.stdout)
+        os.close(self.stderr)
 
     def _exchange(self, message: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Write one line and read one, both at once, so that neither side waits for a full pipe."""
-        process = self.process
-        assert process.stdin is not None and process.stdout is not None and process.stderr is not None
         waiting = (json.dumps(message, allow_nan=False, separators=(",", ":")) + "\n").encode()
         deadline = time.monotonic() + seconds
         chunks = [self.unread]
         length = len(self.unread)
         with selectors.DefaultSelector() as selector:
-            selector.register(process.stdin, selectors.EVENT_WRITE)
-            selector.register(process.stdout, selectors.EVENT_READ)
-            selector.register(process.stderr, selectors.EVENT_READ)
+            selector.register(self.stdin, selectors.EVENT_WRITE)
+            selector.register(self.stdout, selectors.EVENT_READ)
+            selector.register(self.stderr, selectors.EVENT_READ)
             while b"\n" not in chunks[-1]:
-                left = deadline - time.monotonic()
+                left = min(deadline, end_of_time()) - time.monotonic()
+                if left <= 0.0 and is_time_over():
+                    self.close(0.0)
+                    raise OutOfTimeError
                 if left <= 0.0:
                     raise self.broken(f"an answer must take at most {seconds:g} s, got none by then")
                 for key, _ in selector.select(left):
-                    if key.fileobj is process.stdin:
+                    if key.fd == self.stdin:
                         try:
-                            waiting = waiting[os.write(process.stdin.fileno(), waiting[:65_536]) :]
+                            waiting = waiting[os.write(self.stdin, waiting[:65_536]) :]
                         except BlockingIOError:
                             continue
                         except OSError:
                             waiting = b""  # it reads no more: what it still has to say comes first
                         if not waiting:
-                            selector.unregister(process.stdin)
+                            selector.unregister(self.stdin)
                         continue
-                    stream = process.stdout if key.fileobj is process.stdout else process.stderr
-                    read = os.read(stream.fileno(), 1 << 20)
-                    if stream is process.stderr:
+                    read = os.read(key.fd, 1 << 20)
+                    if key.fd == self.stderr:
                         self._keep(read)
                         if not read:
-                            selector.unregister(process.stderr)
+                            selector.unregister(self.stderr)
                     elif read:
                         chunks.append(read)
                         length += len(read)
-                        if length > LARGEST_LINE:
-                            raise self.broken(f"a line must have at most {LARGEST_LINE:,} bytes, got more")
+                        if length > self.limits.output:
+                            raise self.broken(f"a line must have at most {self.limits.output:,} bytes, got more")
                     else:
-                        raise self._death()
+                        self.close(END_SECONDS)
+                        text = f"{self._name()} ended without an answer ({self.how}).{self._stderr()}"
+                        raise ProgramDied(text, self.how)
         if waiting:  # the rest would be read as the beginning of the next request
             raise self.broken("a request must be read to its end before it is answered")
         line, _, self.unread = b"".join(chunks).partition(b"\n")
         if self.unread:
             raise self.broken(f"each request has one line for an answer, got more: {self.unread[:60]!r}")
         try:
-            reply = json.loads(line)
-        except (ValueError, RecursionError) as error:
-            raise self.broken(f"an answer must be one line of JSON, got {line[:60]!r} ({error})") from error
+            reply = parsed_json("an answer", line, repr(line[:60]))
+        except UsageError as error:
+            raise self.broken(f"{error}".rstrip(".")) from error
         if not isinstance(reply, dict):
             raise self.broken(f"an answer must be a JSON object, got {line[:60]!r}")
         return reply
-
-    def _death(self) -> ProgramDied:
-        """What to say of a program that closed its output."""
-        self.close(END_SECONDS)
-        code = self.process.returncode
-        known = {one.value: one.name for one in signal.Signals}
-        how = f"signal {known.get(-code, -code)}" if code < 0 else f"exit status {code}"
-        return ProgramDied(f"{self._name()} ended without an answer ({how}).{self._stderr()}", how)
 
     def _keep(self, read: bytes) -> None:
         self.errors = (self.errors + read)[-STDERR_KEPT:]
@@ -461,3 +507,11 @@ class _Program:
     def _stderr(self) -> str:
         text = self.errors.decode("utf-8", "replace").strip()
         return f" The last of its stderr: {text}" if text else ""
+
+
+def _wait_for_end(pid: int, seconds: float) -> None:
+    """Wait until a process that is no child of this one has ended, for some seconds at most (Linux)."""
+    with contextlib.suppress(AttributeError, OSError):
+        handle = os.pidfd_open(pid)  # type: ignore[attr-defined, unused-ignore]
+        select.select([handle], [], [], seconds)
+        os.close(handle)

@@ -8,6 +8,7 @@ more memory where many calls raise.
 from __future__ import annotations
 
 import dataclasses
+import dis
 import os
 import signal
 import sysconfig
@@ -22,6 +23,7 @@ from dpaudit.subjects.call_outcomes import Failed
 
 OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
 NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")))
+RAISE = dis.opmap["RAISE_VARARGS"]
 MOST_FRAMES = 30  # of a traceback that is kept, the innermost ones
 LONGEST = 20_000  # characters of it
 MOST_TOLD = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
@@ -46,6 +48,20 @@ def is_outcome(error: BaseException, handlers: frozenset[Any]) -> bool:
     if isinstance(error, KeyboardInterrupt):
         return False
     return not handlers or not any(frame.f_code in handlers for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def is_of_output(error: BaseException) -> bool:
+    """Whether what was raised while an output was looked at is the mechanism's: all that no person and no handler did.
+
+    A `KeyboardInterrupt` is, where a `raise` has made it: one of a person comes between any two steps.
+    """
+    place = error.__traceback__
+    while place is not None and place.tb_next is not None:
+        place = place.tb_next
+    is_stated = place is not None and place.tb_lasti >= 0
+    if isinstance(error, KeyboardInterrupt) and place is not None:
+        is_stated = is_stated and place.tb_frame.f_code.co_code[place.tb_lasti] == RAISE
+    return is_stated and is_outcome(Exception().with_traceback(error.__traceback__), signal_handlers())
 
 
 def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed:

@@ -5,7 +5,7 @@ import sys
 
 LATE = (
     *("scipy.stats", "scipy.special", "scipy.spatial", "scipy.optimize", "joblib", "matplotlib", "jinja2", "rich"),
-    *("sqlite3", "dpaudit.scores", "dpaudit.recorded", "dpaudit.running.store", "dpaudit.audits.grey_box"),
+    *("sqlite3", "dpaudit.scores", "dpaudit.symbolic", "dpaudit.running.store", "dpaudit.audits.grey_box"),
 )
 
 

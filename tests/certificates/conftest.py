@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dpaudit.certificates import real_runs
+from dpaudit.symbolic import real_runs
 
 
 @pytest.fixture(autouse=True)

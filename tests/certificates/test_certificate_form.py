@@ -13,7 +13,9 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit.certificates.divergences import (
+from dpaudit.cli import main
+from dpaudit.exact.keeping import keeps
+from dpaudit.symbolic.divergences import (
     Known,
     divergence_bounds,
     epsilon_floats,
@@ -24,9 +26,7 @@ from dpaudit.certificates.divergences import (
     log_bounds,
     ratio_at,
 )
-from dpaudit.certificates.renyi import renyi_bounds
-from dpaudit.cli import main
-from dpaudit.exact.keeping import keeps
+from dpaudit.symbolic.renyi import renyi_bounds
 
 MODULE = """
 def response(x, rng):

@@ -10,10 +10,10 @@ import pytest
 from traced_programs import checked
 
 import dpaudit
-from dpaudit.certificates import certifying, real_runs
-from dpaudit.certificates.real_runs import LEVEL, MIN_RUNS, RUNS, misfit, real_outcomes, runs_of
-from dpaudit.certificates.uniform_numbers import UniformNumber
 from dpaudit.subjects.callables import as_subject
+from dpaudit.symbolic import certifying, real_runs
+from dpaudit.symbolic.real_runs import LEVEL, MIN_RUNS, RUNS, misfit, real_outcomes, runs_of
+from dpaudit.symbolic.uniform_numbers import UniformNumber
 
 FOURTH = {"a": 0.25, "b": 0.75}
 

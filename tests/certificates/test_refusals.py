@@ -234,9 +234,9 @@ def test_a_uniform_number_that_is_compared_or_floored_falls_into_thirds(body):
 
 
 def _law(mechanism, x):
-    from dpaudit.certificates.exploring import Runner, explore
-    from dpaudit.certificates.leaves import readable
     from dpaudit.subjects.callables import as_subject
+    from dpaudit.symbolic.exploring import Runner, explore
+    from dpaudit.symbolic.leaves import readable
 
     exploration = explore(Runner(as_subject(mechanism), "numpy"), x)
     assert exploration.left == 0

@@ -8,10 +8,10 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.certificates.exploring import Exploration, Runner, explore
-from dpaudit.certificates.judging import _reason
-from dpaudit.certificates.leaves import readable
 from dpaudit.subjects.callables import as_subject
+from dpaudit.symbolic.exact_judging import _reason
+from dpaudit.symbolic.exploring import Exploration, Runner, explore
+from dpaudit.symbolic.leaves import readable
 
 THIRD = Fraction(1, 3)  # (1 - a) / (1 + a) at a = 1/2: the probability of two-sided noise 0
 
@@ -73,7 +73,7 @@ def test_two_different_ratios_race_by_their_own_laws():
 
 
 def test_symbols_in_dictionaries_and_nested_lists_stay_tails():
-    from dpaudit.certificates.leaves import cells
+    from dpaudit.symbolic.leaves import cells
 
     runner = Runner(as_subject(lambda x, rng: {"a": [x, two_sided(rng)], "b": (1 - x) + rng.geometric(0.5)}), "numpy")
     laws = [explore(runner, x).law for x in (0, 1)]

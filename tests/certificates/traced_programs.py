@@ -16,13 +16,13 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.certificates.conversions import kept_by_conversions
-from dpaudit.certificates.exploring import Exploration, Runner
-from dpaudit.certificates.leaves import NeedsNumbers
-from dpaudit.certificates.real_runs import atoms, misfit
-from dpaudit.certificates.tracing import Untraceable
 from dpaudit.features.identity import identity
 from dpaudit.subjects.callables import as_subject
+from dpaudit.symbolic.conversions import kept_by_conversions
+from dpaudit.symbolic.exploring import Exploration, Runner
+from dpaudit.symbolic.leaves import NeedsNumbers
+from dpaudit.symbolic.real_runs import atoms, misfit
+from dpaudit.symbolic.tracing import Untraceable
 
 RUNS = 1_000
 LEVEL = 1e-10  # of one program: 10,000 right ones are all said to be right but with probability 1e-6

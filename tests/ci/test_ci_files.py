@@ -6,6 +6,7 @@ What only the service can do (the actions that are used, permissions, the code s
 import inspect
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -177,3 +178,9 @@ def test_the_hook_runs_in_a_repository(repository):
     assert "dpaudit: 2 audits: 1 violated, 1 not refuted" in found.stdout
     (repository / "test_it.py").write_text(SUITE.replace("return data\n", "return data + rng.laplace()\n"))
     assert run(hook["entry"] + " -W ignore", repository).returncode == 0
+
+
+def test_actions_are_pinned_by_commit():
+    for file in (WORKFLOW, ROOT / "dpaudit/cli/templates/workflow.yml"):
+        used = re.findall(r"uses: (\S+)", file.read_text())
+        assert len(used) == 6 and all(re.fullmatch(r"[\w./-]+@[0-9a-f]{40}", one) for one in used)

@@ -17,7 +17,6 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import reports
-from dpaudit.certificates.certificate import load_certificate
 from dpaudit.cli import main
 from dpaudit.cli.searching import read_example
 from dpaudit.errors import DpauditError
@@ -30,6 +29,7 @@ from dpaudit.reports.reading import read_any
 from dpaudit.running.checkpoint import open_checkpoint, read_header
 from dpaudit.running.store import Store
 from dpaudit.scores.result import load_scores
+from dpaudit.symbolic.certificate import load_certificate
 
 pytest.importorskip("hypothesis", reason="needs hypothesis, of the extra strategies")
 from hypothesis import HealthCheck, given, settings

@@ -92,7 +92,7 @@ def test_a_ledger_has_one_entry_an_id(ids, found, message):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("paper = ", r"ledger must be a TOML file, got '.*ab\.toml'"),
+        ("paper = ", r"ledger must be TOML, got '.*ab\.toml'"),
         ("paper = 'ab'", r"ledger must have the key 'title', got none in"),
         (FILE + "colour = 'red'", r"an entry must have known keys, got 'colour' in the entry 'AB-1'\."),
         (FILE.replace('kind = "law"', ""), r"an entry must have the key 'kind', got none in the entry 'AB-1'\."),

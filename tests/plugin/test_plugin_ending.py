@@ -76,3 +76,20 @@ def test_a_session_can_isolate_its_mechanisms(pytester, write):
     result = pytester.runpytest("--dp-isolation", "second=60")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(["*second*at --dp-isolation.*"])
+
+
+def test_a_test_that_swallows_a_failure_of_dp_audit_fails_all_the_same(pytester):
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile("""
+        def broken(data, rng):
+            return data + rng.laplace(scale=0.2)
+
+        def test_swallows(dp_audit):
+            try:
+                dp_audit(broken, claim="eps=1", pairs=[(0.0, 1.0)], samples=2000, floating_point=False)
+            except BaseException:
+                pass
+    """)
+    done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
+    done.assert_outcomes(failed=1)
+    done.stdout.fnmatch_lines(["*dp_audit failed this test, which went on and passed.*"])

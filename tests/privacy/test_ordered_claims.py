@@ -437,7 +437,7 @@ def test_the_command_line_reads_orders(tmp_path, monkeypatch):
         assert claim == stated and dpaudit.parse_claim(str(claim)) == claim
     with pytest.raises(UsageError, match=r"ordered must be yes, got 'no' at claim 'tradeoff=add\.csv,ordered=no'"):
         dpaudit.parse_claim("tradeoff=add.csv,ordered=no")
-    with pytest.raises(UsageError, match=r"tradeoff must be a CSV file that can be read, got 'none\.csv'"):
+    with pytest.raises(UsageError, match=r"tradeoff must be a readable file, got 'none\.csv'"):
         dpaudit.parse_claim("tradeoff=add.csv,remove=none.csv")
     (tmp_path / "a, b.csv").write_text("0,1\n1,0\n")
     assert dpaudit.parse_claim("tradeoff=a, b.csv").is_symmetric

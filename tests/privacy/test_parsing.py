@@ -177,7 +177,7 @@ def test_a_byte_order_mark_and_empty_lines_are_passed_over(write):
             r"ids must be unique, got 'a' at positions 0 and 1\. This was read from 'd\.csv'\.",
         ),
         ("d.csv", "id,lat,lon\na,95,0\nb,0,0\n", r"latitude in \[-90, 90\], got .* This was read from 'd\.csv'\."),
-        ("d.json", "{", r"metric must be a JSON file, got 'd\.json' \(Expecting"),
+        ("d.json", "{", r"metric must be JSON, got 'd\.json': Expecting"),
         (
             "d.json",
             [[0, 1], [1, 0]],
@@ -302,7 +302,7 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("[", r"pairs must be a JSON file, got 'p\.json' \(Expecting"),
+        ("[", r"pairs must be JSON, got 'p\.json': Expecting"),
         (3, r'pairs must be a JSON file \[\[x, x\'\], \.\.\.\] or \{"inputs".*, got 3 at \'p\.json\'\.'),
         ([], r"pairs must name at least one pair of inputs, got none at 'p\.json'\."),
         ([[0, 1], [2]], r"pairs must be \[x, x'\], got \[2\] at position 1 of 'p\.json'\."),
@@ -331,3 +331,10 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
 def test_a_malformed_pairs_file_gets_one_message_that_names_it(write, content, message):
     with pytest.raises(UsageError, match=message):
         parse_pairs(write("p.json", content))
+
+
+@pytest.mark.parametrize("text", ["eps=1e400", "eps=1e999,delta=1e-6", "rho=1e400", "mu=-1e400"])
+def test_a_number_beyond_the_doubles_is_no_infinity_that_was_meant(text):
+    with pytest.raises(UsageError, match="must"):
+        parse_claim(text)
+    assert parse_claim("eps=inf") == PureDP(math.inf)

@@ -11,8 +11,8 @@ import math
 import pytest
 from scipy.special import ndtr
 
-from dpaudit.recorded.densities import NoisyNumber, hockey_stick, largest_ratio, mixed_hockey_stick
-from dpaudit.recorded.laws import Law, probabilities_of_largest
+from dpaudit.symbolic.densities import NoisyNumber, hockey_stick, largest_ratio, mixed_hockey_stick
+from dpaudit.symbolic.laws import Law, probabilities_of_largest
 
 INFINITE = (-math.inf, math.inf)
 GAPS = (0.0, 0.3, 1.0, 4.0)

@@ -16,9 +16,9 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.recorded.interception import recorded
-from dpaudit.recorded.laws import Law, combined, probabilities_of_largest
-from dpaudit.recorded.tape import Tape
+from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.laws import Law, combined, probabilities_of_largest
+from dpaudit.symbolic.tape import Tape
 
 SEED = 7
 

@@ -14,6 +14,7 @@ import pytest
 import yaml
 from click.testing import CliRunner
 
+import dpaudit
 from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
@@ -249,6 +250,13 @@ def test_the_command_signs_and_verifies(synthetic, project, keys_in):
     shown = run(*verify, "audit.json")
     assert shown.exit_code == 1 and "All 1 of these results" in shown.output
     assert shown.output.startswith("FAILED: a promise is broken, ") and "Good" not in shown.output
+    saved = dpaudit.load("audit.json")
+    lines = shown.output.splitlines()
+    assert lines[1].startswith("So says a statement that is signed with the key ")
+    assert f"Claim {saved.claim}." in lines and any(line.startswith("Signed on 20") for line in lines)
+    assert any(line.startswith("Mechanism ") and saved.subject["fingerprint"] in line for line in lines)
+    assert any(line.startswith(("1 pair: ", "1 pairs: ")) and saved.findings[0].id in line for line in lines)
+    assert all(line.count(". ") == 0 for line in lines)  # one sentence a line
     shown = run(*verify, "audit.json", "other.json")
     assert shown.exit_code == 2 and "results must be those that the statement names, got 'other.json'" in shown.output
     assert "key must be given with --verify" in run(*verify[:2]).output

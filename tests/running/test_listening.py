@@ -7,9 +7,9 @@ import sys
 import pytest
 
 import dpaudit
-from dpaudit.recorded.interception import recorded
-from dpaudit.recorded.tape import Tape
-from dpaudit.running.other_randomness import listening
+from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.tape import Tape
+from dpaudit.symbolic.watching import listening
 
 
 def noised(x, rng):

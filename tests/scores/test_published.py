@@ -102,7 +102,7 @@ def test_the_order_of_a_table_says_nothing():
     (([[1.0]], [[1.0, 2.0]], [[1.0]]), "released, real and holdout must have the same columns"),
     (([], [[1.0]], [[1.0]]), "released must have at least one row"),
     (([[1.0], [1.0, 2.0]], [[1.0]], [[1.0]]), "released must have as many values in each row"),
-    (("missing.csv", [[1.0]], [[1.0]]), "released must be a readable CSV file, got 'missing.csv'"),
+    (("missing.csv", [[1.0]], [[1.0]]), "released must be a readable file, got 'missing.csv'"),
 ])  # fmt: skip
 def test_tables_that_do_not_fit_are_refused(tables, message):
     with pytest.raises(UsageError, match=message):

@@ -8,7 +8,6 @@ import math
 import multiprocessing.util
 import os
 import shutil
-import signal
 import subprocess
 import sys
 import time
@@ -25,6 +24,7 @@ from dpaudit.errors import ProgramError, UsageError
 from dpaudit.subjects import programs
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError
+from dpaudit.subjects.isolation import Isolation
 from dpaudit.subjects.targets import resolve_target
 
 ROOT = Path(__file__).parents[2]
@@ -154,7 +154,8 @@ def test_messages_follow_the_published_schema(program, tmp_path):
     subject = dpaudit.exec_subject(command)
     assert draws(subject, [math.inf, {"a": 1}], 3) == [Failed("E", "m")] * 3
     messages = [json.loads(line) for line in log.read_text().splitlines()]
-    messages += [{"type": "hello", "protocol": [1], "id": 0}, programs._program(tuple(command), 60.0).hello]
+    hello = programs._program(tuple(command), programs.PROGRAM_LIMITS).hello
+    messages += [{"type": "hello", "protocol": [1], "id": 0}, hello]
     assert [m["size"] for m in messages if m.get("type") == "sample"] == [2, 1]  # as many as `batch` allows
     assert len({m["seed"] for m in messages if m.get("type") == "sample"}) == 2
     validator = jsonschema.Draft202012Validator(SCHEMA)
@@ -208,7 +209,7 @@ def test_a_death_that_depends_on_the_input_is_found_and_one_that_does_not_is_an_
 @pytest.mark.parametrize(
     ("code", "words"),
     [
-        ("def answer(r): return '{'", "an answer must be one line of JSON, got b'{'"),
+        ("def answer(r): return '{'", "an answer must be JSON, got b'{'"),
         ("def answer(r): return '[]'", "an answer must be a JSON object, got b'\\[\\]'"),
         ("def answer(r): return {'id': 9, 'outputs': [0, 0]}", "id must be 1, that of the request, got 9"),
         ("def answer(r): return {'id': 1, 'outputs': [0]}", "outputs must be a list of 2 outputs, got 1"),
@@ -229,7 +230,7 @@ def test_a_death_that_depends_on_the_input_is_found_and_one_that_does_not_is_an_
 def test_a_broken_program_is_told_what_is_wrong_and_is_ended(program, code, words):
     with pytest.raises(ProgramError, match=words):
         draws(dpaudit.exec_subject(program(code)), 0, 2)
-    assert not [one for one in programs._PROGRAMS.values() if one.process.poll() is None]
+    assert not [one for one in programs._PROGRAMS.values() if one.is_open]
 
 
 def test_a_program_that_hangs_is_killed_with_what_it_started(program, tmp_path, monkeypatch):
@@ -248,12 +249,7 @@ def test_a_program_that_hangs_is_killed_with_what_it_started(program, tmp_path, 
     assert _is_gone(int(child.read_text()))
 
 
-@pytest.mark.parametrize("contained", [False, True], ids=["as it is", "in a namespace"])
-def test_a_child_that_leaves_the_group_is_killed_in_a_namespace_only(program, tmp_path, monkeypatch, contained):
-    # What docs/exec-protocol.md says of such children.
-    namespace = ["unshare", "--user", "--map-root-user", "--pid", "--fork", "--kill-child"] if contained else []
-    if contained and (shutil.which("unshare") is None or subprocess.run([*namespace, "true"], check=False).returncode):
-        pytest.skip("processes cannot have a namespace of their own here")
+def test_a_child_that_leaves_the_group_is_killed_too(program, tmp_path, monkeypatch):
     alive = tmp_path / "alive"
     code = (
         "import subprocess\n"
@@ -264,17 +260,47 @@ def test_a_child_that_leaves_the_group_is_killed_in_a_namespace_only(program, tm
     )
     monkeypatch.setattr(programs, "time", types.SimpleNamespace(monotonic=lambda: 1e6 * _is_written(alive)))
     with pytest.raises(ProgramError, match="an answer must take at most"):
-        draws(dpaudit.exec_subject([*namespace, *program(code)], timeout=1.0), 0, 1)
-    child = int(alive.read_text())
-    if contained:  # the id is that of the namespace: what is killed there writes no more
-        last = alive.stat().st_mtime_ns
-        time.sleep(0.5)
-        assert alive.stat().st_mtime_ns == last
-        return
-    try:
-        os.kill(child, 0)  # it lives
-    finally:
-        os.kill(child, signal.SIGKILL)
+        draws(dpaudit.exec_subject(program(code), timeout=1.0), 0, 1)
+    assert _is_gone(int(alive.read_text()))
+
+
+def test_a_program_leaves_no_processes_behind_and_has_limits_of_memory_and_of_a_line(program, tmp_path):
+    listed = tmp_path / "children"
+    code = (
+        "import subprocess\n"
+        "def answer(r):\n"
+        f"    with open({str(listed)!r}, 'a') as file:\n"
+        "        for _ in range(7):\n"
+        "            file.write(f\"{subprocess.Popen(['sleep', '600'], start_new_session=True).pid}\\n\")\n"
+        "    return {'id': r['id'], 'outputs': [0.0] * r['size']}"
+    )
+    subject = dpaudit.exec_subject(program(code))
+    assert draws(subject, 0, 3) == [0.0] * 3
+    programs._close(subject.mechanism.command, subject.mechanism.limits)
+    assert all(_is_gone(int(child)) for child in listed.read_text().split())
+    small = programs.contained_program(dpaudit.exec_subject(program(
+        "def answer(r): return {'id': r['id'], 'outputs': [len(bytearray(1 << 29))] * r['size']}"
+    )), Isolation(memory="256M"))  # fmt: skip
+    with pytest.raises(CallError, match="MemoryError"):
+        draws(small, 0, 2)
+    long = programs.contained_program(dpaudit.exec_subject(program(
+        "def answer(r): return {'id': r['id'], 'outputs': ['x' * 100_000] * r['size']}"
+    )), Isolation(output="64K"))  # fmt: skip
+    with pytest.raises(ProgramError, match="a line must have at most 65,536 bytes"):
+        draws(long, 0, 2)
+    with pytest.raises(UsageError, match="timing of isolation must be 0"):
+        programs.contained_program(subject, Isolation(timing=100))
+
+
+def test_isolation_states_the_limits_of_a_program(program):
+    code = "def answer(r): return {'id': r['id'], 'outputs': [random.gauss(0, 9) for _ in range(r['size'])]}"
+    subject = dpaudit.exec_subject(program(code))
+    options = {"claim": "eps=1", "pairs": [(0, 1)], "samples": 300, "seed": 1, "floating_point": False}
+    result = dpaudit.audit(subject, isolation="seconds=20,memory=512M", **options)
+    assert result.options["isolation"].startswith("seconds=20,memory=512M") and result.verdict != "error"
+    slow = dpaudit.exec_subject(program("def answer(r): time.sleep(9)"))
+    with pytest.raises(ProgramError, match=r"at most 0\.2 s"):
+        dpaudit.audit(slow, isolation="seconds=0.2", **options)
 
 
 def _is_written(path: Path) -> bool:
@@ -302,7 +328,7 @@ def test_much_on_stderr_and_large_inputs_block_nobody(program):
     )
     subject = dpaudit.exec_subject(program(code), timeout=20)
     assert draws(subject, [0.5] * 300_000, 2) == [300_000] * 2
-    assert len(programs._program(subject.mechanism.command, 20.0).errors) == programs.STDERR_KEPT
+    assert len(programs._program(subject.mechanism.command, subject.mechanism.limits).errors) == programs.STDERR_KEPT
 
 
 def test_a_request_that_is_answered_before_it_is_read_breaks_the_protocol(program):
@@ -364,7 +390,7 @@ def test_a_program_that_dies_at_every_call_leaves_nothing_behind_in_this_process
 def test_programs_end_with_the_process_that_started_them(program):
     command = program("")
     code = f"from dpaudit.subjects import programs; subject = programs.exec_subject({command!r})"
-    code += "; print([program.process.pid for program in programs._PROGRAMS.values()][0])"
+    code += "; print([program.pid for program in programs._PROGRAMS.values()][0])"
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT, check=True)
     assert _is_gone(int(ended.stdout))
 
@@ -382,11 +408,11 @@ def test_an_old_release_in_an_environment_of_its_own_is_found_out():
 
 def test_a_program_ends_with_its_subject(program):
     subject = dpaudit.exec_subject(program(""))
-    process = programs._program(subject.mechanism.command, 60.0).process
-    assert process.poll() is None
+    running = programs._program(subject.mechanism.command, subject.mechanism.limits)
+    assert running.is_open
     del subject
     gc.collect()
-    assert process.poll() is not None
+    assert not running.is_open and _is_gone(running.pid)
 
 
 def test_an_input_without_a_json_form_is_no_outcome(program):

@@ -31,6 +31,7 @@ START, END, END_AT_ONCE, QUIT = b"s", b"e", b"k", b"q"
 STARTED = struct.Struct("!q")
 ENDED = struct.Struct("!iq")
 QUIT_SECONDS = 5.0  # for the keeper to end its worker and itself
+ANSWER_SECONDS = 10.0  # for the keeper to answer: one that something has stopped is continued, and then ended
 GRACE = 0.2  # seconds for a worker that closed its channel to end by itself, so that its status is its own
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 CHILDREN = "/proc/self/task/{}/children"
@@ -84,6 +85,7 @@ class Keeper:
             finally:
                 os._exit(0)  # whatever happens: this copy of the auditor must not go on
         theirs.close()
+        self._control.settimeout(ANSWER_SECONDS)
         self._owner = os.getpid()
         self._close = weakref.finalize(self, _close, self._control, self.pid, self._owner)
 
@@ -122,6 +124,8 @@ def _close(control: socket.socket, pid: int, owner: int) -> None:
     if os.getpid() != owner:  # a forked copy of the auditor: the keeper is not its child
         control.close()
         return
+    with contextlib.suppress(OSError):  # one that was stopped ends its worker, and what that has left, all the same
+        os.kill(pid, signal.SIGCONT)
     with contextlib.suppress(OSError):  # said aloud: another keeper may hold a copy of this end
         control.sendall(QUIT)
     control.close()

@@ -42,6 +42,7 @@ from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
+from dpaudit.subjects.leaving import Hold, end_of_time
 from dpaudit.subjects.plain import array_from, unpacked
 from dpaudit.subjects.tracebacks import is_news
 
@@ -155,6 +156,7 @@ class IsolatedSubject(Subject):
         """
         if not self.is_vectorised:
             return self.together([(data, size, rng)])[0]
+        Hold().check()
         key, content = self._input(data)
         ward, record = self._ward(), self.holder.record
         body = {"kind": "batch", "key": key, "size": size, "rng": rng}
@@ -184,9 +186,9 @@ class IsolatedSubject(Subject):
             else:
                 (failed,) = rest
                 if isinstance(failed, Failed):
-                    raise CallError(
-                        self.name, size, failed.described, failed.traceback
-                    ) from MechanismTraceback.of(failed.traceback)
+                    raise CallError(self.name, size, failed.described, failed.traceback) from MechanismTraceback.of(
+                        failed.traceback
+                    )
                 raise CallError(self.name, size, str(failed))
             if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
                 raise ValueError("outputs must be as many as asked for.")
@@ -241,12 +243,15 @@ class IsolatedSubject(Subject):
                                    for k, (_, _, rng) in enumerate(parts)}  # fmt: skip
                 latest, restarts = process, restarts + 1
 
+        hold = Hold()
         while len(outcomes) < len(order):
+            hold.check()
             start = len(outcomes)
             block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
             schedule = order[start : start + block].tolist()
             used = sorted(set(schedule))
             body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
+            body["until"] = end_of_time()
             seeds = _derived(parts[0][2], 1)
             answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
             _check_conversation(answer)

@@ -28,6 +28,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import ProgramError
+from dpaudit.files import address_space
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import children
@@ -252,6 +253,8 @@ class Worker:  # pragma: no cover (in the worker)
                 watched.add(key)  # once a block: a comparison may cost as much as a call
                 for changed in self.mutated(key, data):
                     notes[changed] = notes.get(changed, 0) + 1
+            if clock() > request["until"]:  # the auditor makes no more of them
+                break
         return int(place[0]), notes
 
     def record(self, k: int, output: Any) -> bool:
@@ -319,8 +322,7 @@ def limit_memory(memory: int) -> None:  # pragma: no cover (in the worker)
 
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     try:
-        with open("/proc/self/statm") as statm:
-            present = int(statm.read().split()[0]) * mmap.PAGESIZE
+        present = address_space()
     except (OSError, ValueError):  # no such file system: the most that was resident, in kilobytes or bytes
         present = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 1024)
     _, hard = resource.getrlimit(resource.RLIMIT_AS)

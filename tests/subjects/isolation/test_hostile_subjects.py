@@ -4,22 +4,29 @@ from __future__ import annotations
 
 import contextlib
 import os
+import pickle
 import select
+import signal
 import socket
 import subprocess
 import time
 import types
 from collections.abc import Callable
+from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hostile_subjects import ALWAYS, HOSTILE, PIDS, Case, clock
 
 import dpaudit
-from dpaudit.subjects.isolation import Isolation, ward, worker
+from dpaudit.subjects.call_outcomes import Ended
+from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.isolation import Isolation, isolated, keeper, ward, worker
 from dpaudit.subjects.isolation import subject as isolated_subject
 from dpaudit.subjects.isolation.keeper import Keeper
+from dpaudit.subjects.plain import packed, unpacked
 
 # No verdict may depend on how busy the machine is. Subjects that time out are audited by a clock that only they move;
 # for all others the limit is so far away that no load reaches it.
@@ -178,3 +185,32 @@ def test_what_happens_whatever_the_input_is_an_error(name: str) -> None:
     else:
         assert result.verdict == "error"
         assert found in result.findings[0].message
+
+
+def test_a_keeper_that_is_stopped_does_not_hang_the_audit(monkeypatch):
+    monkeypatch.setattr(keeper, "ANSWER_SECONDS", 0.5)
+    auditor = os.getpid()
+
+    def stops(data, rng):
+        if data > 0.5 and rng.random() < 0.02:
+            os.kill(os.getppid(), signal.SIGSTOP)
+            os._exit(3)
+        return float(rng.laplace())
+
+    started = time.monotonic()
+    with isolated(as_subject(stops), Isolation(seconds_a_call=1.0)) as subject:
+        outcomes = subject.sample(1.0, 100, np.random.default_rng(1))
+        left = subject.holder.ward._keeper.pid
+    assert any(isinstance(one, Ended) for one in outcomes) and len(outcomes) == 100
+    assert time.monotonic() - started < 60.0 and os.getpid() == auditor
+    with pytest.raises(OSError):
+        os.kill(left, 0)
+
+
+@pytest.mark.parametrize(
+    "content", [pickle.dumps(Fraction(1, 3)), b"\x80\x05cfractions\nFraction\n\x8c\x0b1e300000000\x85R."]
+)
+def test_a_fraction_of_a_few_bytes_is_not_made_into_a_number_of_any_size(content):
+    with pytest.raises(ValueError, match="plain data must be readable"):
+        unpacked(content)
+    assert unpacked(packed([Fraction(-1, 3)])) == [Fraction(-1, 3)]

@@ -1,0 +1,251 @@
+"""Files as data: one reader, which takes no more than it says, whatever a file claims to hold.
+
+Everything that somebody else may have written comes through here: results, declarations, tables, scores, keys. A file
+is a regular one of at most `LIMITS.file` bytes, with at most `LIMITS.values` values; what its parser makes of it has
+`LIMITS.memory` bytes of address space (Linux), so that a compressed, encoded or repeated content cannot take more than
+that. Nothing is run or opened that a file names.
+
+Raises `UsageError` with the argument, what was expected, and the path; nothing else.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import dataclasses
+import io
+import json
+import math
+import os
+import stat
+import tomllib
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any
+
+from dpaudit.errors import UsageError
+
+Place = str | os.PathLike[str]
+
+
+@dataclasses.dataclass(frozen=True)
+class FileLimits:
+    """What a file may ask for."""
+
+    file: int = 64 << 20  # bytes: a result of 1,000 pairs has 3 MB
+    toml: int = 256 << 10  # bytes: the largest ledger has 75 kB
+    dots: int = 500  # of a line of TOML: its parser takes the square of a dotted key
+    values: int = 5_000_000  # numbers, texts and containers: scores of a million canaries, five times
+    memory: int = 2 << 30  # bytes of address space to parse it, threads and arenas of the libraries included
+    members: int = 1_000  # arrays of an npz file
+    said: int = 300  # characters of what a parser says of it
+
+
+LIMITS = FileLimits()
+_STORED, _DEFLATED = zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED
+
+
+def read_bytes(name: str, path: Place, most: int = LIMITS.file) -> bytes:
+    """The content of a regular file of at most `most` bytes; `name` is the argument that it is of.
+
+    Examples
+    --------
+    >>> read_bytes("key", "/dev/zero")
+    Traceback (most recent call last):
+    dpaudit.errors.UsageError: key must be a regular file, got '/dev/zero'.
+    """
+    where = os.fspath(path)
+    try:
+        # Not blocking: a pipe has no end that can be waited for.
+        handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        with open(handle, "rb") as stream:
+            if not stat.S_ISREG(os.fstat(handle).st_mode):
+                raise UsageError(f"{name} must be a regular file, got {where!r}.")
+            content = stream.read(most + 1)
+    except UsageError:
+        raise
+    except (OSError, ValueError) as error:  # ValueError: a name with a null character
+        reason = getattr(error, "strerror", None) or error
+        raise UsageError(f"{name} must be a readable file, got {where!r} ({reason}).") from error
+    if len(content) > most:
+        raise UsageError(f"{name} must be a file of at most {most:,} bytes, got a longer one at {where!r}.")
+    return content
+
+
+def read_text(name: str, path: Place, most: int = LIMITS.file) -> str:
+    """The text of a file in UTF-8, without its mark of byte order."""
+    content = read_bytes(name, path, most)
+    try:
+        return content.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        text = f"{name} must be a file in UTF-8, got {os.fspath(path)!r} (byte {error.start} is not)."
+        raise UsageError(text) from error
+
+
+def read_json(name: str, path: Place) -> Any:
+    """The value of a file of JSON."""
+    return parsed_json(name, read_bytes(name, path), repr(os.fspath(path)))
+
+
+def parsed_json(name: str, content: bytes | str, where: str) -> Any:
+    """The value of JSON; `where` is where it is from."""
+    with parsing(name, "JSON", where):
+        text = content.decode("utf-8-sig") if isinstance(content, bytes) else content
+        _check_count(name, sum(map(text.count, ",[{")), where)
+        return json.loads(text)
+
+
+def read_toml(name: str, path: Place) -> dict[str, Any]:
+    """The table of a file of TOML."""
+    text = read_text(name, path, LIMITS.toml)
+    with parsing(name, "TOML", repr(os.fspath(path))):
+        if max(line.count(".") for line in text.split("\n")) > LIMITS.dots:
+            raise ValueError(f"more than {LIMITS.dots} dots in a line")
+        return tomllib.loads(text)
+
+
+def read_rows(name: str, path: Place) -> list[list[str]]:
+    """The rows of a CSV file; empty lines are none."""
+    text, where = read_text(name, path), repr(os.fspath(path))
+    with parsing(name, "CSV", where):
+        _check_count(name, text.count(",") + text.count("\n"), where)
+        return [row for row in csv.reader(io.StringIO(text, newline="")) if row]
+
+
+def read_array(name: str, path: Place) -> Any:
+    """The array of an npy file, numbers or texts; of an npz file a mapping of names to functions that read one."""
+    content, where = read_bytes(name, path), repr(os.fspath(path))
+    if not content.startswith(b"PK"):
+        return _array(name, content, where)
+    with parsing(name, "an npz file", where):
+        if content.count(b"PK\x01\x02") > LIMITS.members:
+            raise ValueError(f"more than {LIMITS.members:,} arrays")
+        archive = zipfile.ZipFile(io.BytesIO(content))
+
+        def member(info: zipfile.ZipInfo) -> Any:
+            with parsing(name, "an npz file", where):
+                if info.compress_type not in (_STORED, _DEFLATED):
+                    raise ValueError("another compression than numpy's")
+                with archive.open(info) as stream:
+                    inside = stream.read(LIMITS.file + 1)  # whatever size it states
+            if len(inside) > LIMITS.file:
+                text = f"{name} must have arrays of at most {LIMITS.file:,} bytes, got a longer one at {where}."
+                raise UsageError(text)
+            return _array(name, inside, where)
+
+        return {one.filename.removesuffix(".npy"): (lambda one=one: member(one)) for one in archive.infolist()}
+
+
+def _array(name: str, content: bytes, where: str) -> Any:
+    """The array of the bytes of an npy file: what its header claims has to be there."""
+    import numpy as np
+    from numpy.lib import format as npy
+
+    with parsing(name, "an npy file", where):
+        stream = io.BytesIO(content)
+        version = npy.read_magic(stream)
+        if version not in ((1, 0), (2, 0)):
+            raise ValueError(f"version {version}")
+        shape, is_fortran, dtype = {1: npy.read_array_header_1_0, 2: npy.read_array_header_2_0}[version[0]](stream)
+        if dtype.hasobject or dtype.names is not None:
+            raise ValueError("objects or records")
+        if min(shape, default=0) < 0:
+            raise ValueError("a negative length")
+        count = math.prod(shape)
+        _check_count(name, count, where)
+        inside = content[stream.tell() :]
+        if count * dtype.itemsize > len(inside):
+            raise ValueError(f"{len(inside):,} bytes of {count * dtype.itemsize:,}")
+        flat = np.frombuffer(inside, dtype, count) if dtype.itemsize else np.zeros(count, dtype)
+        return flat.reshape(shape, order="F" if is_fortran else "C")
+
+
+def read_table(name: str, path: Place, use: Callable[[Any], Any], columns: Sequence[str] | None = None) -> Any:
+    """What `use` makes of a Parquet file (`pyarrow.parquet.ParquetFile`) of which so many columns are read, or all."""
+    try:
+        import pyarrow
+        from pyarrow import parquet
+    except ImportError as error:
+        text = f"{name} must be of a format that can be read, got {os.fspath(path)!r}: {NO_PARQUET}"
+        raise UsageError(text) from error
+    content, where = read_bytes(name, path), repr(os.fspath(path))
+    with parsing(name, "a Parquet file", where, (pyarrow.ArrowException,)):
+        file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        width = len(file.schema_arrow.names if columns is None else columns)
+        _check_count(name, file.metadata.num_rows * width, where)
+        return use(file)
+
+
+def parquet_columns(name: str, path: Place) -> list[str]:
+    """The names of the columns of a Parquet file."""
+    return list(read_table(name, path, lambda file: file.schema_arrow.names, ()))
+
+
+def parquet_values(name: str, path: Place, column: str) -> list[Any]:
+    """The numbers of one column of a Parquet file."""
+
+    def values(file: Any) -> Any:
+        kind = str(file.schema_arrow.field(column).type)
+        if not kind.startswith(("int", "uint", "float", "double", "halffloat", "bool", "decimal")):
+            raise ValueError(f"a column of {kind}, and not of numbers")
+        return file.read([column], use_threads=False).column(0).to_pylist()
+
+    return list(read_table(name, path, values, (column,)))
+
+
+NO_PARQUET = "pip install 'dpaudit[data]' for Parquet."
+PARSER_ERRORS: tuple[type[Exception], ...] = (
+    ValueError, RuntimeError, EOFError, KeyError, OSError, csv.Error, zipfile.BadZipFile, zlib.error
+)  # fmt: skip
+
+
+@contextlib.contextmanager
+def parsing(name: str, form: str, where: str, errors: tuple[type[Exception], ...] = ()) -> Iterator[None]:
+    """Parse within `LIMITS.memory`: what a parser raises is said of the file."""
+    try:
+        with _little_memory():
+            yield
+    except UsageError:
+        raise
+    except MemoryError as error:
+        text = f"{name} must be {form} that takes at most {LIMITS.memory >> 20:,} MiB, got a larger one at {where}."
+        raise UsageError(text) from error
+    except (*PARSER_ERRORS, *errors) as error:
+        said = " ".join(str(error).split()) or type(error).__name__
+        said = said if len(said) <= LIMITS.said else f"{said[: LIMITS.said]}..."
+        raise UsageError(f"{name} must be {form}, got {where}: {said}.") from error
+
+
+def _check_count(name: str, count: int, where: str) -> None:
+    if count > LIMITS.values:
+        raise UsageError(f"{name} must have at most {LIMITS.values:,} values, got {count:,} at {where}.")
+
+
+@contextlib.contextmanager
+def _little_memory() -> Iterator[None]:
+    """For a while the process may take `LIMITS.memory` bytes of address space more than it has (Linux)."""
+    try:
+        import resource
+
+        before = resource.getrlimit(resource.RLIMIT_AS)
+        wanted = address_space() + LIMITS.memory
+    except (ImportError, OSError, ValueError):  # pragma: no cover (elsewhere the size of the file is what bounds it)
+        yield
+        return
+    hard = before[1]
+    unlimited = resource.RLIM_INFINITY
+    is_less = (before[0] == unlimited or wanted < before[0]) and (hard == unlimited or wanted < hard)
+    if is_less:
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))
+    try:
+        yield
+    finally:
+        if is_less:
+            resource.setrlimit(resource.RLIMIT_AS, before)
+
+
+def address_space() -> int:
+    """Bytes of address space that this process has (Linux)."""
+    with open("/proc/self/statm") as statm:
+        return int(statm.read().split()[0]) * os.sysconf("SC_PAGE_SIZE")

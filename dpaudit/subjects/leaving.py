@@ -1,0 +1,81 @@
+"""Calls that outlast the auditor's hold: a copy of the process that a call made, and a limit of time.
+
+A mechanism that calls `os.fork` returns twice. The second auditor would draw, look and write beside the first one, so
+the copy is ended as soon as the call comes back in it.
+
+A limit of time (`--seconds`) is looked at after each call. What is drawn when it is over is not counted.
+Validity: a sequential test may stop at any look, for any reason that earlier looks and the clock give: its wealth at
+the last look stands. A round that is broken off is never looked at.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import contextvars
+import mmap
+import os
+import time
+from collections.abc import Iterator
+from typing import NoReturn
+
+from dpaudit.errors import OutOfTimeError
+
+COPY_STATUS = 3  # the exit status of a copy: it has found nothing
+LEFT = "dpaudit: a call forked the process of the auditor. The copy ends here; the audit goes on in the first one.\n"
+
+_leave, _present, _write, _clock = os._exit, os.getpid, os.write, time.monotonic  # bound before a mechanism is loaded
+_is_told = mmap.mmap(-1, 1)  # shared by all copies: a mechanism may fork in every call
+_until: contextvars.ContextVar[float] = contextvars.ContextVar("_until", default=float("inf"))
+
+
+class Hold:
+    """What holds while some calls are made: `check` after each of them."""
+
+    def __init__(self) -> None:
+        self._own, self._until = _present(), _until.get()
+
+    def check_process(self) -> None:
+        """End a copy of the process."""
+        if _present() != self._own:
+            _end_copy()
+
+    def check(self) -> None:
+        """End a copy of the process; `OutOfTimeError` where the time is over."""
+        self.check_process()
+        if _clock() > self._until:
+            raise OutOfTimeError
+
+
+@contextlib.contextmanager
+def within(seconds: float) -> Iterator[None]:
+    """For a while calls have so many seconds, together; a limit that ends earlier goes on."""
+    with until(_clock() + seconds):
+        yield
+
+
+@contextlib.contextmanager
+def until(moment: float) -> Iterator[None]:
+    """The same up to a moment of the monotonic clock of this machine."""
+    token = _until.set(min(_until.get(), moment))
+    try:
+        yield
+    finally:
+        _until.reset(token)
+
+
+def end_of_time() -> float:
+    """The moment after which no call is made; inf for none."""
+    return _until.get()
+
+
+def is_time_over() -> bool:
+    """Whether the time of calls is over."""
+    return _clock() > _until.get()
+
+
+def _end_copy() -> NoReturn:
+    if not _is_told[0]:
+        _is_told[0] = 1
+        with contextlib.suppress(OSError):
+            _write(2, LEFT.encode())
+    _leave(COPY_STATUS)

@@ -1,0 +1,153 @@
+"""Conversions: calls of `int`, `float`, `type` and `numpy.array` that leave a symbol a symbol.
+
+Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(x)` asks nobody. So while a certificate
+is made, the functions of the user's files call `keep_int`, `keep_float` and `keep_type` instead, which are the
+same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
+tracebacks stay, too. Functions of numpy that make arrays of numbers (`BEFORE_DTYPE`) guard the symbols in them.
+"""
+
+from __future__ import annotations
+
+import builtins
+import contextlib
+import dis
+import functools
+import gc
+from collections.abc import Callable, Iterator
+from types import CodeType, FunctionType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.subjects.tracebacks import is_users, signal_handlers
+from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
+
+LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
+MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte
+
+
+def keep_int(*arguments: Any, **options: Any) -> Any:
+    """`int`, which gives a whole number that is a symbol as a symbol."""
+    if len(arguments) == 1 and not options and isinstance(arguments[0], Symbol):
+        return arguments[0].as_class(int)
+    return int(*arguments, **options)
+
+
+def keep_float(*arguments: Any) -> Any:
+    """`float`, which gives a symbol as a symbol."""
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol):
+        return arguments[0].as_class(float)
+    return float(*arguments)
+
+
+def keep_type(*arguments: Any, **options: Any) -> Any:
+    """`type`, which gives the class of what a symbol, or an array of them, stands for."""
+    if len(arguments) == 1 and isinstance(arguments[0], Symbol | SymbolArray):
+        return arguments[0].__class__
+    return type(*arguments, **options)
+
+
+BEFORE_DTYPE = {"array": 1, "asarray": 1, "full": 2, "repeat": 3, "tile": 2}  # arguments that a type may stand behind
+ARRAYS = {name: getattr(np, name) for name in BEFORE_DTYPE}
+
+
+def guarding(name: str) -> Callable[..., Any]:
+    """The function of numpy that makes arrays, which keeps symbols in them."""
+    function, before_dtype = ARRAYS[name], BEFORE_DTYPE[name]
+
+    @functools.wraps(function)
+    def guard(*arguments: Any, **options: Any) -> Any:
+        typed = (
+            arguments[before_dtype:] or [options["dtype"]]
+            if len(arguments) > before_dtype or "dtype" in options
+            else []
+        )
+        if typed and any(map(_has_symbols, arguments)):
+            rest = {key: value for key, value in options.items() if key != "dtype"}
+            return guarded(function(*arguments[:before_dtype], dtype=object, **rest)).astype(typed[0])
+        found = function(*arguments, **options)
+        return guarded(found) if type(found) is np.ndarray and found.dtype == object and not typed else found
+
+    return guard
+
+
+def _has_symbols(value: Any, depth: int = 3) -> bool:
+    if isinstance(value, Symbol | SymbolArray):
+        return isinstance(value, Symbol) or type(value) is SymbolArray
+    return depth > 0 and type(value) in (list, tuple) and any(_has_symbols(item, depth - 1) for item in value[:1000])
+
+
+# No name of a program has a space. They stay among the builtins: a generator of the user's may go on later.
+KEPT = {"int": "dpaudit int", "float": "dpaudit float", "type": "dpaudit type"}
+
+
+@contextlib.contextmanager
+def kept_by_conversions() -> Iterator[None]:
+    """While this goes on, the functions of the user's files keep symbols; then they have their own code again.
+
+    Where a function is missed, a conversion in it gives a number.
+    """
+    vars(builtins).update({KEPT["int"]: keep_int, KEPT["float"]: keep_float, KEPT["type"]: keep_type})
+    changed: list[tuple[FunctionType, CodeType, CodeType]] = []
+    try:
+        for name in ARRAYS:
+            setattr(np, name, guarding(name))
+        for function in users_functions():
+            code = with_calls(function.__code__, KEPT.keys() - function.__globals__.keys())
+            if code is not function.__code__:
+                changed.append((function, function.__code__, code))
+                function.__code__ = code
+        yield
+    finally:
+        for name, function in ARRAYS.items():
+            setattr(np, name, function)
+        for function, before, after in changed:
+            if function.__code__ is after:
+                function.__code__ = before
+
+
+def users_functions() -> list[FunctionType]:
+    """The functions of the user's files, but for those with builtins of their own and for handlers of signals.
+
+    A handler is known by its code (`dpaudit.subjects.tracebacks.is_outcome`).
+    """
+    handlers = signal_handlers()
+    functions: list[Any] = [item for item in gc.get_objects() if type(item) is FunctionType]
+    return [
+        function for function in functions
+        if is_users(function.__code__.co_filename)
+        and function.__builtins__ is vars(builtins)
+        and function.__code__ not in handlers
+    ]  # fmt: skip
+
+
+def with_calls(code: CodeType, names: set[str]) -> CodeType:
+    """The code with other names where one of these is called; itself where none is.
+
+    Examples
+    --------
+    >>> def program(x):
+    ...     return int(x), isinstance(x, int)
+    >>> with_calls(program.__code__, {"int"}).co_names
+    ('int', 'isinstance', 'dpaudit int')
+    """
+    constants = tuple(with_calls(value, names) if isinstance(value, CodeType) else value for value in code.co_consts)
+    if any(a is not b for a, b in zip(constants, code.co_consts, strict=True)):
+        code = code.replace(co_consts=constants)
+    if names.isdisjoint(code.co_names):
+        return code
+    content, all_names = bytearray(code.co_code), list(code.co_names)
+    for place in range(0, len(content), 2):
+        # From Python 3.11 on the lowest bit says that what is loaded is called, and the rest is the name's index.
+        is_long = place >= 2 and content[place - 2] == dis.EXTENDED_ARG
+        if content[place] != LOAD_GLOBAL or not content[place + 1] & 1 or is_long:
+            continue
+        name = code.co_names[content[place + 1] >> 1]
+        if name in names:
+            all_names += [KEPT[name]] * (KEPT[name] not in all_names)
+            index = all_names.index(KEPT[name])
+            if index <= MAX_NAME_INDEX:
+                content[place + 1] = index << 1 | 1
+    if len(all_names) == len(code.co_names):
+        return code
+    return code.replace(co_code=bytes(content), co_names=tuple(all_names))

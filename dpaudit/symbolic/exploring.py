@@ -1,0 +1,185 @@
+"""Runs a mechanism on one input through all outcomes of its draws, the heaviest open path first.
+
+At any time the masses of the leaves that were reached are exact, and the rest of 1 lies on open paths: so the
+probability of an event is between the mass of its leaves and that mass plus what is left. Where nothing is left the
+law is exact.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.parameters import KINDS
+from dpaudit.symbolic.choices import Frontier, OpenPath
+from dpaudit.symbolic.exact_draws import ExactDraws
+from dpaudit.symbolic.faces import NumpyFace, PythonFace
+from dpaudit.symbolic.leaves import Leaf, read_output
+from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
+from dpaudit.symbolic.watching import Watch, watched
+
+MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
+REPEATED = 64  # paths of an input that are run again
+
+FACES = ("numpy", "random")
+
+
+@dataclasses.dataclass(frozen=True)
+class Ended:
+    """What one run came to: a leaf, or None where it was put back; and the paths that it left open."""
+
+    leaf: Leaf | None
+    path: OpenPath
+    opened: list[OpenPath]
+
+
+class Runner:
+    """Makes traced runs of one subject.
+
+    Parameters
+    ----------
+    subject : Subject
+        Called once a draw.
+    face : {"numpy", "random"}
+        What its generator looks like.
+    lazy : bool
+        Whether geometric draws may stay symbols.
+    """
+
+    def __init__(self, subject: Subject, face: str, lazy: bool = True) -> None:
+        self.subject, self.face, self.lazy = subject, face, lazy
+        self.stream = np.random.PCG64(0)
+        self.watch = Watch(self.stream)
+        self.runs = 0
+        self.ended = ""  # where a symbol without an end first became a number
+
+    def run(self, x: Any, path: OpenPath, heaviest_other: float = 0.0, deadline: float = math.inf) -> Ended:
+        """One run along a path.
+
+        Raises
+        ------
+        Untraceable
+            If it cannot be traced.
+        NeedsNumbers
+            If it has to be run on numbers.
+        """
+        self.runs += 1
+        tracer = Tracer(path, heaviest_other, self.lazy, deadline)
+        draws = ExactDraws(tracer)
+        rng = NumpyFace(draws, self.stream) if self.face == "numpy" else PythonFace(draws)
+        try:
+            with watched(tracer):
+                output = self.subject.held_output(x, rng, lambda value: value)
+            if tracer.refusal:
+                raise Untraceable(tracer.refusal)
+            leaf = None if tracer.is_suspended else read_output(tracer, output)
+        except Suspended:
+            leaf = None
+        self.ended = self.ended or tracer.ended
+        if tracer.refusal:  # it may have been caught
+            raise Untraceable(tracer.refusal)
+        if not tracer.is_replayed and not tracer.is_suspended:
+            raise Untraceable("A run on the same draws made fewer draws: something is kept between runs.")
+        return Ended(leaf, OpenPath(tracer.mass, tracer.last), tracer.opened)
+
+    def check(self) -> None:
+        """Refuse the runs so far if they used other generators, or keep one that they made.
+
+        Raises
+        ------
+        Untraceable
+            If they do.
+        """
+        if moved := self.watch.moved():
+            raise Untraceable(moved)
+        if self.watch.has_new():
+            raise Untraceable("A generator other than the one that is given was made and is kept between runs.")
+
+
+class Exploration:
+    """What is known of the output law on one input.
+
+    Attributes
+    ----------
+    law : dict of Leaf to Fraction
+        The mass of each leaf that was reached.
+    left : Fraction
+        The mass of the open paths.
+    """
+
+    def __init__(self, runner: Runner, x: Any) -> None:
+        self.runner, self.x = runner, x
+        self.law: dict[Leaf, Fraction] = {}
+        self.left = Fraction(1)
+        self.open = Frontier([OpenPath(Fraction(1))])
+        self.kept: list[tuple[OpenPath, Leaf]] = []  # some of the runs, for `repeat`
+
+    @property
+    def is_open(self) -> bool:
+        """Whether there is more to explore, and room for it."""
+        return 0 < len(self.open) < MOST_OPEN
+
+    def step(self, deadline: float = math.inf) -> None:
+        """One more run, along the heaviest open path."""
+        ended = self.runner.run(self.x, self.open.pop(), self.open.heaviest, deadline)
+        self.open.add(ended.opened)
+        if ended.leaf is not None:
+            mass = ended.path.mass
+            assert isinstance(mass, Fraction)
+            self.law[ended.leaf] = self.law.get(ended.leaf, Fraction(0)) + mass
+            self.left -= mass
+            count = len(self.kept)
+            if count < REPEATED or (self.runner.runs & (self.runner.runs - 1)) == 0:
+                self.kept.append((ended.path, ended.leaf))
+
+    def repeat(self) -> None:
+        """Run some of the paths once more, the latest first: each must end where it ended.
+
+        Raises
+        ------
+        Untraceable
+            If one does not.
+        """
+        for path, leaf in reversed(self.kept):
+            again = self.runner.run(self.x, path)
+            if again.leaf != leaf or again.path.last is not path.last:
+                raise Untraceable(
+                    "A run on the same draws gave another output: something is kept between runs, or other randomness "
+                    "is used."
+                )
+
+
+def explore(runner: Runner, x: Any) -> Exploration:
+    """An exploration of one input to its end; for small programs."""
+    exploration = Exploration(runner, x)
+    while exploration.is_open:
+        exploration.step()
+    exploration.repeat()
+    runner.check()
+    return exploration
+
+
+def is_python_face(subject: Subject) -> bool:
+    """Whether the subject says that its generator is a `random.Random`, by an annotation."""
+    return any(role == "random" for _, role in subject.keywords)
+
+
+def untraced_randomness(subject: Subject, face: str) -> str:
+    """Name, as a clause, the randomness of a subject that this face does not stand for; empty where there is none."""
+    own = "random" if face == "random" else "generator"
+    others = [role for _, role in subject.keywords if role not in ("size", own)]
+    if others:
+        return "takes a seed" if "seed" in others else f"takes {KINDS[others[0]][1]}"
+    return "" if "rng" in subject.interface else "takes no generator"
+
+
+def with_generators(subject: Subject, face: str) -> Subject:
+    """The subject with one kind of generator for all its parameters that take one: that of a face."""
+    own = "random" if face == "random" else "generator"
+    keywords = tuple((name, role if role in ("size", "seed") else own) for name, role in subject.keywords)
+    return dataclasses.replace(subject, keywords=keywords)

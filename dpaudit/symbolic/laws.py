@@ -1,0 +1,261 @@
+"""The laws of the primitives: what is known of one number that a generator gives.
+
+A law is that of a noise around 0 (or from 0 on, where it has one side), in the unit of the number itself. Those with a
+location and a scale are registered (`FAMILIES`), by what they are in units of the scale. Masses and densities are
+computed in doubles, with a relative error of some 1e-14. Whoever compares them with a claim leaves a slack that is far
+larger (`dpaudit.symbolic.noise_judging`).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Callable
+
+import scipy
+
+FAR = 60.0  # scales from the centre: as far out as ratios of densities are looked at
+DISCRETE = ("geometric", "two-sided geometric")
+
+
+@dataclasses.dataclass(frozen=True)
+class Family:
+    """A continuous law with a location and a scale, at location 0 and scale 1.
+
+    Attributes
+    ----------
+    below, log_density : callable
+        P(u <= a), and the logarithm of the density at a.
+    above : callable, optional
+        P(u > a), as exact in its tail; by default the law is symmetric around 0.
+    support : tuple of float
+    centre : float
+        Where half of the mass is on either side, about.
+    loss : callable, optional
+        The largest log ratio of the densities of the law and of itself moved by so many scales; none where it has no
+        bound, or one that depends on the direction.
+    """
+
+    below: Callable[[float], float]
+    log_density: Callable[[float], float]
+    above: Callable[[float], float] | None = None
+    support: tuple[float, float] = (-math.inf, math.inf)
+    centre: float = 0.0
+    loss: Callable[[float], float] | None = None
+
+
+FAMILIES: dict[str, Family] = {
+    "laplace": Family(
+        lambda u: 0.5 * math.exp(u) if u < 0 else 1.0 - 0.5 * math.exp(-u),
+        lambda u: -abs(u) - math.log(2.0),
+        loss=lambda gap: gap,
+    ),
+    "normal": Family(lambda u: float(scipy.special.ndtr(u)), lambda u: -0.5 * u * u - 0.5 * math.log(2.0 * math.pi)),
+    "logistic": Family(
+        lambda u: float(scipy.special.expit(u)),
+        lambda u: -abs(u) - 2.0 * math.log1p(math.exp(-abs(u))),
+        loss=lambda gap: gap,
+    ),
+    "cauchy": Family(
+        lambda u: 0.5 + math.atan(u) / math.pi,
+        lambda u: -math.log1p(u * u) - math.log(math.pi),
+        loss=lambda gap: 2.0 * math.asinh(0.5 * gap),
+    ),
+    "gumbel": Family(
+        lambda u: math.exp(-math.exp(min(-u, 700.0))),
+        lambda u: -u - math.exp(min(-u, 700.0)),
+        above=lambda u: -math.expm1(-math.exp(min(-u, 700.0))),
+    ),
+    "exponential": Family(
+        lambda u: -math.expm1(-u) if u > 0 else 0.0,
+        lambda u: -u if u >= 0 else -math.inf,
+        above=lambda u: math.exp(-u) if u > 0 else 1.0,
+        support=(0.0, math.inf),
+        centre=0.5,
+    ),
+    "uniform": Family(
+        lambda u: min(max(u, 0.0), 1.0),
+        lambda u: 0.0 if 0.0 <= u <= 1.0 else -math.inf,
+        above=lambda u: 1.0 - min(max(u, 0.0), 1.0),
+        support=(0.0, 1.0),
+        centre=0.5,
+    ),
+}
+
+
+@dataclasses.dataclass(frozen=True)
+class Law:
+    """The law of one number.
+
+    Attributes
+    ----------
+    family : str
+        Of `FAMILIES` or `DISCRETE`.
+    scale : float
+        Positive: the scale, the standard deviation of normal noise, the width of uniform noise on [0, scale). Of
+        geometric noise (on 1, 2, ...) the probability p that a number is the last one.
+
+    Examples
+    --------
+    >>> round(Law("laplace", 2.0).mass(-math.inf, 0.0), 6)
+    0.5
+    >>> Law("geometric", 0.5).mass(0.0, 2.0)
+    0.75
+    """
+
+    family: str
+    scale: float
+
+    @property
+    def is_discrete(self) -> bool:
+        """Whether it is of whole numbers."""
+        return self.family in DISCRETE
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether noise of the other sign has the same law."""
+        return self.family == "two-sided geometric" or (not self.is_discrete and FAMILIES[self.family].above is None)
+
+    @property
+    def unit(self) -> float:
+        """In which a shift is small or large: the scale, and 1 of whole numbers."""
+        return 1.0 if self.is_discrete else self.scale
+
+    @property
+    def centre(self) -> float:
+        """Where half of the mass is on either side, about."""
+        if self.is_discrete:
+            return 1.0 if self.family == "geometric" else 0.0
+        return FAMILIES[self.family].centre * self.scale
+
+    @property
+    def support(self) -> tuple[float, float]:
+        """The ends of what a continuous law can give."""
+        low, high = FAMILIES[self.family].support
+        return low * self.scale, high * self.scale
+
+    def mass(self, low: float, high: float) -> float:
+        """P(low < z <= high); of continuous noise the ends do not matter."""
+        if high <= low:
+            return 0.0
+        if low >= self.centre:  # the difference of small numbers, not of those next to 1
+            return max(self._above(low) - self._above(high), 0.0)
+        return max(self._below(high) - self._below(low), 0.0)
+
+    def _below(self, z: float) -> float:
+        if math.isinf(z):
+            return 1.0 if z > 0 else 0.0
+        return 1.0 - self._above(z) if self.is_discrete else FAMILIES[self.family].below(z / self.scale)
+
+    def _above(self, z: float) -> float:
+        if math.isinf(z):
+            return 0.0 if z > 0 else 1.0
+        if self.family == "geometric":
+            return math.exp(max(math.floor(z), 0) * math.log1p(-self.scale)) if self.scale < 1.0 else float(z < 1.0)
+        if self.family == "two-sided geometric":
+            k, a = math.floor(z), self.scale
+            return a ** (k + 1) / (1.0 + a) if k >= 0 else 1.0 - a ** (-k) / (1.0 + a)
+        family, u = FAMILIES[self.family], z / self.scale
+        return family.below(-u) if family.above is None else family.above(u)
+
+    def log_density(self, z: float) -> float:
+        """The logarithm of the density (of the probability, where the law is discrete); -inf outside the support."""
+        if not self.is_discrete:
+            return FAMILIES[self.family].log_density(z / self.scale) - math.log(self.scale)
+        if z != math.floor(z) or (self.family == "geometric" and z < 1.0):
+            return -math.inf
+        a = self.scale
+        if self.family == "geometric":
+            return (z - 1.0) * math.log1p(-a) + math.log(a) if a < 1.0 else 0.0 if z == 1.0 else -math.inf
+        return abs(z) * math.log(a) + math.log1p(-a) - math.log1p(a)
+
+    def within(self, low: float, high: float) -> float:
+        """Some number of (low, high] that the law can give; NaN where it has no mass there."""
+        if self.mass(low, high) <= 0.0:
+            return math.nan
+        if self.is_discrete:
+            first = max(1.0, math.floor(low) + 1.0) if self.family == "geometric" else math.floor(low) + 1.0
+            return first if math.isfinite(low) else min(high, 1.0)
+        ends = self.support
+        low, high = max(low, ends[0]), min(high, ends[1])
+        if math.isinf(low):
+            return high - self.scale if math.isfinite(high) else 0.0
+        return low + self.scale if math.isinf(high) else 0.5 * (low + high)
+
+
+def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:
+    """The law of sum of coefficient * noise, as coefficient and law, where it has a name here; else None.
+
+    Independent normal noises add to one; two exponential noises of one scale with opposite signs are Laplace noise, and
+    two geometric ones a two-sided geometric.
+
+    Examples
+    --------
+    >>> combined([(3.0, Law("normal", 1.0)), (1.0, Law("normal", 4.0))])
+    (1.0, Law(family='normal', scale=5.0))
+    >>> combined([(1.0, Law("geometric", 0.75)), (-1.0, Law("geometric", 0.75))])
+    (1.0, Law(family='two-sided geometric', scale=0.25))
+    """
+    if len(terms) == 1:
+        return terms[0]
+    families = {law.family for _, law in terms}
+    if families == {"normal"}:
+        return 1.0, Law("normal", math.hypot(*(factor * law.scale for factor, law in terms)))
+    if len(terms) == 2 and terms[0][1] == terms[1][1] and terms[0][0] == -terms[1][0]:
+        law = terms[0][1]
+        if law.family == "exponential":
+            return abs(terms[0][0]), Law("laplace", law.scale)
+        if law.family == "gumbel":
+            return abs(terms[0][0]), Law("logistic", law.scale)
+        if law.family == "geometric" and law.scale < 1.0:
+            return abs(terms[0][0]), Law("two-sided geometric", 1.0 - law.scale)
+    return None
+
+
+def probabilities_of_largest(signals: list[float], factors: list[float], law: Law) -> list[float] | None:
+    """P(the k-th of signals + factors * noise is the largest), for independent noise of one law; None if unknown.
+
+    Gumbel noise gives the closed form of the exponential mechanism. Other continuous noise is integrated numerically,
+    with an absolute error below 1e-9 or None.
+
+    Examples
+    --------
+    >>> [round(p, 6) for p in probabilities_of_largest([0.0, math.log(3.0)], [1.0, 1.0], Law("gumbel", 1.0))]
+    [0.25, 0.75]
+    """
+    if len(set(factors)) != 1 or not all(map(math.isfinite, signals)) or factors[0] == 0.0:
+        return None
+    factor = factors[0]
+    if law.family == "gumbel":
+        if factor < 0.0:
+            return None
+        top = max(signals)
+        weights = [math.exp((signal - top) / (factor * law.scale)) for signal in signals]
+        total = math.fsum(weights)
+        return [weight / total for weight in weights]
+    if law.is_discrete or len(signals) > 64 or (factor < 0.0 and not law.is_symmetric):
+        return None
+    return _integrated(signals, Law(law.family, law.scale * abs(factor)))
+
+
+def _integrated(signals: list[float], law: Law) -> list[float] | None:
+    from scipy.integrate import quad
+
+    far, (first, last) = 40.0 * law.scale, law.support
+    low, high = min(signals) + max(first, -far), max(signals) + min(last, far)
+    bends = {signal + end for signal in signals for end in law.support if math.isfinite(end)}
+    ends = sorted({*signals, *bends, low, high})
+    found = []
+    for k, signal in enumerate(signals):
+
+        def density(t: float, k: int = k, signal: float = signal) -> float:
+            others = (law.mass(-math.inf, t - other) for j, other in enumerate(signals) if j != k)
+            return math.exp(law.log_density(t - signal)) * math.prod(others)
+
+        parts = [quad(density, a, b, epsabs=1e-13, epsrel=1e-10, limit=200) for a, b in itertools.pairwise(ends)]
+        if sum(error for _, error in parts) > 1e-9:
+            return None
+        found.append(math.fsum(value for value, _ in parts))
+    total = math.fsum(found)
+    return [value / total for value in found] if abs(total - 1.0) < 1e-8 else None

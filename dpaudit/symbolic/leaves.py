@@ -1,0 +1,323 @@
+"""Where a run ends: its outcome as a token, and outcomes of geometric tails as families of tokens.
+
+A token is the identity of an output (`dpaudit.features.identity`): two outputs are one outcome where no audit can tell
+them apart. An exception is the outcome of its kind and its text.
+
+A `Tail` stands for an output one of whose integers is still a geometric variable without an end: start + X, or
+start - X. Such leaves are compared across inputs by `cells`: each integer place is divided at common points, into
+single values and a tail on either side. Memorylessness makes the law inside a tail depend on the ratio alone, so that
+two inputs whose leaves in a cell have the same ratios have proportional laws there: the cell counts as one outcome.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy import asarray  # which stays numpy's own while `conversions` replaces it
+
+from dpaudit.errors import SubjectError
+from dpaudit.features.identity import identity, without_notes
+from dpaudit.features.outcomes import DEEPEST, unseen
+from dpaudit.subjects.call_outcomes import Failed, Opaque
+from dpaudit.subjects.plain import seen
+from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, filled
+from dpaudit.symbolic.tracing import ONE, Tracer
+from dpaudit.symbolic.uniform_numbers import UniformNumber
+from dpaudit.symbolic.whole_numbers import Variable, WholeNumber, race, tell
+
+MOST_ATOMS = 4_096  # single values that a tail is divided into
+BEYOND = 64  # single values beyond the common points, where the ratios of two inputs differ
+MARK = "\x00"
+# An integer as a token has it; -0.0 is none.
+INTEGER = re.compile(r"(?<![\w.])(?:0|-?[1-9]\d*)\.0(?![\w.])")
+# Exceptions that a program may raise because of a symbol, and would not have raised because of the number.
+OF_SYMBOLS = (
+    "TypeError",
+    "AttributeError",
+    "UFuncTypeError",
+    "_UFuncNoLoopError",
+    "LinAlgError",
+    "NotImplementedError",
+)
+
+
+class NeedsNumbers(BaseException):
+    """The program does something that integers as symbols cannot tell from a mistake: it is run again on numbers.
+
+    The text says what.
+    """
+
+
+# What stands for a tail in an output: an object that prints as its number, with the name of the class that it has.
+MARKS: Mapping[type, type] = {kind: type(kind.__name__, (Opaque,), {}) for kind in (int, float)}
+
+
+@dataclasses.dataclass(frozen=True)
+class Tail:
+    """One integer of an output: start + sign * X, with P(X = k) = (1 - ratio) ratio^k."""
+
+    start: int
+    sign: int
+    ratio: Fraction
+
+
+Places = tuple[int | Tail, ...]  # the integers of an output, in the order of its token
+End = tuple[int, int] | None
+Ratios = tuple[Fraction | None, ...]
+Cell = tuple[str, Ratios]
+
+
+@dataclasses.dataclass(frozen=True)
+class Leaf:
+    """An outcome: a token, with marks in the places of its tails."""
+
+    token: str
+    tails: tuple[Tail, ...] = ()
+
+
+def read_output(tracer: Tracer, output: Any) -> Leaf:
+    """The leaf that an output is.
+
+    Raises
+    ------
+    Untraceable
+        If a uniform number is part of it, or nothing of it can be seen.
+    NeedsNumbers
+        If it holds integers as symbols where they cannot be followed.
+    """
+    tails: list[Tail] = []
+    try:
+        if isinstance(output, Failed) or tracer.has_wholes or tracer.has_uniforms:
+            plain = _shown(tracer, output, tails, _variables(output), 0)
+        else:
+            plain = seen(output)
+    except SubjectError as error:
+        reason = f"an output cannot be read: {str(error).removesuffix('.')}"
+        if tracer.has_wholes:
+            raise NeedsNumbers(reason) from error
+        if tracer.has_uniforms:
+            tracer.refuse(reason)
+        raise
+    kind = unseen([plain])
+    if kind:
+        tracer.refuse(f"nothing can be seen of an output of the class {kind}")
+    if _depth(plain) > DEEPEST:
+        tracer.refuse(f"an output is nested more than {DEEPEST} levels deep")
+    token = identity(plain)
+    if not tails:
+        return Leaf(token)
+    pieces = re.split(f"{MARK}(\\d+){MARK}", token)
+    order = [int(piece) for piece in pieces[1::2]]
+    if sorted(order) != list(range(len(tails))):
+        raise NeedsNumbers("an output holds a draw in several places, or where it cannot be followed")
+    return Leaf(MARK.join(pieces[::2]), tuple(tails[k] for k in order))
+
+
+def _check_failure(tracer: Tracer, failed: Failed) -> None:
+    """Refuse an exception that symbols may have caused."""
+    # Validity: a mistake that the symbols led to would be an outcome of every input, and look perfectly private.
+    if tracer.has_wholes:
+        raise NeedsNumbers(f"{failed.described}, which a draw that stands for a number may have led to")
+    if tracer.has_uniforms and (failed.kind in OF_SYMBOLS or failed.kind.startswith("UFunc")):
+        tracer.refuse(f"{failed.described}, which a draw that is only compared may have led to")
+
+
+def _depth(value: Any) -> int:
+    """Levels of nesting, up to one more than are read."""
+    level, items = 0, [value]
+    while items and level <= DEEPEST:
+        inner: list[Any] = []
+        for item in items:
+            if isinstance(item, Mapping):
+                inner += [*item.keys(), *item.values()]
+            elif isinstance(item, list | tuple | set | frozenset):
+                inner += item
+            elif isinstance(getattr(item, "state", None), dict):
+                inner += item.state.values()
+        items, level = inner, level + 1
+    return level - 1
+
+
+def _variables(output: Any) -> list[Variable]:
+    """The open variables of an output, each as often as it occurs."""
+    if type(output) is WholeNumber:
+        return list(output.parts()[1])
+    if type(output) in (list, tuple):
+        return [variable for item in output for variable in _variables(item)]
+    if type(output) is dict:
+        return [variable for item in output.values() for variable in _variables(item)]
+    if isinstance(output, np.ndarray) and asarray(output).dtype == object:
+        return [variable for item in asarray(output).flat for variable in _variables(item)]
+    return []
+
+
+def _shown(tracer: Tracer, output: Any, tails: list[Tail], used: Sequence[Variable], depth: int) -> Any:
+    """The output as plain data, with numbers for its symbols and with a mark for each tail."""
+    if depth > DEEPEST:
+        return seen(output)
+    kind = type(output)
+    if isinstance(output, Failed):
+        _check_failure(tracer, output)
+        return output
+    if kind is UniformNumber:
+        tracer.refuse("an output holds a uniform number itself")
+    if kind is WholeNumber:
+        return _shown_whole(tracer, output, tails, used)
+    if kind in (list, tuple):
+        return kind([_shown(tracer, item, tails, used, depth + 1) for item in output])
+    if kind is dict and all(type(key) is str for key in output):
+        return {key: _shown(tracer, item, tails, used, depth + 1) for key, item in output.items()}
+    if kind is dict:  # other keys may change the order of the token: no tails inside
+        known = {_known(key): _shown(tracer, item, [], [*used, *used], depth + 1) for key, item in output.items()}
+        return seen(known)
+    if kind in (set, frozenset):
+        return seen(kind(map(_known, output)))
+    if kind is SymbolArray or (kind is np.ndarray and output.dtype == object):
+        shown = [_shown(tracer, item, tails, used, depth + 1) for item in asarray(output).flat]
+        array = filled(shown, output.shape)
+        if kind is np.ndarray:
+            return array if isinstance(output[()], Symbol) else array.tolist()
+        symbols = array.view(SymbolArray)
+        symbols.holds_floats = output.holds_floats
+        return symbols
+    return seen(output)
+
+
+def _known(item: Any) -> Any:
+    """A key, or a member of a set: a symbol that was hashed is known by then."""
+    if type(item) is tuple:
+        return tuple(map(_known, item))
+    return item.number("a key, or a member of a set") if type(item) is WholeNumber else item
+
+
+def _shown_whole(tracer: Tracer, number: WholeNumber, tails: list[Tail], used: Sequence[Variable]) -> Any:
+    while True:
+        constant, terms = number.parts()
+        endless = [variable for variable in terms if variable.size is None]
+        if len(terms) == 1 and endless and abs(terms[endless[0]]) == 1 and used.count(endless[0]) == 1:
+            tails.append(Tail(constant, terms[endless[0]], endless[0].ratio))
+            return MARKS[PYTHONS[number._kind]](number._kind.__name__, text=f"{MARK}{len(tails) - 1}{MARK}")
+        if not terms:
+            return number.number()
+        signs = {terms[variable] for variable in terms}
+        if len(endless) == len(terms) == 2 and signs == {1, -1} and all(used.count(one) == 1 for one in endless):
+            race(tracer, *endless)  # of a difference, one variable is left on either side of 0
+            used = [*used, *number.parts()[1]]
+            continue
+        kept = endless[0] if endless and len(terms) > 1 else None
+        tell(tracer, next(variable for variable in terms if variable is not kept))
+
+
+# Cells
+
+
+def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fraction]], bool]:
+    """The laws on a common set of outcomes, and whether nothing had to be left out.
+
+    Parameters
+    ----------
+    laws : sequence of mapping
+        Of each input, its leaves with their masses.
+
+    Returns
+    -------
+    list of dict
+        Of each input, its cells with their masses; what is left out counts as unexplored. `readable` names a cell.
+    bool
+        False where tails of two ratios meet in one cell, or one would be divided into more than `MOST_ATOMS` values.
+    """
+    if not any(leaf.tails for law in laws for leaf in law):
+        return [{leaf.token: mass for leaf, mass in law.items()} for law in laws], True
+    parted = [[(*_skeleton(leaf), mass) for leaf, mass in law.items()] for law in laws]
+    several: dict[str, list[Places]] = {}
+    for skeleton, places, _ in itertools.chain.from_iterable(parted):
+        several.setdefault(skeleton, []).append(places)
+    ends = {skeleton: _ends(places) for skeleton, places in several.items()}
+    is_whole = True
+    found: list[dict[Cell, Fraction]] = []
+    for law in parted:
+        told: dict[Cell, Fraction] = {}
+        for skeleton, places, mass in law:
+            counts = [_atoms(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
+            if math.prod(counts) > MOST_ATOMS:
+                is_whole = False
+                continue
+            options = [_options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
+            for cell, share in _products(skeleton, options):
+                told[cell] = told.get(cell, Fraction(0)) + mass * share
+        found.append(told)
+    kinds: dict[str, set[Ratios]] = {}
+    for told in found:
+        for text, ratios in told:
+            kinds.setdefault(text, set()).add(ratios)
+    mixed = {text for text, ratios in kinds.items() if len(ratios) > 1}
+    return [
+        {text + MARK * any(ratios): mass for (text, ratios), mass in told.items() if text not in mixed}
+        for told in found
+    ], is_whole and not mixed
+
+
+def readable(cell: str) -> str:
+    """The text of a cell: a canonical token, or one with `≥ 5` in the place of a tail."""
+    return without_notes(cell.rstrip(MARK))
+
+
+def _skeleton(leaf: Leaf) -> tuple[str, Places]:
+    """A leaf's text without its integers, and its integers and tails in order; one-to-one for leaves without tails."""
+    texts: list[str] = []
+    places: list[int | Tail] = []
+    tails = iter(leaf.tails)
+    for number, piece in enumerate(leaf.token.split(MARK)):
+        if number:
+            places.append(next(tails))
+            texts.append(MARK)
+        places += [int(text[:-2]) for text in INTEGER.findall(piece)]
+        texts.append(INTEGER.sub(MARK, piece))
+    return "".join(texts), tuple(places)
+
+
+def _ends(several: Sequence[Places]) -> list[End]:
+    """For each place the largest value of the lower tail and the least of the upper one; None without tails there."""
+    result: list[End] = []
+    for values in zip(*several, strict=True):
+        ratios = {value.ratio for value in values if isinstance(value, Tail)}
+        numbers = [value.start if isinstance(value, Tail) else value for value in values]
+        beyond = 1 + (BEYOND if len(ratios) > 1 else 0)
+        result.append((min(numbers) - beyond, max(numbers) + beyond) if ratios else None)
+    return result
+
+
+def _atoms(value: int | Tail, end: End) -> int:
+    """Into how many cells a place is divided."""
+    if isinstance(value, int) or end is None:
+        return 1
+    return 1 + abs((end[1] if value.sign > 0 else end[0]) - value.start)
+
+
+def _options(value: int | Tail, end: End) -> list[tuple[str, Fraction, Fraction | None]]:
+    """The cells of a place: text, share of the mass, and the ratio where it is a tail."""
+    if isinstance(value, int) or end is None:
+        return [(f"{value}.0", Fraction(1), None)]
+    limit = end[1] if value.sign > 0 else end[0]
+    a, count = value.ratio, abs(limit - value.start)
+    single: list[tuple[str, Fraction, Fraction | None]] = [
+        (f"{value.start + value.sign * k}.0", (1 - a) * a**k, None) for k in range(count)
+    ]
+    return [*single, (f"{'≥' if value.sign > 0 else '≤'} {limit}", a**count, a)]
+
+
+def _products(
+    skeleton: str, options: Sequence[Sequence[tuple[str, Fraction, Fraction | None]]]
+) -> Iterator[tuple[Cell, Fraction]]:
+    """The cells of one leaf, with their shares of its mass."""
+    texts = skeleton.split(MARK)
+    for chosen in itertools.product(*options):
+        text = texts[0] + "".join(shown + rest for (shown, _, _), rest in zip(chosen, texts[1:], strict=True))
+        yield (text, tuple(ratio for _, _, ratio in chosen)), math.prod((share for _, share, _ in chosen), start=ONE)

@@ -1,0 +1,93 @@
+"""Exact laws of mechanisms that compare noise of real laws and do not give it out: sparse vector, noisy maxima.
+
+A record (`dpaudit.symbolic.runs`) goes through all paths of a program whose noise is only compared with constants and
+with other noise. The probability of a path is a sum of q e^r then, with rational q and r (`Tape.exact_mass`). Where
+every path is known and no output has noise in it, the outcomes with their probabilities are the law on that input. The
+probabilities must add up to 1, which is decided without rounding: what a path misses, or counts twice, would show.
+
+A certificate judges fractions. Each probability is replaced by one that is off by a share of 2^-300 at most, which
+moves every log ratio by 2^-299 at most. So a verdict is only said where a claim that is larger, or smaller, by 2^-200
+has it too.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.callables import Subject
+from dpaudit.symbolic.certificate import CertifiedPair
+from dpaudit.symbolic.divergences import Known
+from dpaudit.symbolic.exact_judging import judge, open_pair
+from dpaudit.symbolic.leaves import Leaf
+from dpaudit.symbolic.piecewise import NOTHING, UNIT, ExpSum
+from dpaudit.symbolic.runs import explore
+from dpaudit.symbolic.tracing import Untraceable
+
+NARROW = Fraction(1, 2**300)  # of a probability
+SLACK = Fraction(1, 2**200)  # of a claim
+
+
+@dataclasses.dataclass(frozen=True)
+class NoiseLaw:
+    """The law on one input: outcomes with fractions next to their probabilities; and the runs that it took."""
+
+    x: Any
+    law: Mapping[Leaf, Fraction]
+    runs: int
+
+    @property
+    def known(self) -> Known:
+        """The law as certificates judge it."""
+        return Known({leaf.token: mass for leaf, mass in self.law.items()}, Fraction(0))
+
+
+def noise_law(subject: Subject, x: Any) -> NoiseLaw:
+    """The law of a subject on one input.
+
+    Raises
+    ------
+    Untraceable
+        If it is not known exactly; the text says why.
+
+    Examples
+    --------
+    >>> from dpaudit.subjects.callables import as_subject
+    >>> found = noise_law(as_subject(lambda scores, rng: bool(rng.laplace() > scores)), 0.0)
+    >>> {leaf.token: float(mass) for leaf, mass in found.law.items()}
+    {'1.0': 0.5, '0.0': 0.5}
+    """
+    paths = explore(subject, x, 0, is_strict=True)
+    if paths.message or paths.unknown:
+        raise Untraceable(paths.message or paths.unknown)
+    masses: dict[str, ExpSum] = {}
+    for path in paths.known:
+        mass = path.tape.exact_mass()
+        if not path.token:
+            raise Untraceable("noise is part of an output")
+        if mass is None:
+            raise Untraceable("the probability of a path is not known exactly")
+        masses[path.token] = masses.get(path.token, NOTHING) + mass
+    if (sum(masses.values(), NOTHING) - UNIT).terms:
+        raise Untraceable("the probabilities of its paths do not add up to 1")
+    law = {Leaf(token): mass.narrow_bounds(NARROW)[0] for token, mass in masses.items() if mass.terms}
+    return NoiseLaw(x, law, paths.runs)
+
+
+def judge_noise(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction) -> CertifiedPair:
+    """The verdict on a pair, from two such laws."""
+    strict, loose = (judge(pair, claim, p, q, rounding + sign * SLACK) for sign in (-1, 1))
+    if strict.verdict != loose.verdict:
+        return open_pair(pair, claim, "its loss is that of the claim, to the last digit that is known")
+    # A probability that is off may put a bound on the other side of the double that it is rounded to. An infinite loss
+    # is of an outcome that one input cannot give, which is exact.
+    lower = {name: getattr(strict, name) for name in ("epsilon_lower", "value_lower")}
+    upper = {name: getattr(strict, name) for name in ("epsilon_upper", "value_upper")}
+    bounds: dict[str, Any] = {name: math.nextafter(value, 0.0) for name, value in lower.items() if value < math.inf}
+    bounds |= {name: math.nextafter(value, math.inf) for name, value in upper.items()}
+    return dataclasses.replace(strict, exact=None, **bounds)

@@ -1,0 +1,230 @@
+"""Noisy numbers as symbols: a noise-free part plus multiples of recorded noises.
+
+Sums and multiples give another symbol. A comparison asks the tape for a decision where one noise decides it, or two
+do. All else (a logarithm, a rounding, `float`, a product of two noisy numbers) is a look at the value.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import numbers
+import operator
+from collections.abc import Callable
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.symbolic.laws import probabilities_of_largest
+from dpaudit.symbolic.piecewise import Comparison
+from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
+from dpaudit.symbolic.tape import Tape
+
+
+class Noisy(Symbol):
+    """A noisy number: `signal` plus the sum of `terms` (index of a noise: its coefficient) of a tape.
+
+    `reach` is the largest noise-free part on the way: the rounding errors of `signal` are some 2^-53 of it each.
+    """
+
+    __slots__ = ("reach", "signal", "terms")
+    FAMILY = "noise"
+
+    def __init__(
+        self, tape: Tape, signal: float, terms: dict[int, float], reach: float = 0.0, kind: type = float
+    ) -> None:
+        self._run, self._kind, self.signal, self.terms = tape, kind, signal, terms
+        self.reach = max(reach, abs(signal)) if math.isfinite(signal) else reach
+
+    @property
+    def tape(self) -> Tape:
+        """The tape of its noises."""
+        tape: Tape = self._run
+        return tape
+
+    @property
+    def value(self) -> float:
+        """Its value in this run: not for the program."""
+        return self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
+
+    def as_class(self, kind: type) -> Any:
+        if PYTHONS[kind] is int and PYTHONS[self._kind] is float:
+            return kind(self.number("int"))
+        return Noisy(self.tape, self.signal, self.terms, self.reach, kind)
+
+    def number(self, use: str = "as it is") -> Any:
+        """Its value, by a look."""
+        value = self.tape.look(self.value)
+        return self._kind(round(value) if PYTHONS[self._kind] is int else value)
+
+    def centre(self) -> float:
+        """The noise-free part: it is finite where the number is."""
+        return self.signal
+
+    # Sums and multiples.
+
+    def _made(self, signal: float, terms: dict[int, float], reach: float, kind: type) -> Any:
+        left = {index: factor for index, factor in terms.items() if factor != 0.0}
+        # Validity: noise that cancels leaves rounding errors in the program, and 0 times noise a zero with its sign.
+        if len(left) < len(terms):
+            self.tape.factor = None
+        if not left:
+            return kind(signal)
+        return Noisy(self.tape, signal, left, reach if math.isfinite(reach) else 0.0, kind)
+
+    def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
+        """The class of a result and the other number as a double; None where the operation needs the number."""
+        kind = self._class_with(operation, other)
+        if kind is None or isinstance(other, Symbol):
+            return None
+        return kind, float(other)
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        operation = operator.add if sign > 0 else operator.sub
+        if isinstance(other, Noisy):
+            terms = dict(self.terms)
+            for index, factor in other.terms.items():
+                terms[index] = terms.get(index, 0.0) + sign * factor
+            kind = self._class_with(operation, other) or float
+            return self._made(self.signal + sign * other.signal, terms, max(self.reach, other.reach), kind)
+        found = self._with(operation, other)
+        if found is None:
+            return operation(self.number("a sum"), other) if _is_number(other) else NotImplemented
+        kind, number = found
+        return self._made(self.signal + sign * number, self.terms, max(self.reach, abs(number)), kind)
+
+    def _scaled(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
+        found = self._with(operation, other)
+        if not _is_number(other):
+            return NotImplemented
+        if found is None or (operation is operator.truediv and found[1] == 0.0):
+            return operation(self.number("a product"), other.number("a product") if isinstance(other, Noisy) else other)
+        kind, number = found
+        terms = {index: operation(factor, number) for index, factor in self.terms.items()}
+        return self._made(operation(self.signal, number), terms, abs(operation(self.reach, number)), kind)
+
+    def _product(self, other: Any) -> Any:
+        return self._scaled(operator.mul, other)
+
+    def _quotient(self, other: Any) -> Any:
+        return self._scaled(operator.truediv, other)
+
+    # Comparisons.
+
+    def _is_below(self, other: Any, is_strict: bool) -> Any:
+        if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
+            if not _is_number(other):
+                return NotImplemented
+            return self.number("a comparison") < other if is_strict else self.number("a comparison") <= other
+        if is_nan(other) or (not isinstance(other, Symbol) and math.isinf(other)):
+            return not is_nan(other) and other > 0
+        # Below is not at most, the other way round.
+        return not (-self)._is_at_most(-other) if is_strict else self._is_at_most(other)
+
+    def _is_at_most(self, other: Any) -> bool:
+        """Whether self - other <= 0; equality has probability 0 or is discrete."""
+        gap = self._sum(other, -1)
+        if not isinstance(gap, Noisy):
+            return bool(gap <= 0.0)
+        if len(gap.terms) == 1 and math.isfinite(gap.signal):
+            ((index, factor),) = gap.terms.items()
+            if index not in self.tape.spent:
+                self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
+                threshold = -gap.signal / factor
+                if factor > 0.0:
+                    return self.tape.is_below(index, threshold)
+                if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
+                    threshold = math.ceil(threshold) - 1
+                return not self.tape.is_below(index, threshold)
+        if len(gap.terms) == 2 and math.isfinite(gap.signal) and math.fsum(gap.terms.values()) == 0.0:
+            (one, factor), (other, _) = gap.terms.items()
+            lower, upper = (one, other) if factor > 0.0 else (other, one)
+            limit = -Fraction(gap.signal) / abs(Fraction(factor))
+            options = [Comparison(lower, upper, limit)], [Comparison(upper, lower, -limit)]
+            found = self.tape.order(options, gap.reach / abs(factor), "comparison of two noises")
+            if found is not None:
+                return found == 0
+        return bool(gap.number("a comparison") <= 0.0)
+
+    def _equals(self, other: Any) -> Any:
+        if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
+            return NotImplemented
+        gap = self._sum(other, -1)
+        return (gap.number("a comparison") if isinstance(gap, Noisy) else gap) == 0.0
+
+    # As numbers of numpy have them.
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("dtype", "mean"):  # by which functions of numpy would ask it for a number
+            raise AttributeError(f"'{self._kind.__name__}' object has no attribute {name!r}")
+        return super().__getattr__(name)
+
+    def astype(self, kind: Any, **_: Any) -> Any:
+        """As of a number of numpy: a double stays tracked."""
+        is_double = np.dtype(kind) == np.float64
+        return self.as_class(np.float64) if is_double else np.dtype(kind).type(self.number("astype"))
+
+    @staticmethod
+    def place_of_largest(row: list[Any], sign: float) -> np.intp:
+        """The place of the largest of sign * numbers; a decision where they have independent noise of one law."""
+        noisy = [item for item in row if isinstance(item, Noisy)]
+        if noisy and len(noisy) == len(row) and all(len(item.terms) == 1 for item in noisy):
+            tape = noisy[0].tape
+            indices = [next(iter(item.terms)) for item in noisy]
+            fresh = not tape.spent.intersection(indices) and not any(index in tape.intervals for index in indices)
+            laws = {tape.noises[index].law for index in indices}
+            if fresh and len(set(indices)) == len(indices) and len(laws) == 1:
+                signals = [sign * item.signal for item in noisy]
+                factors = [sign * item.terms[index] for item, index in zip(noisy, indices, strict=True)]
+                if len(set(factors)) == 1 and all(map(math.isfinite, signals)):
+                    options = [_first(place, signals, factors[0], indices) for place in range(len(noisy))]
+                    reach = max(item.reach for item in noisy) / abs(factors[0])
+                    found = tape.order(options, reach, "place of the largest") if len(noisy) > 1 else None
+                    if found is not None:
+                        return np.intp(found)
+                chances = probabilities_of_largest(signals, factors, laws.pop())
+                if chances is not None:
+                    actual = int(np.argmax([sign * item.value for item in noisy]))
+                    tape.spent.update(indices)
+                    place = tape.choose(chances, actual, "place of the largest")
+                    if place != actual:  # numbers with which it is, for a run with numbers
+                        rest = max(sign * item.value for k, item in enumerate(noisy) if k != place)
+                        _raise(tape, indices[place], (rest - signals[place]) / factors[place], factors[place])
+                    return np.intp(place)
+        values = [item.number("the largest") if isinstance(item, Noisy) else item for item in row]
+        return np.argmax(sign * np.array(values, dtype=float))
+
+
+def _first(place: int, signals: list[float], factor: float, indices: list[int]) -> list[Comparison]:
+    """That signals[place] + factor * noise is the largest."""
+    found = []
+    for other, index in enumerate(indices):
+        if other != place:
+            gap = (Fraction(signals[place]) - Fraction(signals[other])) / Fraction(factor)
+            pair = (index, indices[place]) if factor > 0.0 else (indices[place], index)
+            found.append(Comparison(*pair, gap if factor > 0.0 else -gap))
+    return found
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, numbers.Number | np.generic)
+
+
+def _raise(tape: Tape, index: int, bound: float, factor: float) -> None:
+    """Give a noise a value beyond a bound, on the side of the factor's sign."""
+    noise = tape.noises[index]
+    value = bound + math.copysign(noise.law.scale, factor)
+    value = max(value, noise.law.scale) if noise.law.family == "exponential" else value
+    tape.noises[index] = dataclasses.replace(noise, value=value)
+
+
+def _larger(a: Any, b: Any) -> Any:
+    return b if is_nan(a) or (not is_nan(b) and b > a) else a
+
+
+def _smaller(a: Any, b: Any) -> Any:
+    return b if is_nan(a) or (not is_nan(b) and b < a) else a
+
+
+Noisy.FOLLOWED = {np.divide: operator.truediv, np.fmax: _larger, np.fmin: _smaller}

@@ -1,0 +1,302 @@
+"""Exact integrals of Laplace, exponential and uniform noise that is compared with other noise.
+
+Densities and masses of these laws are, piece by piece, sums of c x^p e^(r x), with rational ends of pieces and rational
+r. Products, antiderivatives and moves of such functions are of the same kind. So the probability of every set of
+comparisons `y <= z + c` that forms a tree (an answer of a sparse vector with its threshold, the best so far of a noisy
+maximum with the next number) is a number of the form
+
+    sum of q e^r,  q and r rational,
+
+and no step rounds it. Whether one is above another is decided too: by the theorem of Lindemann and Weierstrass the
+exponentials of different rational numbers are linearly independent over the rational numbers, so that such a sum is 0
+only where all its q are; any other has a sign that enough digits show.
+
+Source: Baker (1975), Transcendental Number Theory, theorem 1.4 (Lindemann and Weierstrass).
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from fractions import Fraction
+
+from dpaudit.symbolic.divergences import exp_bounds
+
+PLACES = 30  # digits of a first try
+MOST_PLACES = 2_000
+ENOUGH = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
+ZERO = Fraction(0)
+FAMILIES = ("laplace", "exponential", "uniform")
+
+
+class ExpSum:
+    """A sum of q e^r, with rational q and r: `terms` maps r to q.
+
+    Examples
+    --------
+    >>> half = ExpSum.of(Fraction(1, 2))
+    >>> float(half.times_exp(Fraction(1)) - half), (half - half).sign()
+    (0.8591409142295227, 0)
+    """
+
+    __slots__ = ("terms",)
+
+    def __init__(self, terms: Mapping[Fraction, Fraction]) -> None:
+        self.terms = {r: q for r, q in terms.items() if q}
+
+    @classmethod
+    def of(cls, value: Fraction) -> ExpSum:
+        """A rational number."""
+        return cls({ZERO: value})
+
+    def __add__(self, other: ExpSum) -> ExpSum:
+        terms = dict(self.terms)
+        for r, q in other.terms.items():
+            terms[r] = terms.get(r, ZERO) + q
+        return ExpSum(terms)
+
+    def __sub__(self, other: ExpSum) -> ExpSum:
+        return self + other.scaled(Fraction(-1))
+
+    def __mul__(self, other: ExpSum) -> ExpSum:
+        terms: dict[Fraction, Fraction] = {}
+        for (r, q), (s, p) in itertools.product(self.terms.items(), other.terms.items()):
+            terms[r + s] = terms.get(r + s, ZERO) + q * p
+        return ExpSum(terms)
+
+    def scaled(self, factor: Fraction) -> ExpSum:
+        """A rational multiple."""
+        return ExpSum({r: q * factor for r, q in self.terms.items()})
+
+    def times_exp(self, exponent: Fraction) -> ExpSum:
+        """The product with e^exponent."""
+        return ExpSum({r + exponent: q for r, q in self.terms.items()})
+
+    def bounds(self, places: int = PLACES) -> tuple[Fraction, Fraction]:
+        """Two fractions with the number between them, from exponentials with so many digits."""
+        low = high = ZERO
+        for r, q in self.terms.items():
+            ends = [q * end for end in exp_bounds(r, places)]
+            low, high = low + min(ends), high + max(ends)
+        return low, high
+
+    def narrow_bounds(self, enough: Fraction = ENOUGH) -> tuple[Fraction, Fraction]:
+        """Bounds of the number with one sign, at most that share of it apart.
+
+        Raises
+        ------
+        ArithmeticError
+            If that takes more than 2,000 digits.
+        """
+        places = PLACES
+        while places <= MOST_PLACES:
+            low, high = self.bounds(places)
+            if low == high or (low * high > 0 and high - low <= enough * min(abs(low), abs(high))):
+                return low, high
+            places *= 2
+        raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials is not told from 0 by {MOST_PLACES:,} digits")
+
+    def sign(self) -> int:
+        """-1, 0 or 1."""
+        low, _high = self.narrow_bounds()
+        return (low > 0) - (low < 0)
+
+    def __float__(self) -> float:
+        low, high = self.narrow_bounds()
+        return float((low + high) / 2)
+
+
+NOTHING, UNIT = ExpSum({}), ExpSum.of(Fraction(1))
+Piece = Mapping[tuple[int, Fraction], ExpSum]  # (p, r): coefficient of x^p e^(r x)
+
+
+def _add(pieces: Iterable[Piece]) -> Piece:
+    found: dict[tuple[int, Fraction], ExpSum] = {}
+    for piece in pieces:
+        for key, value in piece.items():
+            found[key] = found[key] + value if key in found else value
+    return {key: value for key, value in found.items() if value.terms}
+
+
+def _product(first: Piece, second: Piece) -> Piece:
+    return _add({(p + k, r + s): c * d} for (p, r), c in first.items() for (k, s), d in second.items())
+
+
+def _antiderivative(piece: Piece) -> Piece:
+    """The one without a constant.
+
+    Of x^p e^(r x) it is the sum over j of (-1)^j p! / (p - j)! x^(p - j) e^(r x) / r^(j + 1).
+    """
+
+    def parts() -> Iterable[Piece]:
+        for (p, r), c in piece.items():
+            if r == 0:
+                yield {(p + 1, r): c.scaled(Fraction(1, p + 1))}
+                continue
+            for j in range(p + 1):
+                yield {(p - j, r): c.scaled(Fraction((-1) ** j * math.perm(p, j)) / r ** (j + 1))}
+
+    return _add(parts())
+
+
+def _at(piece: Piece, x: Fraction) -> ExpSum:
+    value = NOTHING
+    for (p, r), c in piece.items():
+        value = value + c.scaled(x**p).times_exp(r * x)
+    return value
+
+
+@dataclasses.dataclass(frozen=True)
+class Piecewise:
+    """A function on the real line: `pieces[k]` is what it is between `knots[k - 1]` and `knots[k]`.
+
+    Examples
+    --------
+    >>> noise = density("laplace", Fraction(1))
+    >>> float(noise.total()), round(float((noise * noise.below().moved(Fraction(1))).total()), 6)
+    (1.0, 0.27591)
+    """
+
+    knots: tuple[Fraction, ...]
+    pieces: tuple[Piece, ...]
+
+    def __mul__(self, other: Piecewise) -> Piecewise:
+        knots = tuple(sorted({*self.knots, *other.knots}))
+        pairs = zip(self._spread(knots), other._spread(knots), strict=True)
+        return Piecewise(knots, tuple(_product(first, second) for first, second in pairs))
+
+    def _spread(self, knots: Sequence[Fraction]) -> list[Piece]:
+        """The pieces between more knots."""
+        return [self.pieces[sum(own < end for own in self.knots)] for end in knots] + [self.pieces[-1]]
+
+    def moved(self, by: Fraction) -> Piecewise:
+        """x -> f(x - by)."""
+
+        def parts(piece: Piece) -> Iterable[Piece]:
+            for (p, r), c in piece.items():
+                start = c.times_exp(-r * by)
+                for k in range(p + 1):
+                    yield {(k, r): start.scaled(math.comb(p, k) * (-by) ** (p - k))}
+
+        return Piecewise(tuple(knot + by for knot in self.knots), tuple(_add(parts(piece)) for piece in self.pieces))
+
+    def at(self, x: float) -> ExpSum:
+        """The value at a number, or the limit at an infinity of a function that is constant there."""
+        if math.isinf(x):
+            return self.pieces[0 if x < 0 else -1].get((0, ZERO), NOTHING)
+        end = Fraction(x)
+        return _at(self.pieces[sum(knot < end for knot in self.knots)], end)
+
+    def below(self) -> Piecewise:
+        """t -> the integral up to t.
+
+        Raises
+        ------
+        ValueError
+            If it has no limit on the left.
+        """
+        if any(r <= 0 for _, r in self.pieces[0]):
+            raise ValueError("a function must fall to 0 on the left to be integrated")
+        sofar, found = NOTHING, []
+        for k, piece in enumerate(self.pieces):
+            whole = _antiderivative(piece)
+            constant = sofar - _at(whole, self.knots[k - 1]) if k else NOTHING
+            found.append(_add([whole, {(0, ZERO): constant}]))
+            if k < len(self.knots):
+                sofar = _at(found[-1], self.knots[k])
+        return Piecewise(self.knots, tuple(found))
+
+    def total(self) -> ExpSum:
+        """The integral over the real line."""
+        last = self.below().pieces[-1]
+        if any((p, r) != (0, ZERO) and r >= 0 for p, r in last):
+            raise ValueError("a function must fall to 0 on the right to be integrated")
+        return last.get((0, ZERO), NOTHING)
+
+    def above(self) -> Piecewise:
+        """t -> the integral from t on."""
+        below, whole = self.below(), self.total()
+        minus = ExpSum.of(Fraction(-1))
+        pieces = ({key: value * minus for key, value in piece.items()} for piece in below.pieces)
+        return Piecewise(self.knots, tuple(_add([{(0, ZERO): whole}, piece]) for piece in pieces))
+
+
+def density(family: str, scale: Fraction) -> Piecewise:
+    """The density of noise around 0, or from 0 on.
+
+    Parameters
+    ----------
+    family : {"laplace", "exponential", "uniform"}
+    scale : Fraction
+        Positive; of uniform noise on [0, scale) its width.
+    """
+    rate = 1 / scale
+    right: Piece = {(0, -rate): ExpSum.of(rate)}
+    if family == "laplace":
+        half = ExpSum.of(rate / 2)
+        return Piecewise((ZERO,), ({(0, rate): half}, {(0, -rate): half}))
+    if family == "exponential":
+        return Piecewise((ZERO,), ({}, right))
+    if family != "uniform":
+        raise ValueError(f"family must be one of {', '.join(FAMILIES)}, got {family!r}")
+    return Piecewise((ZERO, scale), ({}, {(0, ZERO): ExpSum.of(rate)}, {}))
+
+
+@dataclasses.dataclass(frozen=True)
+class Comparison:
+    """Noise `lower` is below noise `upper` plus `gap`; both are numbers of nodes."""
+
+    lower: int
+    upper: int
+    gap: Fraction
+
+
+class Cycle(Exception):
+    """Comparisons that form no tree."""
+
+
+def probability(nodes: Mapping[int, Piecewise], comparisons: Sequence[Comparison]) -> ExpSum:
+    """P(all comparisons hold), for independent noise with these densities (each with its own mass).
+
+    Each leaf of a tree is integrated for a given value of the node that it is compared with, which leaves a function of
+    that value; and so on up to the root.
+
+    Raises
+    ------
+    Cycle
+        If the comparisons form no trees.
+
+    Examples
+    --------
+    >>> noise = density("exponential", Fraction(1))  # the larger of two, of which one leads by 1
+    >>> found = probability({0: noise, 1: noise}, [Comparison(1, 0, Fraction(1))])
+    >>> float(found) == 1.0 - 0.5 * math.exp(-1.0)
+    True
+    """
+    left: dict[int, set[int]] = {node: set() for node in nodes}
+    for place, comparison in enumerate(comparisons):
+        left[comparison.lower].add(place)
+        left[comparison.upper].add(place)
+    known = dict(nodes)
+    found = UNIT
+    while known:
+        node = min(known, key=lambda one: len(left[one]))
+        own = known.pop(node)
+        if not left[node]:
+            found = found * own.total()
+            continue
+        if len(left[node]) > 1:
+            raise Cycle
+        place = left[node].pop()
+        comparison = comparisons[place]
+        if comparison.lower == node:
+            other, message = comparison.upper, own.below().moved(-comparison.gap)
+        else:
+            other, message = comparison.lower, own.above().moved(comparison.gap)
+        if other == node:
+            raise Cycle
+        left[other].discard(place)
+        known[other] = known[other] * message
+    return found

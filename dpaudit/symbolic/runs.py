@@ -1,0 +1,343 @@
+"""Runs of a mechanism on a tape: one run, all runs (decision by decision), and runs with numbers to check them against.
+
+What is known of an input is the list of its paths, each with its probability and its output as a function of the noise.
+It is used only where runs with numbers, on the same noise, gave the same output: a program may treat a symbol
+otherwise than a number (`isinstance`, an array of objects), and then nothing is known.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import itertools
+import math
+import os
+import sys
+from collections.abc import Callable, Sequence
+from types import FrameType
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import SubjectError, UsageError
+from dpaudit.features.identity import identity
+from dpaudit.subjects.callables import Subject
+from dpaudit.subjects.copies import copied
+from dpaudit.subjects.plain import brief, seen
+from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
+from dpaudit.symbolic.choices import Frontier, is_own_code
+from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
+from dpaudit.symbolic.interception import recorded
+from dpaudit.symbolic.noise_draws import NoiseDraws
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.outputs import Laid, laid_out
+from dpaudit.symbolic.seeds import handed_seed
+from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
+from dpaudit.symbolic.watching import Watch
+
+MOST_PATHS = 256
+CHECKS = 3  # runs with numbers
+ROUNDING = 1e-9
+LAST_BITS = 64.0 * sys.float_info.epsilon  # relative rounding of a few sums: what is larger differs in truth
+MOST_STEPS = 200_000
+_SEED_SEQUENCE = np.random.SeedSequence
+
+
+@dataclasses.dataclass(frozen=True)
+class Path:
+    """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`).
+
+    `aside` is what tells outcomes apart on which no proof rests: the text of the exception (it may have an address of
+    memory), the order of keys. `token` is the identity of an output without noise, and of an exception.
+    """
+
+    tape: Tape
+    output: Laid | None
+    raised: str = ""
+    place: str = ""
+    problem: str = ""
+    way: int = 0
+    aside: tuple[str, ...] = ()
+    token: str = ""
+
+    @property
+    def is_known(self) -> bool:
+        """Whether its output is known for all noise that decides as this run did."""
+        return not self.problem and not self.tape.is_opaque
+
+
+@dataclasses.dataclass(frozen=True)
+class Paths:
+    """All known runs of one input.
+
+    Attributes
+    ----------
+    first : Path
+        The run without a script.
+    known : tuple of Path
+        The runs whose output is known as a function of the noise, one for each list of decisions.
+    left : float
+        The probability of all other runs.
+    runs : int
+        How often the mechanism was called.
+    message : str
+        Why nothing is known, else empty.
+    unknown : str
+        Which runs are not known, else empty.
+    """
+
+    first: Path
+    known: tuple[Path, ...]
+    left: float
+    runs: int
+    message: str = ""
+    unknown: str = ""
+
+
+def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
+    """One output of a subject, which gets the tape's generator, or a seed for one."""
+    function = subject.mechanism.sample if subject.interface == "sample(data, size, rng)" else subject.mechanism
+    gives_batches = "size" in subject.interface
+    given = {name: 1 if role == "size" else _given_as(role, generator, tape) for name, role in subject.keywords}
+    if subject.interface == "sample(data, size, rng)":
+        answer = function(data, 1, *(given.values() or [generator]))
+    else:
+        answer = function(data, **given)
+    if not gives_batches:
+        return list(answer) if hasattr(answer, "__next__") else answer
+    if not hasattr(answer, "__len__") or len(answer) != 1:
+        raise SubjectError(f"{subject.name} must return a batch of 1 output for size=1.")
+    return answer[0]
+
+
+def _given_as(role: str, generator: Any, tape: Tape) -> Any:
+    """What a parameter of this role is passed: a generator on the tape, or a seed for one."""
+    if role == "seed":
+        key = (tape.run, tape.salt)
+        return handed_seed(tape, int(_SEED_SEQUENCE(tape.seed, spawn_key=key).generate_state(1)[0]))
+    if role in ("random_state", "random"):
+        return (PythonFace if role == "random" else OldNumpyFace)(NoiseDraws(tape))
+    return generator
+
+
+def _takes_a_seed(subject: Subject) -> bool:
+    return any(role == "seed" for _, role in subject.keywords)
+
+
+class Way:
+    """A digest of the instructions of the user's own code that a run made, in their order, up to `MOST_STEPS`.
+
+    Validity: a program that branches on the type of a number (`arr.dtype`, `type(y) is float`) goes another way with
+    symbols. Its output may seldom show that; the instructions do. 0 under a debugger or a measure of coverage, which
+    trace lines themselves.
+    """
+
+    def __init__(self, lines: list[str] | None = None) -> None:
+        self.digest, self.steps, self.lines = 0, 0, lines
+
+    def __enter__(self) -> Way:
+        self.is_free = sys.gettrace() is None
+        if self.is_free:
+            sys.settrace(self._enter)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self.is_free:
+            sys.settrace(None)
+
+    def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if self.steps >= MOST_STEPS or not _is_own(frame.f_code.co_filename):
+            return None
+        frame.f_trace_opcodes, frame.f_trace_lines = True, False
+        return self._step
+
+    def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
+        if event == "opcode" and self.steps < MOST_STEPS:
+            self.steps += 1
+            self.digest = hash((self.digest, frame.f_code.co_firstlineno, frame.f_lasti))
+            if self.lines is not None:
+                self.lines.append(f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}")
+        return self._step
+
+
+_is_own = functools.lru_cache(maxsize=4_096)(is_own_code)
+
+
+def run(subject: Subject, x: Any, tape: Tape, lines: list[str] | None = None) -> Path:
+    """Run a subject once on a tape; `lines` gets the line of each instruction of the user's own code."""
+    way = Way(lines)
+    found = _run(subject, x, tape, way)
+    tape.is_closed = True
+    return dataclasses.replace(found, way=way.digest)
+
+
+def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
+    if subject.copies.handlers is None:
+        subject.copies.handlers = signal_handlers()
+    handlers, data = subject.copies.handlers, copied(x)
+    try:
+        with recorded(tape) as generator, np.errstate(all="ignore"), way:
+            output = call(subject, data, generator, tape)
+        # Validity: what is raised here is not the mechanism's, and two of the same kind are no equal outcomes.
+        try:
+            laid = laid_out(output)
+        except Exception as error:
+            return Path(tape, None, problem=str(error) if isinstance(error, Unsupported) else _UNREADABLE)
+        is_plain = not tape.is_opaque and not any(isinstance(leaf, Noisy) for leaf in laid.leaves)
+        token = identity(seen(output)) if is_plain else ""
+        return Path(tape, laid, aside=laid.key_order, token=token)
+    except TooLong as stop:
+        return Path(tape, None, problem=str(stop))
+    except (Unsupported, SubjectError) as error:
+        return Path(tape, None, problem=str(error))
+    except BaseException as error:
+        if not is_outcome(error, handlers):
+            raise
+        failed = brief(error)
+        return Path(tape, None, failed.kind, _raised_at(error), aside=(failed.message,), token=identity(failed))
+
+
+_UNREADABLE = "its output cannot be read."
+
+
+def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, is_strict: bool = False) -> Paths:
+    """All runs of one input, as far as they are known; some `most_paths` runs for decisions."""
+    tape = functools.partial(Tape, seed, is_strict=is_strict)
+    watch = Watch(reads=True)
+    # Validity: what is kept of the first run is a symbol then, and it shows where that is used later.
+    probe = run(subject, x, tape(0)) if is_strict else None
+    plain = run(subject, x, tape(0, is_plain=True))
+    again = run(subject, x, tape(0, is_plain=True))
+    # Validity: what is drawn unseen may seldom show, and an output that seems to have no noise would be taken for that.
+    moved = watch.moved() or plain.tape.seeds != again.tape.seeds
+    first = run(subject, x, tape(0))
+    count = 3
+    message = plain.problem or first.problem
+    unseen = next((path.tape.unseen for path in (plain, again, first) if path.tape.unseen), "")
+    if unseen and not message:
+        message = f"it has randomness that is not recorded: {unseen}."
+    # Noise that is kept (a dictionary of answers) comes back without being drawn. What was kept before is not seen.
+    if not message and (moved or not _are_equal(plain, again) or _calls(plain) != _calls(again)):
+        message = "it has randomness that is not recorded, or a memory: a generator of its own, or another output."
+    if not message and _takes_a_seed(subject):
+        count += 1
+        if not _are_equal(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
+            message = "it makes noise of its seed that is not recorded."
+    for number in range(CHECKS):
+        if message:
+            break
+        one, other = first, plain
+        if number:
+            one, other = run(subject, x, tape(number)), run(subject, x, tape(number, is_plain=True))
+            count += 2
+        if one.problem or not _are_equal(one, other):
+            message = one.problem or _how_lost(subject, x, one, other)
+        elif one.way != other.way:
+            message = _how_lost(subject, x, one, other)
+    known: list[Path] = []
+    left, unknown = 1.0, ""
+    if not message and not first.is_known:
+        message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
+    elif not message:
+        known, runs, is_whole = _paths(subject, x, tape, first, most_paths)
+        count += runs
+        # 1e-12: the rounding of a sum of some 256 products. Only where every run was seen nothing is left.
+        rest = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
+        left = 0.0 if is_whole else rest + 1e-12
+        if left > 0.0:
+            unknown = f"runs of probability {left:.2g} are not known"
+    if probe is not None and probe.tape.is_stale:
+        message = "it has a memory: noise of an earlier run is used."
+    return Paths(first, tuple(known), left, count, message, unknown)
+
+
+def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
+    """How a run with symbols differs from the one with numbers, with the line where they part."""
+    steps: tuple[list[str], list[str]] = ([], [])
+    for path, lines in zip((one, other), steps, strict=True):
+        run(subject, x, Tape(path.tape.seed, path.tape.run, is_plain=path.tape.is_plain), lines)
+    common = [a for a, b in itertools.takewhile(lambda both: both[0] == both[1], zip(*steps, strict=False))]
+    place = one.place or other.place or (common[-1] if common and one.way != other.way else "")
+    at = f" (line {place})" if place else ""
+    if one.raised != other.raised:
+        return f"with symbols for its noise it raises {one.raised or 'nothing'}, not {other.raised or 'nothing'}{at}."
+    if one.way != other.way:
+        return f"it takes another way through its code with symbols for its noise{at}."
+    return "with symbols for its noise its output is another one than with numbers."
+
+
+def _paths(subject: Subject, x: Any, tape: Callable[..., Tape], first: Path, most: int) -> tuple[list[Path], int, bool]:
+    """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
+    found, runs, is_whole = [first] if first.is_known else [], 0, first.is_known
+    waiting = Frontier(first.tape.opened)
+    while len(waiting) and runs < most:
+        path = run(subject, x, tape(0, waiting.pop()))
+        runs += 1
+        if path.problem or not path.tape.is_replayed:
+            is_whole = False
+            continue  # its probability stays among what is left
+        waiting.add(path.tape.opened)
+        if path.is_known and _is_repeated(subject, x, path):
+            found.append(path)
+        else:
+            is_whole = False
+        runs += path.is_known
+    return found, runs, is_whole and not len(waiting)
+
+
+def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
+    """Whether a run with the numbers of a path makes the same calls and gives the same output."""
+    first = path.tape
+    plain = run(subject, x, Tape(first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict))
+    calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
+    return calls[0] == calls[1] and path.way == plain.way and _are_equal(path, plain)
+
+
+def _calls(path: Path) -> list[str]:
+    return [f"{event} {event.place}" for event in path.tape.events]
+
+
+def _are_equal(first: Path, second: Path) -> bool:
+    """Whether two runs on the same noise ended in the same way, up to rounding."""
+    if first.output is None or second.output is None:
+        return first.output is second.output and first.raised == second.raised and first.problem == second.problem
+    if first.output.skeleton != second.output.skeleton:
+        return False
+    a, b = np.array(first.output.values(), dtype=float), np.array(second.output.values(), dtype=float)
+    return bool(np.allclose(a, b, rtol=ROUNDING, atol=1e-12, equal_nan=True))
+
+
+def _raised_at(error: BaseException) -> str:
+    trace, place = error.__traceback__, ""
+    while trace is not None:
+        file = trace.tb_frame.f_code.co_filename
+        if is_own_code(file):
+            place = f"{file.rsplit('/', 1)[-1]}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def check_runs(subject: Subject) -> None:
+    """Refuse a subject whose calls are made in other processes.
+
+    Raises
+    ------
+    UsageError
+    """
+    if subject.is_program or subject.is_contained:
+        raise UsageError(
+            f"mechanism must run in this process to be recorded, got {subject.name}, which runs in another one."
+        )
+
+
+def is_equal(number: float, other: float) -> bool:
+    """Whether two numbers without noise are one; NaN equals NaN."""
+    return number == other or (math.isnan(number) and math.isnan(other))
+
+
+def is_within(numbers: Sequence[float], others: Sequence[float]) -> list[bool]:
+    """Which numbers are equal up to rounding; NaN equals NaN."""
+    found = []
+    for a, b in zip(numbers, others, strict=True):
+        found.append(is_equal(a, b) or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) + 1e-12)
+    return found

@@ -1,0 +1,647 @@
+"""Symbols: draws that stand for numbers of the program, and arrays of them.
+
+Each kind of symbol knows its sums, multiples and comparisons: a uniform number (`uniform_numbers`), a whole number
+(`whole_numbers`), a noisy number (`noisy_numbers`). Whatever else a program does with it asks for its `number`: found
+by choices, by a look at the value of this run, or refused.
+
+A plain object array would let numpy raise a `TypeError` of its own, or hand out the addresses of the symbols. A
+`SymbolArray` says that its numbers are doubles (or integers), as those that the program would have got, and all that it
+holds are numpy's own. Of numpy's functions it knows those that are comparisons, sums and selections; any other one gets
+numbers. Noisy numbers go into all of them: what becomes of them there is held against runs with numbers.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+import operator
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from decimal import Decimal
+from opcode import opmap
+from typing import Any, Protocol
+
+import numpy as np
+from numpy import asarray  # which stays numpy's own while `conversions` replaces it
+
+PYTHONS: Mapping[type, type] = {int: int, float: float, np.int64: int, np.float64: float}
+NUMPYS: Mapping[type, type] = {int: np.int64, float: np.float64, np.int64: np.int64, np.float64: np.float64}
+# By these, numpy's functions ask numbers to answer themselves; without them they take the ufunc, which knows symbols.
+OF_FUNCTIONS = frozenset({"sum", "max", "min"})
+SHAPES = frozenset({"shape", "ndim", "size"})  # of a number of numpy's, whatever it is
+
+
+class SymbolRun(Protocol):
+    """The run that symbols belong to."""
+
+    def lose(self, reason: str) -> None:
+        """Note that symbols were lost; of a run that is to be exact, the end."""
+
+
+@functools.lru_cache(maxsize=512)
+def class_of_result(operation: Any, first: type, second: type) -> type | None:
+    """The class that an operation on two numbers gives, of the four that symbols have; None for another one.
+
+    Examples
+    --------
+    >>> class_of_result(operator.add, float, np.int64), class_of_result(operator.add, int, np.int32)
+    (<class 'numpy.float64'>, None)
+    """
+    try:
+        found = type(operation(first(1), second(1)))
+    except Exception:  # numbers of other libraries, which may not mix with these
+        return None
+    return found if found in PYTHONS else None
+
+
+def is_nan(value: Any) -> bool:
+    """Whether a number, which may be a symbol, is NaN."""
+    return not isinstance(value, Symbol) and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
+
+
+class Symbol:
+    """A draw that stands for a number of the program.
+
+    Its `_kind` is the class of that number: Python's `int` or `float`, or numpy's, whose comparisons, divisions and
+    sums follow other rules. `rng.random()` is Python's float, and `rng.random(2)[0]` is numpy's.
+    """
+
+    __slots__ = ("_kind", "_run")
+    _kind: type
+    _run: Any
+    FAMILY = ""  # "uniform", "whole" or "noise"
+    FOLLOWED: Mapping[Any, Callable[..., Any]] = {}  # ufuncs beside sums, multiples and comparisons
+
+    # What each kind says of itself.
+
+    def as_class(self, kind: type) -> Any:
+        """The same number, of another class."""
+        raise NotImplementedError
+
+    def number(self, use: str = "as it is") -> Any:
+        """The number itself, or the end of the run; `use` says in words what for."""
+        raise NotImplementedError
+
+    def centre(self) -> float:
+        """A number that is finite, infinite or NaN as the symbol is."""
+        return 0.0
+
+    def _is_below(self, other: Any, is_strict: bool) -> Any:
+        """Whether the symbol is below a number or another symbol; `NotImplemented` where that cannot say."""
+        raise NotImplementedError
+
+    def _equals(self, other: Any) -> Any:
+        raise NotImplementedError
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        raise NotImplementedError
+
+    def _product(self, other: Any) -> Any:
+        raise NotImplementedError
+
+    def _quotient(self, other: Any) -> Any:
+        return self.number("a quotient") / number_of(other, "a quotient")
+
+    # Comparisons.
+
+    def _compared(self, other: Any, is_strict: bool, is_above: bool) -> Any:
+        if isinstance(other, np.ndarray):
+            return elements(lambda item: self._compared(item, is_strict, is_above), other).astype(bool)[()]
+        # a > b is not (a <= b), but for NaN.
+        answer = self._is_below(other, is_strict != is_above)
+        if is_above and answer is not NotImplemented:
+            answer = not answer and not is_nan(other)
+        return self._answer(other, answer)
+
+    def _answer(self, other: Any, answer: Any) -> Any:
+        """A truth value of the class that the comparison has in the program."""
+        if answer is NotImplemented:
+            return answer
+        return np.bool_(answer) if isinstance(self, np.generic) or isinstance(other, np.generic) else bool(answer)
+
+    def __lt__(self, other: Any) -> Any:
+        return self._compared(other, True, False)
+
+    def __le__(self, other: Any) -> Any:
+        return self._compared(other, False, False)
+
+    def __gt__(self, other: Any) -> Any:
+        return self._compared(other, True, True)
+
+    def __ge__(self, other: Any) -> Any:
+        return self._compared(other, False, True)
+
+    def __eq__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return elements(self.__eq__, other).astype(bool)[()]
+        return self._answer(other, self._equals(other))
+
+    def __ne__(self, other: Any) -> Any:
+        answer = self.__eq__(other)
+        if answer is NotImplemented or isinstance(other, np.ndarray):
+            return answer if answer is NotImplemented else ~answer
+        return self._answer(other, not answer)
+
+    def __bool__(self) -> bool:
+        return bool(self != 0)
+
+    # Sums and multiples.
+
+    def _each(self, function: Callable[[Any], Any], other: Any) -> Any:
+        """What a function gives for a number, or for each element of an array."""
+        return guarded(elements(function, other))[()] if isinstance(other, np.ndarray) else function(other)
+
+    def __add__(self, other: Any) -> Any:
+        return self._each(lambda item: self._sum(item, 1), other)
+
+    __radd__ = __add__
+
+    def __sub__(self, other: Any) -> Any:
+        return self._each(lambda item: self._sum(item, -1), other)
+
+    def __rsub__(self, other: Any) -> Any:
+        return (-self).__add__(other)
+
+    def __mul__(self, other: Any) -> Any:
+        return self._each(self._product, other)
+
+    __rmul__ = __mul__
+
+    def __truediv__(self, other: Any) -> Any:
+        return self._each(self._quotient, other)
+
+    def __neg__(self) -> Any:
+        return self._product(-1)
+
+    def __pos__(self) -> Any:
+        return self
+
+    def __abs__(self) -> Any:
+        return -self if self < 0 else self
+
+    def _class_with(self, operation: Any, other: Any) -> type | None:
+        return class_of_result(operation, self._kind, other._kind if isinstance(other, Symbol) else type(other))
+
+    # What needs the number is below (`_OF_ONE`, `_OF_TWO`).
+
+    def __round__(self, digits: Any = None) -> Any:
+        return round(self.number("round"), digits)
+
+    def __format__(self, text: str) -> str:
+        return format(self.number("a text"), text)
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return self._kind, (self.number("a copy"),)
+
+    def __copy__(self) -> Any:
+        return self
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self
+
+    def __getattr__(self, name: str) -> Any:
+        is_numpys = NUMPYS[self._kind] is self._kind
+        if name == "item" and is_numpys:
+            return lambda: self.as_class(PYTHONS[self._kind])
+        if name.startswith("__") or not hasattr(self._kind, name) or (is_numpys and name in OF_FUNCTIONS):
+            raise AttributeError(f"'{self._kind.__name__}' object has no attribute {name!r}")
+        return getattr(self._kind(1) if name in SHAPES else self.number(name), name)
+
+    # A program that asks whether a draw is such a number must go the way that it goes with one.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return self._kind
+
+    def __array__(self, *_: Any, **__: Any) -> Any:
+        return filled([self.as_class(NUMPYS[self._kind])], ())  # in an array a number is one of numpy's
+
+    def __array_ufunc__(self, function: Any, method: str, *inputs: Any, **options: Any) -> Any:
+        return call_ufunc(self._run, function, method, inputs, options)
+
+    def clip(self, low: Any = None, high: Any = None, **options: Any) -> Any:
+        """What `numpy.clip` asks a number for."""
+        if any(value is not None for value in options.values()):
+            return np.clip(self.number("clip"), low, high, **options)
+        value = self if low is None else np.maximum(self, low)
+        return value if high is None else np.minimum(value, high)
+
+
+def _by_number(use: str, operation: Callable[..., Any], is_reflected: bool = False) -> Callable[..., Any]:
+    def method(self: Symbol, *others: Any) -> Any:
+        shown = [number_of(other, use) for other in others]
+        number = self.number(use)
+        return operation(shown[0], number, *shown[1:]) if is_reflected else operation(number, *shown)
+
+    return method
+
+
+_OF_ONE: Mapping[str, tuple[str, Callable[[Any], Any]]] = {
+    "float": ("float", float), "complex": ("complex", complex), "int": ("int", int), "trunc": ("trunc", math.trunc),
+    "floor": ("floor", math.floor), "ceil": ("ceil", math.ceil), "invert": ("~", operator.invert),
+    "index": ("a position, a count or a limit", operator.index), "hash": ("a key, or a member of a set", hash),
+    "repr": ("a text", repr), "str": ("a text", str),
+}  # fmt: skip
+_OF_TWO: Mapping[str, Callable[..., Any]] = {
+    "floordiv": operator.floordiv, "mod": operator.mod, "divmod": divmod, "pow": pow, "lshift": operator.lshift,
+    "rshift": operator.rshift, "and": operator.and_, "or": operator.or_, "xor": operator.xor,
+}  # fmt: skip
+for _name, (_use, _operation) in _OF_ONE.items():
+    setattr(Symbol, f"__{_name}__", _by_number(_use, _operation))
+for _name, _operation in _OF_TWO.items():
+    setattr(Symbol, f"__{_name}__", _by_number(_name, _operation))
+    setattr(Symbol, f"__r{_name}__", _by_number(_name, _operation, True))
+setattr(Symbol, "__rtruediv__", _by_number("truediv", operator.truediv, True))  # noqa: B010
+
+
+def number_of(value: Any, use: str) -> Any:
+    """A value without symbols: the number of one, the numbers of an array, of a list or of a tuple."""
+    if isinstance(value, SymbolArray):
+        return _number_array(value, use)
+    if isinstance(value, Symbol):
+        return value.number(use)
+    if type(value) in (list, tuple):
+        return type(value)(number_of(item, use) for item in value)
+    return value
+
+
+def elements(function: Callable[[Any], Any], array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """What a function gives for each element, as an object array."""
+    plain = asarray(array)
+    return filled([function(plain[index]) for index in np.ndindex(plain.shape)], plain.shape)
+
+
+# Arrays.
+
+
+def _least(a: Any, b: Any) -> Any:
+    return a if is_nan(a) or (not is_nan(b) and a <= b) else b
+
+
+def _largest(a: Any, b: Any) -> Any:
+    return a if is_nan(a) or (not is_nan(b) and a >= b) else b
+
+
+def _clipped(a: Any, low: Any, high: Any) -> Any:
+    return _least(_largest(a, low), high)
+
+
+COMPARISONS: Mapping[Any, Callable[..., Any]] = {
+    np.less: operator.lt,
+    np.less_equal: operator.le,
+    np.greater: operator.gt,
+    np.greater_equal: operator.ge,
+    np.equal: operator.eq,
+    np.not_equal: operator.ne,
+}
+OPERATIONS: Mapping[Any, Callable[..., Any]] = {
+    np.add: operator.add,
+    np.subtract: operator.sub,
+    np.multiply: operator.mul,
+    np.negative: operator.neg,
+    np.positive: operator.pos,
+    np.absolute: abs,
+    np.minimum: _least,
+    np.maximum: _largest,
+}
+BY_CENTRE = frozenset({np.isnan, np.isfinite, np.isinf})
+KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of comparisons of elements and of selections
+    {np.where, np.clip, np.searchsorted, np.argmax, np.argmin, np.max, np.min, np.amax, np.amin, np.sum, np.atleast_1d}
+    | {np.concatenate, np.stack, np.hstack, np.vstack, np.ravel, np.reshape, np.argsort, np.sort, np.squeeze, np.copy}
+    | {np.transpose, np.take, np.ndim, np.shape, np.size, np.expand_dims, np.broadcast_to, np.array_split, np.split}
+)
+FOLLOWED_OPTIONS = frozenset({"axis", "keepdims", "dtype"})  # of a sum of noisy numbers
+
+
+class SymbolArray(np.ndarray[Any, Any]):
+    """An object array with symbols; made by `guarded`."""
+
+    run: Any
+    holds_floats: bool
+
+    def __array_finalize__(self, other: Any) -> None:
+        self.run = getattr(other, "run", None)
+        self.holds_floats = getattr(other, "holds_floats", False)
+
+    # What the program would have got.
+    @property  # type: ignore[misc]
+    def __class__(self) -> Any:
+        return np.ndarray
+
+    @property
+    def dtype(self) -> Any:
+        return np.dtype(self._kind)
+
+    @property
+    def _kind(self) -> type:
+        return np.float64 if self.holds_floats else np.int64
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        several = _objects(value)
+        items = [_converted(item, self._kind) for item in several.flat]
+        several = filled(items, several.shape)
+        super().__setitem__(index, several if several.shape else several[()])
+
+    def item(self, *index: Any) -> Any:
+        return _as_pythons(super().item(*index))
+
+    def tolist(self) -> Any:
+        return _as_pythons(super().tolist())
+
+    def __array_ufunc__(self, ufunc: Any, method: Any, *inputs: Any, **kwargs: Any) -> Any:
+        return call_ufunc(self.run, ufunc, method, inputs, kwargs)
+
+    def __array_function__(self, function: Any, types: Any, args: Any, kwargs: Any) -> Any:
+        is_noise = _families(symbols_of(self)) == {"noise"}
+        if function in KNOWN_FUNCTIONS or is_noise:
+            found = function._implementation(*args, **kwargs)
+            if not isinstance(found, np.ndarray) or not _is_object(found):
+                return found
+            if function not in KNOWN_FUNCTIONS:
+                return guarded(found)
+            dtype = function(*_stand_in(args), **_stand_in(kwargs)).dtype
+            if dtype in (np.float64, np.int64, object):
+                return guarded(found, dtype)
+        use = getattr(function, "__name__", "numpy")
+        return function(*number_of(args, use), **{key: number_of(value, use) for key, value in kwargs.items()})
+
+    def astype(self, dtype: Any, *args: Any, **options: Any) -> Any:
+        """Numbers of another type: as doubles and integers they stay symbols, and become numbers otherwise."""
+        kind = np.dtype(dtype).type
+        if kind in (self._kind, np.object_):
+            return self.copy()
+        if kind in PYTHONS and not args and not options:
+            return guarded(filled([_converted(item, kind) for item in asarray(self).flat], self.shape))
+        return asarray(_number_array(self, "astype"), dtype=self.dtype).astype(dtype, *args, **options)
+
+    def argmax(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        return self._places("argmax", 1.0, axis, out, options)
+
+    def argmin(self, axis: Any = None, out: Any = None, **options: Any) -> Any:
+        return self._places("argmin", -1.0, axis, out, options)
+
+    def _places(self, name: str, sign: float, axis: Any, out: Any, options: Mapping[str, Any]) -> Any:
+        """Places of the largest of sign * numbers, in which symbols may know better than by comparing two at a time."""
+        plain = asarray(self)
+        place = next((item.place_of_largest for item in plain.flat if hasattr(type(item), "place_of_largest")), None)
+        if place is None or out is not None or options.get("keepdims", False):
+            return getattr(np.ndarray, name)(plain, axis, out, **options)
+        if axis is None:
+            return place(plain.ravel().tolist(), sign)
+        moved = np.moveaxis(plain, axis, -1)
+        places = [place(row.tolist(), sign) for row in moved.reshape(-1, moved.shape[-1])]
+        return np.array(places, dtype=np.intp).reshape(moved.shape[:-1])[()]
+
+    def __reduce__(self) -> Any:
+        return _number_array(self, "pickle").__reduce__()
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        return _number_array(self, "pickle").__reduce_ex__(protocol)
+
+    def __deepcopy__(self, _: Any) -> Any:
+        return self.copy()
+
+
+def _method_by_numbers(name: str) -> Callable[..., Any]:
+    def method(self: SymbolArray, *args: Any, **options: Any) -> Any:
+        if name in ("mean", "dot", "trace") and _families(symbols_of(self)) == {"noise"}:
+            return guarded(_boxed(getattr(np.ndarray, name)(self, *args, **options)))[()]
+        return getattr(_number_array(self, name), name)(*args, **options)
+
+    return method
+
+
+for _name in ("tobytes", "tofile", "dump", "dumps", "byteswap", "getfield", "round", "dot", "trace", "cumprod"):
+    setattr(SymbolArray, _name, _method_by_numbers(_name))
+for _name in ("mean", "std", "var", "prod", "partition", "argpartition", "choose", "nonzero", "__repr__", "__str__"):
+    setattr(SymbolArray, _name, _method_by_numbers(_name))
+
+
+def _is_object(array: np.ndarray[Any, Any]) -> bool:
+    return bool(asarray(array).dtype.kind == "O")  # not the one that a `SymbolArray` says
+
+
+def symbols_of(array: Any) -> list[Any]:
+    """The symbols among the elements of an array."""
+    plain = asarray(array)
+    return [item for item in plain.flat if isinstance(item, Symbol)] if _is_object(plain) else []
+
+
+def _families(symbols: Iterable[Any]) -> set[str]:
+    return {item.FAMILY for item in symbols}
+
+
+def guarded(array: Any, dtype: Any = None) -> Any:
+    """An object array as a `SymbolArray` where it has symbols; else as numpy would have made it of its numbers.
+
+    Its type is `dtype`, or what numpy makes of such numbers. `np.maximum(draws, 0.5)` has doubles, whichever are left.
+    """
+    plain = asarray(array)
+    if not _is_object(plain):
+        return array
+    symbols = symbols_of(plain)
+    if not symbols:
+        return np.array(plain.tolist(), dtype=dtype).reshape(plain.shape)
+    if not all(isinstance(item, bool | int | float | np.bool_ | np.integer | np.floating) for item in plain.flat):
+        return plain  # of objects in the program, too
+    holds_floats = dtype == np.float64 or any(isinstance(item, float | np.floating) for item in plain.flat)
+    kind = np.float64 if holds_floats else np.int64
+    result = filled([_converted(item, kind) for item in plain.flat], plain.shape).view(SymbolArray)
+    result.run, result.holds_floats = symbols[0]._run, holds_floats
+    return result
+
+
+def filled(items: Sequence[Any], shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """An object array of some items."""
+    array = np.empty(len(items), dtype=object)
+    for place, item in enumerate(items):  # numpy would ask each symbol of a list for an array
+        array[place] = item
+    return array.reshape(shape)
+
+
+def _boxed(value: Any) -> Any:
+    return filled([value], ()) if isinstance(value, Symbol) else value
+
+
+def _converted(item: Any, kind: Any) -> Any:
+    """A number, which may be a symbol, as an array of doubles (or of integers) holds it."""
+    return item.as_class(kind) if isinstance(item, Symbol) else kind(item)
+
+
+def _as_pythons(value: Any) -> Any:
+    """Numbers of an array, in lists where it has axes, as Python's."""
+    if isinstance(value, list):
+        return [_as_pythons(item) for item in value]
+    if isinstance(value, Symbol):
+        return value.as_class(PYTHONS[value._kind])
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def call_ufunc(
+    run: SymbolRun | None, function: Any, method: str, inputs: Sequence[Any], options: Mapping[str, Any]
+) -> Any:
+    """What a ufunc gives on symbols."""
+    target = options.get("out")
+    if target is not None:
+        rest = {key: value for key, value in options.items() if key != "out"}
+        if len(target) == 1 and isinstance(target[0], np.ndarray):
+            if isinstance(target[0], SymbolArray) or _is_object(target[0]):
+                return _written(run, target[0], call_ufunc(run, function, method, inputs, rest))
+            # Validity: an array of floats cannot keep symbols, and whoever goes on with it would see no noise.
+            if _is_rebound(target[0], sys._getframe(2)):
+                found = call_ufunc(run, function, method, inputs, rest)
+                if getattr(found, "dtype", None) == target[0].dtype and np.shape(found) == target[0].shape:
+                    return found
+        return getattr(function, method)(*number_of(tuple(inputs), function.__name__), **options)
+    arrays = [_objects(value) for value in inputs]
+    families = _families(item for array in arrays for item in symbols_of(array))
+    options = {
+        key: value for key, value in options.items()
+        if value is not None and value is not np._NoValue and (key, value) != ("where", True)
+    }  # fmt: skip
+    if function in BY_CENTRE and method == "__call__":
+        return function(*map(_centres, inputs), **options)
+    known = COMPARISONS.get(function) or OPERATIONS.get(function)
+    if function.__name__ == "clip":  # the ufunc behind `numpy.clip`, which has no public name
+        known = _clipped
+    followed = (type(item).FOLLOWED.get(function) for array in arrays for item in symbols_of(array))
+    known = known or next(filter(None, followed), None)
+    if not all(map(_is_double_or_integer, inputs)):
+        if families == {"noise"}:
+            known = known if function in COMPARISONS or _dtype_of(function, inputs) == np.float64 else None
+        elif "uniform" in families and run is not None:
+            run.lose("a uniform number is computed with numbers of numpy's that are neither doubles nor integers")
+            known = None
+        else:
+            known = None
+    if known is not None and method == "__call__" and not options:
+        spread = np.broadcast_arrays(*arrays)
+        result = np.empty(spread[0].shape, dtype=object)
+        for index in np.ndindex(result.shape):
+            items = [array[index] for array in spread]
+            operation = known if any(isinstance(item, Symbol) for item in items) else function
+            result[index] = operation(*map(_operand, items))
+        if function in COMPARISONS:
+            return result.astype(bool)[()]
+        with np.errstate(all="ignore"):
+            return guarded(result, _dtype_of(function, inputs))[()]
+    is_double = np.dtype(options.get("dtype", float)) == np.float64
+    if (
+        families == {"noise"}
+        and (known or function is np.matmul)
+        and FOLLOWED_OPTIONS.issuperset(options)
+        and is_double
+    ):
+        options.pop("dtype", None)
+        return guarded(_boxed(getattr(function, method)(*arrays, **options)), np.float64)[()]
+    if families <= {"whole"} and _is_whole_sum(arrays[0], options) and method == "reduce":
+        if function is np.add:
+            return functools.reduce(operator.add, map(_operand, arrays[0].flat), 0)
+        if function in (np.maximum, np.minimum):
+            return functools.reduce(_largest if function is np.maximum else _least, arrays[0].flat)
+    shown = [_number_array(array, function.__name__) if symbols_of(array) else value
+             for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
+    return getattr(function, method)(*shown, **options)
+
+
+def _dtype_of(function: Any, inputs: Sequence[Any]) -> Any:
+    """The type of what a ufunc gives."""
+    with np.errstate(all="ignore"):
+        return function(*map(_stand_in, inputs)).dtype
+
+
+def _stand_in(value: Any) -> Any:
+    """Arguments with ones in the places of symbols: what numpy makes of them has the type that its result has."""
+    if isinstance(value, list | tuple):
+        return type(value)(map(_stand_in, value))
+    if isinstance(value, dict):
+        return {key: _stand_in(item) for key, item in value.items()}
+    value = guarded(value) if isinstance(value, np.ndarray) else value
+    if isinstance(value, SymbolArray):
+        return np.ones(value.shape, value.dtype)
+    return value._kind(1) if isinstance(value, Symbol) else value
+
+
+def _centres(value: Any) -> Any:
+    """Arguments with the centres of symbols in their places."""
+    if isinstance(value, Symbol):
+        return NUMPYS[value._kind](value.centre())
+    if not isinstance(value, np.ndarray) or not _is_object(value):
+        return value
+    numbers = [item.centre() if isinstance(item, Symbol) else item for item in asarray(value).flat]
+    return np.array(numbers, dtype=float).reshape(value.shape)
+
+
+def _written(run: SymbolRun | None, array: Any, found: Any) -> Any:
+    """What an operation in place leaves: its result, in the array that it was asked to write to."""
+    is_float = PYTHONS.get(found._kind if isinstance(found, Symbol) else found.dtype.type) is float
+    if run is not None and is_float and array.dtype == np.int64:
+        run.lose("doubles are written into an array of integers")
+    array[...] = found
+    return array
+
+
+_FIRST_IN_PLACE = 13  # of the numbers that BINARY_OP has for operators: 13 is +=
+_PROBED: dict[str, Any] = {}
+
+
+def _is_rebound(array: Any, frame: Any) -> bool:
+    """Whether a statement such as `a += noise` gives the only name of an array to what it results in.
+
+    Called by `call_ufunc`, which `__array_ufunc__` called; `frame` is that of the statement.
+    """
+    code, place = frame.f_code.co_code, frame.f_lasti
+    if not 0 <= place < len(code) - 1 or code[place] != opmap["BINARY_OP"] or code[place + 1] < _FIRST_IN_PLACE:
+        return False
+    references = sys.getrefcount(array)
+    if array is _PROBED.get("array"):
+        _PROBED["references"] = references
+    return array.base is None and references <= _PROBED.get("references", 0)
+
+
+def _probe() -> None:
+    """Count the references to an array with one name while it is added to."""
+    array = np.zeros(1)
+    _PROBED["array"] = array
+    array += np.zeros(1, dtype=object).view(SymbolArray)
+    _PROBED.clear() if "references" not in _PROBED else _PROBED.pop("array")
+    if _PROBED:
+        _PROBED["references"] -= 1  # that of the probe itself
+
+
+def _is_double_or_integer(value: Any) -> bool:
+    """Whether numpy computes with a value in doubles or 64-bit integers."""
+    if isinstance(value, np.ndarray | np.generic) and not isinstance(value, Symbol):
+        return value.dtype in (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(object))
+    return True
+
+
+def _operand(item: Any) -> Any:
+    """An element as an operator takes it: a symbol as numpy's own, so that the answer is; a number as Python's."""
+    if isinstance(item, Symbol):
+        return item.as_class(NUMPYS[item._kind])
+    return item.item() if isinstance(item, np.generic) else item
+
+
+def _is_whole_sum(array: np.ndarray[Any, Any], options: Mapping[str, Any]) -> bool:
+    """Whether a reduction runs over all of an array, with nothing else asked."""
+    axis = options.get("axis", 0)
+    rest = {key: value for key, value in options.items() if key != "axis" and value not in (None, True, False)}
+    is_kept = options.get("keepdims", False)
+    return (axis is None or (axis in (0, -1) and array.ndim == 1)) and not is_kept and not rest and array.size > 0
+
+
+def _objects(value: Any) -> np.ndarray[Any, Any]:
+    if isinstance(value, Symbol):
+        return filled([_operand(value)], ())
+    array = asarray(value)
+    return array if _is_object(array) else array.astype(object)
+
+
+def _number_array(array: np.ndarray[Any, Any], use: str) -> np.ndarray[Any, Any]:
+    """The numbers of an array."""
+    plain = asarray(array)
+    numbers = [item.number(use) if isinstance(item, Symbol) else item for item in plain.flat]
+    return np.array(filled(numbers, plain.shape).tolist()).reshape(plain.shape)
+
+
+_probe()

@@ -1,0 +1,386 @@
+"""The tape of one run: what was drawn, with which parameters and where, and each time the program looked at its noise.
+
+The argument
+------------
+A tracked noise is no number but a symbol (`dpaudit.symbolic.noisy_numbers`), and a program can get at its value only by
+asking the tape. Additions and multiplications by constants ask nothing. So
+
+* a program that asks nothing runs the same way for every value of its noise: its output is exactly an affine function
+  of the noise, for every draw and not only for the one that was run;
+* a comparison of one noise with a constant or with another noise, a choice among given probabilities, or the place of
+  the largest of independent noisy numbers is a *decision*: its probabilities are known, each outcome can be told to the
+  tape (its path), and all outcomes together are all runs of the program;
+* any other look takes the value that was drawn (`is_opaque`). Then the structure is that of the runs that were made,
+  and nothing is proved from it.
+
+On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are not tracked are then those of x.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import os
+import sys
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+
+from dpaudit.errors import DpauditError
+from dpaudit.running.streams import RECORDED
+from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
+from dpaudit.symbolic.faces import Event
+from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
+from dpaudit.symbolic.watching import unheard
+
+_PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
+MOST_EVENTS = 20_000
+MOST_NOISES = 50_000
+MOST_LOOKS = 100_000
+ORDERED = ("laplace", "exponential")  # laws without an end whose orders are integrated
+LARGEST_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
+MOST_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
+MOST_COMPARED = 8  # noises in one tree of comparisons: sums of exponentials have up to 2^8 terms a piece
+
+
+WHOLE = OpenPath(1.0)
+
+
+class TooLong(BaseException):
+    """A run that drew or looked more often than can be recorded; not for the mechanism to catch."""
+
+
+class Unsupported(DpauditError):
+    """Something that tracked noise cannot stand for: the run is made again with numbers."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Noise:
+    """One number of a tracked event: its law, its value in this run, and its event."""
+
+    law: Law
+    value: float
+    event: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """A look whose outcomes have known probabilities."""
+
+    outcome: int
+    probabilities: tuple[float, ...]
+    place: str
+    what: str
+
+
+class Tape(Choices):
+    """What one run did; see the module.
+
+    Parameters
+    ----------
+    seed, run : int
+        Number k of a run takes the stream `(RECORDED, run, k)` of the seed, whatever came before it.
+    path : OpenPath
+        The first decisions.
+    frozen : Tape, optional
+        Of the other input.
+    is_plain : bool
+        Give numbers, and no symbols.
+    salt : int
+        Another one gives another seed to a mechanism that takes one, on the same stream.
+    replayed : Tape, optional
+        Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
+    is_strict : bool
+        Whether `id` and `hash` count as randomness that is not recorded.
+    """
+
+    def __init__(
+        self,
+        seed: int,
+        run: int,
+        path: OpenPath = WHOLE,
+        frozen: Tape | None = None,
+        is_plain: bool = False,
+        salt: int = 0,
+        replayed: Tape | None = None,
+        is_strict: bool = False,
+    ) -> None:
+        super().__init__(path)
+        self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
+        self.salt, self.replayed, self.is_strict = salt, replayed, is_strict
+        self.events: list[Event] = []
+        self.noises: list[Noise] = []
+        self.decisions: list[Decision] = []
+        self.looks: list[float] = []
+        self.others: dict[int, Any] = {}  # numbers that are not followed, by their event
+        self.intervals: dict[int, tuple[float, float]] = {}  # in which a noise is known to lie
+        self.reaches: dict[int, float] = {}  # the largest number that an end of it was computed from
+        self.spent: set[int] = set()  # noises of which the place of the largest has said something
+        self.comparisons: list[Comparison] = []  # of two noises, which are all spent
+        self.chosen = 1.0  # probability of the choices
+        self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
+        self.rounding = 0.0  # a bound on the relative error of that
+        self.outcomes: dict[int, int] = {}
+        self.opaque_at = self.unseen = ""
+        self.handed: set[int] = set()  # seeds
+        self.fixed_seeds: list[str] = []
+        self.seeds: list[str] = []
+        self.has_entropy = False
+        self.is_closed = self.is_stale = False  # whether the run has ended, and whether a symbol was used after that
+        self.deadline = math.inf
+
+    @property
+    def is_opaque(self) -> bool:
+        """Whether the program got at a value that is not accounted for."""
+        return bool(self.opaque_at)
+
+    def stream(self) -> np.random.Generator:
+        """The stream of the next event."""
+        key = (RECORDED, self.run, len(self.events))
+        return np.random.Generator(_PCG64(_SEED_SEQUENCE(self.seed, spawn_key=key)))
+
+    def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> int:
+        """Note an event, and give its number."""
+        if len(self.events) >= MOST_EVENTS:
+            raise TooLong(f"more than {MOST_EVENTS:,} calls of primitives in one run")
+        self.events.append(Event(primitive, tuple(parameters), shape, line_of_call()))
+        return len(self.events) - 1
+
+    def other(self, primitive: str, parameters: Sequence[tuple[str, Any]], draw: Callable[[Any], Any]) -> Any:
+        """Numbers that are not followed: drawn, noted, and those of the other input where that run is frozen."""
+        stream = self.stream()
+        number = len(self.events)
+        value = self._frozen_value(primitive, number)
+        if value is _NOTHING:
+            value = draw(stream)
+        self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else ())
+        self.others[number] = value.copy() if isinstance(value, np.ndarray) else value
+        self.mark_opaque()
+        return value
+
+    def _frozen_value(self, primitive: str, number: int) -> Any:
+        if self.frozen is None or number not in self.frozen.others:
+            return _NOTHING
+        if self.frozen.events[number].primitive != primitive:
+            return _NOTHING
+        value = self.frozen.others[number]
+        return value.copy() if isinstance(value, np.ndarray) else value
+
+    def new_noise(self, law: Law, value: float, event: int) -> int:
+        """A new number of an event, and its index."""
+        if len(self.noises) >= MOST_NOISES:
+            raise TooLong(f"more than {MOST_NOISES:,} numbers in one run")
+        self.noises.append(Noise(law, value, event))
+        return len(self.noises) - 1
+
+    def mark_opaque(self) -> None:
+        """Note that a value was looked at in a way that has no known probabilities."""
+        if not self.opaque_at:
+            self.opaque_at = line_of_call() or "?"
+
+    @property
+    def is_over(self) -> bool:
+        """Whether it is known already that the run gets at something that no draw accounts for."""
+        return bool(self.unseen)
+
+    def suspend(self) -> None:
+        """A run on a tape has no deadline."""
+
+    def lose(self, reason: str) -> None:
+        """Note that symbols were lost: what goes on is of this run alone."""
+        self.mark_opaque()
+
+    def mark_unseen(self, reason: str) -> None:
+        """Note that the program got at something that no recorded draw accounts for."""
+        self.mark_opaque()
+        if not self.unseen:
+            place = line_of_call()
+            self.unseen = f"{reason} (line {place})" if place else reason
+
+    def look(self, value: float) -> float:
+        """The value of a noisy number, for whatever the program does with it."""
+        self.is_stale = self.is_stale or self.is_closed
+        if len(self.looks) >= MOST_LOOKS:
+            raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
+        if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
+            value = self.frozen.looks[len(self.looks)]
+        self.mark_opaque()
+        self.looks.append(value)
+        return value
+
+    def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:
+        """The outcome of a decision: the script's, or else the one that was drawn."""
+        self.is_stale = self.is_stale or self.is_closed
+        if len(self.decisions) >= MOST_EVENTS:
+            raise TooLong(f"more than {MOST_EVENTS:,} decisions in one run")
+        step = self.next_step()
+        outcome = self.take(probabilities, actual) if step is None else step.taken
+        if not 0 <= outcome < len(probabilities):
+            raise Unsupported("another number of outcomes than on the other input")
+        self.decisions.append(Decision(outcome, tuple(probabilities), line_of_call(), what))
+        return outcome
+
+    def is_below(self, index: int, threshold: float) -> bool:
+        """Whether a noise is at most a threshold: a decision, unless that is known."""
+        self.is_stale = self.is_stale or self.is_closed
+        noise = self.noises[index]
+        low, high = self.intervals.get(index, (-math.inf, math.inf))
+        if noise.law.is_discrete:
+            nearest = round(threshold) if math.isfinite(threshold) else threshold
+            if 0.0 < abs(threshold - nearest) <= 1e-9 * (1.0 + self.reaches.get(index, 0.0)):
+                self.mark_opaque()  # rounding decides on which side of the whole number it is
+            threshold = math.floor(threshold) if math.isfinite(threshold) else threshold
+        below = noise.law.mass(low, min(threshold, high))
+        above = noise.law.mass(max(threshold, low), high)
+        if not below + above > 0.0:  # a run of probability 0, or of less than doubles tell
+            self.factor = None
+            return low < threshold
+        if below == 0.0 or above == 0.0:
+            if not noise.law.is_discrete and max(low, noise.law.support[0]) < threshold < min(
+                high, noise.law.support[1]
+            ):
+                self.factor = None  # it is not 0, but less than doubles tell
+            return above == 0.0
+        total = below + above
+        outcome = self.decide((below / total, above / total), int(noise.value > threshold), "comparison")
+        self.intervals[index] = (low, min(threshold, high)) if outcome == 0 else (max(threshold, low), high)
+        if (noise.value > threshold) != bool(outcome):
+            self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index]))
+        return outcome == 0
+
+    def order(self, options: Sequence[Sequence[Comparison]], reach: float, what: str) -> int | None:
+        """Which of some orders of noises holds, of which just one does: a decision, with probabilities by integrals.
+
+        None where they are not known: of other laws than Laplace and exponential ones, of noise of which other things
+        were asked, of comparisons that form no tree or a large one. `reach` is the largest number behind a gap.
+        """
+        compared = {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
+        nodes = compared | {node for option in options for pair in option for node in (pair.lower, pair.upper)}
+        laws = {node: self.noises[node].law for node in sorted(nodes)}
+        is_asked = any(node in self.intervals for node in nodes) or bool((self.spent - compared) & nodes)
+        if is_asked or len(nodes) > MOST_COMPARED or any(law.family not in ORDERED for law in laws.values()):
+            return None
+        with unheard():
+            chances = [_mass(tuple(laws.items()), (*self.comparisons, *option)) for option in options]
+        if min(chances) < 0.0:
+            return None
+        values = {node: self.noises[node].value for node in nodes}
+        holds = [all(values[one.lower] <= values[one.upper] + float(one.gap) for one in option) for option in options]
+        actual = holds.index(True) if True in holds else 0
+        # Validity: the logarithm of such a probability grows by at most 1 / scale with a gap, in a law without an end.
+        far = max(abs(float(pair.gap)) for option in options for pair in option) + reach
+        self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far / min(law.scale for law in laws.values()))
+        self.spent.update(nodes)
+        whole = math.fsum(chances)
+        is_exact = far <= LARGEST_OFFSET * min(law.scale for law in laws.values())
+        ones = [Fraction(1)] * len(options) if is_exact else None
+        outcome = self.choose([chance / whole for chance in chances], actual, what, ones)
+        self.comparisons += options[outcome]
+        if not holds[outcome]:
+            with unheard():
+                self._settle(laws)
+        return outcome
+
+    def _settle(self, laws: Mapping[int, Law]) -> None:
+        """Give noises values for which all comparisons hold, for a run with numbers."""
+        from scipy.optimize import linprog
+
+        places = {node: k for k, node in enumerate(laws)}
+        rows, ends = [], []
+        for pair in self.comparisons:  # lower - upper + slack <= gap
+            row = [0.0] * (len(laws) + 1)
+            row[places[pair.lower]], row[places[pair.upper]], row[-1] = 1.0, -1.0, 1.0
+            rows.append(row)
+            ends.append(float(pair.gap))
+        scale = min(law.scale for law in laws.values())
+        bounds = [(0.0 if law.family == "exponential" else None, None) for law in laws.values()]
+        found = linprog([*[0.0] * len(laws), -1.0], A_ub=rows, b_ub=ends, bounds=[*bounds, (0.0, scale)])
+        if not found.success or not found.x[-1] > 0.0:
+            self.mark_opaque()
+            return
+        for node, value in zip(laws, found.x, strict=False):
+            self.noises[node] = dataclasses.replace(self.noises[node], value=float(value))
+
+    def choose(
+        self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
+    ) -> int:
+        """A choice with given probabilities; `exact` are factors of the mass of the run, where it is known so."""
+        outcome = self.decide(probabilities, actual, what)
+        self.chosen *= self.decisions[-1].probabilities[outcome]
+        self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]
+        return outcome
+
+    def exact_mass(self) -> ExpSum | None:
+        """The probability of the run, exactly; None where that is not known.
+
+        Of its choices it is a fraction, of noises that were compared with constants that of an interval, of noises that
+        were compared with each other an integral.
+        """
+        # Validity: the program adds doubles. A large number absorbs digits of noise, and a narrow interval is one of
+        # rounding errors.
+        reaches = (self.reaches.get(index, 0.0) / self.noises[index].law.scale for index in self.intervals)
+        if self.factor is None or max(reaches, default=0.0) > LARGEST_OFFSET or self.doubt() > MOST_DOUBT:
+            return None
+        found = ExpSum.of(self.factor)
+        for index, (low, high) in self.intervals.items():
+            law = self.noises[index].law
+            if law.family not in FAMILIES:
+                return None
+            below = density(law.family, Fraction(law.scale)).below()
+            found = found * (below.at(high) - below.at(low))
+        if self.comparisons:
+            nodes = {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
+            laws = {node: self.noises[node].law for node in sorted(nodes)}
+            found = found * probability(_densities(tuple(laws.items())), self.comparisons)
+        return found
+
+    def probability(self, without: Collection[int] = ()) -> float:
+        """The probability of the run's decisions, but for what was asked of the noises `without`."""
+        found = self.chosen
+        for index, interval in self.intervals.items():
+            if index not in without and index not in self.spent:
+                found *= self.noises[index].law.mass(*interval)
+        return found
+
+    def doubt(self, without: Collection[int] = ()) -> float:
+        """A bound on the relative error of `probability`: an interval has ends that are rounded themselves.
+
+        An end is off by some roundings of the largest number it was computed from (`reaches`). That share of a narrow
+        interval is in doubt; of one that is open on a side, a share of the scale, by which tails fall off.
+        """
+        found = self.rounding
+        for index, (low, high) in self.intervals.items():
+            if index in self.spent or index in without:
+                continue
+            scale = self.noises[index].law.scale
+            ends = [abs(end) for end in (low, high) if math.isfinite(end)]
+            reach = sum(ends) + scale + 1.0 + self.reaches.get(index, 0.0)
+            width = min(high - low, scale if not self.noises[index].law.is_discrete else 1.0)
+            found += 16.0 * sys.float_info.epsilon * reach / width if width > 0.0 else 1.0
+        return min(found, 1.0)
+
+
+_NOTHING = object()
+
+
+def _densities(laws: Iterable[tuple[int, Law]]) -> dict[int, Piecewise]:
+    return {node: density(law.family, Fraction(law.scale)) for node, law in laws}
+
+
+@functools.lru_cache(maxsize=4_096)
+def _mass(laws: tuple[tuple[int, Law], ...], comparisons: tuple[Comparison, ...]) -> float:
+    """P(all comparisons hold); -1 where that is not known."""
+    try:
+        return float(probability(_densities(laws), comparisons))
+    except (Cycle, ArithmeticError):
+        return -1.0
+
+
+def line_of_call() -> str:
+    """The line of the call, as "file:line"."""
+    file, line = place_of_call()
+    return f"{os.path.basename(file)}:{line}" if file else ""

@@ -1,0 +1,306 @@
+"""Uniform numbers as symbols: they are compared, floored and searched for, and never seen.
+
+A `UniformNumber` stands for `scale * U + offset` with U uniform on [0, 1), a *real* number, and rational scale and
+offset. A comparison with a number splits the interval in which U is known to lie; the probabilities of the two parts
+are ratios of lengths, and U stays uniform on the part that was taken.
+
+The model: a double p in the program is the rational number that it is, so U < p has probability exactly p; sums and
+products of a symbol with a number are those of real numbers, without rounding; two ties (U == p) have probability 0,
+so `<` and `<=` are the same. Numpy's own uniform number is a multiple of 2**-53, and its sums are rounded: a sum with a
+large offset would absorb the draw. A symbol whose offset exceeds 2**20 times its scale is therefore refused, and a
+probability of the model differs from the program's by about 2**-33 at most for each operation on the path. The
+certificate is on the model. Two forms of one draw whose difference is constant in the model, such as (u + 1) - 1 and
+u, differ by their rounding in the program: to subtract them, or to compare them where they are close, is refused.
+
+Whatever would need the number itself (`float`, `math.log`, two uniform numbers in one comparison, an output) is refused
+with the line of the call. So is a division by 0 that numpy would answer with an infinity.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import operator
+from collections.abc import Callable
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, NoReturn
+
+import numpy as np
+
+from dpaudit.symbolic.symbols import PYTHONS, Symbol, class_of_result
+from dpaudit.symbolic.tracing import WIDEST, Tracer
+
+Exact = Fraction | float  # a float only for an infinity or NaN
+LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale
+# What is said of uses that need the number.
+USES = {
+    "a text": "printed, or is an output",
+    "a key, or a member of a set": "looked up by its value",
+    "a copy": "copied",
+}
+
+
+def exact(value: Any) -> Exact | None:
+    """A number as the rational that it is; infinities and NaN as floats, and None for what is no real number."""
+    if isinstance(value, Symbol):
+        value = value.number()
+    if isinstance(value, np.generic):
+        if isinstance(value, np.longdouble):
+            return None
+        value = value.item()
+    if isinstance(value, int | Fraction):
+        return Fraction(int(value)) if isinstance(value, int) else value
+    if isinstance(value, float | Decimal):
+        return Fraction(value) if math.isfinite(value) else float(value)
+    return None
+
+
+class UniformSource:
+    """One uniform draw of a run: U lies in [low, high), and is uniform there."""
+
+    __slots__ = ("high", "low", "tracer")
+
+    def __init__(self, tracer: Tracer) -> None:
+        self.tracer, self.low, self.high = tracer, Fraction(0), Fraction(1)
+
+    def is_below(self, cut: Fraction) -> bool:
+        """Whether U < cut; splits the interval where both are possible."""
+        if cut >= self.high:
+            return True
+        if cut <= self.low:
+            return False
+        share = (cut - self.low) / (self.high - self.low)
+        if self.tracer.choose((share, 1 - share)) == 0:
+            self.high = cut
+            return True
+        self.low = cut
+        return False
+
+
+class UniformNumber(Symbol):
+    """`scale * U + offset`, for the U of a `UniformSource`."""
+
+    __slots__ = ("_is_drawn", "_offset", "_scale", "_source")
+    FAMILY = "uniform"
+
+    def __init__(
+        self,
+        source: UniformSource,
+        scale: Fraction = Fraction(1),
+        offset: Fraction = Fraction(0),
+        is_drawn: bool = True,
+        kind: type = float,
+    ) -> None:
+        self._source, self._scale, self._offset, self._is_drawn = source, scale, offset, is_drawn
+        self._run, self._kind = source.tracer, kind
+
+    def as_class(self, kind: type) -> Any:
+        if PYTHONS[kind] is int:
+            return kind(int(self))
+        return UniformNumber(self._source, self._scale, self._offset, self._is_drawn, kind)
+
+    def number(self, use: str = "as it is") -> NoReturn:
+        self._refuse(f"a uniform number is {USES.get(use, f'used as a number ({use})')}")
+
+    def _refuse(self, reason: str) -> NoReturn:
+        self._run.refuse(reason)
+        raise AssertionError
+
+    # Comparisons
+
+    def _is_below(self, other: Any, is_strict: bool) -> Any:
+        """Whether the symbol is below `other`; `is_strict` matters for two symbols of one draw."""
+        if type(other) is UniformNumber:
+            if other._source is not self._source:
+                self._refuse("two uniform numbers are compared with each other")
+            scale, rest = self._scale - other._scale, other._offset - self._offset
+            if scale == 0:
+                self._check_apart(other)
+                return rest > 0 if is_strict else rest >= 0
+            return _cut(self._source, scale, rest)
+        self._check_precision(other)
+        value = exact(other)
+        if value is None:
+            return NotImplemented
+        if isinstance(value, float):
+            return value == math.inf
+        return _cut(self._source, self._scale, value - self._offset)
+
+    def _equals(self, other: Any) -> Any:
+        # A real number meets a given one with probability 0; two forms of one draw meet always or never.
+        if type(other) is not UniformNumber:
+            return False
+        if other._source is not self._source:
+            self._refuse("two uniform numbers are compared with each other")
+        if self._scale == other._scale:
+            self._check_apart(other)
+        return self._scale == other._scale and self._offset == other._offset
+
+    def __bool__(self) -> bool:
+        return True  # 0 has probability 0
+
+    # Arithmetic
+
+    def _affine(self, scale: Fraction, offset: Fraction, kind: type) -> Any:
+        return self._with(self._scale * scale, self._offset * scale + offset, kind)
+
+    def _with(self, scale: Fraction, offset: Fraction, kind: type) -> Any:
+        if abs(offset) > LARGEST_OFFSET * abs(scale):
+            self._refuse("a uniform number is added to one so large that its digits are lost")
+        return UniformNumber(self._source, scale, offset, is_drawn=False, kind=kind)
+
+    def _class_of_sum(self, other: Any) -> type:
+        """The class of a sum, product or quotient with another number."""
+        kind = self._class_with(operator.add, other)
+        if kind is None:
+            self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
+        return kind
+
+    def _check_precision(self, other: Any) -> None:
+        """Refuse a comparison that numpy makes in another precision: of Python's float with numpy's shorter ones."""
+        if isinstance(other, Symbol) or not isinstance(other, np.floating):
+            return
+        kind: Any = type(other)
+        if class_of_result(operator.add, self._kind, kind) is None:
+            self._refuse(f"a uniform number is compared with {type(other).__name__}")
+
+    def _is_same(self, other: UniformNumber) -> bool:
+        """Whether another symbol is the same double, and not only the same real number."""
+        return self is other or (self._is_drawn and other._is_drawn and self._source is other._source)
+
+    def _check_apart(self, other: UniformNumber) -> None:
+        """Refuse two symbols of one slope that rounding may put in either order."""
+        gap, size = abs(self._offset - other._offset), abs(self._offset) + abs(other._offset) + abs(self._scale)
+        if gap * LARGEST_OFFSET <= size and not self._is_same(other):
+            self._refuse("two forms of one uniform number are compared that differ by their rounding")
+
+    def _number(self, other: Any) -> Fraction:
+        value = exact(other)
+        if value is None or isinstance(value, float):
+            self._refuse(f"a uniform number is computed with {type(other).__name__} {other!r:.40}")
+        return value
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        if type(other) is UniformNumber:
+            if other._source is not self._source:
+                self._refuse("two uniform numbers are added")
+            scale, offset = self._scale + sign * other._scale, self._offset + sign * other._offset
+            if scale and abs(scale) * LARGEST_OFFSET < abs(self._scale):
+                self._refuse("two nearly equal multiples of a uniform number are subtracted")
+            if not scale and not self._is_same(other):
+                # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.
+                self._refuse("two forms of one uniform number cancel, up to their rounding")
+            kind = self._class_of_sum(other)
+            return self._with(scale, offset, kind) if scale else kind(offset)
+        return self._affine(Fraction(1), sign * self._number(other), self._class_of_sum(other))
+
+    def _product(self, other: Any) -> Any:
+        if type(other) is UniformNumber:
+            self._refuse("two uniform numbers are multiplied")
+        factor = self._number(other)
+        if not factor:
+            return self._kind(-1 if self < 0 else 1) * other  # 0 with its sign
+        return self._affine(factor, Fraction(0), self._class_of_sum(other))
+
+    def _quotient(self, other: Any) -> Any:
+        if type(other) is UniformNumber:
+            self._refuse("a uniform number is divided by another")
+        divisor = self._number(other)
+        if divisor == 0:
+            self._divided_by_0(operator.truediv, other)
+        return self._affine(1 / divisor, Fraction(0), self._class_of_sum(other))
+
+    def _divided_by_0(self, operation: Callable[[Any, Any], Any], zero: Any) -> NoReturn:
+        """What Python raises; numpy warns and goes on with an infinity."""
+        if isinstance(self, np.generic) or isinstance(zero, np.generic):
+            self._refuse("a uniform number is divided by 0")
+        operation(1.0, zero)
+        raise AssertionError
+
+    def __neg__(self) -> Any:
+        return self._affine(Fraction(-1), Fraction(0), self._kind)
+
+    # Whole parts
+
+    def __floor__(self) -> int:
+        source, scale, offset = self._source, self._scale, self._offset
+        while True:
+            ends = sorted((source.low * scale + offset, source.high * scale + offset))
+            first, last = math.floor(ends[0]), math.ceil(ends[1]) - 1
+            if first >= last:
+                return first
+            step = -(-(last - first) // WIDEST)
+            cuts = sorted((whole - offset) / scale for whole in range(first + 1, last + 1, step))
+            places = [source.low, *cuts, source.high]
+            width = source.high - source.low
+            parts = [(high - low) / width for low, high in itertools.pairwise(places)]
+            part = source.tracer.choose(parts)
+            source.low, source.high = places[part], places[part + 1]
+
+    def __ceil__(self) -> int:
+        opposite: UniformNumber = -self
+        return -opposite.__floor__()
+
+    def __trunc__(self) -> int:
+        return math.ceil(self) if self < 0 else math.floor(self)
+
+    __int__ = __trunc__
+
+    def __round__(self, digits: Any = None) -> int:
+        if digits is not None:
+            self._refuse("a uniform number is rounded to a number of digits")
+        shifted: UniformNumber = self + 0.5
+        return shifted.__floor__()  # ties have probability 0
+
+    def __floordiv__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return self._each(self.__floordiv__, other)
+        if type(other) is not UniformNumber and self._number(other) == 0:
+            self._divided_by_0(operator.floordiv, other)
+        return self._class_of_sum(other)(math.floor(self / other))
+
+    def __mod__(self, other: Any) -> Any:
+        if isinstance(other, np.ndarray):
+            return self._each(self.__mod__, other)
+        divisor = self._number(other)
+        if divisor == 0:
+            self._divided_by_0(operator.mod, other)
+        return (self - divisor * Fraction(math.floor(self / other))).as_class(self._class_of_sum(other))
+
+    def __divmod__(self, other: Any) -> Any:
+        if type(other) is not UniformNumber and self._number(other) == 0:
+            self._divided_by_0(divmod, other)
+        return self // other, self % other
+
+    def is_integer(self) -> bool:
+        return False  # with probability 1
+
+    def __index__(self) -> int:
+        raise TypeError("'float' object cannot be interpreted as an integer")
+
+
+def _cut(source: UniformSource, scale: Fraction, value: Fraction) -> bool:
+    """Whether scale * U < value."""
+    below = source.is_below(value / scale)
+    return below if scale > 0 else not below
+
+
+def _floor(a: Any) -> Any:
+    return float(np.floor(a)) if not isinstance(a, Symbol) else float(a.__floor__())
+
+
+def _rint(a: Any) -> Any:
+    whole = _floor(a + 0.5)  # ties have probability 0
+    return whole if whole or a >= 0 else -0.0
+
+
+UniformNumber.FOLLOWED = {
+    np.floor_divide: operator.floordiv,
+    np.remainder: operator.mod,
+    np.divide: operator.truediv,
+    np.floor: _floor,
+    np.ceil: lambda a: -_floor(-a),
+    np.trunc: lambda a: _floor(a) if a >= 0 else -_floor(-a),
+    np.rint: _rint,
+}

@@ -1,0 +1,273 @@
+"""Watches runs for randomness that no draw of theirs accounts for.
+
+* Python's profiling hook sees every call of compiled code: the system's random numbers (so also `secrets`, `uuid4` and
+  generators of numpy that are made without a seed), also where a library took the function by name, threads, processes
+  and sockets; in the user's own code also clocks, `id` and `hash`.
+* The states of numpy's global generator, and of each generator that existed beforehand, are compared before and after;
+  a generator that was made meanwhile and is kept may be refused.
+
+Not seen: what compiled code draws by itself, and regular files that change between calls. A repeated path that ends
+otherwise shows those.
+"""
+
+from __future__ import annotations
+
+import _random
+import _thread
+import contextlib
+import datetime
+import gc
+import io
+import os
+import random
+import stat
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from types import FrameType
+from typing import Any, Protocol
+
+import numpy as np
+
+from dpaudit.subjects.tracebacks import OWN_FOLDER, is_users
+from dpaudit.symbolic.faces import PythonFace
+
+SYSTEM = "the system's random numbers are used"
+PROCESS = "a process is started"
+CLOCK = "the clock is read"
+ANYWHERE: Mapping[Any, str] = {os.urandom: SYSTEM, _thread.start_new_thread: "a thread is started"}
+CLOCKS: Mapping[Any, str] = {
+    **{
+        getattr(time, name): CLOCK
+        for name in (
+            "time", "time_ns", "perf_counter", "perf_counter_ns", "monotonic", "monotonic_ns", "process_time",
+            "thread_time", "localtime", "gmtime", "clock_gettime", "clock_gettime_ns", "ctime",
+        )
+        if hasattr(time, name)
+    },
+    **{getattr(datetime.datetime, name): CLOCK for name in ("now", "utcnow", "today")},
+    datetime.date.today: CLOCK,
+}  # fmt: skip
+OF_PROCESS: Mapping[Any, str] = {
+    id: "id() depends on the process",
+    hash: "hash() depends on the process",
+    os.getpid: "the number of the process is read",
+}
+BY_NAME = {
+    "getrandom": SYSTEM,
+    **dict.fromkeys(("fork_exec", "fork", "posix_spawn", "posix_spawnp"), PROCESS),
+}
+OPENING = (io.open, os.open)  # as they are outside of recorded runs
+# Of these a certificate finds a difference by running paths twice; a symbol that meets no noise may seldom differ.
+READING = {
+    **dict.fromkeys(("system", "execv", "execve"), PROCESS),
+    **dict.fromkeys(("recv", "recv_into", "recvfrom", "recvfrom_into"), "a socket is read"),
+    **dict.fromkeys(("pread", "readv", "fromfile", "dlopen", "dlsym"), "something outside of Python is read"),
+}
+
+
+class WatchedRun(Protocol):
+    """What is watched: a run that is to be exact, or one on a tape."""
+
+    deadline: float
+    is_strict: bool
+
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing more is asked of the run."""
+
+    def suspend(self) -> None:
+        """End the run where it is, as its time is up."""
+
+    def mark_unseen(self, reason: str) -> None:
+        """Note that the program got at something that no draw accounts for."""
+
+
+class ReferenceStream(np.random.PCG64):
+    """A stream that nobody's outputs depend on: it may move."""
+
+
+class Watch:
+    """The generators that existed before some runs.
+
+    Parameters
+    ----------
+    own : numpy.random.BitGenerator, optional
+        A stream that the runs are given and that must not move.
+    reads : bool
+        Whether the states of generators of the module `random` count: other calls of these are heard (`watched`).
+    """
+
+    def __init__(self, own: np.random.BitGenerator | None = None, reads: bool = False) -> None:
+        self.own, self.reads = own, reads
+        self.others = _alive(own)
+        self.before = self._states()
+
+    def moved(self) -> str:
+        """Why the runs so far used other generators than their own, as a sentence; empty where they did not."""
+        now = self._states()
+        if not _are_equal(now[0], self.before[0]):
+            return "Compiled code took random bits from the generator itself, past its methods."
+        if not _are_equal(now, self.before):
+            return "A generator of numpy other than the one that is given is used."
+        return ""
+
+    def has_new(self) -> bool:
+        """Whether a generator was made meanwhile that is kept."""
+        known = {id(item) for item in self.others}
+
+        def is_new() -> bool:
+            return any(id(item) not in known for item in _alive(self.own))
+
+        return is_new() and bool(gc.collect() or True) and is_new()
+
+    def _states(self) -> list[Any]:
+        own = None if self.own is None else self.own.state
+        return [own, np.random.get_state(legacy=False), *map(self._state, self.others)]  # noqa: NPY002
+
+    def _state(self, item: Any) -> Any:
+        if isinstance(item, np.random.BitGenerator):
+            return item.state
+        return item.getstate() if self.reads and not isinstance(item, random.SystemRandom) else None
+
+
+@contextlib.contextmanager
+def watched(run: WatchedRun, reads: bool = False) -> Iterator[None]:
+    """While a run goes on; tells it of other randomness, and where its deadline has long passed.
+
+    With `reads` what is read of devices, sockets and processes counts, as where runs are seldom repeated; then the
+    module `random` does not, which is led to the run, nor `id` and `hash` unless the run is strict.
+    """
+    calls = 0
+
+    def hear(frame: FrameType, event: str, function: Any) -> None:
+        nonlocal calls
+        if event != "c_call":
+            calls += 1
+            if not calls & 0xFFFF and time.monotonic() > run.deadline:  # a loop that neither ends nor draws
+                sys.setprofile(None)
+                run.suspend()
+            return
+        reason = "" if run.is_over else _reason(frame, function, reads, run.is_strict)
+        if reason:
+            if not reads:  # the run ends here
+                sys.setprofile(None)
+            run.mark_unseen(reason)
+
+    with listening(hear):
+        try:
+            yield
+        finally:
+            if sys.getprofile() is not hear and not run.is_over:  # the program has set a hook of its own, or none
+                run.mark_unseen("the hook that sees calls was taken away")
+
+
+def _reason(frame: FrameType, function: Any, reads: bool, is_strict: bool) -> str:
+    if not reads:
+        owner = getattr(function, "__self__", None)
+        if isinstance(owner, _random.Random):
+            return "" if type(owner) is PythonFace else "a generator of the module random is used"
+        return reason_of_call(frame, function)
+    if frame.f_code.co_filename.startswith(OWN_FOLDER):
+        return ""
+    if function in OPENING:  # taken before the run, so that the name of the file is not seen
+        return "a file is opened by a name that was taken for open()"
+    is_heard = is_strict or function not in OF_PROCESS
+    return reason_of_reading(function) or (reason_of_call(frame, function) if is_heard else "")
+
+
+def _alive(own: object) -> list[Any]:
+    """The generators that exist, of numpy and of the module `random`, but for those of runs."""
+    # By type, not by `isinstance`, which asks each object of the process for its class, and takes some times as long.
+    kinds = (_subclasses(np.random.BitGenerator) | _subclasses(random.Random)) - {PythonFace, ReferenceStream}
+    return [item for item in gc.get_objects() if type(item) in kinds and item is not own]
+
+
+def _subclasses(kind: type) -> set[type]:
+    return {kind}.union(*map(_subclasses, type.__subclasses__(kind)))
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    if isinstance(first, dict):
+        return first.keys() == second.keys() and all(_are_equal(first[key], second[key]) for key in first)
+    if isinstance(first, list | tuple):
+        return len(first) == len(second) and all(map(_are_equal, first, second))
+    return bool(np.array_equal(first, second)) if isinstance(first, np.ndarray) else bool(first == second)
+
+
+@contextlib.contextmanager
+def listening(hear: Callable[[FrameType, str, Any], None]) -> Iterator[None]:
+    """While calls are heard by this hook alone; then the profiler that was there before goes on."""
+    others: Any = sys.getprofile()
+    sys.setprofile(hear)
+    try:
+        yield
+    finally:
+        if others is None or callable(others):
+            sys.setprofile(others)
+        else:  # a profiler in C, as cProfile of Python 3.11: `setprofile` would take it for a function, and call it
+            sys.setprofile(None)
+            others.enable()
+
+
+@contextlib.contextmanager
+def unheard() -> Iterator[None]:
+    """While nothing is heard or traced: for long computations of our own in the middle of a run."""
+    profile, trace = sys.getprofile(), sys.gettrace()
+    sys.settrace(None)
+    sys.setprofile(None)
+    try:
+        yield
+    finally:
+        sys.setprofile(profile)
+        sys.settrace(trace)
+
+
+def reason_of_call(frame: FrameType, function: Any) -> str:
+    """Why a call of compiled code gets at something that no draw accounts for; empty where it does not."""
+    try:
+        reason = ANYWHERE.get(function) or BY_NAME.get(function.__name__, "")
+        if reason or (function not in CLOCKS and function not in OF_PROCESS):
+            return reason
+    except (AttributeError, TypeError):
+        return ""
+    file = frame.f_code.co_filename
+    if not is_users(file) or file.startswith((OWN_FOLDER, "<string>")) or _is_of_garbage_collection(frame):
+        return ""
+    return CLOCKS.get(function) or OF_PROCESS[function]
+
+
+def _is_of_garbage_collection(frame: FrameType) -> bool:
+    """Whether it is a callback of the garbage collector, as hypothesis has one that reads the clock: no program's."""
+    return any(getattr(callback, "__code__", None) is frame.f_code for callback in gc.callbacks)
+
+
+def reason_of_reading(function: Any) -> str:
+    """Why a call of compiled code may read what differs each time: of an open device, a socket, another process."""
+    name = getattr(function, "__name__", "")
+    if not isinstance(name, str):
+        return ""
+    if name in READING or (name == "read" and getattr(function, "__module__", "") == "posix"):
+        return READING.get(name, "something outside of Python is read")
+    if name.startswith("read"):
+        opened = getattr(getattr(function, "__self__", None), "name", None)
+        if isinstance(opened, str | bytes | int) and is_device(opened):
+            return f"the device {opened!r} is read"
+    return ""
+
+
+def is_device(file: Any) -> bool:
+    """Whether a path or the number of a file is a device, a pipe or a socket, other than the null device.
+
+    Examples
+    --------
+    >>> is_device(os.devnull), is_device(os.curdir)
+    (False, False)
+    """
+    try:
+        if not isinstance(file, int) and os.fspath(file) in (os.devnull, os.fsencode(os.devnull)):
+            return False
+        mode = os.stat(file).st_mode
+    except (OSError, TypeError, ValueError):
+        return False
+    return stat.S_ISCHR(mode) or stat.S_ISFIFO(mode) or stat.S_ISSOCK(mode)

@@ -1,0 +1,62 @@
+"""What an output raises when it is looked at is the mechanism's, also where it looks like an interrupt of a person."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import threading
+import time
+
+import numpy as np
+import pytest
+
+from dpaudit.errors import SubjectError
+from dpaudit.subjects.call_outcomes import Failed
+from dpaudit.subjects.callables import as_subject
+from dpaudit.subjects.plain import seen
+
+
+class Awkward(list):
+    def __init__(self, error):
+        super().__init__([1.0])
+        self.error = error
+
+    def __iter__(self):
+        raise self.error
+
+    __len__ = __reduce_ex__ = __repr__ = lambda self, *_: self.__iter__()
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SystemExit, asyncio.CancelledError, GeneratorExit, MemoryError])
+def test_an_exception_of_an_output_is_of_the_mechanism(error):
+    with pytest.raises(SubjectError, match="an output must be readable"):
+        seen(Awkward(error))
+
+    def yields(data, rng):
+        yield 1.0
+        raise error
+
+    (found,) = as_subject(yields).sample(0.0, 1, np.random.default_rng(1))
+    assert found == [1.0, Failed(error.__name__, "")]
+
+
+class Slow(list):
+    def __iter__(self):
+        try:
+            for _ in range(1_000):
+                time.sleep(0.01)
+        except KeyboardInterrupt:
+            raise  # as a mechanism may, that tidies up first
+        return iter(())
+
+
+def test_an_interrupt_of_a_person_still_ends_what_is_running():
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        threading.Timer(0.3, os.kill, (os.getpid(), signal.SIGINT)).start()
+        with pytest.raises(KeyboardInterrupt):
+            seen(Slow([[1.0]]))
+    finally:
+        signal.signal(signal.SIGINT, before)
