@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors oldest mutants rates long durations lint docs dist \
+.PHONY: constants size audit universe museum claims papers certificates compliance history test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -66,10 +66,14 @@ long: $(VENV)/.dev
 durations: $(VENV)/.dev
 	$(BIN)/python .ci/durations.py run -n 2 --dist worksteal -m "not long"
 
-lint: $(VENV)/.dev
+lint: $(VENV)/.lint
 	$(BIN)/ruff check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+# The pages of the reference that are made from the code; a test holds them to it.
+reference: $(VENV)/.dev
+	$(BIN)/python tests/docs/reference_pages.py
 
 docs: $(VENV)/.dev
 	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet -b html docs docs/_build/html
@@ -102,11 +106,15 @@ $(VENV)/.audit: pyproject.toml setup.py | $(VENV)/bin/python
 
 $(VENV)/.dev: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[dev]'
-	touch $@ $(VENV)/.audit
+	touch $@ $(VENV)/.audit $(VENV)/.lint
+
+$(VENV)/.lint: pyproject.toml setup.py | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --editable '.[lint]'
+	touch $@
 
 $(VENV)/.supply: pyproject.toml setup.py | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --editable '.[supply]'
 	touch $@
 
 clean:
-	rm -rf $(VENV) build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-oldest build dist docs/_build *.egg-info .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from dpaudit.exact.finite_mechanism import FiniteMechanism
     from dpaudit.exhibits import Exhibit, museum
+    from dpaudit.judgements import Judgement, judge, load_judgement
     from dpaudit.laws import LAWS, Law
     from dpaudit.privacy.claims import (
         ApproxDP,
@@ -104,6 +105,7 @@ _HOMES = {
     "GreyBoxResult": "dpaudit.audits.grey_box",
     "InteractiveMechanism": "dpaudit.subjects.protocol",
     "Isolation": "dpaudit.subjects.isolation.limits",
+    "Judgement": "dpaudit.judgements",
     "Law": "dpaudit.laws",
     "Mechanism": "dpaudit.subjects.protocol",
     "MetricDP": "dpaudit.privacy.claims",
@@ -140,8 +142,10 @@ _HOMES = {
     "check": "dpaudit.conformance.running",
     "conformance_checks": "dpaudit.conformance.faces",
     "exec_subject": "dpaudit.subjects.programs",
+    "judge": "dpaudit.judgements",
     "load": "dpaudit.results.model",
     "load_certificate": "dpaudit.symbolic.certificate",
+    "load_judgement": "dpaudit.judgements",
     "load_scores": "dpaudit.scores.result",
     "museum": "dpaudit.exhibits",
     "parse_claim": "dpaudit.privacy.parsing",
@@ -185,6 +189,7 @@ __all__ = [
     "GreyBoxResult",
     "InteractiveMechanism",
     "Isolation",
+    "Judgement",
     "Law",
     "Mechanism",
     "MetricDP",
@@ -223,10 +228,12 @@ __all__ = [
     "conformance_checks",
     "domains",
     "exec_subject",
+    "judge",
     "laws",
     "libraries",
     "load",
     "load_certificate",
+    "load_judgement",
     "load_scores",
     "museum",
     "parametrize_with_checks",

@@ -7,11 +7,23 @@ stated, so that the message is the same, and so that a session of tests can refu
 from __future__ import annotations
 
 import difflib
+import functools
+import inspect
 import numbers
+import types
 from collections.abc import Callable, Iterable, Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar, cast
 
-from dpaudit.errors import UsageError
+from dpaudit.errors import UnknownOptionError, UsageError
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    RngLike: TypeAlias = int | np.random.Generator | np.random.SeedSequence | None
+else:
+    RngLike = object
+
+F = TypeVar("F", bound=Callable[..., Any])
 
 MODES = ("sequential", "adaptive", "fixed")
 EFFORTS = ("off", "quick", "full")  # of planted power
@@ -62,6 +74,66 @@ def did_you_mean(name: Any, known: Iterable[str]) -> str:
     return f" Did you mean {near[0]!r}?" if near else ""
 
 
+def seed_from(seed: int | None, rng: RngLike) -> int | None:
+    """The seed that a caller states, as a number or by `rng` (SPEC 7 of Scientific Python); None for neither.
+
+    A generator gives another seed each time, a seed sequence the same one.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> seed_from(None, 7), seed_from(7, None), seed_from(None, np.random.default_rng(7))
+    (7, 7, 4058335883)
+    """
+    if rng is None:
+        return seed
+    if seed is not None:
+        raise UsageError(f"seed must be given without rng, got {seed!r} and {rng!r}.")
+    import numpy as np
+
+    if isinstance(rng, np.random.Generator):
+        return int(rng.integers(2**32))
+    if isinstance(rng, np.random.SeedSequence):
+        return int(rng.generate_state(1)[0])
+    return whole_number("rng", rng, "None, a non-negative integer, a numpy Generator or a SeedSequence", 0)
+
+
+def unknown_option(function: str, name: str, known: Iterable[str]) -> UnknownOptionError:
+    """The error of an option that a function does not have, with the nearest of those that it has."""
+    names = list(known)
+    return UnknownOptionError(
+        f"option of {function} must be one that it has, got {name!r}.{did_you_mean(name, names)} "
+        f"They are {', '.join(names)}."
+    )
+
+
+def with_near_names(function: F) -> F:
+    """A function that answers a misspelt option with the nearest name, where Python would only say that it is unknown.
+
+    Examples
+    --------
+    >>> @with_near_names
+    ... def two(size=1):
+    ...     return 2 * size
+    >>> two(sizes=3)
+    Traceback (most recent call last):
+    ...
+    dpaudit.errors.UnknownOptionError: option of two must be one that it has, got 'sizes'. Did you mean 'size'? ...
+    """
+    known = list(inspect.signature(function).parameters)
+    refused = unknown_option
+
+    def checked(*args: Any, **options: Any) -> Any:
+        for name in options:
+            if name not in known:
+                raise refused(function.__name__, name, known)
+        return function(*args, **options)
+
+    # With the function's own globals it is of its module for tools that read modules, such as doctest.
+    own = types.FunctionType(checked.__code__, function.__globals__, function.__name__, None, checked.__closure__)
+    return cast(F, functools.update_wrapper(own, function))
+
+
 def _mode(name: str, value: Any) -> None:
     if value not in MODES:
         raise UsageError(f"{name} must be 'sequential', 'adaptive' or 'fixed', got {value!r}.")
@@ -90,6 +162,7 @@ def _jobs(name: str, value: Any) -> None:
 _CHECKS: Mapping[str, Callable[[str, Any], Any]] = {
     "samples": lambda name, value: whole_number(name, value, "an integer of at least 10", 10),
     "mode": _mode,
+    "seconds": lambda name, value: number(name, value, "above 0", lambda v: 0.0 < v < float("inf")),
     "confidence": lambda name, value: number(name, value, "in (0, 1)", lambda v: 0.0 < v < 1.0),
     "seed": _seed,
     "power": _power,

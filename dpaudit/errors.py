@@ -18,6 +18,10 @@ class UsageError(DpauditError, ValueError):
     exit_status = 2
 
 
+class UnknownOptionError(UsageError, TypeError):
+    """A function was given an option that it does not have: a slip, which the message has the nearest name for."""
+
+
 class SubjectError(DpauditError, RuntimeError):
     """The subject broke while it was audited: it raised on every call, or returned what cannot be read (status 3)."""
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from dpaudit.arguments import check_options
+from dpaudit.arguments import check_options, with_near_names
 from dpaudit.errors import UsageError
 
 Seeds = Literal["fixed", "fresh"]
@@ -57,6 +57,7 @@ _PROFILES: dict[str, Profile] = {
 }
 
 
+@with_near_names
 def register_profile(
     name: str,
     *,
@@ -108,9 +109,7 @@ def register_profile(
     for option, value in (("strict", strict), ("floating_point", floating_point)):
         if value is not None and not isinstance(value, bool):
             raise UsageError(f"{option} must be True or False, got {value!r}.")
-    profile = Profile(
-        name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor
-    )
+    profile = Profile(name, samples, mode, confidence, seeds, strict, floating_point, event_mass, inconclusive_factor)
     _PROFILES[name] = profile
     return profile
 

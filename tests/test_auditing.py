@@ -510,7 +510,7 @@ def test_a_mechanism_may_state_its_claim_as_a_text():
 @pytest.mark.parametrize(
     ("claim", "message"),
     [
-        ("epsi=1", r"^claim must be eps=E, .*, got 'epsi=1'\. This is what Stating states\.$"),
+        ("epsi=1", r"^claim must be eps=E, .*, got 'epsi=1'\. Did you mean 'eps=1'\? This is what Stating states\.$"),
         ("eps=-1", r"^epsilon must be in .*, got -1.0 at claim 'eps=-1'\. This is what Stating states\.$"),
         (1.0, r"^claim of Stating must be a Claim or a text such as 'eps=1', got 1.0\.$"),
         (lambda: 1.0, r"^claim must be given: Stating states none\."),
@@ -667,3 +667,11 @@ def test_a_witness_counts_as_many_outputs_of_both_inputs(mode, seed):
     guesses = witness.correct + witness.wrong
     most = math.exp(1.9) / (1.0 + math.exp(1.9))  # right at a loss of 1.9, at most; four standard deviations above it
     assert witness.correct <= guesses * most + 4.0 * math.sqrt(guesses * most * (1.0 - most))
+
+
+def test_an_audit_is_logged_and_prints_nothing(caplog, capfd):
+    with caplog.at_level("INFO", logger="dpaudit"):
+        dpaudit.audit(lambda x, rng: x, "eps=1", [(0, 1)], samples=20, seed=7, name="leaky")
+    begun, ended = (record.getMessage() for record in caplog.records)
+    assert begun == "auditing leaky, claim eps=1, seed 7" and ended.startswith("leaky, claim eps=1: ")
+    assert capfd.readouterr() == ("", "")

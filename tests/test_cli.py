@@ -685,3 +685,17 @@ def test_the_library_and_the_command_line_agree(run):
     assert [finding.epsilon_lower for finding in dpaudit.load("o/audit.json").findings] == [
         finding.epsilon_lower for finding in own.findings
     ]
+
+
+def test_code_in_the_place_of_a_result_to_replay_is_told_how_one_is_made(run):
+    for given, code in (("m.py", "m.py:NAME"), ("m.py:leaky", "m.py:leaky")):
+        result = run("replay", given)
+        assert result.exit_code == 2
+        assert f"got '{given}', which is code." in told(result)
+        assert f"`dpaudit audit {code} --out DIR` saves one" in told(result)
+
+
+def test_so_few_samples_that_nothing_would_be_found_have_no_table_of_it(run):
+    result = run("audit", "mymodule.py:release", "--claim", "eps=1", "--pairs", "0,1", "--samples", "10")
+    assert "however large, would have been found" in " ".join(result.stdout.split())
+    assert "not promised" not in result.stdout

@@ -177,6 +177,14 @@ def test_a_store_with_code_or_other_columns_is_a_usage_error(store, statement, w
         Store.at(store, create=False)
 
 
+def test_a_claim_of_twenty_megabytes_is_not_parsed(store):
+    with sqlite3.connect(store) as connection:
+        connection.execute("update subjects set claim = zeroblob(20000000)")
+    connection.close()
+    with Store.at(store) as opened, pytest.raises(dpaudit.UsageError, match="texts of at most 100,000 characters"):
+        opened.subjects()
+
+
 def test_a_store_trusts_no_function_of_a_files_own_and_no_value_without_end(store):
     with Store.at(store) as opened:
         assert opened._connection.execute("pragma trusted_schema").fetchone() == (0,)

@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import logging
 import os
 import time
 from collections.abc import Callable, Iterable
 from typing import Any, Protocol, runtime_checkable
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
 from dpaudit.audits.composition import check_composition
 from dpaudit.audits.one_audit import header, played
@@ -36,6 +38,8 @@ from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
+LOG = logging.getLogger("dpaudit")  # says nothing unless the caller's program asks for it
+
 
 @runtime_checkable
 class PairSource(Protocol):
@@ -47,6 +51,7 @@ class PairSource(Protocol):
     def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> ChosenPairs: ...
 
 
+@with_near_names
 def audit(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -56,6 +61,7 @@ def audit(
     mode: Mode = "sequential",
     confidence: float = 0.95,
     seed: int | None = None,
+    rng: RngLike = None,
     jobs: int = 1,
     backend: str = "loky",
     cluster: str | None = None,
@@ -104,6 +110,8 @@ def audit(
         In (0, 1), for the whole call: all pairs, directions, witnesses, looks and bounds together.
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
     jobs : int
         Worker processes; the result does not depend on it, but for draws that depend on each other: a violation can
         only stand then where this process makes all calls. -1 takes all processors.
@@ -217,6 +225,7 @@ def audit(
     >>> result.verdict
     'violated'
     """
+    seed = seed_from(seed, rng)
     started = time.perf_counter()
     hard = samples, mode, confidence, seed, event_mass, inconclusive_factor, floating_point
     options = Options(*hard, pool, grey_box, severity, band, power, monotone)
@@ -235,7 +244,9 @@ def audit(
     with contextlib.nullcontext(subject) if limits is None else contained(subject, limits) as subject:
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
-    return dataclasses.replace(result, seconds=time.perf_counter() - started)
+    result = dataclasses.replace(result, seconds=time.perf_counter() - started)
+    LOG.info("%s, claim %s: %s in %.3g s", subject.name, promise, result.verdict, result.seconds)
+    return result
 
 
 def _audited(
@@ -250,6 +261,7 @@ def _audited(
     plan = running.checkpoint
     stated = plan.seed() if options.seed is None and plan is not None else options.seed
     root = fresh_seed() if stated is None else int(stated)
+    LOG.info("auditing %s, claim %s, seed %s", subject.name, promise, root)
     if isinstance(pairs, PairSource) and not subject.replayable:
         plan = None  # a temporary one: to begin again with other pairs is a second path
     crew = Crew(running.jobs, running.backend, running.cluster)

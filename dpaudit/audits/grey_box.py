@@ -32,6 +32,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
 from dpaudit.features.reader import Reader
@@ -173,6 +174,7 @@ class GreyBoxResult:
         return SideFinding(KIND, "found" if found else "nothing_found", summary, None, to_json(details))
 
 
+@with_near_names
 def replay_same_randomness(
     mechanism: Any,
     pairs: Iterable[Any] | None = None,
@@ -180,6 +182,7 @@ def replay_same_randomness(
     *,
     runs: int = RUNS,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> GreyBoxResult:
     """Run x and x_prime of each pair on the same random streams, and say what differs.
 
@@ -195,6 +198,8 @@ def replay_same_randomness(
         Streams on which an input is run, at least 4.
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
 
     Returns
     -------
@@ -213,6 +218,7 @@ def replay_same_randomness(
     >>> result.grade, result.pairs[0].implied_loss
     ('implied', 2.0)
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     whole_number("runs", runs, f"an integer of at least {LEAST_RUNS}", LEAST_RUNS)

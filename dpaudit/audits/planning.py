@@ -25,7 +25,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.arguments import check_options
+from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
@@ -70,6 +70,7 @@ FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are plan
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
 
+@with_near_names
 def plan(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -85,6 +86,7 @@ def plan(
     pilot: int = 0,
     seconds: float | None = None,
     seed: int | None = None,
+    rng: RngLike = None,
     target: str | None = None,
     name: str | None = None,
 ) -> Plan:
@@ -110,6 +112,8 @@ def plan(
         check; `Plan.samples_wanted` says that these are fewer.
     seed : int, optional
         Of the pilot; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
 
     Returns
     -------
@@ -130,6 +134,7 @@ def plan(
     >>> [round(power.known, 3) for power in planned.budgets[0].powers]
     [1.076, 1.177, 1.683]
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism, target, name)
     promise = stated_claim(subject, claim)
     check_options(samples=samples, mode=mode, confidence=confidence)

@@ -20,6 +20,7 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any, TypeVar
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.findings import change_sentence
 from dpaudit.audits.low_bits import Candidate, count_again
 from dpaudit.campaign.label_game import FIRST_DRAWS
@@ -106,6 +107,7 @@ class FloatingPointReplay:
     confirmed: bool
 
 
+@with_near_names
 def replay(
     result: AuditResult,
     mechanism: Any,
@@ -115,6 +117,7 @@ def replay(
     inputs: Pair | None = None,
     samples: int | None = None,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> Replay:
     """Run one finding's witness again, on fresh draws.
 
@@ -135,6 +138,8 @@ def replay(
         About this many runs on each input, at least 10; by default as many as the finding took.
     seed : int, optional
         A fresh one by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
 
     Raises
     ------
@@ -143,6 +148,7 @@ def replay(
         inputs, but a printed form or a digest; or the pair was in a pool and the mechanism does not say where its
         outputs lie.
     """
+    seed = seed_from(seed, rng)
     root = _checked(result, samples, seed)
     known = [finding for finding in result.ranked() if finding.witness is not None]
     if not known:
@@ -191,6 +197,7 @@ def replay(
     )
 
 
+@with_near_names
 def replay_floating_point(
     result: AuditResult,
     mechanism: Any,
@@ -199,6 +206,7 @@ def replay_floating_point(
     inputs: Pair | None = None,
     samples: int | None = None,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> FloatingPointReplay:
     """Run the floating-point witness of one pair again, on fresh draws.
 
@@ -206,7 +214,7 @@ def replay_floating_point(
     ----------
     result : AuditResult
         Whose floating-point finding leaks, of `dpaudit.load` or fresh.
-    mechanism, inputs, seed
+    mechanism, inputs, seed, rng
         As for `replay`.
     pair : str, optional
         The id of a pair that leaks; the worst one by default.
@@ -229,6 +237,7 @@ def replay_floating_point(
     >>> replay_floating_point(result, release, seed=8).confirmed
     True
     """
+    seed = seed_from(seed, rng)
     root = _checked(result, samples, seed)
     examined = result.floating_point.pairs if result.floating_point is not None else ()
     leaks = [entry for entry in examined if entry.verdict == "leaks"]

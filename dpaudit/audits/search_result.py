@@ -26,9 +26,9 @@ class TriedPair:
     pair : Pair
     family : str
         The pattern that it is of, or of the pair that it was moved from.
-    origin : {"start", "random", "move", "strategy"}
+    origin : {"start", "random", "move", "strategy", "climb", "given"}
     suspicion : float
-        `excess` with what the grey box adds. It ranks pairs and means nothing else: no confidence is attached to it.
+        `excess` with what recorded noise proves. It ranks pairs and means nothing else: it has no confidence.
     excess : float
         Estimated loss less the budget, in standard deviations of the estimate; on draws that chose the pair too.
     loss : float
@@ -38,7 +38,7 @@ class TriedPair:
     draws : int
         Of each input, in the search.
     grey_box : str
-        The grade of the replay on the same randomness; empty where there was none.
+        The grade of the replay on the same randomness, of the chosen pairs; empty where there was none.
     recorded : str
         The grade of its recorded noise; empty where that was not recorded.
     """

@@ -3,13 +3,14 @@
 `search_pairs` tries pairs of a domain (`dpaudit.subjects.domains`), of a hypothesis strategy, or near example data, and
 ranks them by suspicion. `Search` is the same as the `pairs` of `dpaudit.audit`, which confirms the most suspicious.
 
-How it searches. The starts of the domain and pairs at random are each looked at with a few draws; the better half is
-kept and drawn twice as often, and the best of it are moved a little; and so on, until the budget is spent or a pair
-stands out: an estimated loss that is `STANDS_OUT` standard deviations above its budget needs no further search, and
-only pairs that stand out beside it are chosen with it, as each takes a share of the error rate and of the draws. The
-suspicion of a pair is how far its estimated loss is above its own budget, in standard deviations: rules are fitted on
-one half of the search's draws and counted on the other one, and the other way round. What the grey box says is added,
-which has what recorded noise proves.
+How it searches. Where the noise can be recorded, the pairs that are the farthest apart without it come first
+(`dpaudit.audits.climbing`): if one of them is proved to break its claim, nothing else is looked for. The starts of the
+domain and pairs at random are each looked at with a few draws; the better half is kept and drawn twice as often, and
+the best of it are moved a little; and so on, until the budget is spent or a pair stands out: an estimated loss that is
+`STANDS_OUT` standard deviations above its budget needs no further search, and only pairs that stand out beside it are
+chosen with it, as each takes a share of the error rate and of the draws. The suspicion of a pair is how far its
+estimated loss is above its own budget, in standard deviations: rules are fitted on one half of the search's draws and
+counted on the other one, and the other way round. What recorded noise proves is added.
 
 Why the error rate holds. Let F be everything that the search saw: outputs on streams of the purposes `SEARCH_DRAWS`,
 `SEARCH_CHOICES`, `GREY_BOX` and `RECORDED`, which no audit draws from. The chosen pairs are a function of F. Given F
@@ -31,8 +32,11 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
+from dpaudit.audits.climbing import LIMITS, climb
 from dpaudit.audits.exploring import explore
-from dpaudit.audits.grey_box import LEAST_RUNS, GreyBox, GreyBoxPair
+from dpaudit.audits.grey_box import GreyBox
+from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import SearchResult, TriedPair
 from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import Outcomes, join, read_outputs
@@ -45,11 +49,11 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.privacy.neighbours import claim_of_candidate, searched_relation
 from dpaudit.privacy.pair_budgets import check_order_is_given
 from dpaudit.privacy.pairs import Pair, as_pairs, short_form
-from dpaudit.recorded.recorded_noise import MOST_RECORDED
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS, root_of, stream
 from dpaudit.subjects.callables import CallError, Subject, as_subject
 from dpaudit.subjects.domains import RELATIONS, DatasetDomain, Domain, ListedDomain, Relation, domain_from_dict
 from dpaudit.subjects.stated import stated_claim
+from dpaudit.symbolic.recorded_noise import MOST_RECORDED
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
 LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
@@ -59,9 +63,9 @@ MOST_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
-BONUS = {"constant": 3.0, "outcome": 3.0, "scale": 3.0, "branches": 0.25, "consumption": 0.25}  # of hints, in errors
-DEFINITE, IMPLIED, RAISES = 1000.0, 100.0, 50.0  # suspicions that nothing counted reaches
+PROVED, RAISES = 100.0, 50.0  # suspicions that nothing counted reaches
 MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
+CLIMBED_SHARE, CLIMBED_DRAWS = 4, 500  # of the budget, for pairs without draws; and draws of those, in this search
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
 
@@ -87,6 +91,8 @@ class Search:
         Pairs to begin with, at least 4.
     grey_box : bool
         Whether to replay pairs on the same randomness too, where the mechanism takes a generator.
+    first : sequence of (x, x_prime)
+        Pairs of the domain to begin with, beside its own.
 
     Examples
     --------
@@ -107,6 +113,7 @@ class Search:
     budget: int = 200_000
     candidates: int = 64
     grey_box: bool = True
+    first: Sequence[Any] = ()
 
     def __post_init__(self) -> None:
         if (self.domain is None) == (self.examples is None):
@@ -146,6 +153,7 @@ class Search:
         return DatasetDomain.of_examples(known, "replace_one" if on == "records" else adjacency)
 
 
+@with_near_names
 def search_pairs(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -158,6 +166,7 @@ def search_pairs(
     candidates: int = 64,
     grey_box: bool = True,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> SearchResult:
     """Look for the pairs on which the claim is worst, without a verdict: parameters as for `Search` and `audit`.
 
@@ -179,6 +188,7 @@ def search_pairs(
     >>> search_pairs(release, "eps=1", NumberDomain(0, 10), budget=4000, seed=1).pairs[0].x > 8
     True
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
     search = Search(domain, examples, adjacency, pairs, budget, candidates, grey_box)
@@ -199,7 +209,7 @@ class _Candidate:
     place: int  # in the order of their first look, which breaks ties
     excess: float = -math.inf
     loss: float = math.nan
-    grey: GreyBoxPair | None = None
+    proved: float | None = None  # the loss that recorded noise proves to break the claim, in budgets
     raises: bool = False
     refused: bool = False
     draws: int = 0  # of each input
@@ -207,14 +217,8 @@ class _Candidate:
     @property
     def suspicion(self) -> float:
         """What ranks it; see the module."""
-        total, budget = RAISES if self.raises else self.excess, max(self.line.epsilon, 1e-3)
-        if self.grey is not None:
-            total += sum(BONUS[hint.kind] for hint in self.grey.hints)
-            ratio = min((self.grey.implied_loss or 0.0) / budget, 100.0)
-            # What is not recorded is not known to be worse or better than another pair.
-            known = {"definite": DEFINITE, "implied": IMPLIED}.get(self.grey.grade, 0.0)
-            total += known + (ratio if known else min(ratio, 1.0))
-        return total
+        counted = RAISES if self.raises else self.excess
+        return counted + (0.0 if self.proved is None else PROVED + min(self.proved, 100.0))
 
 
 class _Searcher:
@@ -229,15 +233,19 @@ class _Searcher:
         self.drawn: list[list[Outcomes]] = []
         self.raised: dict[int, str] = {}  # inputs on which a vectorised call raised
         self.candidates: dict[Any, _Candidate] = {}
-        self.boxes = GreyBox(subject, claim, seed, LEAST_RUNS) if search.grey_box else None
-        self.sides: dict[int, Any] = {}
+        self.climbed: list[_Candidate] = []
 
     def run(self) -> SearchResult:
         if self.domain is not None:
             check_order_is_given(self.claim, "a domain")
+        if self._is_found_without_draws():
+            return self._result()
         count = min(self.search.candidates, max(4, self.search.budget // (_cost(1) * self._first_draws())))
         draws = max(self.search.budget // (_cost(1) * count), 8)
         active = self._of_strategy(count, draws) if self.domain is None else self._first(self.domain, count)
+        active += self.climbed
+        for x, x_prime in self.search.first:
+            self._add(active, "given", "given", x, x_prime)
         for round_ in range(ROUNDS):
             if round_ > 0:
                 active = self._ranked(active)[: max(count >> round_, self.search.pairs)]
@@ -247,6 +255,33 @@ class _Searcher:
                 if candidate.excess >= STANDS_OUT:
                     return self._result()
         return self._result()
+
+    def _is_found_without_draws(self) -> bool:
+        """Whether a pair that is the farthest without noise (`dpaudit.audits.climbing`) breaks the claim by its record.
+
+        What is the farthest is a candidate in any case.
+        """
+        if not self.search.grey_box or self.subject.is_program or self.subject.is_contained:
+            return False
+        noise_free = NoiseFree(self.subject, self.claim, self.seed)
+        runs = min(LIMITS.runs, self.search.budget // CLIMBED_SHARE)
+        limits = dataclasses.replace(LIMITS, runs=runs, chosen=self.search.pairs)
+        place = self.domain if self.domain is not None else self.search.domain
+        found = climb(noise_free, place, self.seed, limits)
+        for one in (*found.best, *(() if noise_free.only_adds else found.others)):
+            candidate = self._add([], one.family, "climb", one.x, one.x_prime)
+            if candidate is None:
+                continue
+            proof = noise_free.proof(Pair(one.x, one.x_prime))
+            if proof.grade == "proved":
+                candidate.proved = proof.loss / max(candidate.line.epsilon, 1e-3)
+            if proof.grade == "proved" or len(self.climbed) < len(found.best):
+                self.climbed.append(candidate)
+        self.runs += noise_free.runs
+        is_found = any(candidate.proved is not None for candidate in self.climbed)
+        for candidate in self.climbed if is_found else ():
+            self._look(candidate, CLIMBED_DRAWS)
+        return is_found
 
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
@@ -340,8 +375,6 @@ class _Searcher:
         """Draw up to `size` outputs of both inputs, and estimate how suspicious the pair is."""
         if candidate.refused:
             return
-        if self.boxes is not None and candidate.grey is None:
-            candidate.grey = self._grey(self.boxes, candidate)
         candidate.draws = min(size, MOST_KEPT)
         sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
         drawn = [side for side in sides if side is not None]
@@ -351,16 +384,6 @@ class _Searcher:
         candidate.refused = common_failure(drawn) is not None
         if not candidate.refused:
             candidate.excess, candidate.loss = excess(candidate.line, *drawn)
-
-    def _grey(self, boxes: GreyBox, candidate: _Candidate) -> GreyBoxPair | None:
-        for i in candidate.inputs:
-            if i not in self.sides:
-                self.sides[i] = boxes.side(self.data[i])
-        if boxes.message:
-            return None
-        pair = Pair(candidate.x, candidate.x_prime)
-        found = boxes.compare(pair, *(self.sides[i] for i in candidate.inputs))
-        return None if boxes.outputs_only and not found.hints else found
 
     def _outcomes(self, i: int, size: int) -> Outcomes | None:
         """At least `size` outputs on an input (all that were drawn); None where a vectorised call raised."""
@@ -409,13 +432,17 @@ class _Searcher:
             report = box.examine(pairs)
             if (recorder := box.recorder) is not None:
                 recorded = recorder.result([(recorder.pair(pair), pair) for pair in pairs[:MOST_RECORDED]])
-        grades = {one.id: str(one.grade) for one in recorded.pairs} if recorded is not None else {}
+        grades = [
+            {one.id: str(one.grade) for one in found.pairs} if found is not None else {} for found in (report, recorded)
+        ]
         strategy = {"kind": "strategy", "strategy": short_form(self.search.domain, 200)}
         return SearchResult(
             pairs=pairs,
-            tried=tuple(_tried(*one, grades.get(one[0].id, "")) for one in zip(named, ranked, strict=True)),
+            tried=tuple(
+                _tried(*one, *(of.get(one[0].id, "") for of in grades)) for one in zip(named, ranked, strict=True)
+            ),
             refused=refused,
-            samples=self.runs + sum(one.samples for one in (self.boxes, box) if one is not None),
+            samples=self.runs + (box.samples if box is not None else 0),
             seconds=time.perf_counter() - self.started,
             seed=self.seed,
             claim=str(self.claim),
@@ -425,11 +452,11 @@ class _Searcher:
         )
 
 
-def _tried(pair: Pair, candidate: _Candidate, recorded: str) -> TriedPair:
+def _tried(pair: Pair, candidate: _Candidate, grey_box: str, recorded: str) -> TriedPair:
     """What is reported of a candidate."""
-    line, grey = candidate.line, "" if candidate.grey is None else candidate.grey.grade
+    line = candidate.line
     figures = candidate.suspicion, candidate.excess, candidate.loss, line.epsilon, line.delta, candidate.draws
-    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey, recorded)
+    return TriedPair(pair, candidate.family, candidate.origin, *figures, grey_box, recorded)
 
 
 def excess(line: ApproxDP, first: Outcomes, second: Outcomes) -> tuple[float, float]:

@@ -38,6 +38,7 @@ from typing import Any
 import numpy as np
 import scipy
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.exploring import explore
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.environment import environment
@@ -63,6 +64,7 @@ LEAST_PROBABILITY = 0.01  # where no failure is allowed: the probability above w
 MOST_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
 
 
+@with_near_names
 def audit_utility(
     mechanism: Any,
     bounds: UtilityBound | Iterable[UtilityBound] | None = None,
@@ -71,6 +73,7 @@ def audit_utility(
     samples: int = 20_000,
     confidence: float = 0.95,
     seed: int | None = None,
+    rng: RngLike = None,
     examples: int = 50,
     search_samples: int = 500,
     worst: int = 3,
@@ -92,6 +95,8 @@ def audit_utility(
         In (0, 1), for the whole call.
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
     examples, search_samples, worst : int
         A bound with a `search`: how many inputs it tries, with how many draws each, and how many of them are tested.
     inconclusive_factor : float
@@ -117,6 +122,7 @@ def audit_utility(
     >>> result.verdict, result.worst.ratio_lower > 1.8  # the mean error is 1
     ('violated', True)
     """
+    seed = seed_from(seed, rng)
     started = time.perf_counter()
     subject = as_subject(mechanism)
     chosen = stated_bounds(subject, bounds)

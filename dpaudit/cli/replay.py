@@ -57,6 +57,13 @@ def replay_command(
     from dpaudit.subjects.fresh import FRESH
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
 
+    attribute = result.partition(".py:")[2]
+    if result.endswith(".py") or attribute:
+        code = result if attribute else f"{result}:NAME"
+        raise UsageError(
+            f"result must be a saved result such as audit.json, got {result!r}, which is code. "
+            f"`dpaudit audit {code} --out DIR` saves one; the code is given with --target {code}."
+        )
     saved = load(result)
     named = saved.subject.get("target")
     if named is not None and not isinstance(named, str):

@@ -85,7 +85,9 @@ def chosen_search(
         raise UsageError(f"pairs must be given in one way, got --{' and --'.join(given)}.")
     from dpaudit.audits.searching import Search
 
-    place: dict[str, Any] = {"domain": _domain(search)} if search is not None else {"examples": _list(examples or "")}
+    place: dict[str, Any] = (
+        {"domain": read_domain(search)} if search is not None else {"examples": read_list(examples or "")}
+    )
     stated = {"budget": budget, "pairs": count}
     numbers: dict[str, Any] = {name: value for name, value in stated.items() if value is not None}
     return Search(**place, adjacency=adjacency, grey_box=grey_box is not False, **numbers)
@@ -166,14 +168,14 @@ def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
     return [{name: cell(value) for name, value in zip(header, row, strict=False)} for row in rows]
 
 
-def _domain(text: str) -> Any:
+def read_domain(text: str, name: str = "search") -> Any:
     """What a SPEC names: the object of module:attribute (called, if it is a function), or the domain of its JSON."""
     from dpaudit.subjects.domains import Domain, domain_from_dict
     from dpaudit.subjects.targets import is_python_pairs, load_target, what_raised
 
     if not is_python_pairs(text):
         return domain_from_dict(
-            parsed_json("search", text, repr(text[:60])) if text.lstrip().startswith("{") else read_json("search", text)
+            parsed_json(name, text, repr(text[:60])) if text.lstrip().startswith("{") else read_json(name, text)
         )
     value = load_target(text)
     is_strategy = hasattr(value, "example") and hasattr(value, "map")  # of hypothesis, which need not be installed
@@ -183,10 +185,10 @@ def _domain(text: str) -> Any:
         return value()
     except (Exception, SystemExit) as error:
         raised = what_raised(error)
-        raise UsageError(f"search must be a function without arguments, got {raised} ({text!r}).") from error
+        raise UsageError(f"{name} must be a function without arguments, got {raised} ({text!r}).") from error
 
 
-def _list(path: str) -> list[Any]:
+def read_list(path: str) -> list[Any]:
     examples = read_json("examples", path)
     if not isinstance(examples, list):
         raise UsageError(f"examples must be a JSON list, got {type(examples).__name__} at {path!r}.")

@@ -32,6 +32,10 @@ class CheckSpec:
         Whether a sound mechanism can fail it by chance: then it has a share of the error rate.
     argument : str
         Passed to the function, if not empty (the name of a law).
+    is_hygiene : bool
+        Whether it is about how the mechanism is called and what it refuses, and not about what it gives away.
+    follows : str
+        The check whose failure makes this one fail too: then it says nothing more, and `dpaudit.check` leaves it out.
     """
 
     name: str
@@ -39,6 +43,8 @@ class CheckSpec:
     home: str
     is_statistical: bool = False
     argument: str = ""
+    is_hygiene: bool = False
+    follows: str = ""
 
     def function(self) -> Callable[[Any], str | None]:
         """The check itself, imported now: takes a `Case`, returns a remark or None."""
@@ -81,10 +87,15 @@ GROUP = "dpaudit.checks"  # the entry-point group of other checks
 LAWS_GROUP = "dpaudit.laws"
 
 
+CLAIM_AUDIT = "claim_audit"
+HYGIENE = (".calls:", ".refusals:", ".processes:same_bits")  # homes of checks that are no privacy
+
+
 def _of_law(name: str) -> CheckSpec:
     """The check that a law is kept."""
     own = f"law_{name.replace(' ', '_').replace('-', '_')}"
-    return CheckSpec(own, f"keeps what follows from its claim by {name}", ".promises:law", True, name)
+    demands = f"keeps what follows from its claim by {name}"
+    return CheckSpec(own, demands, ".promises:law", True, name, follows=CLAIM_AUDIT)
 
 
 CHECKS: tuple[CheckSpec, ...] = (
@@ -124,6 +135,7 @@ CHECKS: tuple[CheckSpec, ...] = (
     CheckSpec("more_budget_less_error", "has no more error with more budget", ".promises:more_budget_less_error", True),
     *(_of_law(name) for name in LAW_NAMES),
 )  # fmt: skip
+CHECKS = tuple(dataclasses.replace(spec, is_hygiene=spec.home.startswith(HYGIENE)) for spec in CHECKS)
 
 
 def all_checks() -> tuple[CheckSpec, ...]:

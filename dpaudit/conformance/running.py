@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.conformance.faces import (
     ERROR_RATE,
     SAMPLES,
@@ -27,7 +28,10 @@ from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.targets import what_raised
 
+FAILED = ("violated", "xfail")
 
+
+@with_near_names
 def check(
     mechanism: Any,
     claim: Any = None,
@@ -37,6 +41,7 @@ def check(
     samples: int = SAMPLES,
     error_rate: float = ERROR_RATE,
     seed: int | None = None,
+    rng: RngLike = None,
     expected_failures: Expected | None = None,
     name: str | None = None,
     target: str | None = None,
@@ -52,6 +57,8 @@ def check(
         Names of checks to run; all by default. The error rate of a part of the list is the lower for it.
     seed : int, optional
         Non-negative; one is drawn and recorded by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
     on_check : callable, optional
         Called with each `CheckRecord` as soon as it is there.
 
@@ -74,6 +81,7 @@ def check(
     >>> result.verdict, result.exit_status
     ('violated', 1)
     """
+    seed = seed_from(seed, rng)
     started = time.perf_counter()
     unknown = next((one for one in only or () if one not in check_names()), None)
     if unknown is not None:
@@ -99,7 +107,7 @@ def check(
             described[bound.mechanism_name] = _described(bound.subjects, bound.mechanism_name)
         if only is not None and bound.name not in only:
             continue
-        record = _run(bound, error_rate)
+        record = _followed(bound, records) or _run(bound, error_rate)
         records.append(record)
         if on_check is not None:
             on_check(record)
@@ -128,6 +136,19 @@ def _described(subjects: Subjects, name: str) -> dict[str, Any]:
             raised = f"{outputs[0].kind}: {outputs[0].message}".removesuffix(".")
             raise SubjectError(f"{case.subject.name} must return an output, got {raised}.")
     return described
+
+
+def _followed(bound: BoundCheck, records: Sequence[CheckRecord]) -> CheckRecord | None:
+    """A check that is left out, because one that it follows from has failed: one cause is said once. None for others.
+
+    Validity: no check is run that would not have been, so no sound mechanism fails more often.
+    """
+    name, cause = bound.mechanism_name, bound.spec.follows
+    failed = any(one.mechanism == name and one.name == cause and one.status in FAILED for one in records)
+    if not failed:
+        return None
+    message = f"it follows from {cause}, which failed"
+    return CheckRecord(name, bound.name, bound.spec.demands, "skipped", message, bound.expected_failure, 0.0, 0.0)
 
 
 def _run(bound: BoundCheck, error_rate: float) -> CheckRecord:

@@ -37,6 +37,8 @@ of positions `[[0, 1], ...]` and `"ids"` may name the inputs.
 
 from __future__ import annotations
 
+import ast
+import difflib
 import json
 import math
 import re
@@ -142,7 +144,7 @@ def parse_claim(text: str) -> Claim:
         key, equals, value = (piece.strip() for piece in part.partition("="))
         if not equals or key not in _KEYS:
             place = f" at {text!r}" if part.strip() != text.strip() else ""
-            raise UsageError(f"claim must be {_forms()}, got {part.strip()!r}{place}.")
+            raise UsageError(f"claim must be {_forms()}, got {part.strip()!r}{place}.{_meant(text)}")
         if _KEYS[key] in values:
             raise UsageError(f"claim must name each value once, got {part.strip()!r} again at {text!r}.")
         values[_KEYS[key]] = _read_number(key, value, text)
@@ -159,6 +161,26 @@ def _forms() -> str:
     """What a claim may look like, in words."""
     known = [*_FORMS, *(f"{name}=..." for name in names(GROUP))]
     return f"{', '.join(known[:-1])} or {known[-1]}"
+
+
+def _meant(text: str) -> str:
+    """What a claim with a slip may have meant, as a sentence with a space in front; "" where nothing is near.
+
+    Slips are blanks or semicolons for commas, a second number without `delta=`, and a key that is almost one.
+    """
+    parts = [part.strip() for part in re.split(r"[,;\s]+", re.sub(r"\s*=\s*", "=", text)) if part.strip()]
+    if len(parts) == 2 and "=" in parts[0] and _NUMBER.fullmatch(parts[1]):
+        parts[1] = f"delta={parts[1]}"
+    pieces = [part.partition("=")[::2] for part in parts]
+    near = [(next(iter(difflib.get_close_matches(key.lower(), _KEYS, 1)), ""), value) for key, value in pieces]
+    said = ",".join(f"{key}={value}" for key, value in near)
+    if said == text or not all(key and _NUMBER.fullmatch(value) for key, value in near):
+        return ""
+    try:
+        parse_claim(said)
+    except UsageError:
+        return ""
+    return f" Did you mean {said!r}?"
 
 
 def _claim_of(read: Callable[[str], Claim], rest: str, text: str) -> Claim:
@@ -199,7 +221,8 @@ def parse_pairs(text: str) -> Sequence[Pair]:
     while True:
         x, position = _read_json(text, position)
         if text[position : position + 1] != ",":
-            raise UsageError(_pairs_message(text, position, _in_brackets(x) or _due(",")))
+            alone = "A pair is two inputs, with a ',' between them." if position == len(text) else _due(",")
+            raise UsageError(_pairs_message(text, position, _in_brackets(x) or alone))
         position += 1
         x_prime, position = _read_json(text, position)
         pairs.append((x, x_prime))
@@ -271,7 +294,7 @@ def _metric_claim(text: str) -> MetricDP:
 
 def _read_number(name: str, value: str, text: str) -> float:
     if not _NUMBER.fullmatch(value):
-        raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.")
+        raise UsageError(f"{name} must be a number, got {value!r} at claim {text!r}.{_meant(text)}")
     number = float(value)
     if math.isinf(number) and "inf" not in value.lower():
         raise UsageError(f"{name} must be a number that a double holds, or inf, got {value!r} at claim {text!r}.")
@@ -359,9 +382,37 @@ def _read_json(text: str, position: int) -> tuple[Any, int]:
     try:
         value, end = json.JSONDecoder().raw_decode(text, start)
     except (ValueError, RecursionError) as error:
-        hint = "Write strings in double quotes, and close every bracket."
+        hint = _as_json(text) or "Write strings in double quotes, and close every bracket."
         raise UsageError(_pairs_message(text, start, hint)) from error
     return value, _skip_spaces(text, end)
+
+
+def _as_json(text: str) -> str:
+    """How pairs in Python's brackets and quotes, or of words without quotes, are written; "" where they are neither."""
+    pairs: list[Any] = []
+    try:
+        for piece in text.split(";"):
+            value = _literal(piece)
+            is_list = isinstance(value, list) and all(isinstance(one, list | tuple) for one in value)
+            pairs += value if is_list else [value]
+        if not all(isinstance(pair, list | tuple) and len(pair) == 2 for pair in pairs):
+            return ""
+        shown = "; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in pairs)
+        parse_pairs(shown)
+    except (TypeError, ValueError):
+        return ""
+    return f"Write `{shown}`." if len(shown) <= LONGEST_SHOWN else ""
+
+
+def _literal(piece: str) -> Any:
+    """A literal of Python, or words and numbers with commas between them; `ValueError` where it is neither."""
+    try:
+        return ast.literal_eval(piece.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        words = [word.strip() for word in piece.split(",")]
+        if not all(re.fullmatch(r"[\w.@ -]+", word) for word in words):
+            raise ValueError(f"{piece!r} must be words") from None
+        return [_as_number(word) for word in words]
 
 
 def _expect(text: str, position: int, mark: str) -> int:

@@ -6,6 +6,8 @@
 * A violation fails the test, and so does an audit that broke; an inconclusive one warns, and fails with `--dp-strict`.
 * Low bits that leak (`AuditResult.floating_point`, a finding apart from the verdict) warn, and fail with `--dp-strict`.
   `floating_point=False` turns that check off, for one call or in `[tool.dpaudit]`.
+* A slow audit says at its start what it may take, and where it stands; `--dp-seconds` limits it, and an interrupt keeps
+  what was drawn: `dpaudit.pytest_plugin.pace`.
 * Notes on the outputs (all are one value, calls raise) warn; the summary repeats them.
 * **Confidence is that of the session** (`--dp-confidence`): all audits, replays and lists of conformance checks in it
   raise a false alarm with probability 1 - confidence at most. `dpaudit.pytest_plugin.budget` says how it is split.
@@ -71,9 +73,10 @@ def pytest_configure(config: pytest.Config) -> None:
         summary = config.stash[SUMMARY] = Summary(settings)
         config.pluginmanager.register(Reporting(summary), "dpaudit_reporting")
         if config.getoption("cacheclear", False) and settings.cache is not None:
-            from dpaudit.pytest_plugin import witnesses
+            from dpaudit.pytest_plugin import pace, witnesses
 
             witnesses.clear(settings.cache)
+            pace.clear(settings.cache)
 
 
 def pytest_report_header(config: pytest.Config) -> str | None:
@@ -285,5 +288,5 @@ def pytest_testnodedown(node: Any, error: Any) -> None:
 
 def pytest_terminal_summary(terminalreporter: Any, config: pytest.Config) -> None:
     """What was audited and found, and what the session promises."""
-    for line in config.stash[SUMMARY].lines():
+    for line in config.stash[SUMMARY].lines(is_short=config.getoption("verbose", 0) <= 0):
         terminalreporter.write_line(line)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import functools
 import hashlib
 import json
 import os
@@ -13,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.arguments import did_you_mean
+from dpaudit.arguments import seed_from, unknown_option
 from dpaudit.errors import (
     DpauditFloatingPointWarning,
     DpauditInconclusiveWarning,
@@ -22,15 +23,19 @@ from dpaudit.errors import (
     SubjectError,
     UsageError,
 )
-from dpaudit.pytest_plugin import witnesses
+from dpaudit.pytest_plugin import pace, witnesses
 from dpaudit.pytest_plugin.budget import AUDIT, LOW_BITS, REPLAY, confidence_of
 from dpaudit.pytest_plugin.planning import FLOATING_POINT_PROPERTY, PROPERTY, Plan, TestState
 from dpaudit.pytest_plugin.texts import (
+    INCONCLUSIVE,
+    LEAKING,
     confirmed_text,
     failure_text,
     floating_point_text,
     notes_text,
     replay_line,
+    share_sentence,
+    side_texts,
     weakness_text,
     witness_text,
 )
@@ -88,13 +93,18 @@ class _Call:
         call = {name: value for name, value in options.items() if value is not None}
         names = {name: call.pop(name, None) for name in ("target", "name")}
         confidence = call.pop("confidence", None)
+        if "rng" in call:
+            call["seed"] = seed_from(call.get("seed"), call.pop("rng"))
         self.subject: Subject = as_subject(mechanism, **names)
         self.claim: Claim = stated_claim(self.subject, claim)
         self.pairs: Sequence[Pair] = stated_pairs(self.subject, pairs, self.claim)
         self.given = self.settings.audit_options(call, self.state.mark.options)
         self.repeats = self.settings.from_command_line("seed") is not None
-        on_progress = self.given.pop("on_progress", None)
-        self.options = self.settings.project.audit_options(self.given) | {"on_progress": on_progress}
+        seconds = self.given.pop("seconds", None)
+        self.long = pace.LongAudit(
+            item.config, item.nodeid, position, self.settings.cache, self.given.pop("on_progress", None)
+        )
+        self.options = self.settings.project.audit_options(self.given)
         if self.settings.is_worker and "jobs" not in self.given:
             self.options["jobs"] = 1
         if self.settings.profile.seeds == "fresh" and "seed" not in self.given:
@@ -102,7 +112,8 @@ class _Call:
         if confidence is not None and not (isinstance(confidence, float) and 0.0 < confidence < 1.0):
             raise UsageError(f"confidence must be in (0, 1), got {confidence!r}.")
         self.accumulates = self._accumulates(confidence)
-        self.number, self.spent = self.state.charge(self._key(confidence), position, confidence, self._may_repeat)
+        key = self._key((confidence, seconds))
+        self.number, self.spent = self.state.charge(key, position, confidence, self._may_repeat)
         self.options["confidence"] = self.spent.confidence or confidence_of(self.spent.share * AUDIT)
         if self.accumulates and self.settings.store is not None and self.options.get("store") is None:
             with contextlib.suppress(OSError, UsageError):  # told by the audit, which cannot open the file
@@ -120,6 +131,17 @@ class _Call:
             "seed": self.options["seed"],
             "accumulates": self.accumulates,
         }
+        if seconds is not None:
+            self._cut(seconds)
+
+    def _cut(self, seconds: float) -> None:
+        """Take as many samples as fit into the time; a rerun takes as many as the run before it."""
+        if self.spent.cut is None:
+            self.spent.cut = pace.samples_within(seconds, self.subject, self.claim, self.pairs, self.options)
+        samples, text = self.spent.cut
+        if samples:
+            self.options["samples"] = samples
+            self.record["cut"] = text
 
     def _accumulates(self, confidence: float | None) -> bool:
         """Whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
@@ -150,15 +172,18 @@ class _Call:
         """Whether the same seed gives the same bits."""
         return self.subject.replayable and len(self.pairs) <= MOST_COMPARED
 
-    def _key(self, confidence: float | None) -> Any:
-        """What two calls share that draw the same bits from the same seed, as far as can be seen."""
+    def _key(self, stated: tuple[float | None, float | None]) -> Any:
+        """What two calls share that draw the same bits from the same seed, as far as can be seen.
+
+        `stated` is the confidence and the limit of time that the call states.
+        """
         from dpaudit.privacy.inputs import identity_of
 
         if not self._may_repeat:
             return None
         pairs = [(pair.id, identity_of(pair.x), identity_of(pair.x_prime)) for pair in self.pairs]
         options = sorted((name, repr(value)) for name, value in self.options.items())
-        return (self.subject.name, self.subject.fingerprint, str(self.claim), pairs, options, confidence)
+        return (self.subject.name, self.subject.fingerprint, str(self.claim), pairs, options, stated)
 
     def fail_if_expired(self) -> None:
         """Fail a test whose known violation has expired, before anything is drawn."""
@@ -198,8 +223,9 @@ class _Call:
         from dpaudit.audits.auditing import audit
         from dpaudit.reports import wording
 
+        self.long.begin(self.subject, self.pairs, self.options["seed"], self.samples)
         try:
-            result = audit(self.subject, self.claim, self.pairs, **self.options)
+            result = self.long.run(functools.partial(audit, self.subject, self.claim, self.pairs), self.options)
         except UsageError as error:
             raise self.settings.project.located(error, self.given).with_traceback(None) from cause(error)
         except SubjectError as error:
@@ -212,6 +238,7 @@ class _Call:
             "leaks": leaks,
             "low_bits_rate": float(low_bits.error_rate) if low_bits is not None and low_bits.pairs else 0.0,
             "side": [[one.kind, one.status, float(one.error_rate or 0.0)] for one in result.side_findings],
+            "side_texts": side_texts(result),
             "seed": int(result.seed),
             "confidence": float(result.confidence),
             "epsilon_lower": float(result.epsilon_lower),
@@ -227,7 +254,7 @@ class _Call:
         self._settle(result)
         # More samples would not mend draws that depend on each other: that is a mistake, here or in the mechanism.
         if result.verdict == "inconclusive" and not (self.settings.strict or wording.has_changed(result)):
-            warnings.warn(weakness_text(result), DpauditInconclusiveWarning, stacklevel=FRAME)
+            self._warn(DpauditInconclusiveWarning, INCONCLUSIVE, weakness_text(result))
         elif result.verdict != "not_refuted":
             pytest.fail(failure_text(result, self._line(result.seed)), pytrace=False)
         notes = notes_text(result)
@@ -237,10 +264,22 @@ class _Call:
             text = floating_point_text(result)
             if self.settings.strict and _leak_at(result, self.spent.share * LOW_BITS):
                 pytest.fail(f"{text}\n  replay   {self._line(result.seed)}", pytrace=False)
-            warnings.warn(text, DpauditFloatingPointWarning, stacklevel=FRAME)
+            self._warn(DpauditFloatingPointWarning, LEAKING, text)
         if notes:
             warnings.warn(notes, DpauditNoteWarning, stacklevel=FRAME)
         return result
+
+    def _warn(self, kind: type[Warning], line: str, details: str) -> None:
+        """Warn of what may concern many tests: one line for all of them, which pytest shows once; details with -v.
+
+        Where the warning is an error the details are notes of the exception.
+        """
+        if self.item.config.getoption("verbose", 0) > 0:
+            warnings.warn(details, kind, stacklevel=FRAME + 1)
+            return
+        warning = kind(line)
+        warning.add_note(details)
+        warnings.warn_explicit(warning, kind, "dpaudit", 1)
 
     @property
     def samples(self) -> int:
@@ -281,12 +320,15 @@ class _Call:
             self._report("violated")
         unknown = known.unknown_text([pair.id for pair in self.pairs]) if known is not None else ""
         text = failure_text(result, self._line(result.seed)) + (f"\n  known    {unknown}" if unknown else "")
+        text += f"\n  share    {share_sentence(result.confidence, self.plan, self.spent.confidence)}"
         pytest.fail(text, pytrace=False)
 
     def _fail_again(self) -> None:
         __tracebackhide__ = True
         assert self.confirmed is not None
-        pytest.fail(confirmed_text(self.confirmed, self.subject.name, self._line(None)), pytrace=False)
+        text = confirmed_text(self.confirmed, self.subject.name, self._line(None))
+        share = share_sentence(self.confirmed.confidence, self.plan, 0.0)
+        pytest.fail(f"{text}\n  share    {share}", pytrace=False)
 
     def _check_repeated(self, result: AuditResult) -> None:
         """Refuse a second look: a rerun that had the same share must have found the same."""
@@ -309,7 +351,8 @@ class _Call:
             self.item.user_properties.append((FLOATING_POINT_PROPERTY, "leaks"))
 
     def _line(self, seed: int | None) -> str:
-        return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed, self.accumulates)
+        cut = self.spent.cut[0] if self.spent.cut is not None else 0
+        return replay_line(self.settings, self.plan.budget, self.item.nodeid, seed, self.accumulates, cut)
 
 
 def _check_names(options: dict[str, Any]) -> None:
@@ -318,12 +361,11 @@ def _check_names(options: dict[str, Any]) -> None:
 
     from dpaudit.audits.auditing import audit
 
-    known = [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
+    known = ["claim", "pairs", "seconds"]
+    known += [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
     for name in options:
         if name not in known:
-            near = did_you_mean(name, ["mechanism", "claim", "pairs", *known])
-            text = f"option of dp_audit must be one of dpaudit.audit, got {name!r}.{near}"
-            raise UsageError(f"{text} They are {', '.join(known)}.")
+            raise unknown_option("dp_audit", name, known)
 
 
 def _located(result: AuditResult, item: pytest.Item) -> AuditResult:

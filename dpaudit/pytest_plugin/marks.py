@@ -23,7 +23,9 @@ from dpaudit.errors import UsageError
 
 LIST = "[[tool.dpaudit.known_violations]]"
 PAIRS_NAMED = 5  # ids of pairs in a message
-MARK_OPTIONS = ("samples", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend")
+MARK_OPTIONS = (
+    "samples", "seconds", "mode", "seed", "event_mass", "inconclusive_factor", "floating_point", "jobs", "backend",
+)  # fmt: skip
 LINES = (
     "dp_audit(samples=, mode=, confidence=, calls=, ...): options of every dp_audit in the test; confidence is that of "
     "the whole test, taken from the session's; calls is how often it audits at most",

@@ -33,6 +33,7 @@ AUDIT_OPTIONS: dict[str, tuple[type, str]] = {
     "samples": (int, "runs on each input of a pair, about and at most, for each dp_audit"),
     "seed": (int, "seed of each dp_audit, instead of one derived from the test's node id; nothing saved is replayed"),
     "mode": (str, "sequential (stop as soon as the evidence is there), adaptive (draw more where it grows) or fixed"),
+    "seconds": (float, "time of each dp_audit, about: it takes as many samples as fit, and says what was cut"),
     "isolation": (str, "limits of the process that runs each mechanism, such as seconds=1,memory=2G; off: none"),
 }
 SESSION_OPTIONS: dict[str, tuple[type, str]] = {

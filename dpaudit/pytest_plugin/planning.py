@@ -26,12 +26,13 @@ STATE: pytest.StashKey[TestState] = pytest.StashKey()
 
 @dataclasses.dataclass
 class Spent:
-    """One call of a test: what it was, what it has, and a digest of what came out."""
+    """One call of a test: what it was, what it has, a digest of what came out, and what it was cut to."""
 
     key: Any
     share: float
     confidence: float
     outcome: str = ""
+    cut: tuple[int, str] | None = None  # samples that fit into a limit of time, and what is said of it
 
 
 @dataclasses.dataclass

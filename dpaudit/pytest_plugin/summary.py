@@ -9,7 +9,7 @@ import os
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 SCHEMA = "dpaudit.session/1"
 ORDER = ("violated", "error", "inconclusive", "not_refuted")
-NAMED = 10  # tests that a line of the summary names
+NAMED = 10  # lines of one kind in the summary
+NAMED_IN_LINE = 3  # tests that one line names
 EARLIER_SHOWN = 4  # reports of an earlier session that are named
 CHECKS_SHOWN = 200  # failed checks in Markdown
 MOST_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
 PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
-    "replay", "witness", "leaks", "side",
+    "replay", "witness", "leaks", "side", "cut",
 )  # fmt: skip
 
 
@@ -75,8 +76,11 @@ class Summary:
         """Every audit with the node id of its test, in order of node ids."""
         return [(node_id, calls[number]) for node_id, calls in sorted(self.found.items()) for number in sorted(calls)]
 
-    def lines(self) -> list[str]:
-        """What was found, what the session promises, and what was written; nothing where nothing was audited."""
+    def lines(self, is_short: bool = False) -> list[str]:
+        """What was found, what the session promises, and what was written; nothing where nothing was audited.
+
+        What may concern many tests has one line where `is_short`, else a line for each of them.
+        """
         lines = []
         counts = Counter(record["verdict"] for _, record in self.records)
         if counts:
@@ -86,7 +90,9 @@ class Summary:
             text = f"; {known} of them known" if known else ""
             text += f"; floating point: {leaks} with a leak" if leaks else ""
             lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
-            lines += [f"dpaudit:   low bits leak: {one}" for one in self.leaking()]
+            told = {"low bits leak": self.leaking(), "cut to fit into its time": self.cut(), "beside": self.side()}
+            for name, tests in told.items():
+                lines += _told(name, tests, is_short)
         lines += [f"dpaudit: {line}" for line in self.witness_lines()]
         if self.checks:
             lines.append(f"dpaudit: {checks.counted(self.ordered_checks)}")
@@ -110,11 +116,17 @@ class Summary:
             lines.append(f"dpaudit: {self.problem}")
         return lines
 
-    def leaking(self) -> list[str]:
-        """The tests whose audits found low bits that leak: the first of them by name, the others counted."""
-        tests = list(dict.fromkeys(node_id for node_id, record in self.records if record.get("leaks")))
-        more = len(tests) - NAMED
-        return tests[:NAMED] + ([f"and {_plural(more, 'more test')}"] if more > 0 else [])
+    def leaking(self) -> list[tuple[str, str]]:
+        """The tests whose audits found low bits that leak."""
+        return [(node_id, "") for node_id, record in self.records if record.get("leaks")]
+
+    def cut(self) -> list[tuple[str, str]]:
+        """The tests whose audits were cut, and to what."""
+        return [(node_id, record["cut"]) for node_id, record in self.records if record.get("cut")]
+
+    def side(self) -> list[tuple[str, str]]:
+        """The tests with side findings, and what was looked at."""
+        return [(node_id, text) for node_id, record in self.records for text in record.get("side_texts", ())]
 
     def witness_lines(self) -> list[str]:
         """What became of saved witnesses that were not confirmed, a line each; no warning, so that none is an error."""
@@ -152,14 +164,15 @@ class Summary:
         strict = self.plan is not None and self.plan["strict"]
         low_bits = [record.get("low_bits_rate", 0.0) for _, record in self.records]
         side = [rate for _, record in self.records for _, _, rate in record.get("side", ())]
+        kinds = dict.fromkeys(kind.replace("_", " ") for _, one in self.records for kind, _, _ in one.get("side", ()))
         parts = []
         if any(low_bits):
             looked = _plural(sum(rate > 0 for rate in low_bits), "audit")
             text = f"low bits were looked at in {looked}: a false warning in at most {_rate(sum(low_bits))} of sessions"
             parts.append(text + (" (failures are within the confidence above)" if strict else ""))
         if side:
-            text = f"{_plural(len(side), 'side finding')}, which fail no test: a false one in at most "
-            parts.append(text + f"{_rate(sum(side))} of sessions")
+            text = f"{_plural(len(side), 'side finding')} ({', '.join(kinds)}), which fail no test: "
+            parts.append(text + f"a false one in at most {_rate(sum(side))} of sessions")
         return "Beside it " + "; ".join(parts) if parts else ""
 
     def finish(self) -> None:
@@ -287,6 +300,24 @@ class Summary:
         if len(grave) > CHECKS_SHOWN:
             lines += ["", f"And {_plural(len(grave) - CHECKS_SHOWN, 'more failed check')}: see session.json."]
         return lines
+
+
+def _told(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
+    """What was seen in some tests: a line for each of the first, or one line that names a few and says how to see all.
+
+    `tests` are node ids, each with the details; one test has its details in its one line.
+    """
+    names = list(dict.fromkeys(node_id for node_id, _ in tests))
+    if not names:
+        return []
+    if is_short and len(names) > 1:
+        more = len(names) - NAMED_IN_LINE
+        shown = ", ".join(names[:NAMED_IN_LINE]) + (f" and {more:,} more" if more > 0 else "")
+        return [f"dpaudit:   {name}: {_plural(len(names), 'test')} ({shown}); pytest -v has the details"]
+    told = [f"dpaudit:   {name}: {node_id}" + (f": {details}" if details else "") for node_id, details in tests]
+    told = list(dict.fromkeys(told))
+    more = len(told) - NAMED
+    return told[:NAMED] + ([f"dpaudit:   {name}: and {more:,} more"] if more > 0 else [])
 
 
 def promise_text(plan: Mapping[str, Any]) -> str:

@@ -11,12 +11,21 @@ from dpaudit.pytest_plugin.options import AUDIT_OPTIONS, Settings
 if TYPE_CHECKING:
     from dpaudit.audits.replaying import Replay
     from dpaudit.pytest_plugin.budget import SessionBudget
+    from dpaudit.pytest_plugin.planning import Plan
     from dpaudit.pytest_plugin.witnesses import Fate, Power, Saved
     from dpaudit.results.model import AuditResult
 
 BROKEN_SHOWN = 5  # messages of pairs that broke
 LINES_SHOWN = 40  # of the traceback of what a mechanism raised, the innermost ones
 REPEATED = ("confidence", "profile", "session-seed")  # options of the session that an audit depends on
+INCONCLUSIVE = (
+    "Inconclusive: nothing was found, and only losses far above what is allowed would have been. Take more samples "
+    "(--dp-samples); pytest -v has the details, --dp-strict makes it a failure."
+)
+LEAKING = (
+    "Low bits of the outputs break the promise, as those of continuous noise do on a computer; the verdict does not "
+    "depend on them. pytest -v has the details, floating_point=False does not look."
+)
 NO_WORDS = "that of the file, which keeps no words of it"
 
 
@@ -39,6 +48,32 @@ def failure_text(result: AuditResult, replay_line: str) -> str:
     traceback = next((finding.traceback for finding in broken if finding.traceback), "")
     lines += [f"  {line}" for line in traceback.splitlines()[-LINES_SHOWN:]]
     return "\n".join([*lines, *notes, f"  replay   {replay_line}"])
+
+
+def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
+    """Where the confidence of a failure comes from, in one sentence; `stated` is that of the call, 0 for none."""
+    from dpaudit.reports.wording import percent_text
+
+    own, left = percent_text(confidence), percent_text(1.0 - confidence)
+    if stated:
+        return f"The test states {own} for this call, {left} out of the session's error rate."
+    session, alarms = percent_text(plan.settings.confidence), percent_text(1.0 - plan.settings.confidence)
+    tests = plan.tests + len(plan.lists)
+    split = "the calls of its one test" if tests == 1 else f"its {tests:,} tests and their calls"
+    return (
+        f"The session's {session} leave {alarms} for false alarms, split over {split}: "
+        f"this one may use {left}, so its confidence is {own}."
+    )
+
+
+def side_texts(result: AuditResult) -> list[str]:
+    """What was looked at beside the claim, a line each."""
+    from dpaudit.reports import beside, wording
+
+    return [
+        f"{beside.title(one)}: {beside.status_text(one)}. {wording.clean(one.summary, 300)}"
+        for one in result.side_findings
+    ]
 
 
 def notes_text(result: AuditResult) -> str:
@@ -117,15 +152,19 @@ def confirmed_text(found: Replay, name: str, replay_line: str) -> str:
 
 
 def replay_line(
-    settings: Settings, budget: SessionBudget, node_id: str, seed: int | None, accumulates: bool = False
+    settings: Settings, budget: SessionBudget, node_id: str, seed: int | None, accumulates: bool = False, cut: int = 0
 ) -> str:
     """The command that repeats the test with the same draws, and the same share of the error rate.
+
+    `cut` are the samples that fitted into a limit of time, which another run would measure anew; 0: all of them did.
 
     With a seed everything repeats itself and nothing saved is replayed; without one (None) what is saved comes first.
     What is found in the evidence of many sessions is found there again, and in no session alone. Paths are those of the
     folder where pytest was called, as in pytest's own lines.
     """
     options: dict[str, Any] = {name: settings.from_command_line(name) for name in (*AUDIT_OPTIONS, *REPEATED)}
+    options["seconds"] = None
+    options["samples"] = cut or options["samples"]
     options["test-error"] = settings.from_command_line("test-error")
     if options["test-error"] is None and budget.tests + budget.reserving + budget.lists > 1 and budget.tests:
         options["test-error"] = budget.test_error

@@ -105,9 +105,9 @@ def columns(result: AuditResult) -> tuple[str, ...]:
 
 
 def table(result: AuditResult) -> Table | None:
-    """The rows as a table of a terminal; None where there are none."""
+    """The rows as a table of a terminal; None where there are none, or none has a loss: a sentence says that."""
     lines = rows(result)
-    if not lines:
+    if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines):
         return None
     shown = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
     shown.caption = Text(caption(result))

@@ -1,40 +1,47 @@
-"""The conformance suite's result as a table for a terminal, readable at 80 columns."""
+"""The conformance suite's result for a terminal, readable at 80 columns: causes first, hygiene apart from privacy."""
 
 from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
 
 from rich import box
 from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
-from dpaudit.conformance.registry import all_checks
+from dpaudit.conformance.registry import CheckSpec, all_checks
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports.terminal import STYLES
 from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural
 
 STATUS_STYLES: dict[str, str] = {**{str(key): style for key, style in STYLES.items()}, "xfail": "dim", "skipped": "dim"}
+WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
+# Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
+HYGIENE_WORDS: Mapping[str, str] = {"violated": "failed", "not_refuted": "passed"}
+HYGIENE_STYLES: Mapping[str, str] = {**STATUS_STYLES, "violated": "yellow"}
 NAMES_SHOWN = 3
-TOLD = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages stand below the table, in full
+TOLD = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages are told in full
+PRIVACY, HYGIENE = "Privacy", "Hygiene: how it is called, and what it refuses"
 
 
 def check_table(result: CheckResult) -> Group:
-    """One table a mechanism, every check with its status; below, in full, what failed, and the counts."""
+    """For each mechanism what failed and why, what passed, and in one paragraph what was skipped and why."""
+    specs = {spec.name: spec for spec in all_checks()}
     parts: list[Table | Text] = []
     for mechanism in result.mechanisms:
         name = str(mechanism["name"])
         claim = f", claim {clean(mechanism['claim'], 60)}" if mechanism["claim"] is not None else ", no claim"
         parts.append(Text(f"{clean(mechanism['target'] or name, 60)} ({clean(name, 40)}){claim}"))
         records = [record for record in result.records if record.mechanism == name]
-        told: dict[tuple[str, str, str], list[str]] = {}
-        for record in records:
-            if record.status in TOLD:
-                told.setdefault((record.status, record.message, record.reason), []).append(record.name)
-        parts += [_table(records), *(_told(*what, names) for what, names in told.items())]
-    counts = ", ".join(f"{count} {_words(status)}" for status, count in result.counts.items())
+        for title, is_hygiene in ((PRIVACY, False), (HYGIENE, True)):
+            own = [one for one in records if _is_hygiene(one, specs) == is_hygiene]
+            if own:
+                parts += [Text(f"\n{title}", "bold"), _rows(own, is_hygiene, specs)]
+        parts.append(Text(""))
     rate = number_text(float(result.error_rate))
     parts.append(
-        Text(f"{plural(len(result.records), 'check')}: {counts}. Error rate {rate} for the list of one mechanism, "
-             f"{number_text(float(result.seconds), 3)} s, seed {result.seed}")
+        Text(f"{plural(len(result.records), 'check')}: {_counts(result, specs)}. Error rate {rate} for the list of one "
+             f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}")
     )  # fmt: skip
     return Group(*parts)
 
@@ -47,32 +54,71 @@ def listing() -> Table:
     return table
 
 
-def _table(records: list[CheckRecord]) -> Table:
-    table = _plain("check", "remark", "verdict")
-    for record in records:
-        remark = "" if record.status in TOLD else clean(record.message, 200)
-        verdict = Text(_words(record.status), STATUS_STYLES[record.status])
-        table.add_row(record.name, Text(remark, "dim"), verdict)
+def _is_hygiene(record: CheckRecord, specs: Mapping[str, CheckSpec]) -> bool:
+    """Whether a check is about calls; one that is not known here, of another package or version, is not."""
+    return record.name in specs and specs[record.name].is_hygiene
+
+
+def _word(status: str, is_hygiene: bool) -> str:
+    return HYGIENE_WORDS.get(status, WORDS.get(status, status)) if is_hygiene else WORDS.get(status, status)
+
+
+def _counts(result: CheckResult, specs: Mapping[str, CheckSpec]) -> str:
+    """How many checks ended how, in the words of each group: the gravest first, privacy before hygiene."""
+    counts: dict[str, int] = {}
+    for status in result.counts:
+        for one in sorted(result.of_status(status), key=lambda one: _is_hygiene(one, specs)):
+            word = _word(status, _is_hygiene(one, specs))
+            counts[word] = counts.get(word, 0) + 1
+    return ", ".join(f"{count} {word}" for word, count in counts.items())
+
+
+def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, CheckSpec]) -> Table:
+    """What failed, each cause with what follows from it; then what did not fail; then what was skipped."""
+    table = Table.grid(padding=(0, 2, 0, 0))
+    table.add_column(no_wrap=True)
+    table.add_column(ratio=1, overflow="fold")
+    styles = HYGIENE_STYLES if is_hygiene else STATUS_STYLES
+    told: dict[tuple[str, str, str], list[str]] = {}
+    skipped: dict[str, list[str]] = {}
+    passed: list[str] = []
+    following: dict[str, int] = {}
+    weak = {one.name for one in records if one.status == "inconclusive"}
+    for one in records:
+        cause = specs[one.name].follows if one.name in specs else ""
+        if one.status == "inconclusive" and cause in weak:
+            following[cause] = following.get(cause, 0) + 1
+        elif one.status in TOLD:
+            told.setdefault((one.status, one.message, one.reason), []).append(one.name)
+        elif one.status == "skipped" and cause and cause in one.message:
+            following[cause] = following.get(cause, 0) + 1
+        elif one.status == "skipped":
+            skipped.setdefault(one.message, []).append(one.name)
+        else:
+            passed.append(one.name)
+    for (status, message, reason), names in told.items():
+        text = f"{_named(names)}: {clean(message, 600)}" + (f" Known: {clean(reason, 200)}" if reason else "")
+        follow = sum(following.get(name, 0) for name in names)
+        if follow:
+            came = "inconclusive too" if status == "inconclusive" else "left out"
+            text = f"{text.removesuffix('.')}. {plural(follow, 'law')} that would follow: {came}."
+        table.add_row(Text(_word(status, is_hygiene), styles[status]), Text(text))
+    if passed:
+        table.add_row(Text(_word("not_refuted", is_hygiene), styles["not_refuted"]), Text(", ".join(passed)))
+    if skipped:
+        why = "; ".join(f"{', '.join(names)} ({clean(reason, 200)})" for reason, names in skipped.items())
+        table.add_row(Text("skipped", "dim"), Text(why, "dim"))
     return table
 
 
-def _told(status: str, message: str, reason: str, names: list[str]) -> Text:
-    """One message in full, with the checks that gave it."""
+def _named(names: Sequence[str]) -> str:
+    """The checks that gave one message: the first of them by name, the others counted."""
     more = len(names) - NAMES_SHOWN
-    shown = ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-    known = f" Known: {clean(reason, 200)}" if reason else ""
-    return Text.assemble((f"{_words(status)}  ", STATUS_STYLES[status]), f"{shown}: {clean(message, 600)}{known}")
-
-
-def _words(status: str) -> str:
-    words = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
-    return words.get(status, status)
+    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
 
 
 def _plain(*columns: str) -> Table:
     table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
     for place, column in enumerate(columns):
-        last = place == len(columns) - 1
-        table.add_column(column, no_wrap=place == 0 or (last and place == 2), overflow="fold",
-                         ratio=1 if place == 1 else None)  # fmt: skip
+        table.add_column(column, no_wrap=place == 0, overflow="fold", ratio=1 if place else None)
     return table

@@ -27,6 +27,7 @@ from dpaudit.results.utility_result import UtilityResult
 ROWS = 10  # of the table; others are in their chapters
 NAMED = 3  # subjects or items that a statement names
 TOGETHER = 0.999  # confidence of all results of a report together, that a decision can rest on
+RELEASE = "May it be released?"
 SEARCHED = " that has to be searched for"
 COLUMNS = ("subject", "promised", "measured", "verdict", "sure of no false alarm", "what it may have missed")
 KINDS = ("proof", "privacy", "scores", "errors", "behaviour")  # of promises, in the order of the rows
@@ -295,12 +296,38 @@ def breaks_claim(record: CheckRecord) -> bool:
 
 
 def statements(dossier: Dossier, lines: Sequence[Line], found: Sequence[Item]) -> tuple[tuple[str, str], ...]:
-    """What was found, how sure that is, and what nobody looked at and is to be done: three headings with texts."""
+    """May it be released, what was found, how sure that is, what nobody looked at and is to be done, with headings."""
     return (
+        (RELEASE, release_sentence(lines)),
         ("What was found", _found(lines)),
         ("How sure that is", _sure(dossier, lines)),
         ("What was not looked at, and what to do", f"{_gaps(dossier, found)} {_next(lines)}"),
     )
+
+
+def release_sentence(lines: Sequence[Line]) -> str:
+    """Whether the results speak against a release, by rule: the gravest result decides, and a person signs.
+
+    A broken promise: no. Failed checks, errors and inconclusive tests: not yet. Else nothing speaks against it of what
+    would have been seen, in the promise that was tested least well.
+    """
+    if any(line.is_broken for line in lines):
+        return "No. A promise is broken."
+    if any(line.verdict == "violated" for line in lines):
+        return "Not yet. No promise of privacy was found broken, but checks of how the code must behave failed."
+    unclear = sum(line.verdict != "not_refuted" for line in lines)
+    if unclear:
+        return f"Not yet. {plural(unclear, 'test')} of {len(lines):,} gave no full answer; more runs may settle that."
+    if all(line.kind == "proof" for line in lines):
+        return "Nothing speaks against it: every promise is proved for the pairs that are listed."
+    blind = max((line.blind for line in lines if line.blind is not None), default=None)
+    text = "Nothing that was found speaks against it"
+    if blind is None:
+        return f"{text}. That is no proof: whoever signs decides."
+    if blind == math.inf:
+        return f"{text}, but a loss of any size may have stayed hidden: whoever signs decides."
+    times = number_text(blind, 3)
+    return f"{text}; smaller leaks than {times} times the promise may have stayed hidden: whoever signs decides."
 
 
 def _found(lines: Sequence[Line]) -> str:

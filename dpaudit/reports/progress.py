@@ -184,7 +184,8 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
     return line[:width]
 
 
-def _times(clock: Clock, state: Progress) -> str:
+def times_text(clock: Clock, state: Progress) -> str:
+    """The time so far, and what is left of it where that is known."""
     left = clock.left(state)
     return f"{_clock_text(clock.seconds)}" + ("" if left is None else f", {_clock_text(left)} left")
 
@@ -206,7 +207,7 @@ def _live(bar: Bar, label: str, clock: Clock) -> Callable[[Progress], None]:
     task = bar.add_task(prefix + FIRST, total=None)
 
     def show(state: Progress) -> None:
-        text = status_line(label, state, _times(clock, state), width)
+        text = status_line(label, state, times_text(clock, state), width)
         bar.update(task, completed=state.draws, total=state.planned, description=text)
 
     return show
@@ -220,7 +221,7 @@ def _plain(label: str, clock: Clock) -> Callable[[Progress], None]:
         if clock.seconds - said[0] >= PLAIN_SECONDS:
             said[0] = clock.seconds
             with contextlib.suppress(OSError, ValueError):  # nobody listens any more
-                print(status_line(label, state, _times(clock, state), width), file=sys.stderr, flush=True)
+                print(status_line(label, state, times_text(clock, state), width), file=sys.stderr, flush=True)
 
     return show
 

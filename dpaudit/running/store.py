@@ -38,6 +38,8 @@ APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
 MOST_TABLES = 100  # and indices that are looked at
 MOST_VALUE = 128 << 20  # bytes of one value, or row
+LONGEST_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
+STATES = ("state", "outputs")  # columns of compressed content
 PATIENCE = 60.0  # seconds to wait for another writer
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
 FAILED = "failed"  # of a night in which a call raised for a whole batch
@@ -544,7 +546,12 @@ def _rows(execute: Any, table: str, **which: Any) -> list[Row]:
     """The rows of a table that have these values, in the order in which they came."""
     columns, chosen = COLUMNS[table], " and ".join(f"{name} = ?" for name in which) or "1"
     query = f"select {', '.join(columns)} from {table} where {chosen} order by rowid"
-    return [dict(zip(columns, row, strict=True)) for row in execute(query, tuple(which.values())).fetchall()]
+    found = [dict(zip(columns, row, strict=True)) for row in execute(query, tuple(which.values())).fetchall()]
+    for row in found:
+        for name, value in row.items():
+            if name not in STATES and isinstance(value, str | bytes) and len(value) > LONGEST_TEXT:
+                raise UsageError(f"store must have texts of at most {LONGEST_TEXT:,} characters, got more in {name}.")
+    return found
 
 
 def _put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:

@@ -26,7 +26,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.arguments import check_options, whole_number
+from dpaudit.arguments import RngLike, check_options, seed_from, whole_number, with_near_names
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
@@ -67,6 +67,7 @@ FloatArray = NDArray[np.float64]
 BETS_SHARE = 0.8  # of the error rate, of many runs; the rest is the band's
 
 
+@with_near_names
 def audit_scores(
     scores_in: Any,
     scores_out: Any,
@@ -74,6 +75,7 @@ def audit_scores(
     design: str = "one-run",
     confidence: float = 0.95,
     seed: int | None = None,
+    rng: RngLike = None,
     guesses: int | None = None,
     store: str | os.PathLike[str] | None = None,
     name: str | None = None,
@@ -98,6 +100,8 @@ def audit_scores(
     seed : int, optional
         Of the random order of runs and of ties, and of the coins; 0 by default. The same scores give the same result:
         another seed, chosen once the result is known, would be a second attempt at the same error rate.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
     guesses : int, optional
         One run: how many canaries to guess on, decided without looking at the scores. By default four
         numbers share the error rate.
@@ -132,6 +136,7 @@ def audit_scores(
     >>> result.verdict, bool(result.epsilon_lower > 1.0)
     ('violated', True)
     """
+    seed = seed_from(seed, rng)
     check_options(confidence=confidence, seed=seed)
     check_design(design)
     promise = one_step(as_claim(claim))  # a canary that is in or out is one

@@ -36,6 +36,10 @@ from dpaudit.subjects.domains.tables import UNSEEN, column_values
 DRAWN = 12  # inputs of a strategy
 LARGEST = 20  # records of a dataset of which only a type is known
 REACH = 100.0  # of numbers of which only the type is known
+ADVICE = (
+    "Give an input with --example FILE or module:attribute, a domain with --search, or pairs with --pairs, for example "
+    "--pairs '0,1'."
+)
 WORDS = {"add_remove": "one record is added or removed", "replace_one": "one record is replaced"}
 
 
@@ -48,7 +52,11 @@ class Guess:
 
 
 def guess_domain(
-    mechanism: Any, example: Any = None, adjacency: Relation = "add_remove", user: str | None = None
+    mechanism: Any,
+    example: Any = None,
+    adjacency: Relation = "add_remove",
+    user: str | None = None,
+    advice: str = ADVICE,
 ) -> Guess:
     """A domain for a mechanism that states none.
 
@@ -62,6 +70,8 @@ def guess_domain(
         Of datasets.
     user : str, optional
         The column of a table that says whose a row is.
+    advice : str
+        What to give where nothing can be guessed, as the end of that message.
 
     Raises
     ------
@@ -87,10 +97,7 @@ def guess_domain(
             return _guess(found, f"the type hint {_hint_name(hint)}", adjacency)
     name = "its first parameter" if parameter is None else repr(parameter.name)
     why = "no type hint" if hint is None else f"a type hint of no known inputs ({_hint_name(hint)})"
-    raise UsageError(
-        f"pairs must be given: none can be guessed, as {name} has no default value and {why}. Give an input with "
-        "--example FILE or module:attribute, a domain with --search, or pairs with --pairs, for example --pairs '0,1'."
-    )
+    raise UsageError(f"pairs must be given: none can be guessed, as {name} has no default value and {why}. {advice}")
 
 
 def _of_value(value: Any, adjacency: Relation, user: str | None, origin: str) -> Guess:

@@ -19,7 +19,7 @@ import contextlib
 import dataclasses
 import math
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -44,6 +44,7 @@ MADE_SMALLER = "a pair to make smaller"  # as the source of pairs in messages
 SHARE = 0.1  # of the error rate, for the audit of the small pair
 KEEP = 3.0  # standard deviations above the budget
 FIRST_DRAWS, MOST_DRAWS = 250, 4_000  # of an input in one test
+MOST_PROPOSALS = 2_000  # that are tried
 BUDGET = 60_000  # runs of the mechanism, without the last audit
 
 
@@ -180,35 +181,57 @@ def side_finding(
     return SideFinding(KIND, "found" if is_found else "nothing_found", summary, error_rate, to_json(details))
 
 
+Breaks = Callable[[Any, Any], bool]
+
+
+def make_smaller(pair: Pair, domain: Domain | None, breaks: Breaks, most: int = MOST_PROPOSALS) -> tuple[Pair, int]:
+    """The smallest pair that is reached by passes over proposals that `breaks` says yes to, and how many were taken.
+
+    Examples
+    --------
+    >>> make_smaller(Pair([4.0, 2.0, 7.0], [4.0, 7.0]), None, lambda x, y: 2.0 in x and 2.0 not in y)[0].id
+    '[2.0]|[]'
+    """
+    small, steps, progress = (pair.x, pair.x_prime), 0, True
+    seen: set[Any] = set()
+    while progress:
+        progress = False
+        for smaller in _proposals(domain, *small):
+            key = (identity_of(smaller[0]), identity_of(smaller[1]))
+            if key[0] == key[1] or key in seen or not (domain is None or domain.is_pair(*smaller)):
+                continue
+            if len(seen) >= most:
+                break
+            seen.add(key)
+            if breaks(*smaller):
+                small, steps, progress = smaller, steps + 1, True
+                break
+    return (Pair(*small) if steps else pair), steps
+
+
 class _Shrinking:
-    """One run; see the module."""
+    """One run on draws; see the module."""
 
     def __init__(self, subject: Subject, claim: Claim, domain: Domain | None, seed: int, budget: int) -> None:
         check_order_is_given(claim, MADE_SMALLER)
         self.subject, self.claim, self.seed, self.budget, self.domain = subject, claim, seed, budget, domain
         self.runs = self.tests = 0
-        self.seen: set[Any] = set()
 
     def run(self, pair: Pair) -> Shrunk:
-        started = time.perf_counter()
-        small, steps, draws = (pair.x, pair.x_prime), 0, FIRST_DRAWS
-        while draws <= MOST_DRAWS and not self._breaks(*small, draws):  # so many that the pair itself is seen to break
+        started, draws = time.perf_counter(), FIRST_DRAWS
+        while draws <= MOST_DRAWS and not self._breaks(pair.x, pair.x_prime, draws):  # so many that it is seen to break
             draws *= 4
-        progress = draws <= MOST_DRAWS
-        while progress and self.runs < self.budget:
-            progress = False
-            for smaller in self._proposals(*small):
-                if self.runs >= self.budget:
-                    break
-                if self._is_new(*smaller) and self._breaks(*smaller, draws):
-                    small, steps, progress = smaller, steps + 1, True
-                    break
+        found, steps = pair, 0
+        if draws <= MOST_DRAWS:
+            found, steps = make_smaller(
+                pair, self.domain, lambda x, y: self.runs < self.budget and self._breaks(x, y, draws)
+            )
         before, after = (
             max(map(len, sides)) if all(map(_is_rows, sides)) and not isinstance(self.domain, VectorDomain) else None
-            for sides in ((pair.x, pair.x_prime), small)
+            for sides in ((pair.x, pair.x_prime), (found.x, found.x_prime))
         )
-        found = Pair(*small) if steps else pair
-        return Shrunk(found, difference(*small), before, after, steps, self.runs, time.perf_counter() - started)
+        said = difference(found.x, found.x_prime)
+        return Shrunk(found, said, before, after, steps, self.runs, time.perf_counter() - started)
 
     def _breaks(self, x: Any, x_prime: Any, draws: int) -> bool:
         claim = self.claim.for_pair(x, x_prime)
@@ -225,28 +248,22 @@ class _Shrinking:
             return len(sides) == 1
         return excess(line_of(claim), *sides)[0] >= KEEP
 
-    def _is_new(self, x: Any, x_prime: Any) -> bool:
-        key = (identity_of(x), identity_of(x_prime))
-        if key[0] == key[1] or key in self.seen:
-            return False
-        self.seen.add(key)
-        return self.domain is None or self.domain.is_pair(x, x_prime)
 
-    def _proposals(self, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
-        if isinstance(self.domain, VectorDomain) and isinstance(x, list):
-            for first, second in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
-                yield first.tolist(), second.tolist()
-        elif _is_rows(x) and _is_rows(x_prime):
-            shared = _shared(x, x_prime)
-            yield from _fewer_rows(x, x_prime, shared)
-            if not is_frame(x):
-                values = self.domain.values if isinstance(self.domain, DatasetDomain) else ()
-                yield from _plainer_rows(x, x_prime, shared, values)
-        elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
-            yield from _plainer_arrays(x, x_prime)
-        elif _is_number(x) and _is_number(x_prime):
-            yield from ((value, value + (x_prime - x)) for value in _rounder(x))
-            yield from ((x, value) for value in _rounder(x_prime))
+def _proposals(domain: Domain | None, x: Any, x_prime: Any) -> Iterator[tuple[Any, Any]]:
+    if isinstance(domain, VectorDomain) and isinstance(x, list):
+        for first, second in _plainer_arrays(np.asarray(x), np.asarray(x_prime)):
+            yield first.tolist(), second.tolist()
+    elif _is_rows(x) and _is_rows(x_prime):
+        shared = _shared(x, x_prime)
+        yield from _fewer_rows(x, x_prime, shared)
+        if not is_frame(x):
+            values = domain.values if isinstance(domain, DatasetDomain) else ()
+            yield from _plainer_rows(x, x_prime, shared, values)
+    elif isinstance(x, np.ndarray) and isinstance(x_prime, np.ndarray) and x.shape == x_prime.shape:
+        yield from _plainer_arrays(x, x_prime)
+    elif _is_number(x) and _is_number(x_prime):
+        yield from ((value, value + (x_prime - x)) for value in _rounder(x))
+        yield from ((x, value) for value in _rounder(x_prime))
 
 
 def _fewer_rows(x: Any, x_prime: Any, shared: Sequence[tuple[int, int]]) -> Iterator[tuple[Any, Any]]:

@@ -433,7 +433,7 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     if is_asynchronous(mechanism.sample if is_object else mechanism):
         called = _name(mechanism.sample if is_object else mechanism)
         raise UsageError(
-            f"mechanism must return outputs, got {called}, which is asynchronous. "
+            f"mechanism must return outputs, got the function {called!r}, which is asynchronous (async def). "
             "Wrap it in a function that waits for its output, for example with asyncio.run."
         )
     if is_object:

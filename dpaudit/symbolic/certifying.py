@@ -24,6 +24,7 @@ from collections.abc import Callable, Iterable, Sequence
 from fractions import Fraction
 from typing import Any
 
+from dpaudit.arguments import with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.pairs import Pair, as_pairs
@@ -55,6 +56,7 @@ ENOUGH_RUNS = 100  # of an input, with which a law is held against runs where th
 AFTER_DECISION = 2  # times the runs of a decision that are made in all, to close the interval
 
 
+@with_near_names
 def certify(
     mechanism: Any,
     claim: Claim | str | None = None,

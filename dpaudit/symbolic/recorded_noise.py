@@ -23,6 +23,7 @@ import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, HockeyStickLine, PureDP, number_text
 from dpaudit.privacy.pairs import Pair, as_pairs
@@ -159,8 +160,14 @@ class RecordedResult:
         return SideFinding(KIND, status, summary, None, to_json(details))
 
 
+@with_near_names
 def record_noise(
-    mechanism: Any, pairs: Iterable[Any] | None = None, claim: Claim | str | None = None, *, seed: int | None = None
+    mechanism: Any,
+    pairs: Iterable[Any] | None = None,
+    claim: Claim | str | None = None,
+    *,
+    seed: int | None = None,
+    rng: RngLike = None,
 ) -> RecordedResult:
     """Run both inputs of each pair on recorded noise, and say what follows for the claim.
 
@@ -174,6 +181,8 @@ def record_noise(
         The mechanism's own by default. Without one nothing is proved or implied to be broken.
     seed : int, optional
         Non-negative; one is drawn and kept in the result by default.
+    rng : int or Generator or SeedSequence, optional
+        In place of `seed`: a seed is taken from it, and recorded.
 
     Returns
     -------
@@ -192,6 +201,7 @@ def record_noise(
     >>> result.grade, result.pairs[0].loss
     ('proved', 2.0)
     """
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     check_runs(subject)

@@ -18,7 +18,7 @@ from dpaudit.reports import FORMATS
 
 ROOT = Path(__file__).resolve().parents[2]
 WORKFLOW = ROOT / "ci" / "github" / "dpaudit.yml"
-HOOKS = ROOT / "ci" / "pre-commit-hooks.yaml"
+HOOKS = ROOT / ".pre-commit-hooks.yaml"
 CONFIG = ROOT / "ci" / "pre-commit-config.yaml"
 SUITE = """
 import dpaudit

@@ -113,7 +113,8 @@ def test_a_mechanism_that_cannot_be_checked_fails_with_one_line(pytester):
     )
     result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
     result.assert_outcomes(failed=1, deselected=len(check_names()) - 1)
-    result.stdout.fnmatch_lines(["Odd cannot be checked: claim must be eps=E, *, got 'epsi=1'. This is what Odd *"])
+    wanted = "Odd cannot be checked: claim must be *, got 'epsi=1'. Did you mean 'eps=1'? This is what Odd *"
+    result.stdout.fnmatch_lines([wanted])
     result.stdout.no_fnmatch_line("*dpaudit/conformance*")
 
 

@@ -90,7 +90,9 @@ def paragraphs(text):
 @pytest.mark.parametrize("page", PAGES)
 def test_a_page_is_short_and_so_are_its_paragraphs(page):
     text = (ROOT / page).read_text("utf-8")
-    assert len(text.splitlines()) <= 300
+    if "<!-- Made from the code" in text:  # to look things up
+        return
+    assert len(text.splitlines()) <= 300 or page == "CHANGELOG.md"  # which grows with each version
     assert not [(line, length) for line, length in paragraphs(text) if length > 6]
     limit = 60 if page.startswith("docs/howto/") else None
     assert limit is None or len(text.splitlines()) <= 1.6 * limit

@@ -15,9 +15,10 @@ def test_the_readme_has_at_most_700_words():
     assert len(README.read_text(encoding="utf-8").split()) <= 700
 
 
-def test_the_third_line_says_how_to_install_it():
-    line = README.read_text(encoding="utf-8").splitlines()[2]
-    assert "`pip install .`" in line and "`make dist`" in line and "`pip install dpaudit`" in line
+def test_it_says_what_it_is_and_then_how_to_install_it():
+    _, what, how, *_ = README.read_text(encoding="utf-8").split("\n\n")
+    assert what.startswith("**dpaudit is the test suite for differential privacy.**")
+    assert "'.[pytest]'" in how and "`make dist`" in how and "'dpaudit[pytest]'" in how
 
 
 @pytest.mark.slow

@@ -104,8 +104,33 @@ def test_an_inconclusive_audit_warns(pytester, write):
     write(WEAK)
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*test_it.py:*DpauditInconclusiveWarning: Inconclusive*Take more samples."])
+    result.stdout.fnmatch_lines(["*DpauditInconclusiveWarning: Inconclusive: nothing was found*pytest -v*"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 inconclusive"])
+    result = pytester.runpytest("-v")
+    result.stdout.fnmatch_lines(["*test_it.py:*DpauditInconclusiveWarning: Inconclusive*Take more samples."])
+
+
+def test_what_concerns_many_tests_is_warned_of_in_one_line(pytester, write):
+    write("""
+        @pytest.mark.parametrize("k", range(5))
+        def test_weak(dp_audit, k):
+            dp_audit(sound, samples=1_000, **SURE)
+    """)  # low bits of naive Laplace noise leak in each of them: tests/test_floating_point_audits.py
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=5, warnings=10)
+    text = result.stdout.str()
+    assert text.count("DpauditInconclusiveWarning") == text.count("DpauditFloatingPointWarning") == 1
+    assert text.count("low bits leak") == 1
+    result.stdout.fnmatch_lines(["dpaudit:   low bits leak: 5 tests (*test_weak[[]0[]], *and 2 more); pytest -v has*"])
+    text = pytester.runpytest("-v").stdout.str()
+    assert text.count("DpauditInconclusiveWarning") == text.count("low bits leak: test_it.py") == 5
+
+
+def test_a_warning_that_is_an_error_has_its_details(pytester, write):
+    write(WEAK)
+    result = pytester.runpytest("-W", "error::dpaudit.DpauditInconclusiveWarning")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["E *Inconclusive: too little evidence *: sound, claim eps=1*Take more samples."])
 
 
 def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
@@ -123,7 +148,7 @@ def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
 def test_the_warning_can_be_caught(pytester, write):
     write("""
         def test_weak(dp_audit):
-            with pytest.warns(DpauditInconclusiveWarning, match="0.0|1.0"):
+            with pytest.warns(DpauditInconclusiveWarning, match="nothing was found"):
                 dp_audit(sound, samples=20, **SURE)
     """)
     pytester.runpytest().assert_outcomes(passed=1, warnings=0)
@@ -185,8 +210,10 @@ def test_low_bits_that_leak_warn(pytester, write):
     write(LEAKY_BITS)
     result = pytester.runpytest()
     result.assert_outcomes(passed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: sound, claim eps=1*low bits break the promise*"])
+    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: Low bits of the outputs break the promise*"])
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 not refuted; floating point: 1 with a leak"])
+    result = pytester.runpytest("-v")
+    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: sound, claim eps=1*low bits break the promise*"])
 
 
 def test_low_bits_that_leak_fail_where_strict_is_asked_for(pytester, write):
@@ -206,7 +233,7 @@ def test_low_bits_that_leak_warn_where_the_warning_of_a_note_is_an_error(pyteste
     """)  # noise as above, of some 3,300 outputs on each input: a fifth of them can be of one input alone
     result = pytester.runpytest("-W", "error::dpaudit.DpauditNoteWarning")
     result.assert_outcomes(failed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: *raises_mostly, *low bits break the promise*"])
+    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: Low bits of the outputs break the promise*"])
     result.stdout.fnmatch_lines(["dpaudit: 1 test with notes*"])
 
 

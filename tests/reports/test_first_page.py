@@ -92,7 +92,7 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
         "about 10% of leaks of 2.71 × the promise in the hardest form (90% are found); more of "
         "smaller and of harder ones, and of those in fewer than 10% of answers"
     )
-    said = shown[Facts].rows[1][1]
+    said = shown[Facts].rows[2][1]
     assert "of leaks of 2.71 times the promise in the hardest form stay hidden (90% are" in said
     assert "1.2 times" not in said and "1.5 times" not in said
 
@@ -101,7 +101,7 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
 def test_page_one_says_that_nothing_is_promised_of_what_has_to_be_searched_for(synthetic, deciding):
     shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(deciding))))
     assert shown[Table].rows[0][5] == "a leak of any size that has to be searched for"
-    assert "a loss of any size that has to be searched for may have stayed hidden" in shown[Facts].rows[1][1]
+    assert "a loss of any size that has to be searched for may have stayed hidden" in shown[Facts].rows[2][1]
 
 
 def test_pairs_that_may_leak_nothing_are_said_in_nats(synthetic):
@@ -113,7 +113,7 @@ def test_older_results_say_whose_power_it_is(synthetic):
     shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.63, 1.0))))
     missed = shown[Table].rows[0][5]
     assert missed.startswith("at best, losses up to 1.63 × the promise; larger ones that are hard to find")
-    assert "even in the best case for the test a loss of up to 1.63 times the promise" in shown[Facts].rows[1][1]
+    assert "even in the best case for the test a loss of up to 1.63 times the promise" in shown[Facts].rows[2][1]
 
 
 def test_the_precision_of_a_grade_is_that_of_the_best_case_and_says_so(synthetic):
@@ -158,7 +158,8 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
 
 
 def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthetic):
-    found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
+    release, found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
+    assert release == "No. A promise is broken."
     assert found.startswith(
         "3 results about 1 mechanism: 1 on privacy, 1 on errors and 1 on behaviour. It promises a limit on how well "
         "one answer tells two possible inputs apart. city release breaks that promise"
@@ -189,14 +190,14 @@ def test_limits_that_differ_by_pair_are_a_range_and_the_worst_pair_has_its_own(s
 def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
-    text = page(Dossier.of(wide, narrow))[Facts].rows[2][1]
+    text = page(Dossier.of(wide, narrow))[Facts].rows[3][1]
     assert "narrow was tested on 1 of the 2 pairs that another mechanism with its promise was tested on." in text
     assert "Nothing was found against city release and narrow" not in text  # nothing was found broken at all
     assert text.endswith("Decide whether these gaps are acceptable. Decide on each mechanism below.")
     assert text.count("was tested on 1") == 1
     elsewhere = dataclasses.replace(narrow, findings=(synthetic.finding("d", "e", 0.5),))  # not one of them
     other = dataclasses.replace(narrow, claim="another claim")
-    assert "was tested on 1" not in page(Dossier.of(wide, elsewhere, other))[Facts].rows[2][1]
+    assert "was tested on 1" not in page(Dossier.of(wide, elsewhere, other))[Facts].rows[3][1]
 
 
 def test_the_picture_and_the_table_print_the_same_digits(synthetic):
@@ -219,7 +220,7 @@ def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence
     assert profile.confidence == first_page.TOGETHER == 0.999
     quiet = dataclasses.replace(synthetic.make("doubles"), confidence=0.9995)
     two = Dossier.of(quiet, dataclasses.replace(quiet, seed=1))
-    text = page(two)[Facts].rows[1][1]
+    text = page(two)[Facts].rows[2][1]
     assert "at most 0.1%" in text and "lower confidence" not in text
 
 
@@ -398,3 +399,24 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
     linked = Linker()
     assert linked("<b>privacy loss</b>") == '&lt;b&gt;<a class="term" href="#term-epsilon">privacy loss</a>&lt;/b&gt;'
     assert linked("the loss") == "the loss" and linked("misaudited") == "misaudited"
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ([("privacy", "violated", "", None), ("errors", "inconclusive", "", None)], "No. A promise is broken."),
+        ([("behaviour", "violated", first_page.FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
+        ([("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)], "Not yet. 1 test of 2 gave no"),
+        ([("privacy", "error", "", None)], "Not yet. 1 test of 1 gave no full answer; more runs may settle that."),
+        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it; smaller leaks than 1.6"),
+        ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
+        ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),
+        ([("proof", "not_refuted", "", None)], "Nothing speaks against it: every promise is proved for the pairs that"),
+    ],
+)
+def test_whether_it_may_be_released_is_said_by_rule(lines, said):
+    found = [
+        first_page.Line("one", kind, "", "", verdict, None, "", "", blind=blind, word=word)
+        for kind, verdict, word, blind in lines
+    ]
+    assert first_page.release_sentence(found).startswith(said)

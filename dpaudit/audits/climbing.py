@@ -1,0 +1,275 @@
+"""Sensitivity found: the pair of a domain on which the noise-free difference is largest, without sampling.
+
+The objective is `NoiseFree.distance`, a number that is the same each time: two runs a pair, one where a side is known.
+So nothing here is noisy, and each step is small enough to be undone.
+
+1. *Starts*: inputs of one level, of two halves, ramps, alternating and at random, of several sizes, with one record
+   changed at the start, in the middle and at the end to every level; and the starts of the domain.
+2. *Walks*: between two inputs that are far apart a path of neighbours is halved towards the larger difference. A jump
+   (a threshold, a median, a count) is met after log2(length) runs, wherever it is.
+3. *Climbs*: from the best starts, moves of the changed record, its value, and blocks of the others, by sizes that are
+   halved where none is better.
+
+How pairs are made and moved is of their domain (`dpaudit.audits.spaces`). A hypothesis strategy is searched by
+hypothesis, which shrinks its best pair too.
+
+The moves depend on the seed and on what the runs show, and on nothing that an audit draws.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+import random
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from dpaudit.audits.exploring import explore
+from dpaudit.audits.noise_free import NoiseFree
+from dpaudit.audits.spaces import GRID, Space, space_of
+from dpaudit.errors import UsageError
+from dpaudit.privacy.inputs import identity_of
+from dpaudit.privacy.pairs import short_form
+from dpaudit.running.streams import SEARCH_CHOICES, stream
+from dpaudit.subjects.domains import Domain
+
+CLIMBS = 90  # the position of the stream of choices, behind those of the rounds of a search
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """Sizes of a climb. 1,000 runs reach the sensitivity of all functions of the bank (docs/measurements/judge.md)."""
+
+    runs: int = 1_000
+    seconds: float = 10.0
+    kept: int = 6  # pairs that are climbed from, each of another family where there are so many
+    first_share: float = 0.4  # of the runs, for starts and walks
+    walks: int = 6
+    smallest: float = 1e-7  # of the range: the last size of a move
+    same: float = 1e-9  # relative: what is no better
+    chosen: int = 3  # pairs that are told
+    others: int = 21  # further ones, each of a family of its own as far as there are such
+
+
+LIMITS = Limits()
+
+
+@dataclasses.dataclass(frozen=True)
+class Climbed:
+    """A pair that was found: its family, inputs and distance, and how many pairs had been tried by then."""
+
+    family: str
+    x: Any
+    x_prime: Any
+    distance: float
+    tried: int
+
+
+@dataclasses.dataclass(frozen=True)
+class Climb:
+    """What a climb found.
+
+    Attributes
+    ----------
+    best : tuple of Climbed
+        The farthest pairs, at most `Limits.chosen`, of different families where there are such.
+    tried : int
+        Pairs of which the distance is known.
+    lost : int
+        Pairs of which it is not, as a run could not be followed.
+    runs : int
+    seconds : float
+    problem : str
+        Why the last of those was lost.
+    others : tuple of Climbed
+        The farthest of other families, at most `Limits.others`: where the noise decides, not the farthest is the worst.
+    """
+
+    best: tuple[Climbed, ...]
+    tried: int
+    lost: int
+    runs: int
+    seconds: float
+    problem: str = ""
+    others: tuple[Climbed, ...] = ()
+
+
+def climb(noise_free: NoiseFree, domain: Any, seed: int, limits: Limits = LIMITS) -> Climb:
+    """Look for the pair of a domain, or of a hypothesis strategy of pairs, whose noise-free difference is largest.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP, as_subject
+    >>> from dpaudit.domains import VectorDomain
+    >>> def spread_out(x, rng):  # noise for a sensitivity of 1/4; that of the sum is 1/2
+    ...     return sum(abs(v - 0.5) for v in x) + rng.laplace(scale=0.25)
+    >>> noise_free = NoiseFree(as_subject(spread_out), PureDP(1.0), 1)
+    >>> climb(noise_free, VectorDomain(4, 0.0, 1.0, adjacency="one"), 1).best[0].distance
+    2.0
+    """
+    search = _Climbing(noise_free, stream(seed, SEARCH_CHOICES, CLIMBS), limits)
+    if isinstance(domain, Domain):
+        search.in_domain(domain)
+    else:
+        search.in_strategy(domain, seed)
+    return search.result()
+
+
+class _Climbing:
+    """One climb; see the module."""
+
+    def __init__(self, noise_free: NoiseFree, rng: np.random.Generator, limits: Limits) -> None:
+        self.noise_free, self.rng, self.limits = noise_free, rng, limits
+        self.started, self.first_runs = time.perf_counter(), noise_free.runs
+        self.found: list[Climbed] = []
+        self.seen: set[Any] = set()
+        self.tried = self.lost = 0
+
+    @property
+    def runs(self) -> int:
+        return self.noise_free.runs - self.first_runs
+
+    def is_over(self, share: float = 1.0) -> bool:
+        """Whether a share of the runs or of the time is spent."""
+        is_late = time.perf_counter() - self.started >= share * self.limits.seconds
+        return is_late or self.runs >= share * self.limits.runs
+
+    def look(self, family: str, x: Any, x_prime: Any) -> Climbed | None:
+        """The pair with its distance; None where it was seen, is no pair, or cannot be followed."""
+        first, second = identity_of(x), identity_of(x_prime)
+        key = frozenset((first, second))
+        if first == second or key in self.seen:
+            return None
+        self.seen.add(key)
+        distance = self.noise_free.distance(x, x_prime)
+        if distance is None or math.isnan(distance):
+            self.lost += bool(self.noise_free.problem)
+            return None
+        self.tried += 1
+        found = Climbed(family, x, x_prime, distance, self.tried)
+        self.found.append(found)
+        return found
+
+    def in_domain(self, domain: Domain) -> None:
+        """Starts, walks, then climbs from the best."""
+        space = space_of(domain)
+        own = ((family, x, y) for family, x, y in domain.starts())
+        for family, x, x_prime in _in_turn(space.starts(), own):
+            if self.is_over(0.5 * self.limits.first_share):
+                break
+            self.look(family, x, x_prime)
+        self._walk(space)
+        best = self._best(self.limits.kept)
+        top, in_vain = best[0].distance if best else 0.0, 0
+        for start in best:
+            if self.is_over() or math.isinf(top):
+                break
+            reached = self._climb(space, start)
+            # Several climbs that end at one height have found what there is to be found by moves of this kind.
+            in_vain = 0 if reached.distance > top * (1.0 + self.limits.same) else in_vain + 1
+            top = max(top, reached.distance)
+            if in_vain >= 3:
+                break
+
+    def _walk(self, space: Space) -> None:
+        """Halve the ways between the inputs that are the farthest apart, a step of the way on average."""
+        ways = []
+        inputs = space.inputs()
+        few = inputs[: GRID.bases]
+        for a, b in itertools.chain(itertools.combinations(few, 2), itertools.pairwise(inputs[len(few) - 1 :])):
+            if self.is_over(self.limits.first_share):
+                break
+            steps = space.length(a, b)
+            distance = self.noise_free.apart(a, b) if steps else None
+            if distance is not None and distance > 0.0:
+                ways.append((distance / steps, steps, a, b))
+        ways.sort(key=lambda way: -way[0])
+        for _, steps, a, b in ways[: self.limits.walks]:
+            low, high = 0, steps
+            while high - low > 1 and not self.is_over():
+                middle = (low + high) // 2
+                here = space.path(a, b, middle / steps)
+                before = self.noise_free.apart(space.path(a, b, low / steps), here)
+                behind = self.noise_free.apart(here, space.path(a, b, high / steps))
+                is_before = (before or 0.0) / (middle - low) >= (behind or 0.0) / (high - middle)
+                low, high = (low, middle) if is_before else (middle, high)
+            self.look("walk", space.path(a, b, low / steps), space.path(a, b, high / steps))
+
+    def _climb(self, space: Space, start: Climbed) -> Climbed:
+        here, size = start, 1.0
+        while size >= self.limits.smallest and not self.is_over():
+            better = None
+            for x, x_prime in space.near(here.x, here.x_prime, size, self.rng):
+                if self.is_over():
+                    break
+                found = self.look(start.family, x, x_prime)
+                if found is not None and found.distance > here.distance * (1.0 + self.limits.same):
+                    better = found
+                    break
+            if better is None:
+                size *= 0.5
+            else:
+                here = better
+        return here
+
+    def in_strategy(self, strategy: Any, seed: int) -> None:
+        """Pairs of a hypothesis strategy, steered towards large distances; then the smallest that is as far."""
+        import hypothesis
+
+        def look(pair: Any) -> float | None:
+            if not isinstance(pair, tuple | list) or len(pair) != 2:
+                raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
+            found = None if self.is_over() else self.look("strategy", *pair)
+            return None if found is None else min(found.distance, 1e6)
+
+        none = "domain must yield pairs, got none from the strategy."
+        explore("domain", strategy, look, examples=self.limits.runs // 3, seed=seed, none=none)
+        best = self._best(1)
+        if best:
+            least = best[0].distance * (1.0 - self.limits.same)
+            settings = hypothesis.settings(
+                max_examples=self.limits.runs // 3,
+                database=None,
+                deadline=None,
+                suppress_health_check=list(hypothesis.HealthCheck),
+            )
+
+            def is_as_far(pair: Any) -> bool:
+                found = None if self.is_over(2.0) else self.noise_free.distance(*pair)
+                return found is not None and found >= least
+
+            try:
+                small = hypothesis.find(strategy, is_as_far, settings=settings, random=random.Random(seed))
+            except hypothesis.errors.NoSuchExample:
+                return
+            if (distance := self.noise_free.distance(*small)) is not None:
+                self.tried += 1
+                # The small one goes before others that are as far.
+                self.found.append(Climbed("made small", small[0], small[1], distance * (1.0 + 1e-9), self.tried))
+
+    def _best(self, count: int) -> list[Climbed]:
+        """The farthest pairs, of each family one before a second of any."""
+        ranked = sorted(self.found, key=lambda one: (-one.distance, one.tried))
+        first: dict[str, Climbed] = {}
+        for one in ranked:
+            first.setdefault(one.family, one)
+        leading = sorted(first.values(), key=lambda one: (-one.distance, one.tried))[:count]
+        known = {id(one) for one in leading}
+        return [*leading, *(one for one in ranked if id(one) not in known)][:count]
+
+    def result(self) -> Climb:
+        ranked = self._best(self.limits.chosen + self.limits.others)
+        best = [one for one in ranked[: self.limits.chosen] if one.distance > 0.0]
+        seconds = time.perf_counter() - self.started
+        others, problem = tuple(ranked[len(best) :]), self.noise_free.problem
+        return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, problem, others)
+
+
+def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
+    """The first of each, then the second of each, and so on."""
+    for turn in itertools.zip_longest(*lists):
+        yield from (one for one in turn if one is not None)

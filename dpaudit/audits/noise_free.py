@@ -1,0 +1,225 @@
+"""How far two inputs are apart before any noise is drawn: one run of each with its noise as symbols, no sampling.
+
+This is the one file by which the search for sensitivities and the judge read recorded runs (`dpaudit.symbolic`). The
+distance of a pair ranks pairs and proves nothing: `NoiseFree.proof` says what follows for the claim.
+
+The distance adds, on one stream for both inputs (the largest of `STREAMS` where some draws are not followed),
+
+* each noisy number of the output: what its noise-free parts differ by, in scales of its noise (normal noise is added in
+  squares, as its losses are);
+* each decision of known probabilities: the largest log ratio of them, up to the first that goes another way;
+* each look at a noisy value, where a program rounds or compares two of them: the same difference, in scales; and then
+  what the outputs differ by;
+* `DIFFERENT` for a form, a number without noise, or an exception that only one input has. It is infinite where nothing
+  was decided or looked at before, so that all outputs of the one are impossible on the other.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import itertools
+import math
+from typing import Any
+
+from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.inputs import identity_of
+from dpaudit.privacy.neighbours import claim_of_candidate
+from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.callables import Subject
+from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.recorded_noise import RecordedPair, Recorder
+from dpaudit.symbolic.runs import Path, check_runs, run
+from dpaudit.symbolic.tape import Decision, Tape
+
+DIFFERENT = 50.0  # scales: above what noise of any use hides, below what would hide all other differences
+TINY = 1e-300  # a probability that stands for 0 in a log ratio
+STREAMS = 4  # of an input, where what is not followed (an order, a subset) may hide the difference on one of them
+MOST_KEPT = 4_000  # runs that are kept, of some kilobytes each
+SCALE_WEIGHT = 20.0  # of the log ratio of two scales, as noise of another scale has an unbounded ratio in its tails
+
+
+class NoiseFree:
+    """Noise-free runs of one subject; an input is run once.
+
+    Parameters
+    ----------
+    subject : Subject
+    claim : Claim
+        Pairs of which it asks nothing are no pairs; where each has a budget of its own, distances are shares of it.
+    seed : int
+        Of the streams of purpose `RECORDED`, which no audit draws from.
+
+    Raises
+    ------
+    UsageError
+        If the subject runs in another process.
+
+    Examples
+    --------
+    >>> from dpaudit import PureDP, as_subject
+    >>> def total(values, rng):
+    ...     return sum(values) + rng.laplace(scale=0.5)
+    >>> NoiseFree(as_subject(total), PureDP(1.0), 1).distance([0.0], [1.0])
+    2.0
+    """
+
+    def __init__(self, subject: Subject, claim: Claim, seed: int) -> None:
+        check_runs(subject)
+        self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
+        self.recorder = Recorder(subject, claim, seed)
+        self.only_adds = True  # whether all noise so far was added and returned: then the distance is the loss itself
+        self.problem = ""  # of the last input that could not be run with symbols
+        self._known: dict[Any, tuple[Any, tuple[Path, ...]]] = {}
+
+    def distance(self, x: Any, x_prime: Any) -> float | None:
+        """The distance of a pair; None where the claim asks nothing of it, or a run cannot be followed."""
+        claim = claim_of_candidate(self.claim, x, x_prime)
+        if claim.is_vacuous:
+            return None
+        found = self.apart(x, x_prime)
+        if found is None or not self.claim.depends_on_pair:
+            return found
+        return found / max(claim.value, 1e-9)
+
+    def apart(self, x: Any, x_prime: Any) -> float | None:
+        """The distance of any two inputs, whatever the claim says of them."""
+        sides = self._paths(x), self._paths(x_prime)
+        for path in itertools.chain(*sides):
+            if path.problem:
+                self.problem = path.problem
+                return None
+        return max(itertools.starmap(_apart, zip(*sides, strict=False)))
+
+    def proof(self, pair: Pair) -> RecordedPair:
+        """What the recorded noise of the pair proves or implies for the claim, on all its paths."""
+        before = self.recorder.runs
+        found = self.recorder.pair(pair)
+        self.runs += self.recorder.runs - before
+        return found
+
+    def _paths(self, x: Any) -> tuple[Path, ...]:
+        """The run of an input; on some streams where numbers are drawn that symbols do not follow."""
+        key = identity_of(x)
+        if key not in self._known:
+            if len(self._known) >= MOST_KEPT:
+                self._known.clear()
+            paths = [run(self.subject, x, Tape(self.seed, 0))]
+            tape = paths[0].tape
+            if (tape.others or any(map(_is_order, tape.decisions))) and not paths[0].problem:
+                paths += [run(self.subject, x, Tape(self.seed, number)) for number in range(1, STREAMS)]
+            self.runs += len(paths)
+            tapes = [path.tape for path in paths]
+            self.only_adds &= not any(one.decisions or one.looks or one.others or one.is_opaque for one in tapes)
+            self._known[key] = (x, tuple(paths))  # the input is kept: its id stays its own
+        return self._known[key][1]
+
+
+@dataclasses.dataclass
+class _Sum:
+    """Differences that were added up, those of normal noise in squares; `largest` of numbers that share their noise."""
+
+    plain: float = 0.0
+    squares: float = 0.0
+    largest: dict[tuple[int, ...], tuple[float, bool]] = dataclasses.field(default_factory=dict)
+
+    def add(self, terms: tuple[int, ...], difference: float, is_normal: bool) -> None:
+        known = self.largest.get(terms, (0.0, is_normal))[0]
+        self.largest[terms] = (max(known, difference), is_normal)
+
+    @property
+    def total(self) -> float:
+        plain = self.plain + sum(value for value, is_normal in self.largest.values() if not is_normal)
+        squares = sum(value * value for value, is_normal in self.largest.values() if is_normal)
+        return plain + math.sqrt(squares)
+
+
+def _is_order(decision: Decision) -> bool:
+    """Whether one of some equally likely ways was drawn, on which the next run may go another one."""
+    p = decision.probabilities
+    return decision.what != "comparison" and len(p) > 1 and max(p) - min(p) < 1e-12
+
+
+def _apart(first: Path, second: Path) -> float:
+    tapes, found = (first.tape, second.tape), _Sum()
+    is_in_order = bool(first.tape.others)
+    for one, other in zip(tapes[0].decisions, tapes[1].decisions, strict=False):
+        if len(one.probabilities) != len(other.probabilities):
+            return found.total + DIFFERENT
+        ratios = [
+            abs(math.log(max(p, TINY)) - math.log(max(q, TINY)))
+            for p, q in zip(one.probabilities, other.probabilities, strict=True)
+        ]
+        # Behind an order other ways lead to what is refused: of a test the probability that it is passed, as in
+        # permute-and-flip, where a refusal in one order is a passed test in another.
+        found.plain += ratios[0] if is_in_order else max(ratios)
+        is_in_order = is_in_order or _is_order(one)
+        if one.outcome != other.outcome:
+            return found.total
+    lengths = [len(tape.decisions) for tape in tapes]
+    if lengths[0] != lengths[1]:
+        # Where one input decides the other may be certain: of a test `random() < p`, that p is 1.
+        longer = max(tapes, key=lambda tape: len(tape.decisions))
+        certain = longer.decisions[min(lengths)].probabilities[0]
+        return found.total + min(-math.log(max(certain, TINY)), DIFFERENT)
+    scale = min((_scale(noise.law) for tape in tapes for noise in tape.noises if noise.law.scale > 0.0), default=1.0)
+    for value, other_value in zip(tapes[0].looks, tapes[1].looks, strict=False):
+        gap = abs(value - other_value)
+        found.plain += gap / scale if math.isfinite(gap) else DIFFERENT
+    if any(tape.is_opaque for tape in tapes):
+        return found.total + _moved(first, second, scale)
+    is_sure = not any(tape.decisions for tape in tapes)
+    different = math.inf if is_sure else DIFFERENT
+    a, b = first.output, second.output
+    if a is None or b is None:
+        return found.total + (0.0 if a is b and first.raised == second.raised else different)
+    if a.skeleton != b.skeleton:
+        return found.total + different
+    for u, v in zip(a.leaves, b.leaves, strict=True):
+        if isinstance(u, Noisy) and isinstance(v, Noisy):
+            _add_number(found, u, v)
+        elif isinstance(u, Noisy) or isinstance(v, Noisy) or not _is_one(u, v):
+            return found.total + different
+    return found.total
+
+
+def _moved(first: Path, second: Path, scale: float) -> float:
+    """What the outputs of two runs differ by, in scales, where a program made numbers of its noise."""
+    a, b = first.output, second.output
+    if a is None or b is None or a.skeleton != b.skeleton:
+        return 0.0  # the noise may have decided it
+    gaps = [abs(u - v) for u, v in zip(a.values(), b.values(), strict=True)]
+    return sum(gap / scale if math.isfinite(gap) else 0.0 for gap in gaps)
+
+
+def _scale(law: Law) -> float:
+    """The difference that costs one nat, or one standard deviation."""
+    if not law.is_discrete:
+        return law.scale
+    ratio = law.scale if law.family == "two-sided geometric" else 1.0 - law.scale
+    return 1.0 / -math.log(ratio) if 0.0 < ratio < 1.0 else 1e-9
+
+
+def _add_number(found: _Sum, u: Noisy, v: Noisy) -> None:
+    scales = []
+    for leaf in (u, v):
+        scales.append(math.hypot(*(f * _scale(leaf.tape.noises[i].law) for i, f in leaf.terms.items())))
+    terms = tuple(sorted(u.terms))
+    is_normal = all(u.tape.noises[i].law.family == "normal" for i in terms)
+    gap, smallest = abs(u.signal - v.signal), min(scales)
+    if not math.isfinite(gap):
+        found.plain += 0.0 if _is_one(u.signal, v.signal) else DIFFERENT
+        return
+    if min(scales) > 0.0 and abs(math.log(scales[0] / scales[1])) > 1e-9:
+        found.plain += SCALE_WEIGHT * abs(math.log(scales[0] / scales[1]))
+    grains = {abs(factor) for leaf in (u, v) for i, factor in leaf.terms.items() if leaf.tape.noises[i].law.is_discrete}
+    if len(grains) == 1 and all(leaf.tape.noises[i].law.is_discrete for leaf in (u, v) for i in leaf.terms):
+        steps = gap / grains.pop()
+        if abs(steps - round(steps)) > 1e-9 * (1.0 + steps):  # no output of the one is one of the other
+            found.plain += DIFFERENT
+    found.add(terms, gap / smallest if smallest > 0.0 else DIFFERENT, is_normal)
+
+
+def _is_one(a: float, b: float) -> bool:
+    """Whether two numbers without noise are one, up to rounding; NaN is NaN."""
+    return a == b or (a != a and b != b) or abs(a - b) <= 1e-9 * max(abs(a), abs(b)) + 1e-12

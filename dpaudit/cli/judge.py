@@ -1,0 +1,118 @@
+"""`dpaudit judge`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import click
+
+from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
+from dpaudit.cli.outputs import output_console, subject_output
+from dpaudit.cli.searching import read_domain, read_example, read_list
+from dpaudit.errors import UsageError
+
+STAND_IN = "judgement.json"
+
+
+@main.command("judge")
+@click.argument("target", metavar="TARGET")
+@click.option("--claim", help="The promise, as for `dpaudit audit`.")
+@click.option(
+    "--domain",
+    metavar="SPEC",
+    help="The inputs: a domain as JSON, a JSON file, or module:attribute, as for `dpaudit audit --search`.",
+)
+@click.option(
+    "--examples",
+    metavar="FILE|TARGET",
+    help="Inputs like which others are: a JSON list of datasets, a .csv or .parquet table, or module:attribute, one "
+    "dataset or table.",
+)
+@click.option(
+    "--pairs", help="The pairs to judge, as for `dpaudit audit`; or a saved judgement, for the pair that it speaks of."
+)
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="About how long it may take.")
+@click.option("--seed", type=int, help="Non-negative; one is drawn and printed by default.")
+@click.option("--out", type=click.Path(dir_okay=False), help="Save the judgement to this file, as JSON.")
+@click.option("--json", "as_json", is_flag=True, help="Print the judgement as JSON.")
+@with_quiet
+@with_debug
+@click.pass_context
+def judge_command(
+    ctx: click.Context,
+    /,
+    target: str,
+    claim: str | None,
+    domain: str | None,
+    examples: str | None,
+    pairs: str | None,
+    seconds: float,
+    seed: int | None,
+    out: str | None,
+    as_json: bool,
+) -> None:
+    """Judge whether TARGET keeps its claim, in one answer.
+
+    Looks for the inputs on which TARGET is most sensitive, proves or disproves the claim where it can, and audits it
+    where it cannot. Without --domain, --examples and --pairs the inputs are TARGET's own pairs, or guessed from its
+    default value or type hint; the answer says so. Exit status 0 for "proved" and "not refuted", 1 for "refuted", 3 for
+    an error, 5 for "inconclusive".
+    """
+    import json
+
+    from rich.text import Text
+
+    from dpaudit.judgements.judging import judge
+    from dpaudit.reports import wording
+    from dpaudit.subjects.targets import resolve_target
+
+    given = [name for name, value in (("domain", domain), ("examples", examples), ("pairs", pairs)) if value]
+    if len(given) > 1:
+        raise UsageError(f"inputs must be given in one way, got --{' and --'.join(given)}.")
+    with subject_output():
+        inputs: dict[str, Any] = {}
+        if domain is not None:
+            inputs["domain"] = read_domain(domain, "domain")
+        if examples is not None:
+            is_list = examples.lower().endswith(".json")
+            inputs["examples"] = read_list(examples) if is_list else [read_example(examples)]
+        if pairs is not None:
+            inputs["pairs"] = _pairs(pairs)
+        subject = resolve_target(target)
+        if claim is None and subject.claim is None:
+            raise UsageError(f"claim must be given: {subject.target} states none. For example --claim eps=1.")
+        result = judge(subject, claim, seconds=seconds, seed=seed, **inputs)
+    if out is not None:
+        result.save(out)
+    if as_json:
+        click.echo(json.dumps(result.to_dict(), indent=1, allow_nan=False, ensure_ascii=False))
+    else:
+        console = output_console()
+        for line in result.text(out or STAND_IN).split("\n"):
+            console.print(Text(wording.clean(line, 1_200)), soft_wrap=True)
+        if out is None and STAND_IN in result.replay():
+            console.print(Text(f"(Save it with --out {STAND_IN}, which holds the inputs of the pair.)"))
+        if out is not None:
+            note(f"Written: {plain(out)}", err=False)
+    ctx.exit(result.exit_status)
+
+
+def _pairs(text: str) -> Any:
+    """The pairs of a text, or the one of a saved judgement."""
+    import json
+    from pathlib import Path
+
+    from dpaudit.judgements.judgement import SCHEMA, load_judgement
+    from dpaudit.subjects.targets import resolve_pairs
+
+    if text.strip().endswith(".json") and Path(text.strip()).is_file():
+        try:
+            record = json.loads(Path(text.strip()).read_text(encoding="utf-8"))
+        except (OSError, ValueError, RecursionError):
+            record = None
+        if isinstance(record, dict) and record.get("schema") == SCHEMA:
+            pair = load_judgement(text.strip()).pair
+            if pair is None:
+                raise UsageError(f"pairs must be in the judgement, got one that holds no pair of inputs ({text!r}).")
+            return [pair]
+    return resolve_pairs(text)

@@ -1,0 +1,195 @@
+"""A judgement: one verdict on a function and its claim, what it rests on, and what to do next.
+
+The saved form (schema `dpaudit.judgement/1`, published in `dpaudit/schemas/`) is strict JSON.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import os
+import shlex
+from collections.abc import Mapping
+from typing import Any, Literal
+
+from dpaudit.errors import UsageError
+from dpaudit.privacy.pairs import Pair
+from dpaudit.privacy.parsing import parse_claim
+from dpaudit.results.saved_inputs import is_digest, kept, restored
+from dpaudit.results.saving import as_float, check_types, read_saved, to_json, write_whole
+
+SCHEMA = "dpaudit.judgement/1"
+Verdict = Literal["refuted", "proved", "not_refuted", "inconclusive", "error"]
+VERDICTS: tuple[Verdict, ...] = ("refuted", "proved", "not_refuted", "inconclusive", "error")
+By = Literal["recorded noise", "certificate", "statistics", ""]
+BYS: tuple[By, ...] = ("recorded noise", "certificate", "statistics", "")
+EXIT_STATUS: Mapping[str, int] = {"refuted": 1, "proved": 0, "not_refuted": 0, "inconclusive": 5, "error": 3}
+LONGEST_PAIR = 300  # characters of a pair that is written into a command
+
+
+@dataclasses.dataclass(frozen=True)
+class Judgement:
+    """What was found of a function and its claim.
+
+    Attributes
+    ----------
+    subject : dict
+        Name, target, fingerprint and interface.
+    claim : str
+    verdict : {"refuted", "proved", "not_refuted", "inconclusive", "error"}
+    by : {"recorded noise", "certificate", "statistics", ""}
+        What the verdict rests on. The first two draw no numbers: they suppose that each primitive has the law that its
+        arguments name, and that numbers are real.
+    statement : str
+        What was found, in a sentence or two.
+    scope : str
+        Of which inputs that is said, and what was never tried.
+    places : tuple of str
+        The lines of the program that are to blame, as "file:line", where they are known.
+    pair_id : str
+        Names the pair that the statement speaks of; empty where it speaks of none.
+    pair : Pair or None
+        That pair; None where a file does not hold its inputs.
+    loss : float
+        A lower bound on its loss in nats (at the claim's delta); NaN where none is known.
+    error_rate : float
+        Probability of "refuted" for a function that keeps its claim, at most; 0 of what is proved.
+    guessed : str
+        What was guessed of the inputs, and from what; empty where they were stated.
+    next_step : str
+        What to do next, in one sentence.
+    seed, runs : int
+    seconds : float
+    searched : dict
+        Of the search for the pair: `tried`, `lost` (pairs that could not be followed), `runs`, `seconds`, `distance`
+        (in scales of the noise), `domain`.
+    details : dict
+        The saved forms of what it rests on: "audit", "certificate", "recorded", where there are such.
+    """
+
+    subject: dict[str, Any]
+    claim: str
+    verdict: Verdict
+    by: By
+    statement: str
+    scope: str
+    places: tuple[str, ...]
+    pair_id: str
+    pair: Pair | None = dataclasses.field(compare=False)
+    loss: float
+    error_rate: float
+    guessed: str
+    next_step: str
+    seed: int
+    runs: int
+    seconds: float
+    searched: dict[str, Any]
+    details: dict[str, Any] = dataclasses.field(compare=False)
+
+    @property
+    def exit_status(self) -> int:
+        """That of `dpaudit judge`: 1 refuted, 0 proved or not refuted, 5 inconclusive, 3 error."""
+        return EXIT_STATUS[self.verdict]
+
+    def replay(self, path: str = "judgement.json") -> str:
+        """The command that judges the pair again, on fresh draws where draws are what it rests on.
+
+        Parameters
+        ----------
+        path : str
+            Where the judgement is saved, for inputs that cannot be written into a command.
+        """
+        if not self.pair_id:
+            return ""
+        target, given = self.subject.get("target"), path
+        if not target or not _is_readable(self.claim):  # then no command can name them
+            return f"dpaudit.judge(mechanism, claim, pairs=[dpaudit.load_judgement({path!r}).pair])"
+        if self.pair is not None:
+            sides = [kept(side) for side in (self.pair.x, self.pair.x_prime)]
+            text = ",".join(json.dumps(saved, allow_nan=False) for saved, _, _ in sides)
+            if all(types is None and is_held for _, types, is_held in sides) and len(text) <= LONGEST_PAIR:
+                given = text
+        return f"dpaudit judge {shlex.quote(target)} --claim {shlex.quote(self.claim)} --pairs {shlex.quote(given)}"
+
+    def text(self, path: str = "judgement.json") -> str:
+        """The judgement for a person, in some lines."""
+        said = {"not_refuted": "Not refuted"}.get(self.verdict, self.verdict.capitalize())
+        how = f" ({self.by})" if self.by else ""
+        lines = [f"{said}{how}: {self.claim}. {self.statement}".rstrip()]
+        if self.pair_id and self.pair is not None:
+            lines.append(f"Pair: {self.pair.x_id} and {self.pair.x_prime_id}")
+        if self.places:
+            lines.append(f"Line: {', '.join(self.places)}")
+        lines.append(self.scope)
+        if self.guessed:
+            lines.append(self.guessed)
+        if self.verdict == "refuted" and self.error_rate > 0.0:
+            lines.append(f"A function that keeps its claim is refuted with probability at most {self.error_rate:g}.")
+        lines.append(f"Next: {self.next_step}")
+        if replay := self.replay(path):
+            lines.append(f"Again: {replay}")
+        lines.append(f"{self.runs:,} runs of the mechanism, {self.seconds:.3g} s, seed {self.seed}")
+        return "\n".join(line for line in lines if line)
+
+    def to_dict(self) -> dict[str, Any]:
+        """The content of the saved form."""
+        record = {"schema": SCHEMA, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
+        del record["pair"]
+        record["exit_status"], record["replay"] = self.exit_status, self.replay()
+        record["inputs"] = None
+        if self.pair is not None:
+            record["inputs"] = {"x_id": self.pair.x_id, "x_prime_id": self.pair.x_prime_id}
+            for name in ("x", "x_prime"):
+                saved, types, is_held = kept(getattr(self.pair, name))
+                record["inputs"][name] = {"value": saved, "types": types, "held": is_held and not is_digest(saved)}
+        return dict(to_json(record))
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the judgement as JSON, complete or not at all."""
+        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Judgement:
+        """The judgement of a saved form.
+
+        Raises
+        ------
+        UsageError
+            If a verdict, or what it rests on, is none.
+        """
+        fields = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "pair"}
+        for name, known in (("verdict", VERDICTS), ("by", BYS)):
+            if fields[name] not in known:
+                raise UsageError(f"{name} must be one of {', '.join(filter(None, known))}, got {fields[name]!r}.")
+        fields |= {name: as_float(record[name]) for name in ("loss", "error_rate", "seconds")}
+        fields["places"] = tuple(record["places"])
+        inputs, pair = record["inputs"], None
+        if inputs is not None and all(inputs[name]["held"] for name in ("x", "x_prime")):
+            x, x_prime = (restored(inputs[name]["value"], inputs[name]["types"]) for name in ("x", "x_prime"))
+            pair = Pair(x, x_prime, str(record["pair_id"]), inputs["x_id"], inputs["x_prime_id"])
+        return cls(**fields, pair=pair)
+
+
+def _is_readable(claim: str) -> bool:
+    """Whether the command line can read the text of a claim; a metric has a name there, which is no file."""
+    if claim.strip().startswith("metric="):
+        return False
+    try:
+        parse_claim(claim)
+    except UsageError:
+        return False
+    return True
+
+
+def load_judgement(path: str | os.PathLike[str]) -> Judgement:
+    """A saved judgement.
+
+    Raises
+    ------
+    UsageError
+        If there is no such file, or it is no judgement.
+    """
+    found, _ = read_saved(path, {SCHEMA: Judgement.from_dict})
+    assert isinstance(found, Judgement)
+    check_types(found)
+    return found

@@ -1,0 +1,536 @@
+"""`judge`: a function and a claim in, one verdict out, within a time.
+
+1. *Look.* The inputs are the caller's pairs, all pairs of a domain that has few, or those on which the function is most
+   sensitive (`dpaudit.audits.climbing`, where the noise can be recorded).
+2. *Prove.* What the recorded noise of these pairs proves (`dpaudit.symbolic`), then a certificate over all outcomes of
+   the draws (`dpaudit.symbolic.certifying`). A pair that breaks the claim is made small while it is proved to.
+3. *Hold against runs.* What was proved to be kept is asked of real runs too, as a program may tell symbols from
+   numbers.
+4. *Audit.* What is neither proved nor disproved is audited on fresh draws, in what is left of the time.
+
+"proved" is said of the pairs that the caller gave, or of all pairs of a domain whose pairs were all proved. Of a domain
+with more pairs than were tried it is never said: then the verdict is "not_refuted", with the largest difference
+that was found.
+
+Error rate. A judgement makes at most one audit with draws, of confidence `1 - ERROR_RATE` (`1 - HELD_RATE` in step 3,
+so that a right proof is seldom given up). Let F be all that steps 1 to
+3 looked at: runs on streams of the purposes `RECORDED`, `SEARCH_CHOICES`, `SEARCH_DRAWS`, `GREY_BOX`,
+`CERTIFICATE_RUNS`. Pairs, and whether there is an audit, are functions of F; the audit's draws and coins (`DRAWS`,
+`COINS`) are independent of F. So P(a pair that keeps its claim is called violated | F) <= ERROR_RATE whatever F is, and
+so is the average over F. A proof has no draws, and its error rate is 0. How much time is left, and so how many samples
+the audit may take, depends on the clock and not on the audit's draws. (The runs of step 3 are those of the one audit,
+where there is one.)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import dataclasses
+import math
+import time
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from dpaudit.audits.auditing import audit
+from dpaudit.audits.climbing import LIMITS, Climb, climb
+from dpaudit.audits.noise_free import NoiseFree
+from dpaudit.audits.search_result import place_sentence
+from dpaudit.audits.searching import Search
+from dpaudit.errors import DpauditError, SubjectError, UsageError
+from dpaudit.judgements.finite import all_pairs_of
+from dpaudit.judgements.judgement import By, Judgement, Verdict
+from dpaudit.privacy.claims import Claim, number
+from dpaudit.privacy.differences import is_frame
+from dpaudit.privacy.neighbours import searched_relation
+from dpaudit.privacy.pairs import Pair, as_pairs, counted_pairs
+from dpaudit.reports import wording
+from dpaudit.results.model import AuditResult
+from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
+from dpaudit.search.guessing import guess_domain
+from dpaudit.search.shrinking import KIND as SHRUNK
+from dpaudit.search.shrinking import audit_and_shrink, make_smaller
+from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.domains import Domain
+from dpaudit.subjects.stated import stated_claim
+from dpaudit.symbolic.certificate import Certificate, event_text
+from dpaudit.symbolic.certifying import certify
+from dpaudit.symbolic.recorded_noise import RecordedPair
+from dpaudit.symbolic.tracing import Suspended
+
+SECONDS = 60.0
+ERROR_RATE = 0.01
+HELD_RATE = (
+    1e-6  # of the audit that what was proved is held against: a proof is not given up for one chance in a hundred
+)
+ADVICE = (
+    "State the inputs: a domain, for example "
+    '{"kind": "dataset", "low": 0, "high": 1} for lists of numbers from 0 to 1; examples of your data; or pairs.'
+)
+
+
+@dataclasses.dataclass(frozen=True)
+class Shares:
+    """Shares of the time, and sizes. On the museum (docs/measurements/judge.md) most parts end long before."""
+
+    climb: float = 0.2
+    record: float = 0.2
+    certify: float = 0.25
+    shrink: float = 0.1
+    search: float = 0.3  # of what is left then, for the search with draws
+    most_pairs: int = 200  # of a caller's, that are recorded
+    most_certified: int = 400  # pairs
+    pairs: int = 3  # that a search chooses for the audit
+    samples: int = 100_000  # of the audit of what is not decided
+    held_samples: int = 1_000  # of the audit that what was proved is held against
+    held_pairs: int = 1
+    draw: float = 0.7  # of what is left, for the draws of the audit and their evidence
+    seconds_a_draw: float = 1e-4  # what reading and weighing a draw takes
+    of_search: float = 1.0  # what a draw takes in the audit, over what it took in the search
+    least_samples: int = 1_000  # of an audit: as many show four times the claim of eps = 1
+    over: float = 0.3  # of all of the time: what the least audit may take beyond it, rather than none
+    first: int = 8  # pairs that were found without draws, with which the search with draws begins
+    timed: int = 3  # calls by which draws are planned
+    timed_batch: int = 100  # outputs of one call, of a function that gives many
+    smallest_search: int = 1_000  # runs
+    largest_search: int = 200_000
+
+
+SHARES = Shares()
+
+
+def judge(
+    mechanism: Any,
+    claim: Claim | str | None = None,
+    *,
+    domain: Any = None,
+    examples: Sequence[Any] | None = None,
+    pairs: Iterable[Any] | None = None,
+    seconds: float = SECONDS,
+    seed: int | None = None,
+) -> Judgement:
+    """Judge whether a function keeps a claim.
+
+    Parameters
+    ----------
+    mechanism : object or callable
+        As for `dpaudit.audit`.
+    claim : Claim or str, optional
+        The mechanism's own by default.
+    domain : Domain, mapping or hypothesis strategy, optional
+        The inputs, as for `dpaudit.Search`.
+    examples : sequence, optional
+        Datasets like which inputs are, in the place of a domain; of tables the first.
+    pairs : iterable of (x, x_prime) or Pair, optional
+        The pairs to judge, in the place of either. Without any of the three they are the mechanism's own pairs, or
+        guessed from its default value or type hint; the judgement says what was guessed.
+    seconds : float
+        Positive: about how long it may take.
+    seed : int, optional
+        Non-negative; one is drawn and kept by default.
+
+    Returns
+    -------
+    Judgement
+
+    Raises
+    ------
+    UsageError
+        If an argument makes no sense, or there are no inputs to be had. A mechanism that breaks gives the verdict
+        "error".
+
+    Examples
+    --------
+    >>> def spread(x, rng):  # the noise is for 1/4, and one number moves the sum by 1/2
+    ...     return sum(abs(v - 0.5) for v in x) + rng.laplace(scale=0.25)
+    >>> box = {"kind": "vector", "length": 4, "low": 0, "high": 1, "adjacency": "one"}
+    >>> found = judge(spread, "eps=1", domain=box, seed=1)
+    >>> found.verdict, found.by, found.loss
+    ('refuted', 'recorded noise', 2.0)
+    """
+    started = time.perf_counter()
+    limit = number("seconds", seconds, "positive", lambda value: 0.0 < value < math.inf)
+    subject = as_subject(mechanism)
+    promise = stated_claim(subject, claim)
+    inputs = {"domain": domain, "examples": examples, "pairs": pairs}
+    given = [name for name, value in inputs.items() if value is not None]
+    if len(given) > 1:
+        raise UsageError(f"inputs must be given in one way, got {' and '.join(given)}.")
+    guessed = ""
+    if pairs is None and not given and subject.pairs() is not None:
+        pairs = subject.pairs()
+    elif not given or (examples is not None and _is_table(examples)):
+        example = None if examples is None else examples[0]
+        guess = guess_domain(subject.mechanism, example, searched_relation(promise), advice=ADVICE)
+        domain, examples, guessed = guess.domain, None, guess.text
+    search = None if pairs is not None else Search(domain, examples)
+    listed = None if pairs is None else as_pairs(pairs)
+    return _Judging(subject, promise, search, listed, guessed, limit, root_of(seed), started).run()
+
+
+def _is_table(examples: Any) -> bool:
+    """Whether the first example is a table: then its columns say what others may hold."""
+    first = examples[0] if isinstance(examples, list | tuple) and examples else None
+    return is_frame(first) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping))
+
+
+@dataclasses.dataclass
+class _Judging:
+    """One judgement while it is made."""
+
+    subject: Subject
+    claim: Claim
+    search: Search | None
+    listed: Sequence[Pair] | None
+    guessed: str
+    limit: float
+    seed: int
+    started: float
+    runs: int = 0
+
+    def __post_init__(self) -> None:
+        self.domain = None if self.search is None else self.search.domain_for(self.claim)
+        self.is_whole = self.search is None
+        self.climbed: Climb | None = None
+        self.noise_free: NoiseFree | None = None
+        self.certificate: Certificate | None = None
+        self.recorded: dict[str, RecordedPair] = {}
+        self.result: AuditResult | None = None
+        self.rate = ERROR_RATE
+
+    @property
+    def left(self) -> float:
+        """Seconds."""
+        return self.limit - (time.perf_counter() - self.started)
+
+    def run(self) -> Judgement:
+        """The steps of the module, up to the first that decides."""
+        try:
+            pairs = self._look()
+            found = self._by_recording(pairs) or self._by_certificate(pairs)
+            if found is not None:
+                return found
+            return self._proved(pairs) or self._by_draws(pairs)
+        except SubjectError as error:
+            return self._judgement("error", "", f"{error}", next_step="Mend what is raised, then judge it again.")
+
+    # Step 1.
+
+    def _look(self) -> Sequence[Pair]:
+        """The pairs to prove something of; the most sensitive first."""
+        try:
+            self.noise_free = NoiseFree(self.subject, self.claim, self.seed)
+        except UsageError:  # it runs in another process
+            self.noise_free = None
+        if self.listed is not None:
+            return self.listed
+        assert self.search is not None
+        if isinstance(self.domain, Domain) and not self.guessed and self.search.examples is None:
+            whole = all_pairs_of(self.domain)
+            if whole is not None:
+                self.is_whole = True
+                return as_pairs([pair for pair in whole if not self.claim.for_pair(pair.x, pair.x_prime).is_vacuous])
+        if self.noise_free is None:
+            return ()
+        limits = dataclasses.replace(LIMITS, seconds=min(LIMITS.seconds, SHARES.climb * self.limit))
+        place = self.domain if self.domain is not None else self.search.domain
+        self.climbed = climb(self.noise_free, place, self.seed, limits)
+        found = [*self.climbed.best, *(() if self.noise_free.only_adds else self.climbed.others)]
+        return as_pairs([Pair(one.x, one.x_prime) for one in found]) if found else ()
+
+    # Step 2.
+
+    def _by_recording(self, pairs: Sequence[Pair]) -> Judgement | None:
+        """A refutation by recorded noise; what it says of the pairs is kept."""
+        if self.noise_free is None:
+            return None
+        end = time.perf_counter() + SHARES.record * self.limit
+        for pair in pairs[: SHARES.most_pairs]:
+            if time.perf_counter() > end and self.recorded:
+                break
+            found = self.noise_free.proof(pair)
+            self.recorded[pair.id] = found
+            if found.grade == "proved":
+                pair, found = self._smaller(pair, found)
+                said = found.statement.split(", ", 1)[-1] if found.statement.startswith("declared") else found.statement
+                statement = said[:1].upper() + said[1:]
+                return self._judgement(
+                    "refuted", "recorded noise", statement, pair=pair, loss=found.loss, places=found.places
+                )
+        return None
+
+    def _smaller(self, pair: Pair, found: RecordedPair) -> tuple[Pair, RecordedPair]:
+        """A pair that is proved to break the claim, made small while it does."""
+        assert self.noise_free is not None
+        noise_free, end, kept = self.noise_free, time.perf_counter() + SHARES.shrink * self.limit, [(pair, found)]
+
+        def breaks(x: Any, x_prime: Any) -> bool:
+            if time.perf_counter() > end or self.claim.for_pair(x, x_prime).is_vacuous:
+                return False
+            proof = noise_free.proof(smaller := Pair(x, x_prime))
+            if proof.grade == "proved":
+                kept.append((smaller, proof))
+            return proof.grade == "proved"
+
+        domain = self.domain if isinstance(self.domain, Domain) else None
+        if domain is not None:  # without one nothing says what a neighbour is
+            make_smaller(pair, domain, breaks)
+        return kept[-1]
+
+    def _by_certificate(self, pairs: Sequence[Pair]) -> Judgement | None:
+        """A refutation by a certificate; the certificate is kept."""
+        if not pairs or self.noise_free is None:
+            return None
+        try:
+            seconds = max(min(SHARES.certify * self.limit, self.left), 0.1)
+            self.certificate = certify(self.subject, self.claim, pairs[: SHARES.most_certified], seconds=seconds)
+        except (UsageError, Suspended):  # a claim that has no certificate; a time that ended where it was not expected
+            return None
+        self.runs += self.certificate.runs + self.certificate.real_runs
+        if self.certificate.verdict != "violated":
+            return None
+        worst = self.certificate.worst
+        pair = next(pair for pair in pairs if pair.id == worst.id)
+        statement = f"The loss is at least {worst.epsilon_lower:.6g}, by running through all outcomes of its draws. "
+        return self._judgement(
+            "refuted", "certificate", statement + event_text(worst), pair=pair, loss=worst.epsilon_lower
+        )
+
+    def _kept_by(self, pair: Pair) -> By:
+        """By what a pair is proved to keep its claim; empty where it is not."""
+        if self.certificate is not None:
+            own = next((one for one in self.certificate.pairs if one.id == pair.id), None)
+            if own is not None and own.verdict == "kept":
+                return "certificate"
+        found = self.recorded.get(pair.id)
+        if found is None or found.grade not in ("same", "hint") or found.implied is None or found.unproved:
+            return ""
+        claim = self.claim.for_pair(pair.x, pair.x_prime)
+        allowed = math.inf if claim.is_vacuous else claim.value
+        return "recorded noise" if found.implied <= allowed * (1.0 + 1e-6) + 1e-6 else ""
+
+    # Step 3.
+
+    def _proved(self, pairs: Sequence[Pair]) -> Judgement | None:
+        """What is said where every pair is proved to keep its claim; None where one is not."""
+        kept = [self._kept_by(pair) for pair in pairs]
+        if not kept or not all(kept):
+            return None
+        if self.climbed is not None and (self.climbed.lost or self.noise_free is None or not self.noise_free.only_adds):
+            return None  # the pair that is the farthest apart need not be the worst
+        by: By = "recorded noise" if "recorded noise" in kept else "certificate"
+        held = self._held(pairs)
+        if held is not None:
+            return held
+        if self.is_whole:
+            counted = "this pair" if len(pairs) == 1 else f"these {len(pairs):,} pairs"
+            said = "all pairs of its domain" if self.search is not None else counted
+            return self._judgement("proved", by, f"Its loss is proved to be within the claim for {said}.", pairs=pairs)
+        assert self.climbed is not None
+        largest = self.climbed.best[0].distance if self.climbed.best else 0.0
+        unit = "budgets" if self.claim.depends_on_pair else "scales of its noise"
+        statement = (
+            f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is proved to be kept; "
+            "of other pairs nothing is proved."
+        )
+        return self._judgement("not_refuted", by, statement, pairs=pairs)
+
+    def _held(self, pairs: Sequence[Pair]) -> Judgement | None:
+        """A violation on real runs of what was proved to be kept."""
+        if self.left <= 0.0:
+            return None
+        few, self.rate = list(pairs[: SHARES.held_pairs]), HELD_RATE
+        samples = self._samples(few, SHARES.held_samples)
+        if samples is None:
+            return None
+        self.result = audit(
+            self.subject, self.claim, few, samples=samples, confidence=1.0 - HELD_RATE, seed=self.seed,
+            floating_point=False, severity=False,
+        )  # fmt: skip
+        return self._of_audit(self.result) if self.result.verdict in ("violated", "error") else None
+
+    # Step 4.
+
+    def _by_draws(self, pairs: Sequence[Pair]) -> Judgement:
+        """The audit of what is not decided."""
+        options: dict[str, Any] = {"confidence": 1.0 - ERROR_RATE, "seed": self.seed, "floating_point": False}
+        if self.search is None or self.is_whole:
+            samples = self._samples(pairs, SHARES.samples)
+            if samples is None:
+                return self._too_slow()
+            self.result = audit(self.subject, self.claim, pairs, samples=samples, **options)
+            return self._of_audit(self.result)
+        budget = self._search_budget(pairs)
+        if budget is None:
+            return self._too_slow()
+        first = [(pair.x, pair.x_prime) for pair in pairs[: SHARES.first]]
+        # What a record can say of a pair is known here already: replays of others would take their time from the draws.
+        grey_box = self.noise_free is None
+        search = dataclasses.replace(self.search, budget=budget, pairs=SHARES.pairs, first=first, grey_box=grey_box)
+        found = search.choose_pairs(self.subject, self.claim, self.seed)
+        self.runs += found.samples
+        samples = self._samples(found.pairs, SHARES.samples, SHARES.of_search * found.seconds / max(found.samples, 1))
+        if samples is None:
+            return self._too_slow()
+        known: Any = _Found(search, found)
+        self.result = audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
+        return self._of_audit(self.result)
+
+    def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int | None:
+        """How many samples fit into the time that is left, at most those that are wanted; None where none do.
+
+        `least` is what a draw takes in seconds at least, as far as is known.
+        """
+        each = max(self._seconds_a_run(pairs[0].x) + SHARES.seconds_a_draw, least)
+        each_sample = 2.0 * each * len(pairs)
+        if SHARES.least_samples * each_sample > max(self.left, 0.0) + SHARES.over * self.limit:
+            return None
+        return min(max(int(SHARES.draw * self.left / each_sample), SHARES.least_samples), wanted)
+
+    def _search_budget(self, pairs: Sequence[Pair]) -> int | None:
+        """Runs of the search with draws, from the time that some calls take; None where too few fit."""
+        x = pairs[0].x if pairs else None
+        if x is None and self.domain is not None:
+            x = self.domain.random(stream(self.seed, PLAN_DRAWS, 1))[0]
+        affordable = int(SHARES.search * self.left / (self._seconds_a_run(x) + SHARES.seconds_a_draw))
+        return min(affordable, SHARES.largest_search) if affordable >= SHARES.smallest_search else None
+
+    def _seconds_a_run(self, x: Any) -> float:
+        """The time of one run, of some on this input."""
+        size = SHARES.timed_batch if self.subject.is_vectorised else SHARES.timed
+        begun = time.perf_counter()
+        with contextlib.suppress(CallError):  # an input that is not taken says little of the time
+            if x is not None:
+                self.subject.sample(x, size, stream(self.seed, PLAN_DRAWS, 0))
+                self.runs += size
+        return (time.perf_counter() - begun) / size
+
+    def _too_slow(self) -> Judgement:
+        statement = "The mechanism is too slow for an audit in this time, and nothing of it could be proved."
+        return self._judgement("inconclusive", "", statement)
+
+    def _of_audit(self, result: AuditResult) -> Judgement:
+        """The judgement of an audit."""
+        self.runs += result.samples
+        broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
+        if broken is None:
+            verdicts: dict[str, Verdict] = {"inconclusive": "inconclusive", "error": "error"}
+            verdict = verdicts.get(result.verdict, "not_refuted")
+            said = next((finding.message for finding in result.findings if finding.message), "")
+            statement = said if verdict == "error" else wording.power_sentence(result)
+            return self._judgement(verdict, "" if verdict == "error" else "statistics", statement, tried=result)
+        pair, bound = Pair(broken.x, broken.x_prime, broken.id, broken.x_id, broken.x_prime_id), broken.epsilon_lower
+        small = next((side for side in result.side_findings if side.kind == SHRUNK and side.status == "found"), None)
+        event = broken.witness.description if broken.witness is not None else ""
+        what = f"{broken.parameter} is at least {broken.parameter_lower:.4g}, claimed {broken.parameter_budget:.4g}"
+        statement = f"On this pair {what}" + (f", by the event: {event.rstrip('.')}." if event else ".")
+        if small is not None:
+            statement += f" {small.summary}"
+        return self._judgement("refuted", "statistics", statement, pair=pair, loss=bound, places=self._suspects(pair))
+
+    def _suspects(self, pair: Pair) -> tuple[str, ...]:
+        """The lines at which the recorded runs of a pair differ: nothing is proved of them."""
+        if self.noise_free is None:
+            return ()
+        try:
+            return self.noise_free.proof(pair).places
+        except DpauditError:
+            return ()
+
+    # What is said.
+
+    def _judgement(
+        self,
+        verdict: Verdict,
+        by: By,
+        statement: str,
+        *,
+        pair: Pair | None = None,
+        loss: float = math.nan,
+        places: tuple[str, ...] = (),
+        pairs: Sequence[Pair] = (),
+        tried: AuditResult | None = None,
+        next_step: str = "",
+    ) -> Judgement:
+        recorded = self.noise_free.runs if self.noise_free is not None else 0
+        details: dict[str, Any] = {}
+        if self.result is not None:
+            details["audit"] = self.result.to_dict()
+        if self.certificate is not None:
+            details["certificate"] = self.certificate.to_dict()
+        if self.recorded:
+            details["recorded"] = [
+                {"id": one.id, "grade": one.grade, "loss": one.loss, "implied": one.implied, "unproved": one.unproved}
+                for one in self.recorded.values()
+            ]
+        searched: dict[str, Any] = {}
+        if self.domain is not None:
+            searched["domain"] = self.domain.to_dict()
+        if self.climbed is not None:
+            searched |= {name: getattr(self.climbed, name) for name in ("tried", "lost", "runs", "seconds", "problem")}
+            searched["distance"] = self.climbed.best[0].distance if self.climbed.best else 0.0
+        return Judgement(
+            subject=self.subject.describe(),
+            claim=str(self.claim),
+            verdict=verdict,
+            by=by,
+            statement=" ".join(statement.split()),
+            scope=self._scope(verdict),
+            places=places,
+            pair_id="" if pair is None else pair.id,
+            pair=pair,
+            loss=loss,
+            error_rate=self.rate if by == "statistics" else 0.0,
+            guessed=self.guessed,
+            next_step=next_step or self._next(verdict, by, places),
+            seed=self.seed,
+            runs=self.runs + recorded,
+            seconds=time.perf_counter() - self.started,
+            searched=searched,
+            details=details,
+        )
+
+    def _scope(self, verdict: Verdict) -> str:
+        """Of which inputs the verdict speaks, and what was never tried."""
+        if verdict == "refuted":
+            return "A pair that breaks the claim is enough: nothing is said of others."
+        return f"{self._tried()} The low bits of doubles are not judged: `dpaudit audit` looks at them."
+
+    def _tried(self) -> str:
+        if self.search is None:
+            count = counted_pairs(len(self.listed or ()))
+            return f"This speaks of the {count} that {'was' if count == '1 pair' else 'were'} given, and of no others."
+        if self.is_whole:
+            return "Every pair of neighbours of the domain was tried; inputs outside of it were not."
+        domain = {"kind": "strategy"} if self.domain is None else self.domain.to_dict()
+        count = f"{self.climbed.tried:,} pairs were tried without sampling. " if self.climbed is not None else ""
+        return f"{count}{place_sentence(domain)}"
+
+    def _next(self, verdict: Verdict, by: By, places: tuple[str, ...]) -> str:
+        if verdict == "refuted":
+            where = f" at {', '.join(places)}" if places else ""
+            return f"Mend the function{where}, then run the command below again."
+        if verdict == "error":
+            return "Mend what the function raises or returns, then judge it again."
+        if verdict == "inconclusive":
+            return "Give more time (--seconds), or a function that returns many outputs a call (size)."
+        if self.guessed:
+            return "State the inputs with --domain, as they were guessed."
+        if verdict == "proved":
+            return "State a domain, if other inputs can occur." if self.search is None else "Nothing, for these inputs."
+        if by == "statistics":
+            return "Give more time (--seconds) to find smaller leaks, or examples of your data with --examples."
+        return "Give examples of your own data with --examples, if they differ from what was tried."
+
+
+@dataclasses.dataclass(frozen=True)
+class _Found:
+    """A search that was made already, as pairs of an audit."""
+
+    search: Search
+    found: Any
+
+    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> Any:
+        return self.found
+
+    def domain_for(self, claim: Claim) -> Domain | None:
+        return self.search.domain_for(claim)

@@ -1,0 +1,259 @@
+"""`dpaudit.judge`: one verdict, what it rests on, and no more than that."""
+
+import dataclasses
+import json
+import math
+import sys
+from importlib import resources
+
+import jsonschema
+import numpy as np
+import pytest
+
+import dpaudit
+from dpaudit import MetricDP, Pair, UsageError, judge
+from dpaudit.bench.sensitivities import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
+from dpaudit.domains import DatasetDomain, NumberDomain
+from dpaudit.judgements import Judgement, load_judgement
+from dpaudit.judgements.judging import ERROR_RATE
+from dpaudit.privacy.metrics import AbsoluteMetric
+from dpaudit.subjects import programs
+
+SEED = 20_261_128
+BOX = {"kind": "vector", "length": 4, "low": 0, "high": 1, "adjacency": "one"}
+QUICK = {"seed": SEED, "seconds": 20.0}
+
+
+def spread(x, rng):
+    return sum(abs(v - 0.5) for v in x) + rng.laplace(scale=0.25)
+
+
+def enough(x, rng):
+    return sum(abs(v - 0.5) for v in x) + rng.laplace(scale=0.5)
+
+
+def response(bit, rng):
+    return bit if rng.random() < 0.75 else 1 - bit
+
+
+def rounded(x, rng):  # no record follows it behind the rounding
+    return round(sum(x) + rng.laplace(scale=0.4), 1)
+
+
+def test_what_no_climbing_of_noise_finds_is_refuted_on_five_seeds():
+    for seed in range(1, 6):
+        found = judge(spread, "eps=1", domain=BOX, seed=seed, seconds=20.0)
+        assert (found.verdict, found.by, found.error_rate) == ("refuted", "recorded noise", 0.0)
+        assert found.loss == pytest.approx(2.0) and found.places and found.exit_status == 1
+
+
+def test_a_witness_is_small():
+    pair = judge(spread, "eps=1", domain=BOX, **QUICK).pair
+    assert pair is not None and sum(a != b for a, b in zip(pair.x, pair.x_prime, strict=True)) == 1
+    assert sum(v == 0.0 for v in (*pair.x, *pair.x_prime)) >= 6
+
+
+def test_a_domain_that_was_not_tried_whole_is_never_proved():
+    found = judge(enough, "eps=1", domain=BOX, **QUICK)
+    assert (found.verdict, found.by, found.exit_status) == ("not_refuted", "recorded noise", 0)
+    assert "of other pairs nothing is proved" in found.statement and "never tried" in found.scope
+
+
+def test_pairs_that_were_given_are_proved_and_no_others():
+    found = judge(enough, "eps=1", pairs=[([0.0] * 4, [0.0, 0.5, 0.0, 0.0])], **QUICK)
+    assert (found.verdict, found.by) == ("proved", "recorded noise")
+    assert "1 pair that was given" in found.scope and "no others" in found.scope
+
+
+def test_a_finite_domain_is_proved_pair_by_pair():
+    found = judge(response, "eps=1.0987", domain={"kind": "inputs", "inputs": [0, 1]}, **QUICK)
+    assert (found.verdict, found.by) == ("proved", "certificate") and "all pairs of its domain" in found.statement
+    broken = judge(response, "eps=1", domain={"kind": "inputs", "inputs": [0, 1]}, **QUICK)
+    assert (broken.verdict, broken.error_rate) == ("refuted", 0.0) and broken.by != "statistics"
+    assert "probability" in broken.statement
+
+
+def test_what_is_behind_a_random_order_is_refuted_by_proof():
+    def permute(score, rng):  # permute-and-flip with half of the noise that eps = 1 needs
+        for answer in rng.permutation(2):
+            if rng.random() <= math.exp(min(0.0, score if answer else -score)):
+                return int(answer)
+        raise AssertionError
+
+    found = judge(permute, "eps=1", domain=NumberDomain(0.0, 4.0, 2.0), **QUICK)
+    assert (found.verdict, found.error_rate) == ("refuted", 0.0) and found.by != "statistics"
+
+
+def test_one_wrong_pair_of_a_finite_domain_is_found():
+    def release(k, rng):  # one step in nine is two
+        return float(k + (k > 6)) + rng.laplace()
+
+    found = judge(release, "eps=1", domain=NumberDomain(0, 9, integer=True), **QUICK)
+    assert found.verdict == "refuted" and {found.pair.x, found.pair.x_prime} == {6, 7}
+
+
+def test_what_cannot_be_proved_is_audited_with_a_rate():
+    found = judge(rounded, "eps=1", domain=DatasetDomain.between(0.0, 1.0, 3), seed=SEED, seconds=30.0)
+    assert (found.verdict, found.by, found.error_rate) == ("refuted", "statistics", ERROR_RATE)
+    # The pair that was made small has a tenth of the error rate, and the audit the rest.
+    assert found.loss > 1.0 and found.details["audit"]["confidence"] == pytest.approx(1.0 - 0.9 * ERROR_RATE)
+
+
+def test_a_noise_that_decides_is_not_judged_by_the_farthest_pair_alone():
+    """Counts behind a threshold: the worst pair has a count of 0, and its noise-free difference is no larger."""
+
+    def release(data, rng):
+        noisy = len(data) + rng.normal(scale=3.0)
+        return noisy if noisy > 5.6 and len(data) > 0 else -1.0
+
+    found = judge(release, "eps=1,delta=0.02", domain=DatasetDomain((0, 1), 6), **QUICK)
+    assert (found.verdict, found.by) == ("refuted", "recorded noise")
+    assert found.pair is not None and [] in (found.pair.x, found.pair.x_prime)
+
+
+@pytest.mark.parametrize("track", TRACKS)
+def test_half_of_the_noise_is_refuted_and_all_of_it_is_not(track):
+    """Of one function in each track. What is refuted by draws has an error rate of .01 a judgement: .06 in all here."""
+    function, n = FUNCTIONS[7], 3
+    wrong = judge(mechanism(function, track, n, 0.5), CLAIMS[track], domain=domain(n), **QUICK)
+    assert wrong.verdict == "refuted"
+    right = judge(mechanism(function, track, n), CLAIMS[track], domain=domain(n), seed=SEED, seconds=6.0)
+    assert right.verdict in ("not_refuted", "inconclusive")
+
+
+def test_pairs_are_chosen_on_streams_that_the_audit_does_not_draw():
+    """The audit of the pairs that a judgement chose draws what the same audit draws when the pairs are given."""
+    found = judge(rounded, "eps=1", domain=DatasetDomain.between(0.0, 1.0, 3), seed=SEED, seconds=30.0)
+    record = found.details["audit"]
+    pairs = [Pair(one["x"], one["x_prime"], one["id"]) for one in record["pairs"]]
+    again = dpaudit.audit(
+        rounded, "eps=1", pairs, samples=record["options"]["samples"], confidence=record["confidence"],
+        seed=SEED, floating_point=False,
+    )  # fmt: skip
+    assert [one.parameter_lower for one in again.findings] == [one["parameter_lower"] for one in record["pairs"]]
+
+
+def test_a_mechanism_that_keeps_its_claim_exactly_is_refuted_as_often_as_is_said():
+    """Ten judgements by draws of a mechanism that sits on its claim; more than two refuted have probability 1.1e-4."""
+
+    def on_its_claim(x, rng):
+        return 0.1 * round(10.0 * (x + rng.laplace()))
+
+    verdicts = [judge(on_its_claim, "eps=1", pairs=[(0.0, 1.0)], seed=seed, seconds=2.0).verdict for seed in range(10)]
+    assert verdicts.count("refuted") <= 2 and "proved" not in verdicts
+
+
+def test_own_pairs_come_before_a_guess():
+    @dataclasses.dataclass
+    class Release:
+        claim = dpaudit.PureDP(1.0)
+
+        def pairs(self):
+            return [(0.0, 1.0)]
+
+        def sample(self, data, size, rng):
+            return data + rng.laplace(size=size)
+
+    found = judge(Release(), **QUICK)
+    assert (found.verdict, found.guessed) == ("proved", "")
+
+
+def test_what_was_guessed_is_said():
+    def count(ages: list[int], rng):
+        return len(ages) + rng.laplace()
+
+    found = judge(count, "eps=1", **QUICK)
+    assert found.verdict == "not_refuted" and "list[int]" in found.guessed and "--domain" in found.next_step
+
+
+def test_a_table_is_an_example():
+    rows = [{"age": 30, "pay": 1.0}, {"age": 40, "pay": 2.0}]
+    found = judge(lambda rows, rng: sum(row["age"] for row in rows) + rng.laplace(scale=40.0), "eps=1",
+                  examples=[rows], **QUICK)  # fmt: skip
+    assert found.verdict == "refuted" and "the example" in found.guessed
+
+
+def test_a_function_that_always_raises_is_an_error():
+    def release(data, rng):
+        raise KeyError("age")
+
+    found = judge(release, "eps=1", pairs=[([0.0], [1.0])], **QUICK)
+    assert (found.verdict, found.exit_status, found.by) == ("error", 3, "") and "age" in found.statement
+
+
+PROGRAM = """
+import json, random, sys
+for line in sys.stdin:
+    request = json.loads(line)
+    if request["type"] == "hello":
+        reply = {"type": "hello", "protocol": 1}
+    else:
+        noise = random.Random()
+        draws = [2.0 * request["input"] + noise.expovariate(1) - noise.expovariate(1) for _ in range(request["size"])]
+        reply = {"id": request["id"], "outputs": draws}
+    print(json.dumps(reply), flush=True)
+"""
+
+
+def test_a_program_is_judged_by_its_draws(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    subject = dpaudit.exec_subject(f"{sys.executable} -S {tmp_path / 'program.py'}")
+    found = judge(subject, "eps=1", domain=NumberDomain(0.0, 3.0), **QUICK)
+    assert (found.verdict, found.by, found.error_rate) == ("refuted", "statistics", ERROR_RATE)
+    programs.close_programs()
+
+
+def test_a_claim_with_a_budget_for_each_pair_is_judged_by_shares():
+    found = judge(
+        lambda x, rng: 2.0 * x + rng.laplace(), MetricDP(AbsoluteMetric()), domain=NumberDomain(0, 8, 8.0), **QUICK
+    )
+    assert found.verdict == "refuted" and found.searched["distance"] == pytest.approx(2.0)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ({"domain": BOX, "pairs": [(0, 1)]}, "one way, got domain and pairs"),
+        ({"domain": {"kind": "box"}}, "kind of a domain must be one of"),
+        ({"pairs": [(0, 1)], "seconds": 0.0}, "seconds must be positive"),
+        ({}, "State the inputs"),
+        ({"pairs": []}, "at least one pair"),
+        ({"pairs": [(0, 1)], "seed": -1}, "seed must be"),
+        ({"examples": 3}, "examples must be"),
+    ],
+)
+def test_what_users_get_wrong_has_one_clear_message(arguments, said):
+    with pytest.raises(UsageError, match=said):
+        judge(lambda x, rng: x + rng.laplace(), "eps=1", **arguments)
+
+
+def test_a_saved_judgement_is_read_back_and_follows_its_schema(tmp_path):
+    schema = json.loads((resources.files("dpaudit") / "schemas" / "judgement-1.json").read_text(encoding="utf-8"))
+    for found in (
+        judge(spread, "eps=1", domain=BOX, **QUICK),
+        judge(enough, "eps=1", domain=BOX, **QUICK),
+        judge(response, "eps=2", domain={"kind": "inputs", "inputs": [0, 1]}, **QUICK),
+    ):
+        jsonschema.validate(found.to_dict(), schema)
+        found.save(tmp_path / "judgement.json")
+        again = load_judgement(tmp_path / "judgement.json")
+        assert isinstance(again, Judgement) and again.to_dict() == found.to_dict()
+        assert again.exit_status == found.exit_status and again.text() == found.text()
+
+
+def test_a_pair_of_arrays_comes_back_as_arrays(tmp_path):
+    found = judge(lambda x, rng: 3.0 * x[0] + rng.laplace(), "eps=1", domain=domain(2), **QUICK)
+    found.save(tmp_path / "judgement.json")
+    pair = load_judgement(tmp_path / "judgement.json").pair
+    assert pair is not None and isinstance(pair.x, np.ndarray)
+    assert (
+        "judgement.json" in found.replay() and "judgement.json" in load_judgement(tmp_path / "judgement.json").replay()
+    )
+
+
+def test_a_file_that_is_no_judgement_is_refused(tmp_path):
+    record = judge(enough, "eps=1", pairs=[([0.0], [0.5])], **QUICK).to_dict()
+    for change, said in (({"verdict": "fine"}, "verdict must be one of"), ({"schema": "x/1"}, "schema must be")):
+        (tmp_path / "judgement.json").write_text(json.dumps(record | change))
+        with pytest.raises(UsageError, match=said):
+            load_judgement(tmp_path / "judgement.json")

@@ -1,0 +1,191 @@
+"""Long audits in a session: the word at the start, progress, the limit of time, and what an interrupt keeps."""
+
+import dataclasses
+
+import pytest
+
+from dpaudit.pytest_plugin import pace
+
+SLOW = """
+    import time
+
+    def slow(data, rng):
+        time.sleep(0.005)
+        return data + rng.laplace()
+"""
+COUNTED = """
+    import pathlib
+
+    def counted(data, rng):
+        calls = pathlib.Path("calls")
+        count = len(calls.read_text()) if calls.exists() else 0
+        calls.write_text("x" * (count + 1))
+        if count == 700 and not pathlib.Path("stopped").exists():
+            pathlib.Path("stopped").touch()
+            raise KeyboardInterrupt
+        return data + rng.laplace(scale=SCALE)
+
+    SCALE = 1.0
+
+    def test_counted(dp_audit):
+        found = dp_audit(counted, claim="eps=1", pairs=[(0.0, 1.0)], mode="fixed", floating_point=False, **SIZE)
+        with open("found", "a") as file: print(found.epsilon_lower, found.samples, file=file)
+
+    SIZE = {"samples": 1_000}
+"""  # the bounds are compared with each other, bit by bit: chance has no part in it
+
+
+@pytest.fixture
+def impatient(monkeypatch):
+    """Every audit is a long one."""
+    monkeypatch.setattr(pace, "PATIENCE", dataclasses.replace(pace.PATIENCE, seconds=0.0, between=0.0))
+
+
+def test_a_slow_audit_says_at_its_start_what_it_may_take(pytester, write):
+    write(
+        SLOW
+        + """
+    def test_slow(dp_audit):
+        with pytest.raises(ZeroDivisionError):
+            dp_audit(slow, claim="eps=1", pairs=[(0.0, 1.0)], on_progress=lambda state: 1 / 0)
+    """
+    )
+    result = pytester.runpytest("-x")
+    result.stdout.fnmatch_lines(
+        ["dpaudit: test_it.py::test_slow: * ms a call, up to 200,000 calls: about * min at most. --dp-profile quick *"]
+    )
+
+
+def test_a_quick_audit_says_nothing(pytester, write):
+    write("""
+        def test_quick(dp_audit):
+            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False)
+    """)
+    pytester.runpytest().stdout.no_fnmatch_line("*a call, up to*")
+
+
+def test_a_long_audit_says_where_it_stands(pytester, write, impatient):
+    write("""
+        def test_long(dp_audit):
+            told = []
+            dp_audit(sound, **PLAIN, samples=2_000, floating_point=False, on_progress=told.append)
+            assert told
+    """)
+    pytester.runpytest().stdout.fnmatch_lines(["dpaudit: *test_long: *draws, *"])
+
+
+def test_a_quiet_session_says_nothing(pytester, write, impatient):
+    write("""
+        def test_long(dp_audit):
+            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False)
+    """)
+    pytester.runpytest("-qq").stdout.no_fnmatch_line("dpaudit: test_it.py*")
+
+
+def test_a_limit_of_time_cuts_the_samples_and_says_so(pytester, write):
+    write(
+        SLOW
+        + """
+    @pytest.mark.filterwarnings("ignore::dpaudit.DpauditInconclusiveWarning")
+    @pytest.mark.parametrize("stated", [{}, {"seconds": 1.0}])
+    def test_slow(dp_audit, stated):
+        assert dp_audit(slow, claim="eps=1", pairs=[(0.0, 1.0)], floating_point=False, **stated).samples < 700
+    """
+    )
+    result = pytester.runpytest("--dp-seconds", "2")
+    result.assert_outcomes(passed=2)
+    result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: 2 tests (*); pytest -v has the details"])
+    result = pytester.runpytest("--dp-seconds", "2", "-v", "-k", "stated0")
+    result.stdout.fnmatch_lines(["dpaudit:   cut to fit into its time: *stated0*: cut to * of 100,000 samples, *"])
+
+
+def test_a_cut_audit_is_repeated_by_its_samples(pytester, write, replay_line):
+    write(
+        SLOW
+        + """
+    def test_broken(dp_audit):
+        dp_audit(lambda x, rng: slow(20 * x, rng), claim="eps=1", pairs=[(0.0, 1.0)], seconds=2.0)
+    """
+    )  # noise of scale 1 over a distance of 20: missed with probability below e^-10 a draw
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    assert "--dp-samples" in replay_line(result) and "--dp-seconds" not in replay_line(result)
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "nan"])
+def test_a_limit_that_makes_no_sense_stops_the_session(pytester, write, text):
+    write("")
+    result = pytester.runpytest("--dp-seconds", text)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*seconds must be above 0, got *at --dp-seconds."])
+
+
+def test_too_little_time_for_any_audit_fails_the_test(pytester, write):
+    write(
+        SLOW
+        + """
+    def test_slow(dp_audit):
+        dp_audit(slow, claim="eps=1", pairs=[(0.0, 1.0)], seconds=0.001)
+    """
+    )
+    result = pytester.runpytest()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*seconds must be enough for 100,000 samples, got 0.001: that is not enough*"])
+
+
+def test_an_interrupted_audit_goes_on_where_it_was(pytester, write, impatient):
+    write(COUNTED)
+    first = pytester.runpytest(no_reraise_ctrlc=True)
+    first.stdout.fnmatch_lines(["dpaudit: test_it.py::test_counted: what was drawn is kept; the next run *"])
+    assert list(pytester.path.glob(".dpaudit/interrupted/*.checkpoint"))
+    (pytester.path / "calls").unlink()
+    second = pytester.runpytest()
+    second.stdout.fnmatch_lines(["dpaudit: Going on from *"])
+    second.assert_outcomes(passed=1, warnings=1)
+    some = len((pytester.path / "calls").read_text())
+    assert not list(pytester.path.glob(".dpaudit/interrupted/*.checkpoint"))
+    (pytester.path / "calls").unlink()
+    pytester.runpytest().assert_outcomes(passed=1, warnings=1)
+    found = (pytester.path / "found").read_text().split("\n")
+    assert found[0] == found[1] and some < len((pytester.path / "calls").read_text())
+
+
+def test_what_another_audit_left_is_not_gone_on_from(pytester, write, impatient):
+    write(COUNTED)
+    pytester.runpytest(no_reraise_ctrlc=True)
+    write(COUNTED.replace("1_000", "900"))
+    result = pytester.runpytest()
+    result.assert_outcomes(passed=1, warnings=1)
+    result.stdout.no_fnmatch_line("*Going on from*")
+    assert not list(pytester.path.glob(".dpaudit/interrupted/*.checkpoint"))
+
+
+@pytest.mark.parametrize("options", [["--dp-cache", "none"], ["--cache-clear"]])
+def test_nothing_is_kept_where_no_cache_is_and_it_can_be_cleared(pytester, write, impatient, options):
+    write(COUNTED)
+    pytester.runpytest(*(options if "none" in options else []), no_reraise_ctrlc=True)
+    result = pytester.runpytest(*options)
+    result.stdout.no_fnmatch_line("*Going on from*")
+    result.assert_outcomes(passed=1, warnings=1)
+
+
+def test_a_failure_says_where_its_confidence_comes_from(pytester, write):
+    write("""
+        def test_leaky(dp_audit):
+            dp_audit(leaky, **PLAIN, samples=1_000)
+
+        def test_sound(dp_audit): pass
+    """)
+    result = pytester.runpytest()
+    result.stdout.fnmatch_lines(
+        ["  share    The session's 95% leave 5% for false alarms, split over its 2 tests and their calls: *98.5%."]
+    )
+
+
+def test_side_findings_are_named(pytester, write):
+    write("""
+        def test_side(dp_audit):
+            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False, grey_box=True)
+    """)
+    result = pytester.runpytest()
+    result.stdout.fnmatch_lines(["dpaudit:   beside: *test_side*", "*side finding* (*same randomness*), which fail*"])
