@@ -13,7 +13,7 @@ from typing import Any
 MISSING = "–"
 ABOVE = "above "  # begins the text of a bound of which no more is proved than that it exceeds its limit
 # Relative and absolute excess up to which a bound says no more: ten times that of a rejection without a bound of its
-# own (`dpaudit.inference.hockey_stick.just_above`).
+# own (`dpaudit.inference.bound_search.just_above`).
 BARE_EXCESS = 1e-6, 1e-11
 
 

@@ -99,9 +99,9 @@ def test_the_error_share_of_a_universe_is_the_least_of_its_table():
 
 
 def _drawn(inputs):
-    from dpaudit.running.draws import Drawer
+    from dpaudit.running.crew import Crew
 
-    return Drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
+    return Crew().drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
 
 
 def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():

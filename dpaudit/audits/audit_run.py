@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 import dataclasses
-import functools
 import os
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
-from dpaudit.audits import severity
-from dpaudit.audits.findings import finding_of, findings_of_pool, with_controls, withheld
 from dpaudit.audits.options import Options
-from dpaudit.audits.power import with_map
 from dpaudit.campaign.campaign import Progress
-from dpaudit.campaign.schedules import Mode
 from dpaudit.features.outcomes import Outcomes
-from dpaudit.inference.order import Change, in_small_batches
+from dpaudit.inference.order import Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import (
     VERDICTS,
@@ -28,12 +22,10 @@ from dpaudit.results.model import (
     Severity,
     SideFinding,
     Verdict,
-    least_powerful,
 )
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
-from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.streams import BATCH_DRAWS
+from dpaudit.running.crew import Crew
 from dpaudit.subjects.callables import Subject
 
 
@@ -59,11 +51,11 @@ class AuditRun:
     pairs, claims, positions, inputs, not_asked, report_delta
         Of the pairs that the claim asks something of: themselves, their claims, the positions of their inputs, and how
         many inputs these are. The ids of the others, and the delta of the bounds on epsilon.
-    games, labelled, groups, kept, shown
+    games, labelled, groups, withheld, shown
         The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
         (`dpaudit.audits.kept`), and the outcomes of a game that fits may see, on x and on x_prime.
-    universe, of_universe, changes
-        The table in the place of games, its findings, and what was seen to change, of how many inputs.
+    universe, changes
+        The table in the place of games, and what was seen to change of its `inputs`.
     runs, played, failure, traceback
         Runs so far, those before the stages, and what ended the play before its time.
     cut
@@ -72,9 +64,13 @@ class AuditRun:
         The number of a store's night, and whether an earlier one had evidence.
     said
         More options of the result.
-    powers, severities, trade_off, floating_point, beside
-        What stages add; `powers` of games into whose outputs leaks were planted, `severities` of pairs that may have
-        one, by position.
+    powers, severities
+        What the first stages add to the evidence: powers of games into whose outputs leaks were planted, and
+        severities of pairs that may have one, by position.
+    findings
+        Those of the table, or what `dpaudit.audits.findings` makes of the games behind these stages.
+    trade_off, floating_point, beside
+        What the other stages add.
     """
 
     subject: Subject
@@ -95,11 +91,10 @@ class AuditRun:
     games: Sequence[PairGame] = ()
     labelled: Sequence[int] = ()
     groups: Sequence[Sequence[int]] = ()
-    kept: Mapping[int, str] = dataclasses.field(default_factory=dict)
+    withheld: Mapping[int, str] = dataclasses.field(default_factory=dict)
     shown: Callable[[PairGame], tuple[Outcomes, Outcomes]] | None = None
     universe: UniverseTable | None = None
-    of_universe: tuple[Finding, ...] = ()
-    changes: tuple[Sequence[Change], int] = ((), 0)
+    changes: Sequence[Change] = ()
     runs: int = 0
     played: int = 0
     failure: str = ""
@@ -110,59 +105,15 @@ class AuditRun:
     said: dict[str, Any] = dataclasses.field(default_factory=dict)
     powers: dict[int, Power] = dataclasses.field(default_factory=dict)
     severities: dict[int, Severity | None] = dataclasses.field(default_factory=dict)
+    findings: tuple[Finding, ...] = ()
     trade_off: TradeOffBand | None = None
     floating_point: FloatingPointFinding | None = None
     beside: list[SideFinding] = dataclasses.field(default_factory=list)
 
-    def take_mode(self, mode: Mode) -> None:
-        """Play in this mode, and note the one that was asked for where it is another one."""
-        if mode != self.options.mode:
-            self.said = {"asked_mode": self.options.mode}
-            self.options = dataclasses.replace(self.options, mode=mode)
-
-    def ask_batches(
-        self, subject: Subject, x: Any, seed: int, most: int | None, is_violated: bool
-    ) -> tuple[Change | None, int]:
-        """Ask small batches of a vectorised subject, on streams of their own, what they share; that, and the runs."""
-        if not subject.is_vectorised or subject.has_lost_calls:
-            return None, 0
-        draw = Drawer(subject, [x], seed, BATCH_DRAWS, self.crew)
-        return in_small_batches(draw, self.options.samples, most, is_violated)
-
     @property
     def depends(self) -> bool:
         """True where draws of some pair were seen to depend on each other."""
-        return bool(self.changes[0]) or any(game.change for game in self.games)
-
-    @functools.cached_property
-    def findings(self) -> tuple[Finding, ...]:
-        """The findings, as the stages up to the first that reads them have left the games; of a pool one a member."""
-        if self.universe is not None:
-            return self.of_universe
-        found_of: dict[int, Finding] = {}
-        sizes = self.options.event_mass, self.options.inconclusive_factor
-        for place, (group, game) in enumerate(zip(self.groups, self.games, strict=True)):
-            members = [self.pairs[k] for k in group]
-            told = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
-            power = self.powers.get(place)
-            one = finding_of(told, game, self.labelled[place], self.subject.name, self.failure, *sizes, power)
-            if one.verdict == "error" and not one.traceback:
-                one = dataclasses.replace(one, traceback=self.traceback)
-            if one.verdict == "violated" and group[0] in self.severities:
-                one = severity.with_severity(one, self.severities[group[0]], game)
-            of_members = findings_of_pool(one, members, game, self.subject.name)
-            if place in self.kept:
-                of_members = [withheld(own, self.kept[place]) for own in of_members]
-            found_of.update(zip(group, of_members, strict=True))
-        places = sorted(found_of)
-        findings = with_controls([found_of[k] for k in places])
-        factor = self.options.inconclusive_factor
-        weakest = least_powerful(findings, factor)
-        if weakest is not None and weakest.power is not None:
-            at = next(place for place, finding in enumerate(findings) if finding is weakest)
-            game = next(game for group, game in zip(self.groups, self.games, strict=True) if places[at] in group)
-            findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, self.options.mode, factor))
-        return tuple(findings)
+        return bool(self.changes) or any(game.change for game in self.games)
 
     @property
     def verdict(self) -> Verdict:

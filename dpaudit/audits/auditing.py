@@ -18,8 +18,8 @@ from typing import Any, Protocol, runtime_checkable
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.audit_run import AuditRun, ChosenPairs
-from dpaudit.audits.call import header, played
 from dpaudit.audits.composition import check_composition
+from dpaudit.audits.one_audit import header, played
 from dpaudit.audits.options import Options, Running
 from dpaudit.audits.side_channels import left_folder
 from dpaudit.campaign.campaign import Progress
@@ -29,7 +29,7 @@ from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS
 from dpaudit.results.model import AuditResult
 from dpaudit.running.checkpoint import CheckpointPlan
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.contained import contained

@@ -43,7 +43,7 @@ from dpaudit.inference.witness import describe_score
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.trade_off import TradeOffBand, TradeOffPoint
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import BAND_DRAWS
 from dpaudit.scores.auditing import claimed_trade_off
 from dpaudit.scores.bands import Band
@@ -86,7 +86,7 @@ def examine(
 
     `monotone` names the number for upper limits on the loss: "density" or "value", as `dpaudit.audit` has it.
     """
-    draw = Drawer(subject, [pair.x, pair.x_prime], seed, BAND_DRAWS, crew)
+    draw = crew.drawer(subject, [pair.x, pair.x_prime], seed, BAND_DRAWS)
     runs = 0
     state = LearningState()
     predicted: list[list[NDArray[np.float64]]] = []

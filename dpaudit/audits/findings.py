@@ -6,13 +6,24 @@ import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.audits.power import power_of
+from dpaudit.audits.audit_run import AuditRun
+from dpaudit.audits.power import power_of, with_map
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.failures import Failure
 from dpaudit.inference.order import ENDS, RATE, Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import SAME_INPUT, Finding, Power, SideFinding, Verdict, WitnessRecord
+from dpaudit.results.model import (
+    SAME_INPUT,
+    Finding,
+    Power,
+    Severity,
+    SideFinding,
+    Verdict,
+    WitnessRecord,
+    least_powerful,
+)
 
 IN_SMALL_BATCHES = 2  # times that an input is drawn once more, for its order alone: small batches, and more of them
 STAGE_PAIRS = 8  # that a stage examines: they share its error rate, and the time
@@ -32,6 +43,33 @@ EARLIER = (
     "That was seen in an earlier night of this evidence, and later ones go on from it. To begin anew, forget it with "
     "`dpaudit evidence forget`."
 )
+
+
+def findings_of(run: AuditRun) -> tuple[Finding, ...]:
+    """The findings of an audit that played games: one a pair, in the order of the pairs."""
+    found_of: dict[int, Finding] = {}
+    mode, name, factor = run.options.mode, run.subject.name, run.options.inconclusive_factor
+    for place, (group, game) in enumerate(zip(run.groups, run.games, strict=True)):
+        members = [run.pairs[k] for k in group]
+        first = next((member for member in members if not is_same_input(member)), members[0])  # it has a power
+        sizes = run.options.event_mass, factor, run.powers.get(place)
+        one = finding_of(first, game, run.labelled[place], name, run.failure, *sizes)
+        if one.verdict == "error" and not one.traceback:
+            one = dataclasses.replace(one, traceback=run.traceback)
+        if one.verdict == "violated" and group[0] in run.severities:
+            one = with_severity(one, run.severities[group[0]], game)
+        of_members = findings_of_pool(one, members, game, name)
+        if place in run.withheld:
+            of_members = [withheld(own, run.withheld[place]) for own in of_members]
+        found_of.update(zip(group, of_members, strict=True))
+    places = sorted(found_of)
+    findings = with_controls([found_of[k] for k in places])
+    weakest = least_powerful(findings, factor)
+    if weakest is not None and weakest.power is not None:
+        at = next(place for place, finding in enumerate(findings) if finding is weakest)
+        game = next(game for group, game in zip(run.groups, run.games, strict=True) if places[at] in group)
+        findings[at] = dataclasses.replace(weakest, power=with_map(weakest.power, game, mode, factor))
+    return tuple(findings)
 
 
 def named(pair: Pair) -> dict[str, Any]:
@@ -124,6 +162,17 @@ def withheld(finding: Finding, reason: str = "") -> Finding:
         severity=None,
         notes=(*((reason,) if reason else ()), *(note for note in finding.notes if note != reason)),
     )
+
+
+def with_severity(finding: Finding, severity: Severity | None, game: PairGame) -> Finding:
+    """The finding with the bound of its stage, or the least that a rejection says, in the place of the audit's own."""
+    lower = just_above(game.claim.value) if severity is None else severity.parameter_lower
+    changed: dict[str, Any] = {"severity": severity, "parameter_lower": lower}
+    if len(game.uses) == 1:
+        changed["epsilon_lower"] = game.epsilon_of(lower)
+    if finding.parameter_budget > 0.0:
+        changed["ratio_lower"] = lower / finding.parameter_budget
+    return dataclasses.replace(finding, **changed)
 
 
 def findings_of_pool(finding: Finding, members: Sequence[Pair], game: PairGame, subject_name: str) -> list[Finding]:

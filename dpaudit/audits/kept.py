@@ -24,7 +24,7 @@ probability at most 1 / n of an input, at least 100.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,7 +34,7 @@ from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, read_outputs
-from dpaudit.running.draws import Drawer, randomness_moved
+from dpaudit.running.crew import randomness_moved
 from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
 from dpaudit.running.streams import stream
 from dpaudit.subjects.call_outcomes import Failed
@@ -54,15 +54,14 @@ SHARED_NOISE = (
 
 
 def why_kept(
-    game: LabelGame, subject: Subject, data: Sequence[Any], root: int, earlier: Collection[int] = ()
+    game: LabelGame, subject: Subject, data: Sequence[Any], root: int, moved: Mapping[int, bool]
 ) -> tuple[dict[int, str], int]:
     """Why nothing can be said of a game whose mechanism keeps its noise or has spent a budget; the calls taken.
 
-    `earlier`: the inputs of which calls before the game took randomness.
+    `moved` says, by input, whether its first calls took randomness.
     """
     found: dict[int, str] = {}
     runs = 0
-    moved = game.draws.draw.moved if isinstance(game.draws.draw, Drawer) else {}
     for place, pair in enumerate(game.pairs):
         first = game.first_outcomes(pair)
         if reason := spent(first):
@@ -74,7 +73,7 @@ def why_kept(
             if subject.is_contained:
                 streams = [stream(root, KEPT_DRAWS, i, k) for k in range(OTHERS)]
                 (is_kept, calls), reason = differs_in_others(subject, data[i], outcomes, streams), SHARED_NOISE
-            elif moved.get(i) or i in earlier:
+            elif moved.get(i):
                 is_kept, calls = keeps_noise(subject, data[i], stream(root, KEPT_DRAWS, i)), 1
             runs += calls
             if is_kept:

@@ -38,7 +38,7 @@ from numpy.typing import NDArray
 from dpaudit.audits.findings import FIT_SHARE, STAGE_PAIRS
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Campaign
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
@@ -259,7 +259,7 @@ class LowBitGame(Campaign):
             self.tests.append(LowBitTest(one, self._labelled, rule))
             self.tests[-1].start(level)
 
-    def _freeze(self) -> Plan | None:
+    def _freeze(self) -> RoundPlan | None:
         if not self._labelled or not self.tests:
             return None
         requests: dict[int, list[Request]] = {}
@@ -269,7 +269,7 @@ class LowBitGame(Campaign):
             for i, quota in zip(test.candidate.inputs, quotas, strict=True):
                 requests.setdefault(i, []).append(Request(quota, test.statistic))
         self._labelled = 0
-        return Plan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
+        return RoundPlan({i: max(r.quota for r in requests[i]) for i in sorted(requests)}, requests)
 
     def _absorb(self, counts: Counts) -> None:
         counted = {i: iter(of_input) for i, of_input in counts.items()}

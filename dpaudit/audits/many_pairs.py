@@ -30,15 +30,8 @@ FREE_TIMES = 6  # times as long that a game of any other claim takes than that o
 
 @dataclasses.dataclass(frozen=True)
 class Playing:
-    """What the pairs of an audit are played as: one table, or games in a mode, which may be another one than asked for.
+    """What the pairs of an audit are played as: one table, or games in a mode, be it another one than asked for."""
 
-    Attributes
-    ----------
-    asked_mode, mode : {"sequential", "adaptive", "fixed"}
-    is_universe : bool
-    """
-
-    asked_mode: Mode
     mode: Mode
     is_universe: bool
 
@@ -66,7 +59,7 @@ def playing_of(
         Whether it asks for what up to `MANY_PAIRS` pairs have games for: evidence of many nights, a band, stages.
     """
     if len(pairs) > MANY_PAIRS:
-        return Playing(mode, mode, True)
+        return Playing(mode, True)
     return played_as(replaceable_games(subject, promise, pairs, pool, samples, needs_games), mode)
 
 
@@ -81,7 +74,7 @@ def played_as(games: int, mode: Mode) -> Playing:
     ['sequential mode', 'fixed mode', 'one table']
     """
     is_universe = games > MOST_GAMES["fixed"]
-    return Playing(mode, "fixed" if games > MOST_GAMES[mode] else mode, is_universe)
+    return Playing("fixed" if games > MOST_GAMES[mode] else mode, is_universe)
 
 
 def replaceable_games(
@@ -113,7 +106,7 @@ def selected(promise: Claim, pairs: int) -> int:
     >>> [selected(PureDP(1.0), pairs) for pairs in (12, 328, 2_000, 474_825)], selected(GaussianDP(1.0), 328)
     ([12, 100, 100, 20], 18)
     """
-    times = FREE_TIMES if promise.anchored or promise.family == "renyi" else 1
+    times = 1 if promise.is_one_line else FREE_TIMES
     if pairs > MANY_PAIRS:
         return DEPTH_OF_MANY // times
     return min(pairs, max(math.isqrt(pairs), DEPTH_GAMES // times))

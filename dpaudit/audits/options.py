@@ -72,7 +72,10 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """Where an audit runs and what it remembers, as a caller gave it: its verdict and bounds do not depend on these.
+    """Where an audit runs and what it remembers, as a caller gave it.
+
+    Its verdict and bounds do not depend on jobs, backend, cluster, checkpoint, resume and on_progress. A store has the
+    evidence of earlier nights, and isolation decides which calls come back.
 
     Raises
     ------

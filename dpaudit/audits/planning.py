@@ -17,7 +17,6 @@ for: `Plan.pools` says where the audit will not ask its pairs one by one.
 from __future__ import annotations
 
 import bisect
-import dataclasses
 import functools
 import math
 import time
@@ -32,7 +31,7 @@ from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
 from dpaudit.audits.power import game_before_draws
 from dpaudit.campaign.campaign import shares_by_rank
-from dpaudit.campaign.rounds import CHUNK_NUMBERS
+from dpaudit.campaign.draws import CHUNK_NUMBERS
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.environment import environment
@@ -56,8 +55,9 @@ from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of
 from dpaudit.privacy.pairs import MANY_PAIRS, Pair
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss
 from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
+from dpaudit.running.playing import start_or_restart
 from dpaudit.running.streams import PLAN_DRAWS, root_of, stream
-from dpaudit.subjects.callables import CallError, Subject, as_subject
+from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
@@ -355,11 +355,7 @@ def _timed(subject: Subject, pairs: Sequence[Pair], root: int) -> tuple[float, i
     """Seconds of a run, reading of its output included; the runs that this took; how the subject has to be called."""
     if not pairs:
         return 0.0, 0, subject
-    try:
-        return (*_time(subject, pairs[0], root, 0), subject)
-    except CallError:  # as the audit does: one call a draw, where raising is an outcome
-        subject = dataclasses.replace(subject, one_by_one=True)
-        return (*_time(subject, pairs[0], root, 1), subject)
+    return start_or_restart(lambda asked, restart: (*_time(asked, pairs[0], root, int(restart > 0)), asked), subject)
 
 
 def _time(subject: Subject, pair: Pair, root: int, restart: int) -> tuple[float, int]:

@@ -19,7 +19,6 @@ from collections.abc import Mapping
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.power import MASSES, power_of
 from dpaudit.campaign.planting import PlantedForm, Planting, Seen, is_rare, mass_of
-from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.results.model import ZERO_BUDGET_LOSS, LearnedLoss, PlantedCell, Power
 from dpaudit.running.streams import PLANTS, stream
@@ -59,7 +58,7 @@ EFFORTS: Mapping[str, Effort] = {"quick": Effort(10, False), "full": Effort(40, 
 def plant(run: AuditRun) -> dict[int, Power]:
     """The power of each game of which it can be said, by its place; none where nothing is left open."""
     games, options = run.games, run.options
-    open_games = [k for k, game in enumerate(games) if _is_open(game) and k not in run.kept and not _is_control(run, k)]
+    open_games = [k for k in range(len(games)) if _is_open(run, k)]
     if not open_games or run.shown is None or run.failure:
         return {}
     powers = {k: power_of(games[k], options.event_mass) for k in open_games}
@@ -80,12 +79,9 @@ def plant(run: AuditRun) -> dict[int, Power]:
     return powers
 
 
-def _is_open(game: PairGame) -> bool:
-    return not (game.is_violated or game.is_broken or game.unseen)
-
-
-def _is_control(run: AuditRun, place: int) -> bool:
-    return all(is_same_input(run.pairs[k]) for k in run.groups[place])
+def _is_open(run: AuditRun, place: int) -> bool:
+    game, is_control = run.games[place], all(is_same_input(run.pairs[k]) for k in run.groups[place])
+    return not (game.is_violated or game.is_broken or game.unseen or place in run.withheld or is_control)
 
 
 @dataclasses.dataclass

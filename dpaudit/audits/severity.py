@@ -21,19 +21,18 @@ a second bound, on epsilon, keeps that of the audit.
 from __future__ import annotations
 
 import dataclasses
-from typing import Any
 
 from dpaudit.audits.findings import STAGE_PAIRS
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes
-from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.order import Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
-from dpaudit.results.model import Finding, Severity
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.results.model import Severity
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 
@@ -110,7 +109,7 @@ def examine(
         samples=draws,
         error_rate=game.level,
         mode="fixed",
-        draw=Drawer(subject, data, seed, SEVERITY_DRAWS, crew),
+        draw=crew.drawer(subject, data, seed, SEVERITY_DRAWS),
         coin=lambda round_, _: stream(seed, SEVERITY_COINS, place, round_),
         calls=not subject.is_vectorised,
         largest_batch=batch_of(draws),
@@ -126,14 +125,3 @@ def examine(
         return None, played.change, stage.runs
     lower = max(played.main.lower, just_above(claim.value))
     return Severity(stage.labelled(played), lower), None, stage.runs
-
-
-def with_severity(finding: Finding, severity: Severity | None, game: PairGame) -> Finding:
-    """The finding with the bound of its stage, or the least that a rejection says, in the place of the audit's own."""
-    lower = just_above(game.claim.value) if severity is None else severity.parameter_lower
-    changed: dict[str, Any] = {"severity": severity, "parameter_lower": lower}
-    if len(game.uses) == 1:
-        changed["epsilon_lower"] = game.epsilon_of(lower)
-    if finding.parameter_budget > 0.0:
-        changed["ratio_lower"] = lower / finding.parameter_budget
-    return dataclasses.replace(finding, **changed)

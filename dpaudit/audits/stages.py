@@ -1,4 +1,7 @@
-"""Stages behind a verdict: what an audit asks once its pairs are played, in one order, each on draws of its own.
+"""Stages of an audit: what it asks once its pairs are played, in one order, each on draws of its own.
+
+The first ones add to the evidence, or take it away (`EVIDENCE`). Then the findings are made, and with them the verdict,
+which the other stages may read and cannot change (`BESIDE`).
 
 Validity
 --------
@@ -31,7 +34,7 @@ from dpaudit.results.model import VERDICTS
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import NOT_ASKED
 from dpaudit.running import streams
-from dpaudit.running.draws import Drawer
+from dpaudit.running.playing import ask_batches
 from dpaudit.running.streams import stream
 from dpaudit.subjects.isolation import IsolatedSubject
 from dpaudit.subjects.leaving import is_time_over
@@ -96,7 +99,7 @@ class SeverityStage(Stage):
         return asked and run.options.mode != "fixed" and run.shown is not None and not run.depends
 
     def run(self, run: AuditRun) -> None:
-        alone = [k for k, group in enumerate(run.groups) if len(group) == 1 and k not in run.kept]
+        alone = [k for k, group in enumerate(run.groups) if len(group) == 1 and k not in run.withheld]
         broken = [k for k in alone if run.games[k].is_violated]
         run.severities = {run.groups[k][0]: None for k in broken}
         assert run.shown is not None
@@ -124,15 +127,16 @@ class Dependence(Stage):
         return RATE
 
     def run(self, run: AuditRun) -> None:
-        said = [k for k in range(len(run.games)) if k not in run.kept]  # of the others nothing is said
+        said = [k for k in range(len(run.games)) if k not in run.withheld]  # of the others nothing is said
         if said and not (run.failure or run.night or run.depends):
             place = run.clearest(said)
             game, x = run.games[place], run.pairs[run.groups[place][0]].x
             most = most_runs_of_batches(run.played, game.hint)
-            game.change, runs = run.ask_batches(run.subject, x, run.root, most, game.is_violated)
+            sizes = run.options.samples, most, game.is_violated
+            game.change, runs = ask_batches(run.subject, x, run.root, run.crew, *sizes)
             run.runs += runs
         withhold_all(run.games)
-        changes = changes_of(run.games) if run.universe is None else run.changes
+        changes = changes_of(run.games) if run.universe is None else (run.changes, run.inputs)
         run.beside += order_finding(*changes, run.options.mode == "fixed", max(run.night, 1))
 
 
@@ -182,7 +186,7 @@ class BandStage(Stage):
         run.runs += runs
 
     def _places(self, run: AuditRun) -> list[int]:
-        return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.kept]
+        return [k for k, game in enumerate(run.games) if not game.is_broken and k not in run.withheld]
 
 
 class LowBits(Stage):
@@ -221,7 +225,7 @@ class LowBits(Stage):
     def run(self, run: AuditRun) -> None:
         candidates, omitted = self._candidates(run)
         data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
-        draw = Drawer(run.subject, data, run.root, streams.FLOAT_DRAWS, run.crew)
+        draw = run.crew.drawer(run.subject, data, run.root, streams.FLOAT_DRAWS)
         found = low_bits.examine(
             candidates, self._draws(run), draw, lambda place: stream(run.root, streams.FLOAT_COINS, place)
         )
@@ -338,11 +342,8 @@ class GreyBoxStage(Stage):
         run.beside.append(recorded_finding(run.subject, run.promise, list(islice(run.chosen, MOST_RECORDED)), run.root))
 
 
-STAGES: tuple[Stage, ...] = (
-    Metadata(),
-    SeverityStage(),
-    Dependence(),
-    Plants(),
+EVIDENCE: tuple[Stage, ...] = (Metadata(), SeverityStage(), Dependence(), Plants())
+BESIDE: tuple[Stage, ...] = (
     BandStage(),
     LowBits(),
     Independence(),
@@ -351,9 +352,10 @@ STAGES: tuple[Stage, ...] = (
     SearchReport(),
     GreyBoxStage(),
 )
+STAGES = (*EVIDENCE, *BESIDE)
 
 
-def play_stages(run: AuditRun, stages: Sequence[Stage] = STAGES) -> None:
+def play_stages(run: AuditRun, stages: Sequence[Stage]) -> None:
     """Play the stages that an audit asks for, in their order; those that cannot run say why.
 
     Where the time is over (`dpaudit.subjects.leaving`) those are left out that draw much, and it is said of them.

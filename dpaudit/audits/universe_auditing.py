@@ -12,35 +12,32 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Collection, Mapping, Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import changes_of, finding_of, withheld, withhold_all
-from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE
+from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.schedules import Mode
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.exact.response import event_masses, loss_on_claim
 from dpaudit.inference.binomial import largest_accuracy
 from dpaudit.inference.failures import Failure
-from dpaudit.inference.order import Change
 from dpaudit.inference.pair_lines import PairLines
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.inputs import Inputs, inputs_of
 from dpaudit.privacy.pair_budgets import PairBudgets, budgets_of, has_own_line
 from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs, Pair
 from dpaudit.results.model import VERDICTS, ZERO_BUDGET_LOSS, Finding, Power
 from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
-from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.playing import game_on, until_it_raises
-from dpaudit.running.streams import RESTART, UNIVERSE_COINS, UNIVERSE_DRAWS, stream
+from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
+from dpaudit.running.streams import UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 
 EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed: a bound on time
@@ -52,30 +49,14 @@ IntArray = NDArray[np.int64]
 
 @dataclasses.dataclass
 class UniverseAudit:
-    """One audit of a universe; `run` returns what `AuditResult` needs."""
+    """One audit of a universe, which adds to the state of its run what it finds."""
 
-    subject: Subject
-    promise: Claim
-    pairs: Sequence[Pair]
-    samples: int
-    mode: Mode
-    confidence: float
-    root: int
-    crew: Crew
-    event_mass: float
-    inconclusive_factor: float
-    ask_batches: Callable[[Any, int | None, bool], tuple[Change | None, int]]
-    ask_kept: Callable[[LabelGame, Sequence[Any], Collection[int]], tuple[dict[int, str], int]]
-    on_progress: Callable[[Progress], None] | None = None
-    runs: int = 0
-    options: dict[str, Any] = dataclasses.field(default_factory=dict)
-    changes: list[Change] = dataclasses.field(default_factory=list)  # of outcomes from call to call
-    inputs_looked_at: int = 0  # for these
-    kept: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
+    run: AuditRun
+    withheld: str = ""  # why nothing can be said of any pair, where the mechanism keeps its noise
     _deep: dict[int, Finding] = dataclasses.field(default_factory=dict)  # of the depth, by position among the asked
     _why_not: dict[int, Failure] = dataclasses.field(default_factory=dict)  # why the depth says nothing of a pair
 
-    def run(self, restart: int) -> tuple[tuple[Finding, ...], UniverseTable]:
+    def play(self, restart: int) -> None:
         """Draw, test all pairs, examine the most suspicious.
 
         Raises
@@ -83,50 +64,53 @@ class UniverseAudit:
         CallError
             If a vectorised call raises before the first counted draw: to be started again, one call a draw.
         """
-        inputs = inputs_of(self.pairs)
-        budgets = budgets_of(self.promise, self.pairs, inputs)
-        asked, table = budgets.asked, empty_table(self.pairs, inputs, budgets)
+        run, options = self.run, self.run.options
+        inputs = inputs_of(run.chosen)
+        budgets = budgets_of(run.promise, run.chosen, inputs)
+        asked, table = budgets.asked, empty_table(run.chosen, inputs, budgets)
         if not len(asked):
-            return (), table
+            run.universe, run.report_delta = table, table.delta
+            return
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
-        draws = table_draws(self.samples, used, len(asked))
-        self.crew.expected = draws * used
-        drawer = Drawer(self.subject, inputs.data, self.root, UNIVERSE_DRAWS + restart, self.crew)
+        draws = table_draws(options.samples, used, len(asked))
+        run.crew.expected = draws * used
+        moved: dict[int, bool] = {}
         game = UniverseGame(
             first,
             second,
             PairLines(budgets.of(asked)),
             inputs=len(inputs.data),
             samples=draws,
-            error_rate=TABLE_SHARE * (1.0 - self.confidence),
-            draw=drawer,
-            coin=lambda: stream(self.root, UNIVERSE_COINS + restart),
+            error_rate=TABLE_SHARE * (1.0 - options.confidence),
+            draw=run.crew.drawer(run.subject, inputs.data, run.root, UNIVERSE_DRAWS + restart, moved),
+            coin=lambda: stream(run.root, UNIVERSE_COINS + restart),
         )
         game.start()
         self._tell(game, 0, len(first))
-        failure, traceback = until_it_raises(game.play, self.subject)
-        self.runs = game.runs
+        failure, traceback = until_it_raises(game.play, run.subject)
+        run.runs = game.runs
         if not (game.changes or failure):
-            shared, more = self.ask_batches(inputs.data[int(first[0])], None, bool(game.violated.any()))
-            self.runs += more
+            x, sizes = inputs.data[int(first[0])], (options.samples, None, bool(game.violated.any()))
+            shared, more = ask_batches(run.subject, x, run.root, run.crew, *sizes)
+            run.runs += more
             game.changes = {} if shared is None else {int(first[0]): shared}
         # What changes on one input is said of all; nothing is left to examine then.
-        self.changes, self.inputs_looked_at = [*game.changes.values()][:1] * used, used
-        depth = max(LEAST_DRAWS, self.samples - draws)
+        run.changes, run.inputs = [*game.changes.values()][:1] * used, used
+        depth = max(LEAST_DRAWS, options.samples - draws)
         chosen = np.empty(0, dtype=np.int64) if failure or game.changes else self._selected(game)
         self._tell(game, game.labelled, len(chosen))  # those are still open: how long they take is not known yet
         if len(chosen):
-            self._examine(inputs, asked[chosen], chosen.tolist(), depth, restart, drawer.moved)
-        self.options = {
+            self._examine(inputs, asked[chosen], chosen.tolist(), depth, restart, moved)
+        run.said |= {
             "table_draws": draws,
             "table_labelled": game.labelled,
             "selected": len(chosen),
             "depth_samples": depth,
             "examined": len(self._deep),
         }
-        if self.changes or self.kept:  # also where the depth alone has seen it: the table supposes it too
-            game.changes = game.changes or dict(enumerate(self.changes))
+        if run.changes or self.withheld:  # also where the depth alone has seen it: the table supposes it too
+            game.changes = game.changes or dict(enumerate(run.changes))
             game.withhold(slice(None))
         table = dataclasses.replace(
             table,
@@ -135,14 +119,15 @@ class UniverseAudit:
             partition=game.partition.to_dict(),
             parameter_lower=None if game.lines.is_epsilon else np.zeros(len(table)),
         )
-        return self._findings(game, table, asked, budgets.of(asked), failure, traceback), table
+        run.universe, run.report_delta = table, table.delta
+        run.findings = self._findings(game, table, asked, budgets.of(asked), failure, traceback)
 
     def _selected(self, game: UniverseGame) -> IntArray:
         """Positions (among the asked) of the pairs to examine in depth: the least p-values, and some violated ones."""
         order = np.lexsort((-game.merit, game.log_p))
         order = order[~game.broken[order]]
         is_violated = game.violated[order]
-        most = selected(self.promise, len(game.first))
+        most = selected(self.run.promise, len(game.first))
         named = order[is_violated][: most // 3]  # for tighter bounds
         return np.concatenate([named, order[~is_violated][: most - len(named)]])
 
@@ -151,51 +136,60 @@ class UniverseAudit:
     ) -> None:
         """Play the label game on the chosen pairs, on draws of its own.
 
-        `rows` are theirs in the table; `moved` are inputs on which the first calls took randomness.
+        `rows` are theirs in the table; `moved` says on which inputs the first calls took randomness.
         """
-        pairs = [self.pairs[row] for row in rows.tolist()]
-        claims = [self.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
+        run = self.run
+        pairs = [run.chosen[row] for row in rows.tolist()]
+        claims = [run.promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
         used, positions = np.unique([inputs.first[rows], inputs.second[rows]], return_inverse=True)
         games = [(int(i), int(j)) for i, j in positions.reshape(2, -1).T]
-        data, used = [inputs.data[i] for i in used.tolist()], used.tolist()
-        error_rate = (1.0 - TABLE_SHARE) * (1.0 - self.confidence)
+        data = [inputs.data[i] for i in used.tolist()]
+        # One look: sequential games of 48 pairs took ten times the time, and called as many pairs violated.
+        sizes = samples, (1.0 - TABLE_SHARE) * (1.0 - run.options.confidence)
+        begun: list[LabelGame] = []
+        of_depth: dict[int, bool] = {}
 
-        def new_game(restart: int) -> LabelGame:
-            # One look: sequential games of 48 pairs took ten times the time, and called as many pairs violated.
-            sizes = samples, error_rate
-            return game_on(
-                self.subject, data, claims, games, *sizes, "fixed", root=self.root, restart=restart, crew=self.crew
-            )
-
-        game, kept = new_game(restart), dict[int, str]()
-        failure, traceback = until_it_raises(game.start, self.subject)
-        if failure and not (restart or self.subject.is_contained):
-            # Validity: as in `dpaudit.audit`, no draw of this game was counted yet.
-            self.runs += game.runs
-            self.subject = dataclasses.replace(self.subject, one_by_one=True)
-            game = new_game(RESTART)
-            failure, traceback = until_it_raises(game.start, self.subject)
-        if not failure:
-            failure, traceback = until_it_raises(lambda: game.play(self.on_progress), self.subject)
-        if not failure:
+        def begin(subject: Subject, restart: int) -> None:
+            run.subject = subject
             # The depth's own first calls are none of the mechanism's: what it keeps, it has drawn for the table.
-            kept, more = self.ask_kept(game, data, [k for k, i in enumerate(used) if moved.get(i)])
-            self.runs += more
-            self.kept = next((reason for reason in kept.values() if reason in (KEPT_NOISE, SHARED_NOISE)), "")
+            of_depth.clear()
+            of_depth.update({k: True for k, i in enumerate(used.tolist()) if moved.get(i)})
+            game = game_on(
+                subject, data, claims, games, *sizes, "fixed",
+                root=run.root, restart=restart, crew=run.crew, moved=of_depth,
+            )  # fmt: skip
+            begun.append(game)
+            game.start()
+
+        def start() -> None:
+            if restart or run.subject.is_contained:
+                begin(run.subject, restart)
+            else:
+                start_or_restart(begin, run.subject)
+
+        failure, traceback = until_it_raises(start, run.subject)
+        game, withheld_of = begun[-1], dict[int, str]()
+        if not failure:
+            failure, traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
+        if not failure:
+            withheld_of, more = why_kept(game, run.subject, data, run.root, of_depth)
+            run.runs += more
+            reasons = (reason for reason in withheld_of.values() if reason in (KEPT_NOISE, SHARED_NOISE))
+            self.withheld = next(reasons, "")
         withhold_all(game.pairs)
         found, looked_at = changes_of(game.pairs)
-        self.changes, self.inputs_looked_at = self.changes + found, self.inputs_looked_at + looked_at
-        self.runs += game.runs
-        sizes = self.event_mass, self.inconclusive_factor
+        run.changes, run.inputs = [*run.changes, *found], run.inputs + looked_at
+        run.runs += sum(one.runs for one in begun)
+        powers = run.options.event_mass, run.options.inconclusive_factor
         for place, (k, pair, pair_game) in enumerate(zip(chosen, pairs, game.pairs, strict=True)):
             if failure:  # its one look is behind its last draw
                 self._why_not[k] = Failure(failure, traceback=traceback)
                 continue
-            one = finding_of(pair, pair_game, game.labelled(pair_game), self.subject.name, "", *sizes)
+            one = finding_of(pair, pair_game, game.labelled(pair_game), run.subject.name, "", *powers)
             if pair_game.is_broken:
                 self._why_not[k] = Failure(one.message, traceback=one.traceback)
                 continue
-            reason = kept.get(place, self.kept)
+            reason = withheld_of.get(place, self.withheld)
             self._deep[k] = withheld(one, reason) if reason else one
 
     def _findings(
@@ -208,14 +202,15 @@ class UniverseAudit:
         traceback: str,
     ) -> tuple[Finding, ...]:
         """Fill the rows of the asked pairs in the table; give the findings in full."""
-        masses, at_budget = power_at_budgets(budgets, self.event_mass)
+        run, options = self.run, self.run.options
+        masses, at_budget = power_at_budgets(budgets, options.event_mass)
         # Validity: what would have been found supposes that draws are independent.
-        is_withheld = bool(self.changes or self.kept)
+        is_withheld = bool(run.changes or self.withheld)
         detectable = np.where(is_withheld, np.inf, game.losses(masses, FOUND_WITH))
         # Up to `MANY_PAIRS` pairs are judged as pairs with games of their own are: by an event that has to be learned.
         learned = game.losses(masses, FOUND_WITH, is_learned=True) if len(table) <= MANY_PAIRS else detectable
         judged = np.maximum(detectable, learned)
-        limit = np.where(at_budget > 0.0, self.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
+        limit = np.where(at_budget > 0.0, options.inconclusive_factor * at_budget, ZERO_BUDGET_LOSS)
         found_enough = np.isfinite(judged) & (judged <= limit)
         code = np.where(found_enough, VERDICTS.index("not_refuted"), VERDICTS.index("inconclusive"))
         code = np.where(game.violated, VERDICTS.index("violated"), code)
@@ -225,15 +220,15 @@ class UniverseAudit:
         table.verdict[asked] = code
         findings = []
         for k in self._in_full(game, code):
-            pair = self.pairs[int(asked[k])]
-            one = game.game(k, self.promise.for_pair(pair.x, pair.x_prime))
+            pair = run.chosen[int(asked[k])]
+            one = game.game(k, run.promise.for_pair(pair.x, pair.x_prime))
             one.failure = Failure("", traceback=traceback) if failure else one.failure
             power = Power(float(masses[k]), FOUND_WITH, float(detectable[k]), float(at_budget[k]))
-            sizes = self.event_mass, self.inconclusive_factor, power
-            finding = finding_of(pair, one, 2 * game.pilot + game.labelled, self.subject.name, "", *sizes)
+            sizes = options.event_mass, options.inconclusive_factor, power
+            finding = finding_of(pair, one, 2 * game.pilot + game.labelled, run.subject.name, "", *sizes)
             finding = dataclasses.replace(finding, message=failure or finding.message)
-            if self.kept:
-                finding = withheld(finding, self.kept)
+            if self.withheld:
+                finding = withheld(finding, self.withheld)
             elif finding.power is not None:
                 finding = dataclasses.replace(finding, verdict=VERDICTS[int(code[k])])
             findings.append(self._merged(k, finding))
@@ -270,10 +265,10 @@ class UniverseAudit:
         )
 
     def _tell(self, game: UniverseGame, draws: int, open_pairs: int) -> None:
-        if self.on_progress is not None:
+        if self.run.tell is not None:
             violated, largest = int(game.violated.sum()), float(game.ratios.max())
             told = draws, game.labelled, game.runs, len(game.first), violated, largest, None, open_pairs
-            self.on_progress(Progress(*told))
+            self.run.tell(Progress(*told))
 
 
 def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArray, FloatArray]:
@@ -289,7 +284,7 @@ def power_at_budgets(budgets: PairBudgets, event_mass: float) -> tuple[FloatArra
         values, deltas = budgets.values[pairs], budgets.deltas[pairs]
         of_pairs = event_masses(family, values, deltas, event_mass)
         masses[pairs] = of_pairs = np.full_like(of_pairs, of_pairs.max()) if family.anchored else of_pairs
-        if not (family.anchored or family.family == "renyi"):
+        if family.is_one_line:
             is_own = has_own_line(family)
             lines = [(values, deltas)] if is_own else [own.lines(values, 0.0) for own in family.directions]
             losses[pairs] = np.min(

@@ -26,7 +26,7 @@ from typing import final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 
 
 @dataclasses.dataclass(frozen=True)
@@ -78,7 +78,7 @@ class Campaign(ABC):
         return True
 
     @abstractmethod
-    def _freeze(self) -> Plan | None:
+    def _freeze(self) -> RoundPlan | None:
         """The next round, from what is known before it; None for none."""
 
     @abstractmethod

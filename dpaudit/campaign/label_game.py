@@ -28,11 +28,10 @@ from typing import Any
 import numpy as np
 
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.errors import OutOfTimeError
-from dpaudit.features.density import LogDensity
-from dpaudit.features.hints import NO_HINTS
+from dpaudit.features.density import NO_HINTS, LogDensity
 from dpaudit.features.outcomes import Outcomes, is_one_value, join, unseen
 from dpaudit.inference.failures import common_failure
 from dpaudit.inference.pair_game import PairGame
@@ -161,8 +160,8 @@ class LabelGame(Campaign):
                 pair.remarks = *remarks(kept), *not_read(kept)
                 pair.keys = keys_of([part for of_input in kept for part in of_input])
                 if self.mode == "adaptive" or self.is_cut:  # the power is that of the draws that the pair has had
-                    for _, game in pair.uses:
-                        game.draws = pair.labelled
+                    for _, test in pair.uses:
+                        test.draws = pair.labelled
         if on_progress is not None:
             on_progress(self.progress())
 
@@ -187,7 +186,7 @@ class LabelGame(Campaign):
         if self.schedule.looks_once:  # what no fit sees is worth more in the test
             side = min(side, self._most_kept(len(inputs)), max(map(self._most_of, pairs)))
         targets = {side}
-        if all(game.can_be_sure for pair in pairs for _, game in pair.uses):
+        if all(test.can_be_sure for pair in pairs for _, test in pair.uses):
             sizes = [int(share * self.planned) for share, least in SURE_PILOTS.items() if share * self.planned >= least]
             targets |= {max(min(size // 2, side), drawn) for size in sizes}
         for target in sorted(targets):
@@ -258,17 +257,17 @@ class LabelGame(Campaign):
         requests: dict[int, list[Request]] = {}
         tried: dict[int, list[tuple[Test, int]]] = {}
         for pair in self.pairs:
-            for (_, game), member in itertools.product(pair.uses, pair.pool.members):
-                if game.trial is not None:
+            for (_, test), member in itertools.product(pair.uses, pair.pool.members):
+                if test.trial is not None:
                     for side, i in enumerate(member.inputs):
-                        requests.setdefault(i, []).append(Request(size, game.trial, 0, member.move))
-                        tried.setdefault(i, []).append((game, side))
+                        requests.setdefault(i, []).append(Request(size, test.trial, 0, member.move))
+                        tried.setdefault(i, []).append((test, side))
         totals: dict[Test, list[Any]] = {}
-        for i, counts in self.draws.learn(Plan(dict.fromkeys(sorted(requests), size), requests)).items():
-            for (game, side), vector in zip(tried[i], counts, strict=True):
-                totals.setdefault(game, [0, 0])[side] += vector
-        for game, sides in totals.items():
-            game.try_out(*sides)
+        for i, counts in self.draws.learn(RoundPlan(dict.fromkeys(sorted(requests), size), requests)).items():
+            for (test, side), vector in zip(tried[i], counts, strict=True):
+                totals.setdefault(test, [0, 0])[side] += vector
+        for test, sides in totals.items():
+            test.try_out(*sides)
         return size
 
     def go_on(self, kept: dict[int, Outcomes]) -> None:
@@ -311,11 +310,11 @@ class LabelGame(Campaign):
 
     def _shorten_pilot(self, drawn: int) -> None:
         for pair in self.pairs:
-            for _, game in pair.uses:
-                game.draws += pair.pool.labelled(self.pilot - drawn)
+            for _, test in pair.uses:
+                test.draws += pair.pool.labelled(self.pilot - drawn)
         self.schedule.pilot = drawn
 
-    def _freeze(self) -> Plan | None:
+    def _freeze(self) -> RoundPlan | None:
         open_pairs = [k for k, pair in enumerate(self.pairs) if self._left(pair) > 0]
         sizes = self.schedule.sizes(self.pairs, open_pairs, self.runs) if open_pairs else {}
         self._sizes, self._readers = {}, {}
@@ -326,18 +325,18 @@ class LabelGame(Campaign):
             self._sizes[k] = left if left - size < SMALLEST_ROUND else size
             for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k))):
                 needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
-                for use, (_, game) in enumerate(self.pairs[k].uses):
+                for use, (_, test) in enumerate(self.pairs[k].uses):
                     self._readers.setdefault(read.input, []).append((k, use, read.side))
-                    asked = Request(read.quota, game.statistic, read.start, read.move)
+                    asked = Request(read.quota, test.statistic, read.start, read.move)
                     requests.setdefault(read.input, []).append(asked)
         keeps_none = self.schedule.looks_once and not self._shows
-        return Plan(needed, requests, 0 if keeps_none else self._keeps(needed)) if sizes else None
+        return RoundPlan(needed, requests, 0 if keeps_none else self._keeps(needed)) if sizes else None
 
     def _absorb(self, counts: Counts) -> None:
         totals = {
-            (k, use): [game.statistic.zeros(), game.statistic.zeros()]
+            (k, use): [test.statistic.zeros(), test.statistic.zeros()]
             for k in self._sizes
-            for use, (_, game) in enumerate(self.pairs[k].uses)
+            for use, (_, test) in enumerate(self.pairs[k].uses)
         }
         for i, readers in self._readers.items():
             for (k, use, side), vector in zip(readers, counts[i], strict=True):
@@ -413,4 +412,4 @@ class LabelGame(Campaign):
         return self._most_kept(max(len(self.draws.kept), len(needed)))
 
     def _learn(self, needed: dict[int, int]) -> None:
-        self.draws.learn(Plan(needed, keeps=self._keeps(needed)))
+        self.draws.learn(RoundPlan(needed, keeps=self._keeps(needed)))

@@ -31,8 +31,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
+from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.campaign.label_game import FIRST_DRAWS, TRAINING_NUMBERS
-from dpaudit.campaign.rounds import Counts, Draws, Plan
 from dpaudit.features.outcomes import Outcomes, unseen
 from dpaudit.inference import learned_power
 from dpaudit.inference.exact import ExactTest
@@ -111,7 +111,7 @@ class UniverseGame(Campaign):
         rest = samples - self.pilot
         # The larger of N and m - N is to stay at about `rest`: three of its deviations are left free.
         self.labelled = max(2, 2 * int(rest - 1.5 * math.sqrt(2.0 * rest)))
-        self._frozen: Plan | None = None
+        self._frozen: RoundPlan | None = None
         pairs = len(first)
         self.level = np.full(pairs, error_rate / pairs)
         self.way, self.step, self.correct, self.wrong = np.zeros((4, pairs), dtype=np.int64)
@@ -125,7 +125,7 @@ class UniverseGame(Campaign):
         half = self.pilot // 2
         drawn, most = 0, min(half, FIRST_DRAWS)
         while drawn < most:  # a few draws first, which tell how large an output is
-            self.draws.learn(Plan(dict.fromkeys(self.used.tolist(), most - drawn), keeps=sys.maxsize))
+            self.draws.learn(RoundPlan(dict.fromkeys(self.used.tolist(), most - drawn), keeps=sys.maxsize))
             self.draws.measure([part for parts in self.draws.kept.values() for part in parts])
             fitted = max(FIRST_DRAWS, TRAINING_NUMBERS // (self.draws.columns * len(self.used)))
             drawn, most = most, min(fitted, half)
@@ -183,7 +183,7 @@ class UniverseGame(Campaign):
         changes = {i: self.draws.change(i) for i in self.draws.kept}
         self.changes = {i: change for i, change in changes.items() if change is not None}
 
-    def _freeze(self) -> Plan | None:
+    def _freeze(self) -> RoundPlan | None:
         """The one round: so many labelled draws of every pair, by one toss."""
         if self._frozen is not None:
             return None
@@ -283,13 +283,13 @@ class UniverseGame(Campaign):
                 pairs = own[begin : begin + most]
                 yield pairs, int(self.first[pairs[0]]), self.second[pairs]
 
-    def _plan(self, *quotas: int) -> Plan:
+    def _plan(self, *quotas: int) -> RoundPlan:
         """The first so many draws of every input, counted over the cells, and how many calls return."""
         requests = [*(Request(quota, self.partition) for quota in quotas), Request(max(quotas), Returned())]
         needed = dict.fromkeys(self.used.tolist(), max(quotas))
-        return Plan(needed, dict.fromkeys(needed, requests))
+        return RoundPlan(needed, dict.fromkeys(needed, requests))
 
-    def _cells(self, plan: Plan, counts: Counts) -> Counts:
+    def _cells(self, plan: RoundPlan, counts: Counts) -> Counts:
         """The counts over the cells; inputs of which a call has returned fail no longer."""
         for i, of_input in counts.items():
             has_returned, failure = int(of_input.pop()[0]) > 0, self._failing.get(i)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign
-from dpaudit.campaign.rounds import Counts, Draws, Plan
+from dpaudit.campaign.draws import Counts, Draws, RoundPlan
 from dpaudit.inference.order import MOST_OBJECTS
 from dpaudit.inference.tasks import Draw, Request, Statistic, toss
 from dpaudit.privacy.claims import FloatArray
@@ -52,11 +52,11 @@ class WitnessGame(Campaign):
         """Fix the level; nothing is drawn before."""
         self.test.start(self._level)
 
-    def _freeze(self) -> Plan | None:
+    def _freeze(self) -> RoundPlan | None:
         if self.runs:
             return None
         requests = {i: [Request(size, self.test.statistic, 0, self._move)] for i, size in enumerate(self._quotas)}
-        return Plan(dict(enumerate(self._quotas)), requests, MOST_OBJECTS)
+        return RoundPlan(dict(enumerate(self._quotas)), requests, MOST_OBJECTS)
 
     def _absorb(self, counts: Counts) -> None:
         self.test.add(counts[0][0], counts[1][0])

@@ -17,10 +17,10 @@ from dpaudit.conformance.case import Case, fail, p_text, tokens
 from dpaudit.conformance.laws_of_outputs import distribution_of
 from dpaudit.conformance.outcomes import CheckInconclusive, CheckSkipped
 from dpaudit.errors import UsageError
-from dpaudit.exact import privacy_losses, privacy_profile, renyi_divergence, zcdp_rho
+from dpaudit.exact import measured, privacy_profile
 from dpaudit.features.outcomes import Outcomes, is_number, read_outputs
 from dpaudit.numerals import at_least, compared
-from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, RenyiDP, ZeroConcentratedDP
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import Pair
@@ -79,18 +79,12 @@ def _within(pair: Pair, what: str, found: float, allowed: float) -> None:
 
 
 def _compare_laws(pair: Pair, asked: Claim, p: FloatArray, q: FloatArray) -> None:
-    if isinstance(asked, ApproxDP) and asked.delta == 0.0:
-        _within(pair, "a privacy loss", float(privacy_losses(np.stack([p, q]))[0, 1]), asked.epsilon)
-    elif isinstance(asked, ApproxDP):
-        found = privacy_profile(p, q, asked.epsilon)
-        _within(pair, f"a delta at epsilon = {asked.epsilon:g}", found, asked.delta)
-    elif isinstance(asked, RenyiDP):
-        found = max(renyi_divergence(p, q, asked.order), renyi_divergence(q, p, asked.order))
-        _within(pair, f"a Renyi divergence of order {asked.order:g}", found, asked.epsilon)
-    elif isinstance(asked, ZeroConcentratedDP):
-        _within(pair, "a rho", zcdp_rho(p, q), asked.rho * (1.0 + 1e-5))  # zcdp_rho is rounded up
-    else:
+    found = measured(p, q, PureDP(asked.epsilon) if isinstance(asked, ApproxDP) and asked.delta == 0.0 else asked)
+    if found is None:
         _compare_profiles(pair, asked, lambda epsilon: privacy_profile(p, q, epsilon))
+    else:
+        what, value, allowed = found
+        _within(pair, what, value, allowed * (1.0 + 1e-5 * isinstance(asked, ZeroConcentratedDP)))  # rho: rounded up
 
 
 def _compare_profiles(pair: Pair, asked: Claim, profile: Any) -> None:

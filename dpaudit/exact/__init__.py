@@ -24,7 +24,7 @@ from dpaudit.exact.finite import (
     zcdp_rho,
 )
 from dpaudit.exact.finite_mechanism import FiniteMechanism
-from dpaudit.exact.keeping import keeps, tempered
+from dpaudit.exact.keeping import keeps, measured, tempered
 
 __all__ = [
     "FiniteMechanism",
@@ -37,6 +37,7 @@ __all__ = [
     "laplace_privacy_loss",
     "laplace_privacy_profile",
     "laplace_renyi_divergence",
+    "measured",
     "over_pairs",
     "privacy_loss",
     "privacy_losses",

@@ -16,9 +16,9 @@ from numpy.typing import ArrayLike
 from dpaudit.errors import UsageError
 from dpaudit.exact.finite import (
     FloatArray,
-    hockey_stick_divergence,
     privacy_loss,
     privacy_losses,
+    privacy_profile,
     renyi_divergence,
     zcdp_rho,
 )
@@ -113,20 +113,35 @@ def _asked(inputs: int, pairs: Iterable[tuple[int, int]] | None) -> Iterable[tup
     return asked
 
 
+def measured(p: FloatArray, q: FloatArray, claim: Claim) -> tuple[str, float, float] | None:
+    """What a claim bounds, in words, of two laws of a finite mechanism in both orders, and the bound.
+
+    None where that is no number: a Gaussian claim and a trade-off function bound a curve.
+
+    Examples
+    --------
+    >>> measured(np.array([0.5, 0.5]), np.array([0.5, 0.5]), PureDP(1.0))
+    ('a privacy loss', 0.0, 1.0)
+    """
+    if isinstance(claim, PureDP):
+        return "a privacy loss", privacy_loss(p, q), claim.value
+    if isinstance(claim, ApproxDP):
+        if claim.value > LARGEST_EPSILON:  # e^epsilon q exceeds 1 wherever q is above the smallest double
+            found = max(float(p[q == 0.0].sum()), float(q[p == 0.0].sum()))
+        else:
+            found = privacy_profile(p, q, claim.value)
+        return f"a delta at epsilon = {claim.value:g}", found, claim.delta
+    if isinstance(claim, RenyiDP):
+        found = max(renyi_divergence(p, q, claim.order), renyi_divergence(q, p, claim.order))
+        return f"a Renyi divergence of order {claim.order:g}", found, claim.value
+    return ("a rho", zcdp_rho(p, q), claim.value) if isinstance(claim, ZeroConcentratedDP) else None
+
+
 def _pair_keeps(p: FloatArray, q: FloatArray, claim: Claim) -> bool:
     if claim.is_vacuous:
         return True
-    if isinstance(claim, PureDP):
-        return privacy_loss(p, q) <= claim.value
-    if isinstance(claim, ApproxDP):
-        if claim.value > LARGEST_EPSILON:  # e^epsilon q exceeds 1 wherever q is above the smallest double
-            return max(float(p[q == 0.0].sum()), float(q[p == 0.0].sum())) <= claim.delta
-        worst = max(hockey_stick_divergence(p, q, claim.value), hockey_stick_divergence(q, p, claim.value))
-        return worst <= claim.delta
-    if isinstance(claim, RenyiDP):
-        return max(renyi_divergence(p, q, claim.order), renyi_divergence(q, p, claim.order)) <= claim.value
-    if isinstance(claim, ZeroConcentratedDP):
-        return zcdp_rho(p, q) <= claim.value
+    if (found := measured(p, q, claim)) is not None:
+        return found[1] <= found[2]
     if isinstance(claim, GaussianDP):
         return _is_harder_than_normal(p, q, claim.mu) and _is_harder_than_normal(q, p, claim.mu)
     if isinstance(claim, FDP) and claim.scale == 1.0:

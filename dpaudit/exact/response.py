@@ -19,7 +19,7 @@ import scipy
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pair_budgets import has_own_line
 
-LAST_ANCHOR = 8.0  # of the lines of a free family that power is stated for: `dpaudit.inference.hockey_stick.ANCHORS`
+LAST_ANCHOR = 8.0  # nats: the farthest line of a free family that power is stated for
 LINES = 100  # anchors at which a claim with free lines is asked; its privacy profile is convex between them
 LARGEST_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
 LARGEST_VALUE = 1e6

@@ -1,4 +1,4 @@
-"""Density: a mechanism's own log density ratio as a column of its outputs."""
+"""Density: a mechanism's own log density ratio as a column of its outputs, and other hints."""
 
 from __future__ import annotations
 
@@ -81,3 +81,23 @@ class LogRatio:
         if (self.shape, self.is_integer) == (first.shape, is_integer):
             return self
         return dataclasses.replace(self, shape=first.shape, is_integer=is_integer)
+
+
+@dataclasses.dataclass(frozen=True)
+class Hints:
+    """What is known of a pair before the first draw: the mechanism's own log density ratio, and its inputs.
+
+    Outputs may be near to the inputs. Validity never rests on hints.
+    """
+
+    log_ratio: LogRatio | None = None
+    inputs: tuple[Any, Any] | None = None
+
+    def fitting(self, first: Outcomes, second: Outcomes) -> Hints:
+        """The same, for outputs of the shape and kind of these."""
+        if self.log_ratio is None:
+            return self
+        return dataclasses.replace(self, log_ratio=self.log_ratio.fitting(first, second))
+
+
+NO_HINTS = Hints()

@@ -24,8 +24,8 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
-from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log_factors
 from dpaudit.inference.protocols import Test, Training

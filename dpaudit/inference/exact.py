@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference import binomial
 from dpaudit.inference.betting import Betting
+from dpaudit.inference.bound_search import just_above, largest_rejected
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
 from dpaudit.inference.guess_rules import GuessRule, choose_rule, told_by
-from dpaudit.inference.hockey_stick import just_above, largest_rejected
 from dpaudit.inference.learning_state import LearningState
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.payoffs import Inequalities

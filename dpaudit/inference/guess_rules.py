@@ -16,7 +16,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.inference import binomial
-from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import EDGES, MIDDLES, N_BINS, Predicted

@@ -1,6 +1,6 @@
 """Power of an audit that has to find the event, by the form in which the event shows.
 
-The power of a game (`Test.power`) is that of a witness who knows the event. An audit learns the event from
+The power of a test (`Test.power`) is that of a witness who knows the event. An audit learns the event from
 its own draws, and finds what such a witness finds in some times fewer. How many times was measured, for each form of
 `dpaudit.bench.gallery.forms`: `learned_power.json` beside this file, which `python -m dpaudit.bench.gallery.curve`
 writes and which says what it was measured on.
@@ -91,36 +91,36 @@ def worth(form: str, is_fixed: bool, draws: float, harder: float = 1.0) -> float
     return most
 
 
-def with_fewer_draws(game: Test, share: float) -> Test:
-    """The game as it would be meant for so many times fewer draws; nothing of the game itself changes."""
-    fewer = copy.copy(game)
-    fewer.draws = int(game.draws / share)
+def with_fewer_draws(test: Test, share: float) -> Test:
+    """The test as it would be meant for so many times fewer draws; the test itself stays as it is."""
+    fewer = copy.copy(test)
+    fewer.draws = int(test.draws / share)
     return fewer
 
 
-def learned_losses(game: Test, event_mass: float, probability: float, is_fixed: bool) -> tuple[tuple[str, float], ...]:
+def learned_losses(test: Test, event_mass: float, probability: float, is_fixed: bool) -> tuple[tuple[str, float], ...]:
     """The loss that an audit finds of an event that it has to learn, by the form of the event.
 
-    inf: none is promised. More draws never promise more loss, see `worth`. The game is of one pair and has started. The
+    inf: none is promised. More draws never promise more loss, see `worth`. The test is of one pair and has started. The
     mass counts by how many outputs fall into the event, and as 0.1 where it is larger: no larger one was measured.
     """
-    seen, worths = _worths(game, event_mass, is_fixed)
-    found = {known: _loss(game, seen, known, event_mass, probability) for known in set(worths)}
+    seen, worths = _worths(test, event_mass, is_fixed)
+    found = {known: _loss(test, seen, known, event_mass, probability) for known in set(worths)}
     return tuple((form, found[known]) for form, known in zip(forms(), worths, strict=True))
 
 
-def worst_learned_loss(game: Test, event_mass: float, probability: float, is_fixed: bool) -> float:
+def worst_learned_loss(test: Test, event_mass: float, probability: float, is_fixed: bool) -> float:
     """The loss that an audit finds of an event of whichever measured form: as `learned_losses`, of the hardest form."""
-    seen, worths = _worths(game, event_mass, is_fixed)
-    return _loss(game, seen, min(worths), event_mass, probability)
+    seen, worths = _worths(test, event_mass, is_fixed)
+    return _loss(test, seen, min(worths), event_mass, probability)
 
 
-def _worths(game: Test, event_mass: float, is_fixed: bool) -> tuple[float, list[float]]:
+def _worths(test: Test, event_mass: float, is_fixed: bool) -> tuple[float, list[float]]:
     """The draws that count for an event of this mass, and what they are worth of each form."""
-    harder = RENYI if game.claim.family == "renyi" else FREE_LINES if is_fixed and game.claim.anchored else 1.0
-    seen = game.draws * min(event_mass / event_mass_measured(), 1.0)
+    harder = RENYI if test.claim.family == "renyi" else FREE_LINES if is_fixed and test.claim.anchored else 1.0
+    seen = test.draws * min(event_mass / event_mass_measured(), 1.0)
     return seen, [worth(form, is_fixed, seen, harder) for form in forms()]
 
 
-def _loss(game: Test, seen: float, known: float, event_mass: float, probability: float) -> float:
-    return with_fewer_draws(game, seen / known).power(event_mass, probability)[0] if known > 0.0 else math.inf
+def _loss(test: Test, seen: float, known: float, event_mass: float, probability: float) -> float:
+    return with_fewer_draws(test, seen / known).power(event_mass, probability)[0] if known > 0.0 else math.inf

@@ -22,7 +22,7 @@ from dpaudit.inference.protocols import Training
 from dpaudit.inference.tables import N_BINS, BinCounter, CellCounter, Counts, Predicted, Round, bins_of
 from dpaudit.inference.witness import Shown
 from dpaudit.learning.counted_views import CountedView
-from dpaudit.learning.mixture import NO_FORETELLING, Mixture, Model, Told, fit_mixture, mixture_of, swaps_of, weights_of
+from dpaudit.learning.mixture import NO_FORETELLING, Clue, Mixture, Model, fit_mixture, mixture_of, swaps_of, weights_of
 from dpaudit.learning.mixture import SIZES as MIXTURE_SIZES
 from dpaudit.learning.rank_tree import Labels, rise
 from dpaudit.privacy.claims import FloatArray
@@ -88,10 +88,10 @@ class LearningState:
         order, rest = np.split(order, [int(share * total)])
         order = order[: SIZES.max_fitted if matrix.shape[1] > 1 else SIZES.max_numbers]
         matrix_fit, labels_fit = matrix[order], labels[order]
-        mixture, told = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
+        mixture, clues = fit_mixture(self._reader, matrix_fit, labels_fit, self.foretold)
         self._views = []
         if len(order) >= SIZES.counted_from and share == 1.0:
-            self._views = [_counted(one, mixture, matrix_fit, labels_fit) for one in told]
+            self._views = [_counted(one, mixture, matrix_fit, labels_fit) for one in clues]
         self.counter = BinCounter(mixture, tuple(view for view, _ in self._views))
         some = order[-SIZES.predicted_on :]
         of_structures = mixture.of_matrix(matrix[some])
@@ -203,11 +203,11 @@ class LearningState:
         self._reader, self._read_at = mixture.reader, int(record["read_at"])
 
 
-def _counted(told: Told, mixture: Mixture, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:
+def _counted(clue: Clue, mixture: Mixture, matrix: FloatArray, labels: Labels) -> tuple[CountedView, Counts]:
     parts = (*mixture.parts, *mixture.shifted)
-    trees = [part.tree for part in parts if part.view is told.view and part.tree is not None]
-    view = CountedView.of(told.view, told.cost, told.values, trees)
-    return view, view.counts_of(told.values, labels, swaps_of(told.view, matrix))
+    trees = [part.tree for part in parts if part.view is clue.view and part.tree is not None]
+    view = CountedView.of(clue.view, clue.cost, clue.values, trees)
+    return view, view.counts_of(clue.values, labels, swaps_of(clue.view, matrix))
 
 
 def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Counts]:

@@ -7,7 +7,7 @@ import math
 
 import numpy as np
 
-from dpaudit.features.hints import NO_HINTS, Hints
+from dpaudit.features.density import NO_HINTS, Hints
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.betting import Betting
 from dpaudit.inference.exact import ExactTest
@@ -32,12 +32,11 @@ COUNTS_GROWTH = 1.2
 def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Test]]:
     """The tests of a pair with their shares of its level: of the claim's parameter first, which is the verdict's.
 
-    A claim without an epsilon of its own pays for a second bound, on epsilon at the report delta. A fixed test of Renyi
-    inequalities bets, and looks once.
+    A bound on the parameter of one line implies one on epsilon; any other claim pays for a second bound, on epsilon at
+    the report delta. A fixed test of Renyi inequalities bets, and looks once.
     """
     epsilon = min(own.epsilon_at(claim.report_delta) for own in claim.directions)  # values near it are bet on
     at = ApproxDP(min(epsilon, LARGEST_EPSILON), claim.report_delta)
-    has_own_epsilon = not (claim.anchored or claim.family == "renyi")
     main: Test
     second: Test
     if sequential or claim.family == "renyi":
@@ -46,7 +45,7 @@ def tests_of(claim: Claim, sequential: bool, draws: int) -> list[tuple[float, Te
     else:
         main = exact = ExactTest(claim, draws)
         second = ExactTest(at, draws, exact)
-    return [(1.0, main)] if has_own_epsilon else [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
+    return [(1.0, main)] if claim.is_one_line else [(SHARE_OF_PARAMETER, main), (1.0 - SHARE_OF_PARAMETER, second)]
 
 
 class PairGame:
@@ -90,8 +89,8 @@ class PairGame:
         """Fit every use on earlier draws of x and x_prime; `tries` where a trial may follow."""
         self.hints = self.hints.fitting(first, second)
         training = Training(first, second, self.hints, tries)
-        for share, game in self.uses:
-            game.prepare(training, level * share)
+        for share, test in self.uses:
+            test.prepare(training, level * share)
         self.trained_on = min(len(first), len(second))
         self.labelled_at_fit = self.labelled
 
@@ -99,28 +98,28 @@ class PairGame:
         """Bet on what has been counted, once that is much more than at the last fit; `draws_before` of the pilot."""
         if self.labelled + draws_before < COUNTS_GROWTH * (self.labelled_at_fit + draws_before):
             return
-        for _, game in self.uses:
-            game.prepare_on_counts()
+        for _, test in self.uses:
+            test.prepare_on_counts()
         self.labelled_at_fit = self.labelled
 
     def start(self, level: float) -> None:
         """Fix the levels of all uses, before the first counted draw."""
         self.level = level
-        for share, game in self.uses:
-            game.start(level * share)
+        for share, test in self.uses:
+            test.start(level * share)
 
     def look(self) -> None:
         """Let every use look at its record, and note where the evidence stands."""
-        for _, game in self.uses:
-            game.update()
+        for _, test in self.uses:
+            test.update()
         wealth = self.main.log_wealth
         if wealth is not None:
             self.looks.append(Look(self.labelled, wealth, self.main.known_lower))
 
     def finish(self) -> None:
         """Compute the bounds, which are not kept up to date at every look, and note the verdict's at the last one."""
-        for _, game in self.uses:
-            _ = game.lower
+        for _, test in self.uses:
+            _ = test.lower
         if self.looks:
             self.looks[-1] = dataclasses.replace(self.looks[-1], parameter_lower=self.main.lower)
 
@@ -142,8 +141,8 @@ class PairGame:
     def lengthen_pilot(self, labelled: int) -> None:
         """Take so many labelled draws from the test for the pilot, before the test has begun."""
         self.pilot_more += labelled
-        for _, game in self.uses:
-            game.draws = max(game.draws - labelled, 1)
+        for _, test in self.uses:
+            test.draws = max(test.draws - labelled, 1)
 
     def describe(self, x: str, x_prime: str) -> str:
         """The witness of the verdict in words."""
@@ -164,7 +163,7 @@ class PairGame:
     @property
     def is_sure(self) -> bool:
         """Whether every use has a rule that was right so often, and never wrong, that more training is not worth it."""
-        return all(game.is_sure for _, game in self.uses)
+        return all(test.is_sure for _, test in self.uses)
 
     @property
     def is_violated(self) -> bool:

@@ -35,14 +35,15 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.binomial import binomial_lower_each, largest_accuracy
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
-from dpaudit.inference.hockey_stick import GUESSES_QUANTILE, just_above
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, FloatArray
 from dpaudit.privacy.pair_budgets import PairBudgets, has_own_line
 from dpaudit.privacy.renyi_lines import as_lines
 
 IntArray = NDArray[np.int64]
+GUESSES_QUANTILE = 0.005  # power is computed at this quantile of the number of guesses, and pays for it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,7 +83,7 @@ class FamilyLines:
     def __init__(self, family: Claim, budgets: FloatArray) -> None:
         if family.family == "renyi" and not family.orders:
             raise UsageError(f"orders of {type(family).__name__} must be Renyi orders above 1, got none.")
-        self.is_free = family.anchored or family.family == "renyi"
+        self.is_free = not family.is_one_line
         self.anchors = PAYOFF_SIZES.anchors if self.is_free else (0.0,)
         # Validity: the lines of a Renyi promise follow from both of its orders, and so from the weaker one alone.
         self._orders = as_lines(family).directions

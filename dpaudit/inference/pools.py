@@ -38,8 +38,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.features.density import LogDensity, LogRatio
-from dpaudit.features.hints import Hints
+from dpaudit.features.density import Hints, LogDensity, LogRatio
 from dpaudit.inference.tasks import toss
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import short_form

@@ -21,8 +21,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.features.density import LogRatio
-from dpaudit.features.hints import NO_HINTS, Hints
+from dpaudit.features.density import NO_HINTS, Hints, LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.tasks import Statistic
 from dpaudit.privacy.claims import Claim

@@ -71,7 +71,7 @@ def pair_state(pair: PairGame, origin: str) -> State:
         "labelled_at_fit": pair.labelled_at_fit,
         "violated": pair.is_violated,
         "change": None if pair.change is None else dataclasses.asdict(pair.change),
-        "uses": [{"level_share": share, "now": game.log_wealth, **game.saved(origin)} for share, game in pair.uses],
+        "uses": [{"level_share": share, "now": test.log_wealth, **test.saved(origin)} for share, test in pair.uses],
     }
 
 
@@ -85,14 +85,14 @@ def restored(state: State, pair: PairGame, origin: str = "") -> PairGame:
     if state.get("claim") != claim_digest(pair.claim):
         raise StateError("state must be of the same claim.")
     try:
-        pair.uses = [(float(use["level_share"]), game) for (_, game), use in zip(pair.uses, state["uses"], strict=True)]
+        pair.uses = [(float(use["level_share"]), test) for (_, test), use in zip(pair.uses, state["uses"], strict=True)]
         pair.start(float(state["level"]))
         pair.labelled, pair.trained_on = int(state["labelled"]), int(state["trained_on"])
         pair.labelled_at_fit, change = int(state["labelled_at_fit"]), state["change"]
         pair.change = None if change is None else Change(str(change["what"]), float(change["p_value"]))
         pair.earlier_change = pair.change
-        for (_, game), use in zip(pair.uses, state["uses"], strict=True):
-            game.restore(use, origin, pair.hints.log_ratio)
+        for (_, test), use in zip(pair.uses, state["uses"], strict=True):
+            test.restore(use, origin, pair.hints.log_ratio)
         if not 0.0 < pair.level < 1.0 or counted(state) != pair.labelled:
             raise ValueError("level must be in (0, 1), and all draws in the rounds")
     except (KeyError, TypeError, ValueError, IndexError, AttributeError, OverflowError) as error:

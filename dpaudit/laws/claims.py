@@ -148,7 +148,7 @@ def checked(claim: Any) -> Claim:
 
 
 def weakest_claim(claims: Sequence[Claim]) -> Claim:
-    """The strongest claim of one family that all of `claims` imply: the largest of each parameter.
+    """The weakest of `claims`, or the claim of their family that each implies: the largest of each parameter.
 
     Pure and approximate: the largest epsilon and the largest delta. zCDP, Gaussian: the largest rho, mu. Renyi of one
     order: the largest epsilon. Profiles: the larger delta at each epsilon. Metric (and pure beside metric): the larger

@@ -62,7 +62,7 @@ STRUCTURES = ("trees", "trees and learned views", "shifted")
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Told:
+class Clue:
     """A view that a fit found to tell much: its values of the draws of the fit (of a learned view, out of fold)."""
 
     view: View | LearnedView
@@ -252,7 +252,7 @@ class Mixture:
 
 
 @in_one_thread
-def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray) -> tuple[Mixture, list[Told]]:
+def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray) -> tuple[Mixture, list[Clue]]:
     """The mixture on earlier draws, and the views that tell most, with what they tell of these draws.
 
     Parameters
@@ -265,7 +265,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         Nats by which each structure at each temperature foretold the labels of earlier rounds.
     """
     views = choose_views(matrix, labels, reader.n_read)
-    told = [Told(view, view.cost, view(matrix)) for view in views]
+    clues = [Clue(view, view.cost, view(matrix)) for view in views]
     direct: list[Model] = []  # learned views with the evidence of their own probability
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -275,29 +275,29 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
             fitted, past = fit_with_scores(learner, matrix, labels)
             is_known = isinstance(fitted, Logistic) and len(fitted.columns) == 1
             evidence = fitted.evidence if is_known else log_likelihood(expit(past), labels)  # type: ignore[attr-defined]
-            told.append(Told(fitted, SIZES.learned_cost, past))
+            clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
-    if not told:  # nothing varies: a fair coin
+    if not clues:  # nothing varies: a fair coin
         return mixture_of(reader, [], [], [], foretold), []
-    ordered = [ordered_by(one.view, one.values, matrix, labels) for one in told]
+    ordered = [ordered_by(one.view, one.values, matrix, labels) for one in clues]
     forest = Forest(ordered)
     grown = pruned_trees(forest)
     models = [
         Model(float(grown.evidence[k]) - one.cost, one.view, functools.partial(grown.steps, k))
-        for k, one in enumerate(told)
+        for k, one in enumerate(clues)
     ]
     mixture = mixture_of(reader, models, [*models, *direct], [], foretold)
-    log_odds = logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in told})[-1])
+    log_odds = logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in clues})[-1])
     moved = told_by_shifts(log_odds, labels, np.ones(len(labels), dtype=np.intp))
     likelihoods = []
-    for one, own in zip(told, ordered, strict=True):
+    for one, own in zip(clues, ordered, strict=True):
         swaps = swaps_of(one.view, matrix)  # shifts are symmetric about 0: swapped labels see them backwards
         of_draws = moved if swaps is None else np.where(swaps, moved[::-1], moved)
         starts = np.concatenate([[0], np.cumsum(own.draws)[:-1]])
         assert own.order is not None
         likelihoods.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
     shifts = shift_trees(forest, np.concatenate(likelihoods, axis=1))
-    moves = [Model(shift.evidence - one.cost, one.view, shift) for one, shift in zip(told, shifts, strict=True)]
+    moves = [Model(shift.evidence - one.cost, one.view, shift) for one, shift in zip(clues, shifts, strict=True)]
     mixture = mixture_of(reader, models, [*models, *direct], moves, foretold)
     shares: dict[int, float] = {}
     for share, parts in zip(
@@ -305,7 +305,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     ):
         for part in parts:
             shares[id(part.view)] = shares.get(id(part.view), 0.0) + share * part.weight
-    best = sorted(told, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
+    best = sorted(clues, key=lambda each: -shares.get(id(each.view), 0.0))[: SIZES.max_told]
     return mixture, [each for each in best if id(each.view) in shares]
 
 

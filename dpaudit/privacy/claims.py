@@ -19,7 +19,7 @@ Conventions
 * An infinite value, or delta = 1, promises nothing: the pair is *not asked*. A value of 0 (and delta 0) says that the
   two laws are equal.
 
-Source: design, section 1; Balle, Barthe and Gaboardi (2018), arXiv:1807.01647 (profiles); Dong, Roth and Su (2019),
+Sources: Balle, Barthe and Gaboardi (2018), arXiv:1807.01647 (profiles); Dong, Roth and Su (2019),
 arXiv:1905.02383 (Gaussian DP); Bun and Steinke (2016), arXiv:1605.02065 (zCDP); Mironov (2017), arXiv:1702.07476 (RDP).
 """
 
@@ -162,6 +162,11 @@ class Claim(ABC):
     def directions(self) -> tuple[Claim, ...]:
         """The claims on (P, Q) and on (Q, P); itself alone where both are one."""
         return (self,) if self.is_symmetric else (self.in_order(False), self.in_order(True))
+
+    @property
+    def is_one_line(self) -> bool:
+        """Whether the claim is one hockey-stick line at each value: neither lines of free epsilon nor Renyi bounds."""
+        return not self.anchored and self.family == "hockey-stick"
 
     @property
     def is_order_of_pair(self) -> bool:
@@ -323,7 +328,7 @@ def epsilon_of_broken_line(epsilon: float, delta: float, at: float) -> float:
 
 def single_line(claim: Claim) -> HockeyStickLine | None:
     """The line that a claim promises, where it is a single one; None for free lines and for Renyi divergences."""
-    line = None if claim.anchored or claim.family == "renyi" else claim.inequality()
+    line = claim.inequality() if claim.is_one_line else None
     return line if isinstance(line, HockeyStickLine) else None
 
 

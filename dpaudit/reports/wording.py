@@ -29,7 +29,6 @@ from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Fin
 DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "depend on each other"}
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
-# Whose power the best case is.
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
 VERDICT_WORDS: Mapping[Verdict, str] = {
     "violated": "violated",
@@ -461,8 +460,9 @@ def dependence_sentence(result: AuditResult) -> str:
 
 
 def violation_stands(result: AuditResult) -> bool:
-    """Whether pairs are violated whatever calls remember of each other, as their notes say."""
-    return bool(result.violated) and all(any(STANDS in note for note in pair.notes) for pair in result.violated)
+    """Whether pairs are violated whatever calls remember: then these are seen to depend, and no power is stated."""
+    has_changed = any(side.kind == "call_order" and side.status == "found" for side in result.side_findings)
+    return has_changed and bool(result.violated) and all(pair.power is None for pair in result.violated)
 
 
 def is_unreliable(result: AuditResult) -> bool:

@@ -16,17 +16,17 @@ from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.schedules import Mode
 from dpaudit.errors import UsageError
 from dpaudit.features.outcomes import Outcomes
-from dpaudit.inference.order import Change, most_runs_of_batches
+from dpaudit.inference.order import most_runs_of_batches
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import State, StateError, claim_digest, joined, pair_state, restored
 from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
+from dpaudit.running.crew import Crew
 from dpaudit.running.digests import input_key
-from dpaudit.running.draws import Crew
-from dpaudit.running.plain_data import packed, unpacked
-from dpaudit.running.playing import game_on, until_it_raises
+from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
+from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
 from dpaudit.running.store import (
     FAILED,
     Identity,
@@ -37,8 +37,7 @@ from dpaudit.running.store import (
     next_generation,
     share_of,
 )
-from dpaudit.running.streams import RESTART
-from dpaudit.subjects.callables import CallError, Subject
+from dpaudit.subjects.callables import Subject
 
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 
@@ -46,9 +45,8 @@ SHARE_OF_SAVING = 0.1  # of the time, that saving may take
 class AccumulatingAudit:
     """Plays one night of pairs with claims of their own under the call's `promise`, in a mode that looks every round.
 
-    `ask_batches` takes a subject, an input, a seed, and the most runs (None: as many as it needs), and gives what small
-    batches on this input share, drawn from streams of the seed, and their runs. Played, `games` are those of the pairs
-    with their labelled draws of this night, and `failure` and `traceback` say what went wrong.
+    Played, `games` are those of the pairs with their labelled draws of this night, and `failure` and `traceback` say
+    what went wrong.
     """
 
     def __init__(
@@ -64,7 +62,6 @@ class AccumulatingAudit:
         confidence: float,
         seed: int,
         crew: Crew,
-        ask_batches: Callable[[Subject, Any, int, int | None, bool], tuple[Change | None, int]],
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -74,8 +71,7 @@ class AccumulatingAudit:
         self.store, self.subject = store, subject
         self.claims, self.pairs = claims, pairs
         self.samples, self.mode, self.confidence, self.crew = samples, mode, confidence, crew
-        self._ask_batches, self._runs_of_batches = ask_batches, 0
-        self._lay_out()
+        self._runs_of_batches = 0
         self.keys = _numbered(
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
         )
@@ -93,16 +89,11 @@ class AccumulatingAudit:
         """Play the night, once, and give it back; everything that was counted is saved, whatever is raised."""
         known = self.store.pairs_of(self.night)
         self.went_on = bool(known)
+        subject = self.subject
         if any(known[key].state.get("one_by_one") for key in self.keys if key in known):
-            self._call_one_by_one()
+            subject = dataclasses.replace(subject, one_by_one=True)
         try:
-            try:
-                self._begin(known, 0)
-            except CallError:
-                # Validity: as in `dpaudit.audit`. Nothing was counted yet; from here on raising is an outcome of one
-                # draw.
-                self._call_one_by_one()
-                self._begin(known, RESTART)
+            start_or_restart(lambda subject, restart: self._begin(known, subject, restart), subject)
             self._has_counted = True
             self.failure, self.traceback = until_it_raises(
                 lambda: self.game.play(lambda _: self._after_round(on_progress)), self.subject
@@ -121,8 +112,8 @@ class AccumulatingAudit:
         if not self.failure:
             self.store.end(self.night, "finished")
         for pair in self._pairs().values():
-            for _, game in pair.uses:
-                game.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
+            for _, test in pair.uses:
+                test.draws = max(pair.labelled, 1)  # for the power: what all nights together could have found
         self.games = [(pair, self.game.labelled(pair)) for pair in self.game.pairs]
         return self
 
@@ -136,24 +127,17 @@ class AccumulatingAudit:
         """Of the mechanism, this night."""
         return self.game.runs + self._runs_of_batches
 
-    def _lay_out(self) -> None:
-        """Give each pair the positions of its inputs, and each input its key."""
-        # Validity: where an outcome may depend on when a call is made, pairs share no draws (`dpaudit.audits.call`).
-        find = inputs_apart if self.subject.draws_together else distinct_inputs
-        self.data, self.positions = find(self.pairs)
-        self.input_keys = _numbered([input_key(x) for x in self.data])
-
-    def _call_one_by_one(self) -> None:
-        """Call the subject once a draw from here on."""
-        self.subject = dataclasses.replace(self.subject, one_by_one=True)
-        self._lay_out()
-
     def _pairs(self) -> dict[str, PairGame]:
         """The pairs that have evidence, by their keys: not those of which all calls of the pilot raised."""
         return {key: pair for key, pair in zip(self.keys, self.game.pairs, strict=True) if not pair.is_broken}
 
-    def _begin(self, known: dict[str, SavedPair], restart: int) -> None:
+    def _begin(self, known: dict[str, SavedPair], subject: Subject, restart: int) -> None:
         """Make the game: old pairs as they are known, new ones after their pilot and let in, unless it only raised."""
+        self.subject = subject
+        # Validity: where an outcome may depend on when a call is made, pairs share no draws (`audits.one_audit`).
+        find = inputs_apart if subject.draws_together else distinct_inputs
+        self.data, self.positions = find(self.pairs)
+        self.input_keys = _numbered([input_key(x) for x in self.data])
         generation = next_generation(known)
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
@@ -202,7 +186,7 @@ class AccumulatingAudit:
             data = self.store.outputs_of(self.night, self.input_keys[i])
             if data is not None:
                 try:
-                    kept[i] = unpacked(data)
+                    kept[i] = outcomes_from_bytes(data)
                 except ValueError as error:
                     raise self._unreadable(error) from error
                 self._kept[self.input_keys[i]] = len(kept[i])
@@ -218,7 +202,9 @@ class AccumulatingAudit:
         hint = min(1.0, len(pair.inputs) * min(map(self.game.draws.hint, pair.inputs)))
         most = most_runs_of_batches(self.runs, hint)
         is_violated, x = bool(self.runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
-        shared, self._runs_of_batches = self._ask_batches(self.subject, x, self.night.stream_seed, most, is_violated)
+        shared, self._runs_of_batches = ask_batches(
+            self.subject, x, self.night.stream_seed, self.crew, self.samples, most, is_violated
+        )
         if shared is not None:
             for pair in pairs:
                 pair.change = shared
@@ -304,7 +290,7 @@ class AccumulatingAudit:
             outcomes, key = self.game.kept(i), self.input_keys[i]
             if outcomes is None or len(outcomes) <= self._kept.get(key, 0):
                 continue
-            data = packed(outcomes)
+            data = outcomes_as_bytes(outcomes)
             self._kept[key] = len(outcomes)
             if data is not None:
                 chosen[key] = len(outcomes), data

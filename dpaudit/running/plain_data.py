@@ -1,4 +1,4 @@
-"""Results of tasks as bytes and back: arrays and plain values, data and never code.
+"""Results of tasks as bytes and back, for checkpoints and stores: arrays and plain values, data and never code.
 
 Everything that is saved is a block: the length of a JSON text (4 bytes, little-endian), the text, and bytes that it
 says the meaning of.
@@ -129,13 +129,13 @@ def from_bytes(content: bytes) -> TaskResult | Raised:
         raise ValueError(f"no result: {error!r}") from error
 
 
-def packed(outcomes: Outcomes) -> bytes | None:
+def outcomes_as_bytes(outcomes: Outcomes) -> bytes | None:
     """Outcomes that later fits may see, as bytes; None where an output is no plain value.
 
     Examples
     --------
     >>> from dpaudit.features.outcomes import read_outputs
-    >>> unpacked(packed(read_outputs([1.5, None, "a"], 3))).raw
+    >>> outcomes_from_bytes(outcomes_as_bytes(read_outputs([1.5, None, "a"], 3))).raw
     (1.5, None, 'a')
     """
     try:
@@ -144,8 +144,8 @@ def packed(outcomes: Outcomes) -> bytes | None:
         return None
 
 
-def unpacked(data: bytes) -> Outcomes:
-    """The outcomes of `packed`; ValueError where they are damaged."""
+def outcomes_from_bytes(data: bytes) -> Outcomes:
+    """What `outcomes_as_bytes` wrote; ValueError where they are damaged."""
     try:
         result = from_bytes(inflated(data))
     except ValueError as error:

@@ -1,18 +1,22 @@
-"""A label game on the draws of a subject, and what is said where one of its calls raises."""
+"""A label game on the draws of a subject, and what follows where one of its calls raises."""
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeVar
 
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
+from dpaudit.inference.order import Change, in_small_batches
 from dpaudit.inference.pools import Pool
 from dpaudit.privacy.claims import Claim
-from dpaudit.running.draws import Crew, Drawer
-from dpaudit.running.streams import COINS, DRAWS, stream
+from dpaudit.running.crew import Crew
+from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, RESTART, stream
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
+
+Begun = TypeVar("Begun")
 
 
 def game_on(
@@ -28,15 +32,19 @@ def game_on(
     restart: int,
     crew: Crew,
     shows: int = 0,
+    moved: dict[int, bool] | None = None,
 ) -> LabelGame:
-    """The label game of an audit with this seed; `restart` is added to the purposes of its streams."""
+    """The label game of an audit with this seed; `restart` is added to the purposes of its streams.
+
+    `moved` is filled with the inputs whose first calls took randomness: see `DrawJob`.
+    """
     return LabelGame(
         claims,
         games,
         samples=samples,
         error_rate=error_rate,
         mode=mode,
-        draw=Drawer(subject, data, root, DRAWS + restart, crew),
+        draw=crew.drawer(subject, data, root, DRAWS + restart, moved),
         coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
         log_density=subject.log_density if subject.has_log_density else None,
         data=data,
@@ -54,3 +62,27 @@ def until_it_raises(play: Callable[[], None], subject: Subject) -> tuple[str, st
     except CallError as error:
         return f"{error} {subject.batch_advice}", error.traceback
     return "", ""
+
+
+def start_or_restart(begin: Callable[[Subject, int], Begun], subject: Subject) -> Begun:
+    """What `begin` gives; where a batch raises, what it gives for the subject called once a draw, on fresh streams.
+
+    It takes the subject, and what is added to the purposes of streams.
+    """
+    try:
+        return begin(subject, 0)
+    except OutOfPatience:
+        raise
+    except CallError:
+        # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. `begin` counts no
+        # draw, so what it began may start again, with one call a draw, where raising is an outcome like any other.
+        return begin(dataclasses.replace(subject, one_by_one=True), RESTART)
+
+
+def ask_batches(
+    subject: Subject, x: Any, seed: int, crew: Crew, samples: int, most: int | None, is_violated: bool
+) -> tuple[Change | None, int]:
+    """What small batches of a vectorised subject share, on streams of their own (`in_small_batches`), and the runs."""
+    if not subject.is_vectorised or subject.has_lost_calls:
+        return None, 0
+    return in_small_batches(crew.drawer(subject, [x], seed, BATCH_DRAWS), samples, most, is_violated)

@@ -144,7 +144,7 @@ class Subject:
 
     def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
         """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
-        return self._outcome(self._given(data), rng, hold, Told(self._handlers))
+        return self._outcome(self._given(data), rng, hold, Located(self._handlers))
 
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
         """The outputs of `observe` of a subject that is called once a draw; others' calls may come between two of them.
@@ -161,18 +161,18 @@ class Subject:
         """What `sample` gives; `hold` makes of an output what later calls do not change."""
         if not self.is_vectorised:
             return list(self._outcomes(data, size, rng, hold))
-        told = Told(self._handlers)
+        known = Located(self._handlers)
         try:
             outputs = self._call(self._given(data), size, rng, hold)
         except ProgramError:
             raise
         except BaseException as error:
-            told.hold.check()
-            if not is_outcome(error, told.handlers):
+            known.hold.check()
+            if not is_outcome(error, known.handlers):
                 raise
             failed = located(brief(error), error)
             raise CallError(self.name, size, failed.described, failed.traceback) from error
-        told.hold.check()
+        known.hold.check()
         return outputs
 
     def _given(self, data: Any) -> Any:
@@ -187,17 +187,17 @@ class Subject:
         Validity: a batch must not be kept or drawn again by what its calls have left. A call that flips a bit in place
         may leave the input as it was, and only where its outcome is the bit itself.
         """
-        given, told = self._given(data), Told(self._handlers)
+        given, known = self._given(data), Located(self._handlers)
         if given is data or size == 1:
             for _ in range(size):
-                yield self._outcome(given, rng, hold, told)
+                yield self._outcome(given, rng, hold, known)
             return
         if not is_small(data):
             yield from self._outcomes_on_large(data, given, size, rng, hold)
             return
         is_surely_same = watched(given)
         for _ in range(size):
-            outcome = self._outcome(given, rng, hold, told)
+            outcome = self._outcome(given, rng, hold, known)
             if not is_surely_same() and not are_same(data, given):
                 given = self._given(data)
                 is_surely_same = watched(given)
@@ -211,19 +211,19 @@ class Subject:
         It is looked at after the first call, and less and less often. Where one has changed it, all are made again, on
         the same random numbers and each on a copy of its own.
         """
-        before, told = copy.deepcopy(rng), Told(self._handlers)
+        before, known = copy.deepcopy(rng), Located(self._handlers)
         outcomes: list[Any] = []
         for count in range(1, size + 1):
-            outcomes.append(self._outcome(given, rng, hold, told))
+            outcomes.append(self._outcome(given, rng, hold, known))
             if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
                 break
         else:
             return outcomes
         again: list[Any] = []
-        is_repeated, has_changed, told = self.replayable, False, Told(self._handlers)
+        is_repeated, has_changed, known = self.replayable, False, Located(self._handlers)
         while is_repeated and len(again) < size:
             given = copied(data)
-            again.append(self._outcome(given, before, hold, told))
+            again.append(self._outcome(given, before, hold, known))
             # Validity: with randomness of its own, batches in which nothing was changed would be kept, and others drawn
             # again. Up to the first change all must be as it was, and there must be one.
             if not has_changed:
@@ -237,18 +237,18 @@ class Subject:
             )
         return again
 
-    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], told: Told) -> Any:
-        """The outcome of one draw in a call of its own; `told` has the kinds of exceptions that have been located."""
+    def _outcome(self, data: Any, rng: np.random.Generator, hold: Callable[[Any], Any], known: Located) -> Any:
+        """The outcome of one draw in a call of its own; `known` notes the kinds of exceptions."""
         try:
             output = self._call(data, 1, rng, hold)
         except ProgramError:  # what broke is the conversation, not a call
             raise
         except BaseException as error:  # to end the process is an outcome too, not the end of the audit
-            told.hold.check()
-            if not is_outcome(error, told.handlers):
+            known.hold.check()
+            if not is_outcome(error, known.handlers):
                 raise
-            return located_once(brief(error), error, told)
-        told.hold.check()
+            return located_once(brief(error), error, known)
+        known.hold.check()
         # What raises from here on is no outcome of the mechanism's.
         if not self._gives_batches:
             return hold(output)
@@ -377,7 +377,7 @@ class Subject:
         return self.keywords[0][0] if is_only else None
 
 
-class Told(set[str]):
+class Located(set[str]):
     """The kinds of exceptions that have been located, the signal handlers from before the first call, and the hold."""
 
     def __init__(self, handlers: frozenset[Any]) -> None:

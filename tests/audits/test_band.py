@@ -16,7 +16,7 @@ from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports.html import render
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())

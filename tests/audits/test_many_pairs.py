@@ -71,8 +71,8 @@ def cheap(monkeypatch):
 
 @pytest.mark.parametrize(("mode", "most"), [("sequential", 20), ("adaptive", 30), ("fixed", 500)])
 def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most):
-    assert played_as(most, mode) == Playing(mode, mode, False)
-    assert played_as(most + 1, mode) == Playing(mode, "fixed", mode == "fixed")
+    assert played_as(most, mode) == Playing(mode, False)
+    assert played_as(most + 1, mode) == Playing("fixed", mode == "fixed")
     assert played_as(501, mode).is_universe and not played_as(0, mode).is_universe
 
 

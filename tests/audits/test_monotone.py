@@ -21,7 +21,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.reports.html import render
 from dpaudit.reports.wording import monotone_sentence
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.scores.bands import Band
 from dpaudit.subjects.callables import as_subject
 

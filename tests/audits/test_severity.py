@@ -13,7 +13,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.audits import severity
-from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.bound_search import just_above
 from dpaudit.results.model import Finding
 
 PAIR = [(0.0, 1.0)]

@@ -325,7 +325,7 @@ def test_a_shared_input_is_drawn_once_as_often_as_its_hungriest_reader_needs():
 @MODES
 @pytest.mark.parametrize("chunk_numbers", [64, 100, 1 << 19])
 def test_each_pair_counts_the_first_draws_of_its_quota_on_both_inputs(monkeypatch, mode, chunk_numbers):
-    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", chunk_numbers)
+    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", chunk_numbers)
     game, deck, coins = game_of(leaking_third, [PureDP(1.0)] * 3, TRIANGLE, samples=600, mode=mode)
     game.start()
     counted = []

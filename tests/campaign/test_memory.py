@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.campaign import rounds
+from dpaudit.campaign import draws
 from dpaudit.features.outcomes import from_objects, read_outputs, size_of
 from dpaudit.inference import order, tasks
 from dpaudit.subjects.call_outcomes import Failed
@@ -22,11 +22,11 @@ OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "seed": 1, "floating_point":
 @pytest.fixture
 def small(monkeypatch):
     """Bounds of which texts of 10 kB are too much."""
-    monkeypatch.setattr(rounds, "KEPT_BYTES", 1 << 20)
-    monkeypatch.setattr(rounds, "CHUNK_BYTES", 1 << 20)
+    monkeypatch.setattr(draws, "KEPT_BYTES", 1 << 20)
+    monkeypatch.setattr(draws, "CHUNK_BYTES", 1 << 20)
     monkeypatch.setattr(order, "LATER_BYTES", 1)
     held = []
-    taken = rounds.Draws.release
+    taken = draws.Draws.release
 
     def release(self, fresh):
         taken(self, fresh)
@@ -34,7 +34,7 @@ def small(monkeypatch):
         held.append(sum(part.nbytes for later in self.later.values() for part in later.parts[:-2]))
         assert all(task.size * self.size <= 2 << 20 for task, _ in fresh.outcomes if self.size > 1)
 
-    monkeypatch.setattr(rounds.Draws, "release", release)
+    monkeypatch.setattr(draws.Draws, "release", release)
     return held
 
 

@@ -16,8 +16,8 @@ from scipy import stats
 
 from dpaudit.audits.low_bits import Candidate, LowBitGame
 from dpaudit.campaign.campaign import Campaign, shares_by_rank
+from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.rounds import Draws, Plan
 from dpaudit.campaign.universe import UniverseGame
 from dpaudit.campaign.witness_game import WitnessGame
 from dpaudit.features.outcomes import read_outputs
@@ -419,10 +419,10 @@ def test_a_campaign_without_one_of_its_steps_is_not_made(missing):
 def test_a_twin_that_learns_from_what_it_counts_is_stopped_and_the_round_is_closed():
     class Peeking(Campaign):
         def start(self):
-            self.draws.learn(Plan({0: 50}, keeps=100))
+            self.draws.learn(RoundPlan({0: 50}, keeps=100))
 
         def _freeze(self):
-            return Plan({0: 50}, {0: [Request(50, Ones())]}, keeps=100)
+            return RoundPlan({0: 50}, {0: [Request(50, Ones())]}, keeps=100)
 
         def _absorb(self, counts):
             self.draws.joined(0)

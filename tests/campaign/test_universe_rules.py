@@ -18,7 +18,7 @@ from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.running.draws import Drawer
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
 
@@ -42,7 +42,7 @@ def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
         inputs=len(data),
         samples=samples,
         error_rate=error_rate,
-        draw=Drawer(as_subject(mechanism), data, seed, 8),
+        draw=Crew().drawer(as_subject(mechanism), data, seed, 8),
         coin=lambda: stream(seed, 9),
     )
 

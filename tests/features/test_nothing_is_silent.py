@@ -29,7 +29,7 @@ from dpaudit.features.identity import identity
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.features.reader import Reader
 from dpaudit.features.unread import unread
-from dpaudit.running.plain_data import packed, unpacked
+from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.subjects.call_outcomes import Noted, Opaque
 from dpaudit.subjects.iterators import read_whole
 from dpaudit.subjects.plain import seen
@@ -280,7 +280,7 @@ def test_a_residual_is_the_same_of_an_output_that_is_made_or_looked_at_again(nam
     assert identity(seen(first)) == identity(seen(first)) == identity(seen(again))
     outcomes = read_outputs([seen(first), None], 2)
     if name != "fraction":  # which no checkpoint keeps
-        kept = unpacked(packed(outcomes))
+        kept = outcomes_from_bytes(outcomes_as_bytes(outcomes))
         assert list(map(identity, kept.raw)) == list(map(identity, outcomes.raw))
 
 

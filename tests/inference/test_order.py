@@ -11,6 +11,7 @@ from dpaudit.campaign import label_game
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import order
 from dpaudit.inference.order import change_of
+from dpaudit.reports.wording import is_unreliable, violation_stands
 from dpaudit.subjects.call_outcomes import Ended
 
 OPTIONS = {"claim": "eps=1", "pairs": [(0, 1)], "samples": 3_000, "seed": 3, "floating_point": False}
@@ -313,6 +314,7 @@ def test_a_violation_stands_where_labels_are_fair_whatever_calls_remember(mode):
     (finding,) = result.findings
     assert result.verdict == "violated" and finding.parameter_lower > 1.0
     assert any("in a random order, so that the violation stands" in note for note in finding.notes)
+    assert violation_stands(result) and not is_unreliable(result)
     assert [side.kind for side in result.side_findings if side.status == "found"] == ["call_order"]
 
 

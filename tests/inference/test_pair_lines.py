@@ -12,8 +12,8 @@ from scipy import stats
 import dpaudit
 from dpaudit.exact.response import loss_on_claim
 from dpaudit.inference.binomial import binomial_lower
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.guess_rules import SIZES as RULE_SIZES
-from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.pair_lines import PairLines, Record
 from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.privacy.claims import DirectedProfile, gaussian_profile, no_promise

@@ -12,8 +12,7 @@ from scipy import special, stats
 from dpaudit.inference import binomial
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.guess_rules import SIZES
-from dpaudit.inference.hockey_stick import GUESSES_QUANTILE
-from dpaudit.inference.pair_lines import PairLines, Record, detectable_losses, log_tails
+from dpaudit.inference.pair_lines import GUESSES_QUANTILE, PairLines, Record, detectable_losses, log_tails
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
 

@@ -17,9 +17,9 @@ from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ProfileClaim, PureDP
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.running.crew import Crew
 from dpaudit.running.digests import digest
-from dpaudit.running.draws import Drawer
-from dpaudit.running.plain_data import packed, unpacked
+from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.streams import stream
 from dpaudit.subjects.callables import as_subject
 
@@ -42,7 +42,7 @@ def game_of(mechanism, claim, seed, samples=200):
         samples=samples,
         error_rate=0.05,
         mode="sequential",
-        draw=Drawer(as_subject(mechanism), data, seed, 0),
+        draw=Crew().drawer(as_subject(mechanism), data, seed, 0),
         coin=lambda round_, pair: stream(seed, 1, round_, pair),
         data=data,
     )
@@ -88,7 +88,7 @@ def test_what_goes_on_from_a_saved_state_multiplies_its_wealth_which_is_the_same
         assert (ours.log_wealth, ours.lower) == (theirs.log_wealth, theirs.lower) and ours.log_wealth == use["now"]
     assert same.main.rule_record() == before.main.rule_record()
 
-    kept = {i: unpacked(packed(first.kept(i))) for i in (0, 1)}
+    kept = {i: outcomes_from_bytes(outcomes_as_bytes(first.kept(i))) for i in (0, 1)}
     other, again = (gone_on(mechanism, claim, copy.deepcopy(state), kept, 2, samples).pairs[0] for _ in range(2))
     after = through_text(pair_state(other, "2"))
     assert after == through_text(pair_state(again, "2")) and other.labelled > state["labelled"] > 0

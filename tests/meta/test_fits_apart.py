@@ -10,14 +10,17 @@ import pytest
 from scipy.special import expit
 
 import dpaudit
-from dpaudit.audits import band, replaying, severity, side_channels, universe_auditing
+from dpaudit.audits import band, severity, side_channels
+from dpaudit.audits.audit_run import AuditRun
+from dpaudit.audits.options import Options
+from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.conformance import noise
 from dpaudit.conformance.case import Case
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running import streams
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.crew import Crew
 from dpaudit.scores import auditing, bets, guesses
 from dpaudit.scores.profile_bounds import just_above
 from dpaudit.subjects.callables import as_subject
@@ -150,7 +153,8 @@ def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(mon
     monkeypatch.setattr(band, "describe_score", lambda mixture: "it")
     monkeypatch.setattr(band, "band_of_bins", band_of)
     purposes = []
-    monkeypatch.setattr(band, "Drawer", lambda *arguments: purposes.append(arguments[3]) or Drawer(*arguments))
+    drawer = Crew.drawer
+    monkeypatch.setattr(Crew, "drawer", lambda *arguments: purposes.append(arguments[4]) or drawer(*arguments))
     options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "crew": Crew()}
     found, runs = band.examine(PAIR, PureDP(1.0), **options)
     (train,), ((first, second, level),) = fitted, counted
@@ -166,15 +170,15 @@ class Ended(Exception):
     """Ends what has made its drawer."""
 
 
-def drawers(monkeypatch, home):
-    """The seed and purpose of the drawer that a module makes, which ends it."""
+def drawers(monkeypatch):
+    """The seed and purpose of what a crew makes to draw, which ends it."""
     made = []
 
-    def noted(subject, data, seed, purpose, *rest):
+    def noted(crew, subject, data, seed, purpose, *rest):
         made.append((seed, purpose))
         raise Ended
 
-    monkeypatch.setattr(home, "Drawer", noted)
+    monkeypatch.setattr(Crew, "drawer", noted)
     return made
 
 
@@ -183,7 +187,7 @@ def test_the_stages_of_two_pairs_draw_from_streams_of_their_own(monkeypatch):
 
     class Game:
         def __init__(self, claims, inputs, *, draw, coin, **options):
-            asked.append((draw.purpose, draw.seed, *inputs))
+            asked.append((draw.args[0].purpose, draw.args[0].seed, *inputs))
             tossed.append(coin(4, 0).random())
             raise Ended
 
@@ -197,21 +201,18 @@ def test_the_stages_of_two_pairs_draw_from_streams_of_their_own(monkeypatch):
 
 
 def test_a_table_its_depth_and_a_replay_draw_for_purposes_of_their_own(monkeypatch):
-    made = drawers(monkeypatch, universe_auditing)
-    audit = universe_auditing.UniverseAudit(
-        as_subject(laplace), PureDP(1.0), [PAIR], 100, "fixed", 0.95, 7, Crew(), 0.1, 2.0,
-        lambda x: (None, 0), lambda *_: ({}, 0),
-    )  # fmt: skip
-    for restart in (0, streams.RESTART):
-        with pytest.raises(Ended):
-            audit.run(restart)
-    assert made == [(7, streams.UNIVERSE_DRAWS), (7, streams.UNIVERSE_DRAWS + streams.RESTART)]
     result = dpaudit.audit(lambda data, size, rng: np.full(size, data), "eps=1", [(0.0, 1.0)], samples=60, seed=7,
                            mode="fixed", floating_point=False)  # fmt: skip
-    made = drawers(monkeypatch, replaying)
+    made = drawers(monkeypatch)
+    options = Options(100, "fixed", 0.95, 7, 0.1, 2.0, None, None)
+    run = AuditRun(as_subject(laplace), PureDP(1.0), [PAIR], options, 7, Crew())
+    for restart in (0, streams.RESTART):
+        with pytest.raises(Ended):
+            UniverseAudit(run).play(restart)
     with pytest.raises(Ended):
         dpaudit.replay(result, laplace, PureDP(1.0), seed=7)
-    assert made == [(7, streams.REPLAY_DRAWS)]
+    table = [(7, streams.UNIVERSE_DRAWS), (7, streams.UNIVERSE_DRAWS + streams.RESTART)]
+    assert made == [*table, (7, streams.REPLAY_DRAWS)]
 
 
 # --- what is found beside ---

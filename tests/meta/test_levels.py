@@ -18,8 +18,8 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.audits import (
-    call,
     findings,
+    one_audit,
     planning,
     replaying,
     severity,
@@ -27,8 +27,11 @@ from dpaudit.audits import (
     universe_auditing,
     utility,
 )
+from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.many_pairs import TABLE_SHARE, Playing
+from dpaudit.audits.options import Options
 from dpaudit.audits.planning import least_share
+from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.universe import UniverseGame
@@ -38,8 +41,8 @@ from dpaudit.conformance.outcomes import CheckFailed
 from dpaudit.conformance.registry import statistical_count
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference import independence, order, pair_lines
+from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.guess_rules import GuessRule
-from dpaudit.inference.hockey_stick import just_above
 from dpaudit.inference.order import ENDS, RATE
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.saved import FORMAT, at_level, pair_state, restored
@@ -48,7 +51,7 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroCo
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Identity, SavedPair, Store, share_of
 from dpaudit.scores import auditing, bands, bets, guesses, ledger
@@ -134,7 +137,7 @@ def test_a_pool_is_tested_at_the_largest_of_its_budgets(monkeypatch):
             return data + rng.laplace(size=size)
 
     claim = dpaudit.MetricDP(lambda x, y: abs(x - y) * (1.0 + 1e-10 * min(x, y)), on="inputs")
-    asked = spied(monkeypatch, call, "game_on")
+    asked = spied(monkeypatch, one_audit, "game_on")
     with pytest.raises(Reached):
         dpaudit.audit(Shifted(), claim, [(1.0, 2.0), (0.0, 1.0)], samples=10, seed=1, floating_point=False)
     assert [one.value for one in asked[0]["claims"]] == [1.0 + 1e-10]
@@ -189,7 +192,7 @@ def test_a_plan_counts_with_the_share_that_every_pair_has(pairs):
 @pytest.mark.parametrize(("is_universe", "share"), [(False, 1.0), (True, TABLE_SHARE)])
 def test_a_plan_counts_with_the_share_of_a_table(is_universe, share):
     pairs = [Pair(k, k + 1) for k in range(50)]
-    playing = Playing("fixed", "fixed", is_universe)
+    playing = Playing("fixed", is_universe)
     planned = planning._Planned(PureDP(1.0), pairs, playing, 0.97, 0.9)
     assert planned.level == pytest.approx(0.03 * share * least_share(50), rel=1e-9)
 
@@ -208,12 +211,9 @@ def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
     monkeypatch.setattr(universe_auditing, "UniverseGame", noted)
     depth = spied(monkeypatch, universe_auditing, "game_on")
     pairs = [Pair(float(i), float(j), f"{i}{j}") for i, j in ((0, 1), (1, 2), (0, 2))]
-    audit = universe_auditing.UniverseAudit(
-        as_subject(response), PureDP(1.0), pairs, 100, "fixed", 0.97, 1, Crew(), 0.1, 2.0,
-        lambda *_: (None, 0), lambda *_: ({}, 0),
-    )  # fmt: skip
+    options = Options(100, "fixed", 0.97, 1, 0.1, 2.0, None, None)
     with pytest.raises(Reached):
-        audit.run(0)
+        UniverseAudit(AuditRun(as_subject(response), PureDP(1.0), pairs, options, 1, Crew())).play(0)
     (one,) = depth
     assert spent == pytest.approx([TABLE_SHARE * 0.03]) and spent[0] + one["error_rate"] == pytest.approx(0.03)
 
@@ -257,7 +257,7 @@ def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_l
                                floating_point=False).findings  # fmt: skip
     finding = dataclasses.replace(finding, verdict="violated", epsilon_lower=5.0, parameter_lower=5.0, ratio_lower=5.0)
     for stage, expected in ((found, reported), (None, just_above(1.0))):  # without a stage it is just above its budget
-        one = severity.with_severity(finding, stage, game)
+        one = findings.with_severity(finding, stage, game)
         assert one.parameter_lower == one.epsilon_lower == expected
         assert one.ratio_lower == pytest.approx(expected)
 
@@ -476,7 +476,7 @@ def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, 
         night = store.begin(identity, 0.97, 1, 100)
         for k in range(generation):
             store.admit(night, [saved_pair(f"pair {k}", k, 1e-3)])
-        options = {"samples": 100, "confidence": 0.97, "seed": 1, "crew": Crew(), "ask_batches": lambda *_: (None, 0)}
+        options = {"samples": 100, "confidence": 0.97, "seed": 1, "crew": Crew()}
         pairs = [PAIR, Pair(1.0, 0.0, "other")]
         audit = AccumulatingAudit(store, subject, PureDP(1.0), [PureDP(1.0)] * 2, pairs, **options)
         with pytest.raises(Reached):

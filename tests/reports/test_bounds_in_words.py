@@ -7,7 +7,7 @@ import re
 import pytest
 
 from dpaudit import reports
-from dpaudit.inference.hockey_stick import just_above
+from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import wording

@@ -14,12 +14,12 @@ import pickle
 
 import pytest
 
-from dpaudit.campaign.rounds import Draws, Plan
+from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.running import draws
+from dpaudit.running import crew
 from dpaudit.running.checkpoint import open_checkpoint
-from dpaudit.running.draws import Crew, Drawer
+from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
 from dpaudit.running.workers import (
     VERSIONS,
@@ -238,12 +238,12 @@ def one_release(data, rng):
     return float(data + rng.laplace())
 
 
-PLAN = Plan({0: 90, 1: 75}, keeps=1_000)
+PLAN = RoundPlan({0: 90, 1: 75}, keeps=1_000)
 
 
 def drawn(subject, crew):
     """Outcomes of two rounds by input, and the runs."""
-    made = Draws(Drawer(subject, [0.0, 1.0], 7, 8, crew), largest_batch=40)
+    made = Draws(crew.drawer(subject, [0.0, 1.0], 7, 8), largest_batch=40)
     for _ in range(2):
         made.learn(PLAN)
     return {i: made.joined(i).numbers[:, 0].tolist() for i in (0, 1)}, made.runs
@@ -284,7 +284,7 @@ def resumed(subject, tmp_path):
     for rounds in (1, 2):
         noted = open_checkpoint(tmp_path / "crew.ckpt", {"seed": 7}, resume=rounds == 2, replayable=True)
         crew = Crew(checkpoint=noted)
-        made = Draws(Drawer(subject, [0.0, 1.0], 7, 8, crew), largest_batch=40)
+        made = Draws(crew.drawer(subject, [0.0, 1.0], 7, 8), largest_batch=40)
         for _ in range(rounds):
             made.learn(PLAN)
         noted.close()
@@ -310,7 +310,7 @@ WAYS = {
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes."""
-    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True], ids=["in batches", "one by one"])

@@ -17,14 +17,13 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.audits import audit_run
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.inference import order
 from dpaudit.inference.order import Change
 from dpaudit.inference.saved import counted
-from dpaudit.running import nights
+from dpaudit.running import nights, playing
 from dpaudit.running.digests import input_key
-from dpaudit.running.plain_data import unpacked
+from dpaudit.running.plain_data import outcomes_from_bytes
 from dpaudit.running.store import Night, Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
@@ -528,10 +527,10 @@ def test_what_small_batches_share_stays_with_the_evidence(path, monkeypatch):
     seeds = []
 
     def in_small_batches(draw, samples, most, is_violated):
-        seeds.append(draw.seed)
+        seeds.append(draw.args[0].seed)
         return (Change("outputs are all alike in each batch", 1e-20) if len(seeds) == 1 else None), 7
 
-    monkeypatch.setattr(audit_run, "in_small_batches", in_small_batches)
+    monkeypatch.setattr(playing, "in_small_batches", in_small_batches)
     first, second = night_of(path), night_of(path)
     for result in (first, second):
         check_withheld(result)
@@ -552,7 +551,7 @@ def test_a_night_asks_small_batches_for_a_quarter_of_its_runs_unless_they_hint(p
         most_of.append(most)
         return None, 0
 
-    monkeypatch.setattr(audit_run, "in_small_batches", in_small_batches)
+    monkeypatch.setattr(playing, "in_small_batches", in_small_batches)
     monkeypatch.setattr(order, "HINT", 2.0 if is_hinted else -1.0)
     for seed in (1, 2):
         runs_of.append(night_of(path, seed=seed).samples)
@@ -907,4 +906,4 @@ def test_no_state_is_code(path):
     connection = sqlite3.connect(path)
     blobs = [row[0] for row in connection.execute("select outputs from inputs")]
     connection.close()
-    assert len(blobs) == 2 and all(len(unpacked(blob)) > 50 for blob in blobs)
+    assert len(blobs) == 2 and all(len(outcomes_from_bytes(blob)) > 50 for blob in blobs)

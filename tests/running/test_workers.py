@@ -15,10 +15,10 @@ import pytest
 from scale_subjects import EndsItsProcess, Slow, labels
 
 import dpaudit
-from dpaudit.campaign.rounds import CHUNK_CALLS
+from dpaudit.campaign.draws import CHUNK_CALLS
 from dpaudit.inference.tasks import Task
-from dpaudit.running import draws, workers
-from dpaudit.running.draws import Crew, DrawJob
+from dpaudit.running import crew, workers
+from dpaudit.running.crew import Crew, DrawJob
 from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed
 from dpaudit.subjects.callables import as_subject
 
@@ -29,8 +29,8 @@ OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode"
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(draws.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
-    monkeypatch.setattr("dpaudit.campaign.rounds.CHUNK_NUMBERS", 100)
+    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 100)
 
 
 def evidence(result):
@@ -118,8 +118,8 @@ def test_workers_of_another_version_are_refused():
 
 def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatch):
     seen = []
-    count = draws.counted
-    monkeypatch.setattr(draws, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
+    count = crew.counted
+    monkeypatch.setattr(crew, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
     dpaudit.audit(labels, "eps=1", [(0.0, 1.0)], samples=3_000, seed=3, mode="fixed", floating_point=False)
     last = [task for task in seen if task.round == max(task.round for task in seen) and task.input == 0]
     assert len(last) > 2 and all(task.size <= CHUNK_CALLS for task in last)

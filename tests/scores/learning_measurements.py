@@ -19,7 +19,7 @@ from test_bands import dkw_half_width
 import dpaudit
 from dpaudit.audits.band import examine
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.running.draws import Crew
+from dpaudit.running.crew import Crew
 from dpaudit.scores.bands import anytime_bands, band, law_band, looks
 from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.designs import BETTED

@@ -14,7 +14,7 @@ import pytest
 import dpaudit
 from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.inference.low_bit_rules import choose_columns
-from dpaudit.running.plain_data import from_data, packed, to_data, unpacked
+from dpaudit.running.plain_data import from_data, outcomes_as_bytes, outcomes_from_bytes, to_data
 from dpaudit.subjects import foreign
 from dpaudit.subjects.foreign import own, own_batch
 
@@ -102,7 +102,7 @@ def test_numbers_inside_tables_are_looked_at_by_the_floating_point_check():
 @pytest.mark.parametrize("value", [DAY, MOMENT, {"at": MOMENT}, [pd.Series({"a": 1.0})], Tensor([1.0, 2.0])])
 def test_what_is_kept_reads_as_the_output_did(value):
     read = read_outputs([value, None], 2)
-    assert unpacked(packed(read)).tokens.tolist() == read.tokens.tolist()
+    assert outcomes_from_bytes(outcomes_as_bytes(read)).tokens.tolist() == read.tokens.tolist()
     back = from_data(json.loads(json.dumps(to_data(value))))
     assert canonical(back) == canonical(value)
 

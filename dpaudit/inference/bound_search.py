@@ -10,7 +10,6 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import FloatArray
 
 LARGEST_PARAMETER = 1e6  # beyond which no bound is searched
-GUESSES_QUANTILE = 0.005  # power is computed at this quantile of the number of guesses, and pays for it
 
 
 def largest_rejected(

@@ -1,4 +1,4 @@
-"""One audit, once its pairs are chosen: games of single pairs or a table of all, the stages behind, and the result."""
+"""One audit, once its pairs are chosen: games of single pairs or a table of all, stages, findings, and the result."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.audits.audit_run import AuditRun
+from dpaudit.audits.findings import findings_of
 from dpaudit.audits.kept import why_kept
 from dpaudit.audits.many_pairs import Playing, playing_of
 from dpaudit.audits.options import BAND_SHARE
-from dpaudit.audits.stages import play_stages
+from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
+from dpaudit.campaign.draws import KEPT_BYTES
 from dpaudit.campaign.label_game import LabelGame
-from dpaudit.campaign.rounds import KEPT_BYTES
 from dpaudit.environment import environment
 from dpaudit.inference.pools import pool_pairs
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
@@ -23,10 +24,8 @@ from dpaudit.privacy.pairs import MANY_PAIRS, AllPairs
 from dpaudit.results.model import AuditResult, Finding, SideFinding, to_json
 from dpaudit.running.checkpoint import PLAYED
 from dpaudit.running.digests import digest
-from dpaudit.running.playing import game_on, until_it_raises
-from dpaudit.running.streams import RESTART
-from dpaudit.subjects.callables import CallError
-from dpaudit.subjects.isolation import OutOfPatience
+from dpaudit.running.playing import game_on, start_or_restart, until_it_raises
+from dpaudit.subjects.callables import Subject
 
 IDS_SHOWN = 5  # pairs that a checkpoint names
 
@@ -64,15 +63,20 @@ def header(run: AuditRun) -> dict[str, Any]:
 
 
 def played(run: AuditRun) -> AuditResult:
-    """Play the pairs, then the stages."""
+    """Play the pairs and the stages; the findings, and with them the verdict, are made between."""
     how = playing(run)
-    run.take_mode(how.mode)
+    if how.mode != run.options.mode:
+        run.said = {"asked_mode": run.options.mode}
+        run.options = dataclasses.replace(run.options, mode=how.mode)
     if how.is_universe:
         _play_universe(run)
     else:
         _play_pairs(run)
     run.played = run.runs
-    play_stages(run)
+    play_stages(run, EVIDENCE)
+    if run.universe is None:
+        run.findings = findings_of(run)
+    play_stages(run, BESIDE)
     if run.cut:
         text = f"The time was over. Cut or left out: {'; '.join(run.cut)}. What was found before stands."
         run.beside.append(SideFinding("time_limit", "not_applicable", text))
@@ -98,31 +102,21 @@ def played(run: AuditRun) -> AuditResult:
 
 
 def _play_universe(run: AuditRun) -> None:
-    subject, options = run.subject, run.options
-    sizes = options.samples, options.mode, options.confidence
-    powers = options.event_mass, options.inconclusive_factor
-    universe = UniverseAudit(
-        *(subject, run.promise, run.chosen, *sizes, run.root, run.crew, *powers),
-        lambda x, most, is_violated: run.ask_batches(run.subject, x, run.root, most, is_violated),
-        lambda game, data, earlier: why_kept(game, run.subject, data, run.root, earlier),
-        run.tell,
-    )
-    try:
-        run.of_universe, table = universe.run(0)
-    except CallError:  # as for the label game below: no draw was counted yet
-        run.subject = dataclasses.replace(subject, one_by_one=True)
-        if subject.is_contained:  # its calls have to be in one random order, of all inputs: games of their own
-            if len(run.chosen) > MANY_PAIRS:
-                raise
-            asked_mode = run.said.pop("asked_mode", options.mode)
-            run.options = dataclasses.replace(options, mode=asked_mode)
+    """Play the table; an isolated subject whose batch raises has games instead, as its calls need one random order."""
+
+    def begin(subject: Subject, restart: int) -> None:
+        run.subject = subject
+        if subject.draws_together:
+            asked_mode = run.said.pop("asked_mode", run.options.mode)
+            run.options = dataclasses.replace(run.options, mode=asked_mode)
             _play_pairs(run)
-            return
-        universe.subject = run.subject
-        run.of_universe, table = universe.run(RESTART)
-    run.subject, run.universe, run.report_delta, run.runs = universe.subject, table, table.delta, universe.runs
-    run.changes, run.inputs = (universe.changes, universe.inputs_looked_at), universe.inputs_looked_at
-    run.said |= universe.options
+        else:
+            UniverseAudit(run).play(restart)
+
+    if run.subject.is_contained and len(run.chosen) > MANY_PAIRS:
+        begin(run.subject, 0)
+    else:
+        start_or_restart(begin, run.subject)
 
 
 def _play_pairs(run: AuditRun) -> None:
@@ -146,38 +140,33 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
     pooling = pool_pairs(run.subject, data, run.positions, run.claims, options.pool)
     of_games = [max((run.claims[k] for k in group), key=lambda claim: claim.value) for group in pooling.groups]
 
-    def new_game(restart: int) -> LabelGame:
+    error_rate = (1.0 - options.confidence) * (1.0 - BAND_SHARE if options.band else 1.0)
+    shows = 0 if options.power == "off" else options.samples
+    moved: dict[int, bool] = {}
+
+    def begin(subject: Subject, restart: int) -> LabelGame:
+        run.subject = subject
+        moved.clear()
         inputs, games = data, pooling.games
-        if run.subject.draws_together:
+        if subject.draws_together:
             # Validity: where an outcome may depend on when a call is made, pairs share no draws: then the labels of
             # the slots of each pair are fair coins given everything else (`dpaudit.subjects.isolation.subject`).
             inputs, apart = inputs_apart(run.pairs)
             games = pooling.placed(apart)
-        error_rate = (1.0 - options.confidence) * (1.0 - BAND_SHARE if options.band else 1.0)
-        sizes = options.samples, error_rate, options.mode
-        shows = 0 if options.power == "off" else options.samples
-        return game_on(
-            run.subject, inputs, of_games, games, *sizes, root=run.root, restart=restart, crew=run.crew, shows=shows
-        )
+        game = game_on(
+            subject, inputs, of_games, games, options.samples, error_rate, options.mode,
+            root=run.root, restart=restart, crew=run.crew, shows=shows, moved=moved,
+        )  # fmt: skip
+        game.start()
+        return game
 
-    game = new_game(0)
-    try:
-        game.start()
-    except OutOfPatience:
-        raise
-    except CallError:
-        # Validity: a vectorised call that raises is one observation of a call, not of `size` draws. No draw was
-        # counted yet, so the audit may start again, on fresh streams and with one call a draw, where raising is an
-        # outcome like any other.
-        run.subject = dataclasses.replace(run.subject, one_by_one=True)
-        game = new_game(RESTART)
-        game.start()
+    game = start_or_restart(begin, run.subject)
     if run.tell is not None:  # the only round of a fixed audit may be long
         run.tell(game.progress())
     run.failure, run.traceback = until_it_raises(lambda: game.play(run.tell), run.subject)
     for pair in game.pairs:
         pair.is_fair = _has_fair_labels(run, game, data)
-    run.kept, more = why_kept(game, run.subject, data, run.root)
+    run.withheld, more = why_kept(game, run.subject, data, run.root, moved)
     run.games, run.labelled, run.groups = game.pairs, [game.labelled(pair) for pair in game.pairs], pooling.groups
     run.runs, run.shown = game.runs + more, game.shown
     if dropped := game.draws.dropped:
@@ -229,7 +218,6 @@ def _play_night(run: AuditRun, path: str | os.PathLike[str]) -> None:
             confidence=run.options.confidence,
             seed=run.root,
             crew=run.crew,
-            ask_batches=run.ask_batches,
         ).play(run.tell)
     run.subject, run.runs = night.subject, night.runs
     run.games, run.labelled = [game for game, _ in night.games], [labelled for _, labelled in night.games]

@@ -20,7 +20,7 @@ import numpy as np
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import DpauditError, OutOfTimeError, SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference.tasks import Task, TaskResult
+from dpaudit.inference.tasks import Draw, Task, TaskResult
 from dpaudit.running.checkpoint import Checkpoint
 from dpaudit.running.plain_data import NotPlainError, to_bytes
 from dpaudit.running.streams import ORDER_OF_CALLS, stream
@@ -147,6 +147,17 @@ class Crew:
             on_progress(state)
 
         return tell
+
+    def drawer(
+        self,
+        subject: Subject,
+        data: Sequence[Any] | Mapping[int, Any],
+        seed: int,
+        purpose: int,
+        moved: dict[int, bool] | None = None,
+    ) -> Draw:
+        """What carries out the tasks of one purpose, on `data` by position; `moved` is filled as `DrawJob` says."""
+        return functools.partial(self.carry_out, DrawJob(subject, data, seed, purpose, {} if moved is None else moved))
 
     def carry_out(self, job: DrawJob, tasks: Sequence[Task]) -> list[TaskResult]:
         """The results in the order of the tasks.
@@ -300,25 +311,3 @@ class Crew:
 
     def _pace(self, seconds: float, runs: int) -> None:
         self._seconds, self._runs = self._seconds + seconds, self._runs + runs
-
-
-@dataclasses.dataclass
-class Drawer:
-    """Carries out the tasks of one purpose of an audit, on `data` by position: the `draw` of a label game."""
-
-    subject: Subject
-    data: Sequence[Any] | Mapping[int, Any]
-    seed: int
-    purpose: int
-    crew: Crew = dataclasses.field(default_factory=Crew)
-
-    def __post_init__(self) -> None:
-        self._job = DrawJob(self.subject, self.data, self.seed, self.purpose)
-
-    @property
-    def moved(self) -> Mapping[int, bool]:
-        """Whether the first chunk of an input took randomness, by input, of those that were drawn in this process."""
-        return self._job.moved
-
-    def __call__(self, tasks: Sequence[Task]) -> list[TaskResult]:
-        return self.crew.carry_out(self._job, tasks)

@@ -39,7 +39,7 @@ Counts = dict[int, list[NDArray[np.int64]]]
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class RoundPlan:
     """One round, fixed before the first of its draws."""
 
     needed: Mapping[int, int]  # draws of each input
@@ -97,7 +97,7 @@ class Draws:
         self.columns = max((part.numbers.shape[1] for part in outcomes), default=1)
         self.size = max((part.nbytes // max(len(part), 1) for part in outcomes), default=1) or 1
 
-    def take(self, plan: Plan) -> Fresh:
+    def take(self, plan: RoundPlan) -> Fresh:
         """Draw one round; its outcomes stay closed until `release`."""
         tasks = self._tasks(plan)
         # An input whose pairs' coins all fell on the other side has no task: its counts are zeros.
@@ -129,7 +129,7 @@ class Draws:
                 self.kept.setdefault(task.input, []).append(kept)
                 self._batches.setdefault(task.input, []).append(len(kept))
 
-    def learn(self, plan: Plan) -> Counts:
+    def learn(self, plan: RoundPlan) -> Counts:
         """Draw what no test counts, and let fits see it at once; the counts are for fits too."""
         fresh = self.take(plan)
         self.release(fresh)
@@ -137,7 +137,7 @@ class Draws:
 
     def hand_over(self, sizes: Mapping[int, int]) -> dict[int, Outcomes]:
         """Draw so many of each input that no test counts, and give them away: nothing is kept here."""
-        self.learn(Plan(sizes, keeps=max(sizes.values())))
+        self.learn(RoundPlan(sizes, keeps=max(sizes.values())))
         drawn = {i: self.joined(i) for i in self.kept}
         self.kept = {}
         return drawn
@@ -178,7 +178,7 @@ class Draws:
         """Drop what was kept, but for so many first outcomes of each input: no fit needs more of them."""
         self.kept = {i: [self.joined(i).rows(slice(0, rows)).narrowed(COLUMNS).kept()] for i in self.kept}
 
-    def _tasks(self, plan: Plan) -> list[Task]:
+    def _tasks(self, plan: RoundPlan) -> list[Task]:
         """The round in chunks, each with its part of what is counted and kept."""
         largest = min(max(64, CHUNK_NUMBERS // self.columns), max(1, CHUNK_BYTES // self.size), self._largest_batch)
         chunk_size = min(largest, CHUNK_CALLS) if self._calls else largest
@@ -193,7 +193,7 @@ class Draws:
                 tasks.append(Task(i, self.round, chunk, start, size, wanted, keep, is_later))
         return tasks
 
-    def _room(self, i: int, plan: Plan, count: int) -> int:
+    def _room(self, i: int, plan: RoundPlan, count: int) -> int:
         """How many more outcomes of an input fits may see, of so many that are drawn."""
         if not plan.keeps:
             return 0
