@@ -66,11 +66,14 @@ def real_outcomes(
         for x, rng, outcomes in zip(inputs, generators, found, strict=True):
             if clock() > deadline:
                 return found
-            with listening(hear):
-                for output in _block(subject, x, rng, min(BLOCK, planned - start)):
-                    if is_over:  # which was an outcome to the subject
-                        return found
-                    outcomes[identity(output)] += 1
+            try:
+                with listening(hear):
+                    for output in _block(subject, x, rng, min(BLOCK, planned - start)):
+                        if is_over:  # which was an outcome to the subject
+                            return found
+                        outcomes[identity(output)] += 1
+            except Suspended:  # between two calls, as in the reading of an output
+                return found
     return found
 
 
