@@ -761,9 +761,11 @@ def test_low_bits_are_asked_at_their_part_of_the_calls_share(monkeypatch):
     monkeypatch.setattr(calls, "notes_text", lambda result: "")
     monkeypatch.setattr(calls, "floating_point_text", lambda result: "")
     settings, spent = SimpleNamespace(cache=None, strict=True), SimpleNamespace(share=0.01)
-    one = SimpleNamespace(settings=settings, spent=spent, options={}, subject=None, claim=None, pairs=(), record={},
-                          confirmed=None, _reports=False, _check_repeated=lambda result: None,
-                          _report=lambda verdict: None, _settle=lambda result: None)  # fmt: skip
+    long = SimpleNamespace(begin=lambda *_: None, run=lambda call, options: call(**options))
+    one = SimpleNamespace(settings=settings, spent=spent, options={"seed": 1}, subject=None, claim=None, pairs=(),
+                          record={}, confirmed=None, samples=1, long=long, _reports=False,
+                          _check_repeated=lambda result: None, _report=lambda verdict: None,
+                          _settle=lambda result: None)  # fmt: skip
     with pytest.raises(Reached):
         calls._Call.audit(one)
     assert asked[0]["share"] == pytest.approx(0.001, rel=1e-9)
