@@ -405,7 +405,7 @@ def test_a_replay_never_runs_on_the_printed_form_of_an_input(run, project, optio
     ("arguments", "words"),
     [
         (["nothing.json"], "result must be a readable file, got 'nothing.json'"),
-        (["m.py"], "result must be JSON, got 'm.py'"),
+        (["m.py"], "result must be a saved result such as audit.json, got 'm.py', which is code."),
         (["o/audit.json", "--pair", "zzz"], "id of a finding with a witness, such as '0|1', got 'zzz'"),
         (["o/audit.json", "--target", "m.py:nothing"], "target must name an attribute of m, got 'nothing'"),
         (["o/audit.json", "--claim", "eps=-1"], "epsilon must be in [0, inf], got -1.0"),
@@ -437,7 +437,7 @@ BAD_INPUTS = {
     "no metric file": (["--claim", "metric=nothing.csv"], "metric must be a readable file, got 'nothing.csv'"),
     "no pairs in the text": (["--pairs", ""], "pairs must be `x,x'` as JSON values"),
     "no pairs in the file": (["--pairs", "empty.json"], "at least one pair of inputs, got none at 'empty.json'."),
-    "half a pair": (["--pairs", "0"], "got '0' at its end. A ',' is due there."),
+    "half a pair": (["--pairs", "0"], "got '0' at its end. A pair is two inputs, with a ',' between them."),
     "no JSON": (["--pairs", "a,b"], "got 'a,b' at character 1."),
     "pairs from nowhere": (["--pairs", "m.py:nothing"], "pairs must name an attribute of m, got 'nothing'"),
     "unknown format": (["--report", "json,docx"], "report must name formats among html, json, md, junit, sarif, pdf,"),
@@ -539,7 +539,7 @@ def test_a_folder_that_cannot_be_made_exits_with_2_before_the_audit(run):
 def test_help_names_the_commands_that_exist_and_no_others(run):
     result = run("--help")
     commands = re.findall(r"^  (\w+)  ", result.stdout.partition("Commands:")[2], re.MULTILINE)
-    expected = "audit bench certify check claims evidence greybox init museum plan replay report reproduce scores"
+    expected = "audit bench certify check claims evidence greybox init judge museum plan replay report reproduce scores"
     assert commands == expected.split()
 
 

@@ -44,11 +44,11 @@ CLIMBS = 90  # the position of the stream of choices, behind those of the rounds
 class Limits:
     """Sizes of a climb. 1,000 runs reach the sensitivity of all functions of the bank (docs/measurements/judge.md)."""
 
-    runs: int = 1_000
-    seconds: float = 10.0
+    runs: int = 1_000  # of the mechanism, two a pair at most
+    seconds: float = 10.0  # of a slow function, 10 ms a run: a search with draws still has its time
     kept: int = 6  # pairs that are climbed from, each of another family where there are so many
     first_share: float = 0.4  # of the runs, for starts and walks
-    walks: int = 6
+    walks: int = 6  # from the best starts, each of another family
     smallest: float = 1e-7  # of the range: the last size of a move
     same: float = 1e-9  # relative: what is no better
     chosen: int = 3  # pairs that are told

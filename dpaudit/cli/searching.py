@@ -11,7 +11,6 @@ import click
 from dpaudit.cli.group import Command
 from dpaudit.errors import UsageError
 from dpaudit.files import parsed_json, parsing, read_bytes, read_json, read_rows, read_table
-from dpaudit.privacy.neighbours import searched_relation
 
 if TYPE_CHECKING:
     from dpaudit.audits.searching import Search
@@ -110,6 +109,7 @@ def guessed_search(
         If nothing can be guessed, with what to give.
     """
     from dpaudit.audits.searching import Search
+    from dpaudit.privacy.neighbours import searched_relation
     from dpaudit.search.guessing import guess_domain
 
     guess = guess_domain(subject.mechanism, example, adjacency or searched_relation(subject.claim), user)

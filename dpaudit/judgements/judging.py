@@ -8,7 +8,7 @@
    numbers.
 4. *Audit.* What is neither proved nor disproved is audited on fresh draws, in what is left of the time.
 
-"proved" is said of the pairs that the caller gave, or of all pairs of a domain whose pairs were all proved. Of a domain
+"proved" is said by certificates of the pairs that the caller gave, or of all pairs of a domain. Of a domain
 with more pairs than were tried it is never said: then the verdict is "not_refuted", with the largest difference
 that was found.
 
@@ -31,6 +31,7 @@ import time
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.auditing import audit
 from dpaudit.audits.climbing import LIMITS, Climb, climb
 from dpaudit.audits.noise_free import NoiseFree
@@ -98,6 +99,7 @@ class Shares:
 SHARES = Shares()
 
 
+@with_near_names
 def judge(
     mechanism: Any,
     claim: Claim | str | None = None,
@@ -107,6 +109,7 @@ def judge(
     pairs: Iterable[Any] | None = None,
     seconds: float = SECONDS,
     seed: int | None = None,
+    rng: RngLike = None,
 ) -> Judgement:
     """Judge whether a function keeps a claim.
 
@@ -127,6 +130,8 @@ def judge(
         Positive: about how long it may take.
     seed : int, optional
         Non-negative; one is drawn and kept by default.
+    rng : int or Generator or SeedSequence, optional
+        What `seed` is taken from, in its place.
 
     Returns
     -------
@@ -149,6 +154,7 @@ def judge(
     """
     started = time.perf_counter()
     limit = number("seconds", seconds, "positive", lambda value: 0.0 < value < math.inf)
+    seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
     inputs = {"domain": domain, "examples": examples, "pairs": pairs}
@@ -280,6 +286,9 @@ class _Judging:
         """A refutation by a certificate; the certificate is kept."""
         if not pairs or self.noise_free is None:
             return None
+        # Validity: a certificate is of a program as it is found, and recorded runs may have left something in it.
+        if any("a memory" in found.unproved for found in self.recorded.values()):
+            return None
         try:
             seconds = max(min(SHARES.certify * self.limit, self.left), 0.1)
             self.certificate = certify(self.subject, self.claim, pairs[: SHARES.most_certified], seconds=seconds)
@@ -302,7 +311,7 @@ class _Judging:
             if own is not None and own.verdict == "kept":
                 return "certificate"
         found = self.recorded.get(pair.id)
-        if found is None or found.grade not in ("same", "hint") or found.implied is None or found.unproved:
+        if found is None or found.grade != "same" or found.implied is None or found.unproved:
             return ""
         claim = self.claim.for_pair(pair.x, pair.x_prime)
         allowed = math.inf if claim.is_vacuous else claim.value
@@ -324,12 +333,21 @@ class _Judging:
         if self.is_whole:
             counted = "this pair" if len(pairs) == 1 else f"these {len(pairs):,} pairs"
             said = "all pairs of its domain" if self.search is not None else counted
-            return self._judgement("proved", by, f"Its loss is proved to be within the claim for {said}.", pairs=pairs)
+            if by == "certificate":
+                text = f"Its loss is proved to be within the claim for {said}."
+                return self._judgement("proved", by, text, pairs=pairs)
+            # Validity: a record takes outputs for equal that a certificate tells apart: the texts of exceptions, orders
+            # of keys, types of numbers, and those that one double stands for.
+            statement = (
+                f"Its recorded noise keeps the claim for {said}, of outputs as a record tells them apart: not by types "
+                "of numbers, digits beyond a double, orders of keys or texts of exceptions."
+            )
+            return self._judgement("not_refuted", by, statement, pairs=pairs)
         assert self.climbed is not None
         largest = self.climbed.best[0].distance if self.climbed.best else 0.0
         unit = "budgets" if self.claim.depends_on_pair else "scales of its noise"
         statement = (
-            f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is proved to be kept; "
+            f"The largest difference that was found is {largest:.6g} {unit}, on which the claim is kept by its record; "
             "of other pairs nothing is proved."
         )
         return self._judgement("not_refuted", by, statement, pairs=pairs)

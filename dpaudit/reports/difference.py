@@ -96,7 +96,9 @@ def _settings(before: Result, after: Result) -> Section:
     sides = []
     for result in (before, after):
         subject = {m["name"]: m for m in result.mechanisms} if isinstance(result, CheckResult) else result.subject
-        sides.append(_flat({"subject": subject, **settings_of(result)}))
+        shown_apart = ("subjects", "pairs")
+        settings = {name: value for name, value in settings_of(result).items() if name not in shown_apart}
+        sides.append(_flat({"subject": subject, **settings}))
     old, new = sides
     names = [name for name in dict.fromkeys([*old, *new]) if old.get(name) != new.get(name)]
     rows = [(name_text(name, 80), *_apart(old.get(name), new.get(name))) for name in names]

@@ -65,6 +65,9 @@ def noise_law(subject: Subject, x: Any) -> NoiseLaw:
     paths = explore(subject, x, 0, is_strict=True)
     if paths.message or paths.unknown:
         raise Untraceable(paths.message or paths.unknown)
+    # Validity: an exact run has drawn noise before, and a program that stops after one answer would seem to have none.
+    if not any(path.tape.events for path in paths.known):
+        raise Untraceable("no noise is drawn, or none after a first run")
     masses: dict[str, ExpSum] = {}
     for path in paths.known:
         mass = path.tape.exact_mass()

@@ -246,8 +246,9 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
         left = 0.0 if is_whole else rest + 1e-12
         if left > 0.0:
             unknown = f"runs of probability {left:.2g} are not known"
-    if probe is not None and probe.tape.is_stale:
-        message = "it has a memory: noise of an earlier run is used."
+    # What a first run leaves behind may be no symbol: a flag, or an answer that was looked at.
+    if probe is not None and (probe.tape.is_stale or not _are_same_run(probe, first)):
+        message = "it has a memory: noise of an earlier run is used, or what was made of it."
     return Paths(first, tuple(known), left, count, message, unknown)
 
 
@@ -305,6 +306,11 @@ def _are_equal(first: Path, second: Path) -> bool:
         return False
     a, b = np.array(first.output.values(), dtype=float), np.array(second.output.values(), dtype=float)
     return bool(np.allclose(a, b, rtol=ROUNDING, atol=1e-12, equal_nan=True))
+
+
+def _are_same_run(one: Path, other: Path) -> bool:
+    """Whether two runs on equal tapes made the same calls, on the same way, to the same end."""
+    return _calls(one) == _calls(other) and one.way == other.way and _are_equal(one, other)
 
 
 def _raised_at(error: BaseException) -> str:

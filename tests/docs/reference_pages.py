@@ -49,7 +49,7 @@ def _commands(group: click.Group, context: click.Context, path: str) -> Iterator
 
 
 def _command(command: click.Command, name: str) -> Iterator[str]:
-    context = click.Context(command, info_name=name, resilient_parsing=True)
+    context = click.Context(command, info_name=name, resilient_parsing=True, **main.context_settings)
     yield f"## {name}"
     first = inspect.cleandoc(command.help or "").partition("\n\n")[0]
     usage = " ".join(command.collect_usage_pieces(context))

@@ -1,0 +1,86 @@
+"""Programs that once had a wrong proof: with something kept between calls, or outputs that a record takes for equal."""
+
+from __future__ import annotations
+
+import pytest
+
+import dpaudit
+
+LARGE = 2**53
+
+
+def cached(scale, at):
+    answers = {}
+
+    def release(x, rng):
+        if x not in answers:
+            answers[x] = bool(rng.laplace(scale=scale) + x > at)
+        return answers[x]
+
+    return release
+
+
+class Halts:
+    """Answers once, then nothing."""
+
+    def __init__(self, answer):
+        self.answer, self.is_halted = answer, False
+
+    def __call__(self, x, rng):
+        if self.is_halted:
+            return None
+        self.is_halted = True
+        return self.answer(x, rng)
+
+
+def flipped(answers):
+    def release(x, rng):
+        if x not in answers:
+            answers[x] = x if rng.random() < 0.6 else 1 - x
+        return answers[x]
+
+    return release
+
+
+REMEMBER = {
+    "an answer": (lambda: cached(0.5, 0.0), (0.0, 1.0)),
+    "an answer of enough noise": (lambda: cached(2.0, 0.5), (-1.0, 0.5)),
+    "a flag behind noise": (lambda: Halts(lambda x, rng: x + rng.normal()), (0.0, 100.0)),
+    "a flag behind a comparison": (lambda: Halts(lambda x, rng: bool(x + rng.laplace(scale=0.2) > 0)), (-1.0, 1.0)),
+    "a flag behind a draw": (lambda: Halts(lambda x, rng: bool(rng.random() < (0.99 if x else 0.01))), (0, 1)),
+    "a draw": (lambda: flipped({}), (0, 1)),
+}
+
+
+@pytest.mark.parametrize("name", REMEMBER)
+def test_of_a_program_that_remembers_nothing_is_proved(name):
+    make, pair = REMEMBER[name]
+    assert dpaudit.certify(make(), "eps=1", [pair], seconds=5).verdict == "open"
+    found = dpaudit.judge(make(), "eps=1", pairs=[pair], seconds=3, seed=1)
+    assert found.verdict != "proved" and found.by != "certificate"
+
+
+def raising(x, rng):
+    if rng.laplace() > 9:
+        raise ValueError(f"x{x}")
+    return x + rng.laplace()
+
+
+def ordered(x, rng):
+    z = rng.laplace()
+    keys = ("a", "b") if x and rng.laplace() > 10 else ("b", "a")
+    return {key: z if key == "a" else 1 for key in keys}
+
+
+@pytest.mark.parametrize(
+    "release",
+    [
+        lambda x, rng: (rng.laplace(), LARGE + x if rng.laplace() > 10 else 0),
+        lambda x, rng: (rng.laplace(), (-0.0 if x else 0.0) if rng.laplace() > 10 else 1.0),
+        lambda x, rng: (rng.laplace(), True if x and rng.laplace() > 10 else 1.0),
+        raising,
+        ordered,
+    ],
+)
+def test_what_a_record_takes_for_equal_is_never_proved(release):
+    assert dpaudit.judge(release, "eps=1", pairs=[(0, 1)], seconds=3, seed=1).verdict != "proved"
