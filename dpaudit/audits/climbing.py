@@ -71,7 +71,7 @@ class Climbed:
 
 @dataclasses.dataclass(frozen=True)
 class Climb:
-    """What a climb found.
+    """Pairs that a climb found, and what it took.
 
     Attributes
     ----------
