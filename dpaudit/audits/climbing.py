@@ -134,7 +134,7 @@ class _Climbing:
         return self.noise_free.runs - self.first_runs
 
     def is_over(self, share: float = 1.0) -> bool:
-        """Whether a share of the runs or of the time is spent."""
+        """True where a share of the runs or of the time is spent."""
         is_late = time.perf_counter() - self.started >= share * self.limits.seconds
         return is_late or self.runs >= share * self.limits.runs
 
