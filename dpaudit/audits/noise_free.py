@@ -1,4 +1,4 @@
-"""How far two inputs are apart before any noise is drawn: one run of each with its noise as symbols, no sampling.
+"""Distances of two inputs before any noise is drawn: one run of each with its noise as symbols, no sampling.
 
 This is the one file by which the search for sensitivities and the judge read recorded runs (`dpaudit.symbolic`). The
 distance of a pair ranks pairs and proves nothing: `NoiseFree.proof` says what follows for the claim.
