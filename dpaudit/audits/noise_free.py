@@ -92,7 +92,7 @@ class NoiseFree:
         return max(itertools.starmap(_apart, zip(*sides, strict=False)))
 
     def proof(self, pair: Pair) -> RecordedPair:
-        """What the recorded noise of the pair proves or implies for the claim, on all its paths."""
+        """The proof, or the hint, of the recorded noise of the pair for its claim, on all its paths."""
         before = self.recorder.runs
         found = self.recorder.pair(pair)
         self.runs += self.recorder.runs - before
