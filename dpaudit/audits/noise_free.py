@@ -135,7 +135,7 @@ class _Sum:
 
 
 def _is_order(decision: Decision) -> bool:
-    """Whether one of some equally likely ways was drawn, on which the next run may go another one."""
+    """True where one of some equally likely ways was drawn: the next run may go another one."""
     p = decision.probabilities
     return decision.what != "comparison" and len(p) > 1 and max(p) - min(p) < 1e-12
 
