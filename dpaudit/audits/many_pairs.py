@@ -30,7 +30,7 @@ FREE_TIMES = 6  # times as long that a game of any other claim takes than that o
 
 @dataclasses.dataclass(frozen=True)
 class Playing:
-    """What the pairs of an audit are played as: one table, or games in a mode, be it another one than asked for."""
+    """The way that pairs of an audit are played: one table, or games in a mode, be it another one than asked for."""
 
     mode: Mode
     is_universe: bool
