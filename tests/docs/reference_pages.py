@@ -21,7 +21,7 @@ from dpaudit.cli import main
 FOLDER = Path(__file__).resolve().parents[2] / "docs" / "reference"
 MADE = "<!-- Made from the code by `make reference`; do not edit. -->"
 WIDTH = 118
-IN_ALL = ("help", "debug", "quiet")  # options that a page says once
+IN_ALL = {"--help", "--debug", "--quiet"}  # options that the page says once
 
 
 def options_page() -> str:
@@ -57,7 +57,7 @@ def _command(command: click.Command, name: str) -> Iterator[str]:
     rows = []
     for parameter in command.get_params(context):
         record = parameter.get_help_record(context)
-        if isinstance(parameter, click.Option) and record is not None and parameter.name not in IN_ALL:
+        if isinstance(parameter, click.Option) and record is not None and IN_ALL.isdisjoint(parameter.opts):
             option, text = (" ".join(part.split()).replace("|", "\\|") for part in record)
             rows.append(f"| `{option}` | {text} |")
     if rows:
