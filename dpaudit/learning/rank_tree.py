@@ -45,20 +45,23 @@ class TreeSizes:
     min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
     min_atom: int = 4  # draws of one value that is an atom
     shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
+    tabled: int = 1 << 17  # counts with a table: more than fits see; counted views have few cells, and any counts
     differs: float = 0.02  # shifts of neighbouring cells that are told apart: less is worth no bet
 
 
 SIZES = TreeSizes()
 
 
-@functools.lru_cache(maxsize=16)
-def _log_rising(strength: float, size: int) -> FloatArray:
-    """Logarithms of Gamma(k + strength) / Gamma(strength) for k below a size."""
+@functools.lru_cache(maxsize=8)
+def _log_rising_table(strength: float, size: int) -> FloatArray:
     return np.asarray(scipy.special.gammaln(np.arange(size) + strength) - scipy.special.gammaln(strength))
 
 
-def _table(strength: float, largest: int) -> FloatArray:
-    return _log_rising(strength, 1 << int(largest + 1).bit_length())
+def _log_rising(strength: float, counts: NDArray[np.intp]) -> FloatArray:
+    """Logarithms of Gamma(k + strength) / Gamma(strength) for counts k: from a table, where all are in it."""
+    if counts.max(initial=0) < SIZES.tabled:
+        return _log_rising_table(strength, SIZES.tabled)[counts]
+    return np.asarray(scipy.special.gammaln(counts + strength) - scipy.special.gammaln(strength))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -191,10 +194,7 @@ class Steps:
 
 def pruned_trees(forest: Forest) -> Grown:
     """The average over all prunings of each tree: see the module."""
-    largest = int(forest.draws.max(initial=0))
     shares, strengths = np.log(SIZES.shares), SIZES.strengths
-    sides = [_table(s / 2.0, largest) for s in strengths]
-    both = [_table(s, largest) for s in strengths]
     own_of: list[FloatArray] = []
     mean_of: list[FloatArray] = []
     mixed_of: list[FloatArray] = []
@@ -204,8 +204,8 @@ def pruned_trees(forest: Forest) -> Grown:
         ones, zeros = level.ones, level.draws - level.ones
         if depth:
             logs = np.stack([
-                share + side[ones] + side[zeros] - two[level.draws]
-                for share, side, two in zip(shares, sides, both, strict=True)
+                share + _log_rising(s / 2.0, ones) + _log_rising(s / 2.0, zeros) - _log_rising(s, level.draws)
+                for share, s in zip(shares, strengths, strict=True)
             ])  # fmt: skip
             top = logs.max(axis=0)
             parts = np.exp(logs - top)
