@@ -53,6 +53,14 @@ DIFFERENCE_FORMATS = ("html", "md", "pdf")
     "--verify", "envelope", metavar="FILE", help="Verify a signed statement with --key, and that it names the RESULTs."
 )
 @click.option("--key", "public_key", help="Public key (PEM) for --verify.")
+@click.option(
+    "--sign-identity", is_flag=True, help="Write the statement as a Sigstore bundle, signed by this CI job's identity."
+)
+@click.option(
+    "--identity", metavar="WHO", help="Who must have signed the bundle of --verify: an address or a workflow."
+)
+@click.option("--issuer", metavar="URL", help="Who must vouch for --identity.")
+@click.option("--trusted-root", metavar="FILE", help="Sigstore's root for --identity.  [default: the public one]")
 @list_option("--report", help=f"Formats to write.  [default: {','.join(REPORT_FORMATS)}]")
 @click.option("--out", help=f"Folder for the reports.  [default: {DEFAULT_OUT}]")
 @with_quiet
@@ -68,6 +76,10 @@ def report_command(
     sign_key: str | None,
     envelope: str | None,
     public_key: str | None,
+    sign_identity: bool,
+    identity: str | None,
+    issuer: str | None,
+    trusted_root: str | None,
     report: str | None,
     out: str | None,
 ) -> None:
@@ -78,9 +90,11 @@ def report_command(
     results). Those that say when they were written take the date that SOURCE_DATE_EPOCH states.
     """
     if envelope is not None:
-        click.get_current_context().exit(_verify(envelope, public_key, results))
-    if public_key is not None:
-        raise UsageError(f"key must be given with --verify, got {public_key!r} without.")
+        click.get_current_context().exit(_verify(envelope, public_key, (identity, issuer, trusted_root), results))
+    given = {"key": public_key, "identity": identity, "issuer": issuer, "trusted_root": trusted_root}
+    for name, value in given.items():
+        if value is not None:
+            raise UsageError(f"{name} must be given with --verify, got {value!r} without.")
     if history is not None:
         _history(read_config(), history, redact, report, out, results)
         return
@@ -100,7 +114,7 @@ def report_command(
     declared = _deployment(config, deployment) if profile == "compliance" else None
     dossier = read_dossier(results, declared)
     signed = read_sign_off(sign_off, dossier) if sign_off is not None else None  # on the results as they were saved
-    if sign_key is not None and profile != "compliance":
+    if (sign_key is not None or sign_identity) and profile != "compliance":
         raise UsageError(f"sign must be given with --profile compliance, got --profile {profile}.")
     if redact:
         dossier = redacted(dossier)
@@ -110,13 +124,12 @@ def report_command(
         return
     chosen, folder = chosen_outputs(config, report, out, REPORT_FORMATS)
     if profile == "compliance":
-        envelope_text = _signed(dossier, sign_key) if sign_key is not None else ""  # before anything is written
+        signed_texts = _signed(dossier, sign_key, sign_identity)  # before anything is written
         for path in write_reports(dossier, folder, chosen, "compliance", profile):
             click.echo(path)
-        if envelope_text:
-            place = folder / "compliance.intoto.dsse.json"
-            write_whole(place, envelope_text)
-            click.echo(place)
+        for name, text in signed_texts.items():
+            write_whole(folder / name, text)
+            click.echo(folder / name)
         return
     beside = [one for one in dossier.attachments if one.judged is not None]
     for one in dossier.attachments:
@@ -142,33 +155,49 @@ def report_command(
             click.echo(path)
 
 
-def _signed(dossier: Dossier, key: str) -> str:
-    """The in-toto statement with its time, as a signed envelope."""
-    from dpaudit.reports.envelope import signed
+def _signed(dossier: Dossier, key: str | None, by_identity: bool) -> dict[str, str]:
+    """The in-toto statement with its time, signed with a key and by an identity, as asked; by the names of files."""
+    from dpaudit.reports import envelope, identity
     from dpaudit.reports.intoto import SIGNED_ON, render
     from dpaudit.reports.written import iso_text
 
-    statement = json.loads(render(dossier))
-    statement["predicate"][SIGNED_ON] = iso_text()
-    return signed(json.dumps(statement, indent=1, ensure_ascii=False, allow_nan=False) + "\n", key)
+    if key is None and not by_identity:
+        return {}
+    content = json.loads(render(dossier))
+    content["predicate"][SIGNED_ON] = iso_text()
+    statement = json.dumps(content, indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    found = {} if key is None else {"compliance.intoto.dsse.json": envelope.signed(statement, key)}
+    return {**found, "compliance.sigstore.json": identity.signed(statement)} if by_identity else found
 
 
-def _verify(envelope: str, public_key: str | None, results: tuple[str, ...]) -> int:
+def _verify(
+    envelope: str, public_key: str | None, identity: tuple[str | None, str | None, str | None], results: tuple[str, ...]
+) -> int:
     """Say what a signed statement says, once its signature is good and it names all results that were given.
 
     Its exit status: that of the result, since a good signature on a failure is no success.
     """
     from dpaudit.reports.envelope import unlike, verified
+    from dpaudit.reports.identity import verified as verified_by
 
-    if public_key is None:
-        raise UsageError("key must be given with --verify, got none. Name the signer's public key (PEM).")
-    found = verified(envelope, public_key)
+    who, issuer, root = identity
+    if public_key is None and who is None:
+        text = (
+            "key must be given with --verify, got none. Name the signer's public key (PEM), or --identity and --issuer."
+        )
+        raise UsageError(text)
+    if (who is None) != (issuer is None) or (public_key is not None) == (who is not None) or (root and who is None):
+        raise UsageError("verify must have --key, or --identity with --issuer and perhaps --trusted-root, got others.")
+    if public_key is not None:
+        found = verified(envelope, public_key)
+    else:
+        found = verified_by(envelope, who or "", issuer or "", root)
     other = unlike(found, results)
     if other:
         raise UsageError(f"results must be those that the statement names, got {', '.join(map(repr, other))}.")
     meaning, status = SIGNED[found.result]
     click.echo(f"{found.result}: {meaning}.")
-    click.echo(f"So says a statement that is signed with the key {found.key_id[:16]}.")
+    click.echo(plain(f"So says a statement that is signed {found.signer}."))
     for sentence in found.sentences:
         click.echo(plain(sentence))
     for name, digest in found.digests.items():

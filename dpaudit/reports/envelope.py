@@ -27,10 +27,13 @@ MISSING = "sign must have cryptography installed, got none. Use pip install 'dpa
 
 @dataclasses.dataclass(frozen=True)
 class Verified:
-    """A statement whose signature is good: its result, subjects, and the digests of the results that it names."""
+    """A statement whose signature is good: its result, subjects, and the digests of the results that it names.
+
+    `signer` says with what or by whom it was signed.
+    """
 
     statement: dict[str, Any]
-    key_id: str
+    signer: str
 
     @property
     def result(self) -> str:
@@ -117,8 +120,6 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
         If a file cannot be read, the envelope is none, no signature of it is good under this key, or what is signed is
         no test result of in-toto.
     """
-    from dpaudit.reports.intoto import PREDICATE, STATEMENT
-
     key = _public_key(key_path)
     file = Path(path)
     content = read_bytes("verify", file)
@@ -134,13 +135,20 @@ def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> 
             f"verify must be a file with a good signature under this key ({key_id(key)[:16]}), got {str(file)!r}: it "
             "was changed, or signed with another key."
         )
+    return result_of(kind, payload, f"with the key {key_id(key)[:16]}", repr(str(file)))
+
+
+def result_of(kind: str, payload: bytes, signer: str, where: str) -> Verified:
+    """The test result that was signed, once its signature is good; UsageError where it is something else."""
+    from dpaudit.reports.intoto import PREDICATE, STATEMENT
+
     try:
-        statement = parsed_json("verify", payload, repr(str(file)))
+        statement = parsed_json("verify", payload, where)
         is_ours = kind == PAYLOAD_TYPE and statement["_type"] == STATEMENT and statement["predicateType"] == PREDICATE
-        found = Verified(statement, key_id(key))
+        found = Verified(statement, signer)
         _ = (found.result, found.digests, found.sentences)
     except (ValueError, KeyError, TypeError, RecursionError) as error:
-        raise UsageError(f"verify must hold a test result of in-toto, got {str(file)!r}.") from error
+        raise UsageError(f"verify must hold a test result of in-toto, got {where}.") from error
     if not is_ours:
         raise UsageError(f"verify must hold a test result of in-toto, got {statement.get('predicateType')!r}.")
     return found
