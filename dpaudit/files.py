@@ -38,6 +38,7 @@ class FileLimits:
     dots: int = 500  # of a line of TOML: its parser takes the square of a dotted key
     values: int = 5_000_000  # numbers, texts and containers: scores of a million canaries, five times
     memory: int = 2 << 30  # bytes of address space to parse it, threads and arenas of the libraries included
+    columns: int = 10_000  # of a table: a search makes hundreds of tables, and a frame takes 0.1 ms a column
     members: int = 1_000  # arrays of an npz file
     said: int = 300  # characters of what a parser says of it
 
@@ -105,11 +106,21 @@ def read_toml(name: str, path: Place) -> dict[str, Any]:
         return tomllib.loads(text)
 
 
+def read_csv(name: str, path: Place) -> str:
+    """The text of a CSV file, which has no more columns and values than the limits."""
+    text, where = read_text(name, path), repr(os.fspath(path))
+    if (most := max(line.count(",") for line in text.splitlines() or [""])) >= LIMITS.columns:
+        raise UsageError(
+            f"{name} must have at most {LIMITS.columns:,} columns, got a line with {most:,} commas at {where}."
+        )
+    _check_count(name, text.count(",") + text.count("\n") + text.count("\r"), where)
+    return text
+
+
 def read_rows(name: str, path: Place) -> list[list[str]]:
     """The rows of a CSV file; empty lines are none."""
-    text, where = read_text(name, path), repr(os.fspath(path))
-    with parsing(name, "CSV", where):
-        _check_count(name, text.count(",") + text.count("\n"), where)
+    text = read_csv(name, path)
+    with parsing(name, "CSV", repr(os.fspath(path))):
         return [row for row in csv.reader(io.StringIO(text, newline="")) if row]
 
 
@@ -172,6 +183,8 @@ def read_table(name: str, path: Place, use: Callable[[Any], Any], columns: Seque
     content, where = read_bytes(name, path), repr(os.fspath(path))
     with parsing(name, "a Parquet file", where, (pyarrow.ArrowException,)):
         file = parquet.ParquetFile(pyarrow.BufferReader(content))
+        if columns is None:
+            check_columns(name, file.schema_arrow.names, where)
         width = len(file.schema_arrow.names if columns is None else columns)
         _check_count(name, file.metadata.num_rows * width, where)
         return use(file)
@@ -220,6 +233,14 @@ def parsing(name: str, form: str, where: str, errors: tuple[type[Exception], ...
 def _check_count(name: str, count: int, where: str) -> None:
     if count > LIMITS.values:
         raise UsageError(f"{name} must have at most {LIMITS.values:,} values, got {count:,} at {where}.")
+
+
+def check_columns(name: str, columns: Sequence[Any], where: str) -> None:
+    """Check that a table has no more columns than the limit, and that each has a name of its own."""
+    if len(columns) > LIMITS.columns:
+        raise UsageError(f"{name} must have at most {LIMITS.columns:,} columns, got {len(columns):,} at {where}.")
+    if len(set(columns)) < len(columns):
+        raise UsageError(f"{name} must have columns of different names, got one name twice at {where}.")
 
 
 @contextlib.contextmanager

@@ -10,7 +10,7 @@ import click
 
 from dpaudit.cli.group import Command
 from dpaudit.errors import UsageError
-from dpaudit.files import parsed_json, parsing, read_bytes, read_json, read_rows, read_table
+from dpaudit.files import check_columns, parsed_json, parsing, read_csv, read_json, read_rows, read_table
 
 if TYPE_CHECKING:
     from dpaudit.audits.searching import Search
@@ -136,7 +136,10 @@ def read_example(text: str) -> Any:
         is_strategy = hasattr(value, "example") and hasattr(value, "map")
         return value() if callable(value) and not is_strategy else value
     if suffix == ".json":
-        return read_json("example", text)
+        value = read_json("example", text)
+        first = value[0] if isinstance(value, list) and value else None
+        check_columns("example", list(first) if isinstance(first, dict) else [], repr(text))
+        return value
     if suffix not in (".csv", ".parquet"):
         raise UsageError(f"example must be a .csv, .parquet or .json file or module:attribute, got {text!r}.")
     try:
@@ -145,9 +148,9 @@ def read_example(text: str) -> Any:
         return _table_without_pandas(text, suffix)
     if suffix == ".parquet":
         return read_table("example", text, lambda file: file.read(use_threads=False).to_pandas(use_threads=False))
-    content = read_bytes("example", text)
+    content = read_csv("example", text)
     with parsing("example", "a readable table", repr(text)):
-        return pandas.read_csv(io.BytesIO(content))
+        return pandas.read_csv(io.StringIO(content))
 
 
 def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
@@ -165,6 +168,7 @@ def _table_without_pandas(path: str, suffix: str) -> list[dict[str, Any]]:
         return text or None
 
     header, *rows = read_rows("example", path) or [[]]
+    check_columns("example", header, repr(path))
     return [{name: cell(value) for name, value in zip(header, row, strict=False)} for row in rows]
 
 

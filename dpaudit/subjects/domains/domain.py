@@ -17,6 +17,8 @@ Start = tuple[str, Any, Any]  # the family that a pair is of, x, x_prime
 Relation = Literal["add_remove", "replace_one"]
 RELATIONS: tuple[Relation, ...] = ("add_remove", "replace_one")
 MOVES = 6  # different pairs that `moves` aims at
+PLAIN = (bool, int, float, str, bytes, type(None), np.float64, np.int64, np.bool_)  # whose hash goes with equality
+NOT_A_NUMBER = object()  # the key of every NaN
 
 
 class Domain(ABC):
@@ -49,13 +51,39 @@ def check_ends(low: Any, high: Any) -> None:
     number("high", high, f"finite and above low ({least:g})", lambda v: least < v < math.inf)
 
 
-def distinct(values: Iterable[Any]) -> list[Any]:
-    """The values, each once."""
+def distinct(values: Iterable[Any], most: int | None = None) -> list[Any]:
+    """The values, each once; the first `most` of them, where that is given.
+
+    Examples
+    --------
+    >>> distinct([3, 1.0, float("nan"), True, float("nan"), 3])
+    [3, 1.0, nan]
+    """
     found: list[Any] = []
+    others: list[Any] = []  # values whose hash need not go with what they are equal to
+    known: set[Any] = set()
     for value in values:
-        if not any(is_same(value, other) for other in found):
+        if len(found) == most:
+            break
+        has_key = is_plain(value)
+        if has_key:
+            key = NOT_A_NUMBER if value != value else value
+            is_new = key not in known and not any(is_same(value, other) for other in others)
+            known.add(key)
+        else:
+            is_new = not any(is_same(value, other) for other in found)
+        if is_new:
             found.append(value)
+            if not has_key:
+                others.append(value)
     return found
+
+
+def is_plain(value: Any) -> bool:
+    """Whether it is a number, a text or none of builtin types, or a tuple of such: the hash goes with equality."""
+    if type(value) is tuple:
+        return all(map(is_plain, value))
+    return type(value) in PLAIN
 
 
 def spread(values: Sequence[Any], most: int) -> list[Any]:

@@ -22,11 +22,13 @@ from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.domains.datasets import DatasetDomain, is_number, telling_places
-from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct, spread
+from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct, is_plain, spread
 
 MOST_VALUES = 40  # of a column
 MOST_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
 MOST_USERS = 12  # of an example that starts remove
+MOST_TELLING = 200  # rows, of one cell each that is another
+MOST_ODD = 500  # cells of a column that are compared two and two: those that are no numbers or texts
 UNSEEN = "never-seen"
 Row = tuple[Any, ...]
 
@@ -173,12 +175,16 @@ class TableDomain(Domain):
         """Rows: the first values, then each column's other values one at a time, then two extremes together."""
         columns = list(self.columns.values())
         base = tuple(values[0] for values in columns)
-        rows = [base, *([tuple(values[min(1, len(values) - 1)] for values in columns)])]
-        for turn in range(1, max(map(len, columns))):
-            for k, values in enumerate(columns):
-                if turn < len(values):
-                    rows.append((*base[:k], values[turn], *base[k + 1 :]))
-        found = distinct(rows)[:200]
+
+        def rows() -> Iterator[Row]:
+            yield base
+            yield tuple(values[min(1, len(values) - 1)] for values in columns)
+            for turn in range(1, max(map(len, columns))):
+                for k, values in enumerate(columns):
+                    if turn < len(values):
+                        yield (*base[:k], values[turn], *base[k + 1 :])
+
+        found = distinct(rows(), MOST_TELLING)
         return found if len(found) > 1 else [*found, *found]
 
     def _one_cell(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
@@ -240,11 +246,13 @@ class TableDomain(Domain):
         """The rows as an input: a frame with the types of the template, where they can hold them, or dictionaries."""
         if self.template is None:
             return [dict(zip(self.columns, row, strict=True)) for row in rows]
+        if not rows:
+            return self.template.copy()
         import pandas
 
         frame = pandas.DataFrame(list(rows), columns=list(self.columns))
-        for name, dtype in self.template.dtypes.items():
-            if frame[name].dtype != dtype:
+        for name, own, dtype in zip(self.columns, frame.dtypes, self.template.dtypes, strict=True):
+            if own != dtype:
                 try:
                     frame[name] = frame[name].astype(dtype)
                 except (TypeError, ValueError):  # a value that the type cannot hold stays what it is
@@ -269,7 +277,7 @@ def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -
     >>> column_values(["c", "d"], missing=False)
     ['c', 'd', 'never-seen', '']
     """
-    known = distinct(cells)
+    known = distinct(cells if all(map(is_plain, cells)) else spread(cells, MOST_ODD))
     present = [cell for cell in known if not _is_missing(cell)]
     found: list[Any]
     if present and all(isinstance(cell, bool | np.bool_) for cell in present):
