@@ -42,6 +42,7 @@ K = TypeVar("K", bound=Hashable)
 
 INTEGERS = (int, np.integer)
 WITHOUT_INTEGERS, NESTED = {float, bool, type(None)}, {list, tuple}
+LETTERS_AT_ONCE = 1 << 20  # characters that are looked at together: each takes 40 bytes
 CLASS, BLOCK, COUNT, MEMBERSHIP, WORD = "class", "block", "count", "membership", "word"
 MEMBERS = (COUNT, MEMBERSHIP, WORD)
 
@@ -473,19 +474,27 @@ def _letters(sink: Sink, ours: Sequence[str], which: NDArray[np.intp], rows: Row
     asked = [inside for inside in (first, counted) if sink.opens(inside, path) and sink.asks(inside, BLOCK)]
     if not asked:
         return
+    width = min(max(map(len, ours)), LIMITS.max_parts)
+    chunk = max(1, LETTERS_AT_ONCE // LIMITS.max_text)
+    parts = [_letters_of(ours[k : k + chunk], width) for k in range(0, len(ours), chunk)]
+    letters, counts = (np.concatenate(each) for each in zip(*parts, strict=True))
+    if first in asked:
+        sink.put_block(first, rows, letters[which])
+    if counted in asked:
+        sink.put_block(counted, rows, counts[which])
+
+
+def _letters_of(ours: Sequence[str], width: int) -> tuple[FloatArray, FloatArray]:
+    """The first characters of texts, shape (texts, width), NaN behind the last; how many are of each kind."""
     starts = [one[: LIMITS.max_text] for one in ours]
     lengths = np.array(list(map(len, starts)))
     codes = np.frombuffer("".join(starts).encode("utf-32-le", "surrogatepass"), "<u4")
     begins = np.cumsum(lengths) - lengths
-    if first in asked:
-        width = min(int(lengths.max()), LIMITS.max_parts)
-        places = begins[:, None] + np.arange(width)
-        known = np.arange(width) < lengths[:, None]
-        letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)
-        sink.put_block(first, rows, letters[which])
-    if counted in asked:
-        counts = np.add.reduceat(texts.kinds_of_characters()[np.minimum(codes, 0xFFFF)], begins, axis=0)
-        sink.put_block(counted, rows, counts[which])
+    places = begins[:, None] + np.arange(width)
+    known = np.arange(width) < lengths[:, None]
+    letters = np.where(known, codes[np.minimum(places, len(codes) - 1)], np.nan)
+    kinds = texts.kinds_of_characters()[np.minimum(codes, 0xFFFF)]
+    return letters, np.add.reduceat(kinds, begins, axis=0)
 
 
 Visit = Callable[[Sink, Sequence[Any], Rows, str, int], None]

@@ -48,9 +48,10 @@ def read_whole(value: Any) -> Any:
     """
     if type(value) in PLAIN:  # the usual case
         return value
-    whole = _whole(value)
-    is_failure = whole is not value and isinstance(value, Iterator) and len(whole) == 1 and isinstance(whole[0], Failed)
-    return whole[0] if is_failure else whole
+    whole = _looked_at(value)
+    if whole is value or type(whole) is Failed or type(value) in (list, tuple, dict):
+        return whole
+    return whole[0] if len(whole) == 1 and isinstance(whole[0], Failed) else whole
 
 
 def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_output) -> Any:
@@ -60,8 +61,20 @@ def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_outp
     """
     if isinstance(outputs, Iterator) or (isinstance(outputs, Iterable) and not isinstance(outputs, Collection)):
         # Validity: held before the next one is asked for, which may be written into the same buffer.
-        return [hold(_whole(output, 1)) for output in itertools.islice(outputs, size + 1)]
-    return _whole(outputs) if type(outputs) in (list, tuple) else outputs
+        return [hold(_looked_at(output, 1)) for output in itertools.islice(outputs, size + 1)]
+    if type(outputs) not in (list, tuple) or PLAIN.issuperset(map(type, outputs)):
+        return outputs
+    return type(outputs)(_looked_at(output, 1) for output in outputs)
+
+
+def _looked_at(value: Any, depth: int = 0) -> Any:
+    """The output read whole; what it raises as an interrupt when it is looked at is the mechanism's, and its outcome."""
+    try:
+        return _whole(value, depth)
+    except KeyboardInterrupt as error:
+        if not is_of_output(error):
+            raise
+        return brief(error)
 
 
 def _whole(value: Any, depth: int = 0) -> Any:

@@ -11,6 +11,7 @@ import time
 import numpy as np
 import pytest
 
+import dpaudit
 from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
@@ -39,6 +40,26 @@ def test_an_exception_of_an_output_is_of_the_mechanism(error):
 
     (found,) = as_subject(yields).sample(0.0, 1, np.random.default_rng(1))
     assert found == [1.0, Failed(error.__name__, "")]
+
+
+class Shy:
+    """Raises whatever is asked of it: its class, its items, its copy."""
+
+    def __getattribute__(self, name):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("wrapped", [lambda one: one, lambda one: [1.0, one], lambda one: {"a": one}])
+def test_an_output_that_interrupts_at_every_look_ends_no_audit(wrapped):
+    def release(data, rng):
+        return wrapped(Shy())
+
+    def batches(data, size, rng):
+        return [wrapped(Shy()) for _ in range(size)]
+
+    for mechanism in (release, batches):
+        found = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=60, seed=1, floating_point=False)
+        assert found.verdict in ("error", "inconclusive")
 
 
 class Slow(list):
