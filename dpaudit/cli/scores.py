@@ -26,7 +26,7 @@ DEFAULT_FORMATS = ("json", "html", "md")  # where --out is given without --repor
     "--from-training",
     "training",
     metavar="TARGET",
-    help="Instead of IN and OUT: train once, by package.module:function or file.py:function, or the built-in example.",
+    help="Instead of IN and OUT: train once, by package.module:function or file.py:function, or by example or opacus.",
 )
 @click.option(
     "--release",
@@ -120,7 +120,7 @@ def scores_command(
 def _from_training(
     target: str, canaries: int | None, files: tuple[str | None, str | None], claim: str, options: dict[str, Any]
 ) -> ScoresResult:
-    """The audit of a training that is called once: `example`, `example:FAULT`, or a target."""
+    """The audit of a training that is called once: `example`, `example:FAULT`, `opacus`, or a target."""
     from dpaudit.scores.training import audit_training, example
     from dpaudit.subjects.targets import load_target
 
@@ -129,6 +129,7 @@ def _from_training(
             raise UsageError(f"{name} must not stand beside --from-training, got {value!r}.")
     _check_one_run("from-training", options, ("store", "name"))
     name, _, fault = target.partition(":")
+    target = "dpaudit.scores.torch_scores:opacus_training" if target == "opacus" else target
     train = example(fault or "none") if name == "example" else load_target(target)
     if not callable(train):
         raise UsageError(f"training must be a function train(is_in, rng), got {target!r}, a {type(train).__name__}.")

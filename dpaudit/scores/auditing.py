@@ -261,7 +261,7 @@ def _one_run(
         "log_wealth": None,
         "notes": (CHOSEN,) if guesses is not None and looks_chosen(found, records[0].rule) else (),
         "independent": independent_bound(
-            found, claim, level, _dependence(scores_in, scores_out, in_pairs, seed), guesses
+            found, claim, level, _dependence(scores_in, scores_out, in_pairs, seed), guesses, seed
         ),
     }
 

@@ -201,14 +201,14 @@ def _lower_hull(x: FloatArray, y: FloatArray) -> FloatArray:
     order = np.lexsort((y, x))
     x, y = x[order], y[order]
     falls = np.concatenate([[True], y[1:] < np.minimum.accumulate(y)[:-1]])  # the others are above some point before
-    hull: list[tuple[float, float]] = []
-    for at, height in zip(x[falls].tolist(), y[falls].tolist(), strict=True):
-        while len(hull) > 1 and (hull[-1][1] - hull[-2][1]) * (at - hull[-1][0]) >= (height - hull[-1][1]) * (
-            hull[-1][0] - hull[-2][0]
-        ):
-            hull.pop()
-        hull.append((at, height))
-    return np.array(hull)
+    points = np.stack([x[falls], y[falls]], axis=1)
+    while len(points) > 2:  # a point that is not below the line of its neighbours is on no lower hull
+        steps = np.diff(points, axis=0)
+        below = steps[:-1, 1] * steps[1:, 0] < steps[1:, 1] * steps[:-1, 0]
+        if below.all():
+            break
+        points = points[np.concatenate([[True], below, [True]])]
+    return points
 
 
 @dataclasses.dataclass(frozen=True)

@@ -27,7 +27,7 @@ from dpaudit.scores.order import is_sorted
 
 FloatArray = NDArray[np.float64]
 ORDERS = 99  # drawn; the least p-value is 1 / 100
-CELLS = 16_384  # of a side at most: neighbours are added up first, which costs the smallest block sizes of long files
+CELLS = 8_192  # of a side at most: neighbours are added up first, which costs the smallest block sizes of long files
 MIN_SCORES = 16  # of a side: with fewer there are less than three block sizes
 
 

@@ -24,13 +24,11 @@ is u, the other r - 1 guesses are right with the mean A(u) of sigmoid(G) on (0, 
 more often: W* is at most Binomial(r, A(u)). A decreases, so that on each cell of a partition of u its value at the
 lower end gives an upper bound: a finite sum, rounded outwards (`Guesses.tail`).
 
-The choice of r. For a Gaussian claim r is a function of the value of mu that is tested (`GAUSSIAN_SHARES`), never of
-scores. Let values be cut into intervals with a stated r each. The bound is the end of the interval of rejected values
-that starts at 0; it is above the truth only if the truth itself is rejected, by the one test that is stated for it. So
-several r cost nothing here. Beside it some short lists of the most confident guesses share the rest of the error rate,
-for attacks that know few canaries well. For other claims the stated numbers of guesses share it evenly, as in the
-bound without the assumption. For a fixed r a larger claim has a larger W* (the theorem again), so rejected values form
-an interval.
+What is tested. A Gaussian claim is tested by the weighted sum of all right guesses (`dpaudit.scores.sums`), whose
+weights are those of one mu, never of scores. It has most of the error rate; some short lists of the most confident
+guesses have the rest, for attacks that know few canaries well. For other claims four numbers of guesses share it
+evenly, as in the bound without the assumption. For a fixed r a larger claim has a larger W* (the theorem again), so
+rejected values form an interval; so do those of the sum.
 
 All bounds of one r hold together, since their rejection regions {W >= v} are nested. Epsilon at delta uses the numbers
 of guesses whose level is theirs at every tested value.
@@ -38,6 +36,7 @@ of guesses whose level is theirs at every tested value.
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import functools
 from collections.abc import Callable, Sequence
@@ -50,17 +49,14 @@ from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
 from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
 from dpaudit.scores.result import IndependentBound
+from dpaudit.scores.sums import SIZES, RankSum, most_right, steps_of
 
 FloatArray = NDArray[np.float64]
 Accuracy = Callable[[FloatArray], FloatArray]  # from shares u of all canaries to (an upper bound on) A(u)
 
-# Up to this mu, this share of the canaries is guessed on. Against the best share for each mu, the standard error of mu
-# is at most 2% larger below 2.2, and at most 11% above.
-GAUSSIAN_SHARES = ((1.25, 0.57), (2.2, 0.77), (float("inf"), 1.0))
-GAUSSIAN_PART = 0.95  # of the error rate, for these; short lists have the rest. It costs less than 1% of mu
+SUM_PART = 0.95  # of the error rate, for the sum; short lists have the rest. It costs less than 1% of mu
 CELLS = 64  # of the law of the r-th order statistic; with 1,024 bounds on mu grow by 0.1 to 0.2%
 ROUNDING = 1e-9  # relative, of sums of incomplete beta functions
-TABLE = 512  # points of the Gaussian law; A is bounded by tangents there, so that fewer points only widen it
 
 
 @dataclasses.dataclass(frozen=True)
@@ -100,24 +96,12 @@ def order_cells(guesses: int, canaries: int, level: float) -> tuple[FloatArray, 
 def gaussian_accuracy(mu: float) -> Accuracy:
     """A(u) of mu-Gaussian DP, from above.
 
-    Z is normal around mu / 2 or -mu / 2, and a = mu |Z|. R(u) = u A(u) is concave with slope sigmoid(a), so a tangent
-    at any point is above it.
-
     Examples
     --------
     >>> float(gaussian_accuracy(1.0)(np.ones(1))[0].round(6)) == round(float(scipy.special.ndtr(0.5)), 6)
     True
     """
-    z = np.linspace(0.5 * mu + 8.0, 0.0, TABLE)
-    right = scipy.special.ndtr(0.5 * mu - z)
-    share = right + scipy.special.ndtr(-0.5 * mu - z)
-
-    def accuracy(u: FloatArray) -> FloatArray:
-        at = np.clip(np.searchsorted(share, u), 0, TABLE - 1)
-        tangents = [right[k] + (u - share[k]) * scipy.special.expit(mu * z[k]) for k in (at, np.maximum(at - 1, 0))]
-        return np.asarray(np.minimum(*tangents) / u)
-
-    return accuracy
+    return lambda u: np.asarray(most_right(mu, u) / u)
 
 
 def lines_accuracy(epsilons: FloatArray, deltas: FloatArray) -> Accuracy:
@@ -167,30 +151,26 @@ def claimed_accuracy(claim: Claim, value: float) -> Accuracy:
     return lines_accuracy(epsilons, RENYI_DELTAS)
 
 
-def values_are_rejected(
-    claim: Claim, by_value: Sequence[Guesses], always: Sequence[Guesses], values: FloatArray
-) -> NDArray[np.bool_]:
-    """Whether each value of the claim's parameter is rejected together with all smaller ones."""
+@dataclasses.dataclass(frozen=True)
+class Evidence:
+    """What one run is tested by: levels of all parts sum to that of the bound."""
 
-    def rejects_up_to(value: float) -> bool:
-        for (end, _), guesses in zip(GAUSSIAN_SHARES, by_value, strict=False):
-            if not guesses.rejects(claimed_accuracy(claim, min(end, value))):
-                return False
-            if value <= end:
-                return True
-        return False
+    lists: tuple[Guesses, ...]
+    sum: RankSum | None = None
 
-    return np.array(
-        [rejects_up_to(value) or _any_rejects(always, claimed_accuracy(claim, value)) for value in values.tolist()]
-    )
+    def rejects(self, claim: Claim, value: float) -> bool:
+        """Whether a value of the claim's parameter is rejected."""
+        accuracy = claimed_accuracy(claim, value)
+        return any(one.rejects(accuracy) for one in self.lists) or (self.sum is not None and self.sum.rejects(value))
 
-
-def _any_rejects(guesses: Sequence[Guesses], accuracy: Accuracy) -> bool:
-    return any(one.rejects(accuracy) for one in guesses)
+    def are_rejected(self, claim: Claim, values: FloatArray) -> NDArray[np.bool_]:
+        """Whether increasing values are rejected: true up to some value, false above; a few of them are asked."""
+        first = bisect.bisect_left(values.tolist(), True, key=lambda value: not self.rejects(claim, value))
+        return np.arange(len(values)) < first
 
 
 def independent_bound(
-    found: Ordered, claim: Claim, level: float, p_value: float | None, stated: int | None = None
+    found: Ordered, claim: Claim, level: float, p_value: float | None, stated: int | None = None, seed: int = 0
 ) -> IndependentBound:
     """The bounds of one run, or of pairs, if canaries are answered independently.
 
@@ -205,38 +185,37 @@ def independent_bound(
         Of the assumption, to be kept with the bounds.
     stated : int, optional
         The number of guesses, if it was stated beforehand.
+    seed : int
+        Of the sum's draws.
     """
-    by_value, always = guesses_of(found, claim, level, stated)
-    epsilon, parameter = bounds_of(claim, by_value, always)
-    perfect = [[dataclasses.replace(one, correct=one.guesses) for one in part] for part in (by_value, always)]
-    return IndependentBound(epsilon, parameter, *bounds_of(claim, *perfect), p_value)
+    evidence = evidence_of(found, claim, level, stated, seed)
+    perfect = [dataclasses.replace(one, correct=one.guesses) for one in evidence.lists]
+    if evidence.sum is not None:  # all right: the sum is at its largest, as the number of right guesses is
+        perfect.append(Guesses(len(found), len(found), len(found), evidence.sum.level))
+    return IndependentBound(*bounds_of(claim, evidence), *bounds_of(claim, Evidence(tuple(perfect))), p_value)
 
 
-def guesses_of(
-    found: Ordered, claim: Claim, level: float, stated: int | None = None
-) -> tuple[list[Guesses], list[Guesses]]:
-    """Guesses for the intervals of a Gaussian claim's values (of which one counts), and those for every value.
+def evidence_of(found: Ordered, claim: Claim, level: float, stated: int | None = None, seed: int = 0) -> Evidence:
+    """The guesses that a run is tested by; a Gaussian claim has their weighted sum too, unless a number was stated."""
 
-    One of the former and all of the latter have levels that sum to `level`.
-    """
-
-    def guessed(rules: Sequence[Rule], each: float) -> list[Guesses]:
-        return [Guesses(rule.guesses, found.correct(rule), len(found), each) for rule in rules]
+    def lists(rules: Sequence[Rule], each: float) -> tuple[Guesses, ...]:
+        return tuple(Guesses(rule.guesses, found.correct(rule), len(found), each) for rule in rules)
 
     if stated is not None:
-        return [], guessed([dataclasses.replace(found.rules()[0], guesses=stated)], level)
-    if not isinstance(claim, GaussianDP):
+        return Evidence(lists([Rule(stated, found.in_pairs)], level))
+    if not isinstance(claim, GaussianDP) or level < SIZES.least_level:
         rules = found.rules()
-        return [], guessed(rules, level / len(rules))
+        return Evidence(lists(rules, level / len(rules)))
     rules = found.rules(SIMULTANEOUS[1:])
-    by_value = [found.rules((share,))[0] for _, share in GAUSSIAN_SHARES]
-    return guessed(by_value, GAUSSIAN_PART * level), guessed(rules, (1.0 - GAUSSIAN_PART) * level / len(rules))
+    right = np.array([found.correct(Rule(end, found.in_pairs)) for end in steps_of(len(found)).tolist()])
+    summed = RankSum(right, len(found), SUM_PART * level, seed)
+    return Evidence(lists(rules, (1.0 - SUM_PART) * level / len(rules)), summed)
 
 
-def bounds_of(claim: Claim, by_value: Sequence[Guesses], always: Sequence[Guesses]) -> tuple[float, float]:
+def bounds_of(claim: Claim, evidence: Evidence) -> tuple[float, float]:
     """The bounds on epsilon at the claim's delta, and on its parameter."""
-    parameter = largest_value(lambda values: values_are_rejected(claim, by_value, always, values), claim.value)
+    parameter = largest_value(lambda values: evidence.are_rejected(claim, values), claim.value)
     if isinstance(claim, ApproxDP):
         return parameter, parameter
-    at = ApproxDP(1.0, claim.report_delta)
-    return largest_value(lambda values: values_are_rejected(at, (), always, values), at.value), parameter
+    at, lists = ApproxDP(1.0, claim.report_delta), Evidence(evidence.lists)
+    return largest_value(lambda values: lists.are_rejected(at, values), at.value), parameter

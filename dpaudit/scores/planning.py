@@ -16,11 +16,12 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arguments import check_options
+from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Claim
 from dpaudit.results.saving import to_json
 from dpaudit.scores.auditing import records_reject
 from dpaudit.scores.guesses import Record, Rule
-from dpaudit.scores.profile_bounds import ProfileBound, check_claim, just_above, parameter_lower
+from dpaudit.scores.profile_bounds import ProfileBound, check_claim, parameter_lower
 
 SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 SHARES = (1.0, 0.3, 0.1)  # of the canaries that are guessed on

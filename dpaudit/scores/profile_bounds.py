@@ -16,12 +16,14 @@ here spends error rate:
 from __future__ import annotations
 
 import dataclasses
+import functools
 from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import ApproxDP, Claim
 
 FloatArray = NDArray[np.float64]
@@ -69,6 +71,18 @@ class ProfileBound:
             low, high = float(tried[max(first - 1, 0)]), float(tried[first])
         return low
 
+    @functools.cached_property
+    def anchors(self) -> tuple[tuple[float, float], ...]:
+        """Points (epsilon, delta) that the profile lies above: all that a claim's values are held to."""
+        found = zip(GRID.tolist(), self.delta(GRID).tolist(), strict=True)
+        return tuple((epsilon, delta) for epsilon, delta in found if delta > 0.0)
+
+    @functools.cached_property
+    def at_deltas(self) -> tuple[tuple[float, float], ...]:
+        """The same for Renyi claims: points (epsilon, delta) at `RENYI_DELTAS`."""
+        found = [(self.epsilon(delta), delta) for delta in RENYI_DELTAS.tolist()]
+        return tuple(point for point in found if point[0] > 0.0)
+
     def trade_off_upper(self, type_one: FloatArray) -> FloatArray:
         """Upper limits of the trade-off function at type I errors in [0, 1].
 
@@ -100,14 +114,12 @@ def values_rejected(claim: Claim, bound: ProfileBound, values: FloatArray) -> ND
     """Whether the bound rejects each value of the claim's parameter: true up to some value, false above."""
     rejected = np.zeros(values.shape, dtype=bool)
     if claim.family == "hockey-stick":
-        for at, delta in zip(GRID.tolist(), bound.delta(GRID).tolist(), strict=True):
-            if delta > 0.0:
-                epsilons, deltas = claim.lines(values, at)
-                rejected |= (epsilons <= at) & (deltas < delta)
+        for epsilon, delta in bound.anchors:
+            epsilons, deltas = claim.lines(values, epsilon)
+            rejected |= (epsilons <= epsilon) & (deltas < delta)
         return rejected
-    for at in RENYI_DELTAS.tolist():
-        if (epsilon := bound.epsilon(at)) > 0.0:
-            rejected |= np.array([claim.with_value(value).epsilon_at(at) < epsilon for value in values.tolist()])
+    for epsilon, delta in bound.at_deltas:
+        rejected |= np.array([claim.with_value(value).epsilon_at(delta) < epsilon for value in values.tolist()])
     return rejected
 
 
@@ -134,11 +146,6 @@ def largest_value(are_rejected: Callable[[FloatArray], NDArray[np.bool_]], budge
         if high < 1e-9:
             return 0.0
     return low if low >= above else min(low, budget)
-
-
-def just_above(budget: float) -> float:
-    """The least value whose rejection counts as a violation of a budget."""
-    return budget * (1.0 + 1e-7) + 1e-12
 
 
 def check_claim(claim: Claim) -> None:

@@ -1,7 +1,8 @@
-"""Scores of canaries from a trained torch module: by opacus, or by a loop of one's own (extra `opacus`)."""
+"""Scores of canaries from a trained torch module, and a training by opacus to try (extra `opacus`)."""
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
+from dpaudit.scores.training import SIZES, TrainingRecord
 
 FloatArray = NDArray[np.float64]
 
@@ -43,10 +45,7 @@ def negative_losses(
     UsageError
         If torch is not installed, or the losses are not one a canary.
     """
-    try:
-        import torch
-    except ImportError as error:
-        raise UsageError("torch must be installed, got none. Use pip install 'dpaudit[opacus]'.") from error
+    torch = _installed("torch")
 
     def scores_under(module: Any) -> FloatArray:
         was_training = module.training
@@ -69,4 +68,47 @@ def negative_losses(
     return scores if reference is None else scores - scores_under(reference)
 
 
-__all__ = ["negative_losses"]
+def opacus_training(is_in: NDArray[np.bool_], rng: np.random.Generator) -> TrainingRecord:
+    """Train once by opacus, on a processor, for `dpaudit scores --from-training opacus`: mu = 1 for each canary.
+
+    Logistic regression of full batches, with the sizes of `dpaudit.scores.training.example`. A canary has a column of
+    its own, in which its score is the final weight.
+    """
+    torch, opacus = _installed("torch"), _installed("opacus")
+    features = np.zeros((SIZES.examples + len(is_in), SIZES.columns + len(is_in)))
+    features[: SIZES.examples, : SIZES.columns] = rng.normal(size=(SIZES.examples, SIZES.columns))
+    features[SIZES.examples :, SIZES.columns :] = 2.0 * SIZES.canary * SIZES.clip * np.eye(len(is_in))
+    present = np.append(np.ones(SIZES.examples, dtype=bool), is_in)
+    targets = np.append(rng.integers(0, 2, SIZES.examples), np.ones(len(is_in), dtype=np.int64))
+    of = torch.utils.data.TensorDataset(*(torch.tensor(part[present]).float() for part in (features, targets)))
+    model = torch.nn.Linear(features.shape[1], 1, bias=False)
+    torch.nn.init.zeros_(model.weight)
+    model, optimizer, loader = opacus.PrivacyEngine().make_private(
+        module=model,
+        optimizer=torch.optim.SGD(model.parameters(), lr=SIZES.rate),
+        data_loader=torch.utils.data.DataLoader(of, batch_size=len(of)),
+        noise_multiplier=SIZES.noise,
+        max_grad_norm=SIZES.clip,
+        poisson_sampling=False,
+        noise_generator=torch.Generator().manual_seed(int(rng.integers(2**62))),
+    )
+    for _ in range(SIZES.steps):
+        for batch, labels in loader:
+            optimizer.zero_grad()
+            torch.nn.functional.binary_cross_entropy_with_logits(model(batch)[:, 0], labels).backward()
+            optimizer.step()
+    weights = model.state_dict()["_module.weight"][0].numpy().astype(float)
+    norms = 0.5 * np.linalg.norm(features, axis=1)
+    of_examples, of_canaries = norms[: SIZES.examples], norms[SIZES.examples :]
+    everything = np.ones((SIZES.steps, len(of)), dtype=bool)
+    return TrainingRecord(weights[SIZES.columns :], everything, 1.0, SIZES.clip, of_canaries, of_examples)
+
+
+def _installed(name: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{name} must be installed, got none. Use pip install 'dpaudit[opacus]'.") from error
+
+
+__all__ = ["negative_losses", "opacus_training"]

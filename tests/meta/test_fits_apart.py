@@ -17,12 +17,12 @@ from dpaudit.audits.universe_auditing import UniverseAudit
 from dpaudit.conformance import noise
 from dpaudit.conformance.case import Case
 from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running import streams
 from dpaudit.running.crew import Crew
 from dpaudit.scores import auditing, bets, guesses
-from dpaudit.scores.profile_bounds import just_above
 from dpaudit.subjects.callables import as_subject
 
 PAIR = Pair(0.0, 1.0, "pair")

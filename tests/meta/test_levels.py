@@ -346,7 +346,7 @@ def test_bets_on_scores_and_their_band_share_one_rate(monkeypatch, design, facto
 def test_the_bound_of_bets_is_the_last_value_below_which_all_are_rejected(monkeypatch):
     """A value that is not rejected ends it, whatever is above; between two values the bets for the upper one count."""
     grid = bets.grid_of(PureDP(1.0))
-    gap = grid[grid.index(0.82)]
+    gap = grid[grid.index(0.85)]
     asked = []
 
     def course(self, value, made_for=None, enough=math.inf):

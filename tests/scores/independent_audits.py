@@ -15,11 +15,11 @@ from collections.abc import Callable
 import numpy as np
 from scipy import signal, special
 
+from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Claim, GaussianDP, PureDP
 from dpaudit.scores import independent
 from dpaudit.scores.dependence import dependence_p_value
 from dpaudit.scores.guesses import Ordered
-from dpaudit.scores.profile_bounds import just_above
 
 LEVEL = 0.05
 SEED = 20_261_128
@@ -115,12 +115,11 @@ def order_of(is_in: np.ndarray, scores: np.ndarray, rng: np.random.Generator) ->
 
 
 def is_above(cell: Cell, found: Ordered, known: dict) -> bool:
-    """Whether the bound of one run lies above the truth: by the audit's own guesses, each count judged once."""
-    by_value, always = independent.guesses_of(found, cell.claim, LEVEL)
-    key = tuple(one.correct for one in (*by_value, *always))
+    """Whether the bound of one run lies above the truth; records of counts without a sum are judged once."""
+    evidence = independent.evidence_of(found, cell.claim, LEVEL)
+    key = evidence.sum or evidence.lists
     if key not in known:
-        true = np.array([just_above(cell.claim.value)])
-        known[key] = bool(independent.values_are_rejected(cell.claim, by_value, always, true)[0])
+        known[key] = evidence.rejects(cell.claim, just_above(cell.claim.value))
     return known[key]
 
 
@@ -166,32 +165,28 @@ def dependent_cells(n=10_000):
 
 def dependence_of(cell: Cell, runs: int, seed: int = SEED):
     """Arrays of the bound, and of the p-value of independence, of runs of a cell."""
-    rng, known, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))), {}, []
+    rng, found = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,))), []
     for _ in range(runs):
         is_in = rng.random(cell.canaries) < 0.5
         scores = cell.draw(rng, is_in)
-        bound = bound_of(cell, order_of(is_in, scores, rng), known)
+        bound = bound_of(cell, order_of(is_in, scores, rng))
         found.append((bound, dependence_p_value((scores[is_in], scores[~is_in]), rng)))
     return np.array(found).T
 
 
-def bound_of(cell: Cell, found: Ordered, known: dict) -> float:
-    """The bound of one run on the claim's parameter, each record of counts judged once."""
-    by_value, always = independent.guesses_of(found, cell.claim, LEVEL)
-    key = tuple(one.correct for one in (*by_value, *always))
-    if key not in known:
-        known[key] = independent.bounds_of(cell.claim, by_value, always)[1]
-    return known[key]
+def bound_of(cell: Cell, found: Ordered) -> float:
+    """The bound of one run on the claim's parameter."""
+    return independent.bounds_of(cell.claim, independent.evidence_of(found, cell.claim, LEVEL))[1]
 
 
 def recovered(mu: float, n: int, runs: int, seed: int = SEED):
     """Bounds on mu, and the mean share of epsilon at 1e-5 that they come to."""
     cell = Cell("", confident_by(independent_uniforms, mu), GaussianDP(mu), n)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2, n)))
-    bounds, known = [], {}
+    bounds = []
     for _ in range(runs):
         is_in = rng.random(n) < 0.5
-        bounds.append(bound_of(cell, order_of(is_in, cell.draw(rng, is_in), rng), known))
+        bounds.append(bound_of(cell, order_of(is_in, cell.draw(rng, is_in), rng)))
     true = GaussianDP(mu).epsilon_at(1e-5)
     return np.array(bounds), float(np.mean([GaussianDP(b).epsilon_at(1e-5) if b > 0 else 0.0 for b in bounds]) / true)
 

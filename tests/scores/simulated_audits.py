@@ -16,13 +16,14 @@ from collections.abc import Callable
 import numpy as np
 from scipy import special, stats
 
+from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP
 from dpaudit.scores import guesses
 from dpaudit.scores.auditing import order_of_one_run, records_of, records_reject
 from dpaudit.scores.bands import anytime_bands, band
 from dpaudit.scores.bets import ScoreBets, labelled
 from dpaudit.scores.designs import BETTED
-from dpaudit.scores.profile_bounds import ProfileBound, just_above, values_rejected
+from dpaudit.scores.profile_bounds import ProfileBound, values_rejected
 
 LEVEL = 0.05
 EPSILONS = np.linspace(0.0, 6.0, 61)

@@ -12,11 +12,13 @@ def test_leaves_of_a_tree_are_cells_of_what_was_predicted():
     rng = np.random.default_rng(1)
     labels = rng.integers(0, 2, 400)
     bets = ScoreBets(rng.normal(size=400) + 2.0 * labels, labels, dpaudit.PureDP(1.0))
-    assert sum(len(stage.labels) for stage in bets._stages) == 400 - 6
+    assert sum(len(stage.cells) for stage in bets._stages) == 400 - 6
     for stage in bets._stages:
         assert stage.predicted.mass.sum() == pytest.approx(1.0) and np.all(stage.predicted.mass > 0.0)
-        assert np.all(np.diff(stage.predicted.q) > 0.0) and len(stage.cells) == len(stage.labels)
-        assert stage.cells.max() < len(stage.predicted.q)
+        assert np.all(np.diff(stage.predicted.q) > 0.0)
+        assert stage.cells.max() < 2 * len(stage.predicted.q)
+    cells = np.concatenate([stage.cells // len(stage.predicted.q) for stage in bets._stages])
+    assert np.array_equal(cells, labels[6:])
 
 
 def test_the_wealth_is_that_of_all_scores_so_far_and_the_bound_is_below_it():

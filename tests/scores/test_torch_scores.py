@@ -7,7 +7,8 @@ import pytest
 
 import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.scores.torch_scores import negative_losses
+from dpaudit.scores.torch_scores import negative_losses, opacus_training
+from dpaudit.scores.training import audit_training
 
 CANARIES, COLUMNS = 300, 300
 
@@ -16,6 +17,9 @@ def test_without_torch_the_message_names_the_extra(monkeypatch):
     monkeypatch.setitem(sys.modules, "torch", None)
     with pytest.raises(UsageError, match=r"torch must be installed, got none. Use pip install 'dpaudit\[opacus\]'"):
         negative_losses(None, None, None)
+
+    with pytest.raises(UsageError, match="torch must be installed, got none"):
+        opacus_training(np.ones(3, dtype=bool), np.random.default_rng(0))
 
 
 @pytest.fixture
@@ -70,6 +74,16 @@ def test_a_training_by_opacus_is_audited_and_one_without_noise_is_found(torch):
     engine, sound = opacus_audit(torch, noise_multiplier=4.0)
     assert engine.get_epsilon(1e-5) < 3.0 and sound.verdict == "not_refuted"  # at 95%; this seed is no exception
     assert opacus_audit(torch, noise_multiplier=0.0)[1].verdict == "violated"
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_the_training_by_opacus_has_the_loss_that_it_states(torch):
+    """Its mu is 1, and 1,000 canaries answered independently show most of it: a bound above 1 at 5% of seeds."""
+    pytest.importorskip("opacus", reason="needs opacus (extra opacus)")
+    found = audit_training(opacus_training, "mu=1", canaries=1_000, seed=1, assume="independent")
+    assert found.verdict == "not_refuted" and 0.8 < found.independent.parameter_lower < 1.0
+    assert not found.notes
+    assert audit_training(opacus_training, "mu=0.7", canaries=1_000, seed=1, assume="independent").verdict == "violated"
 
 
 # --- arrays and files of other trainers -------------------------------------------------------------------------------
