@@ -8,6 +8,7 @@ lower bound over its budget.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -241,17 +242,16 @@ def _live(bar: Bar, label: str, clock: Clock) -> Callable[[Progress], None]:
 
 
 def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Callable[[Progress], None]:
-    from IPython.display import HTML, display
-
-    cell, said = display(HTML(""), display_id=True), [0.0]
-    opened.callback(lambda: cell.update(HTML("")))
+    shell = importlib.import_module("IPython.display")
+    cell, said = shell.display(shell.HTML(""), display_id=True), [0.0]
+    opened.callback(lambda: cell.update(shell.HTML("")))
     bar = Markup('<progress value="{}" max="{}"></progress> {}')
 
     def show(state: Progress) -> None:
         if clock.seconds - said[0] >= CELL_SECONDS:
             said[0] = clock.seconds
             text = status_line(label, state, times_text(clock, state), 200)
-            cell.update(HTML(bar.format(state.draws, max(state.planned, 1), text)))
+            cell.update(shell.HTML(bar.format(state.draws, max(state.planned, 1), text)))
 
     return show
 
