@@ -58,9 +58,12 @@ def test_a_broken_and_a_mended_promise_are_told_with_their_releases(five):
     found = courses(releases)
     assert set(found) == {("release.py:mechanism", "privacy"), ("other", "privacy")}
     course = found[("release.py:mechanism", "privacy")]
-    assert standing(course) == ("Not refuted since 2.0. 1.10 broke the promise; 2.0 was no longer found to break it.")
-    assert standing(course[:4]) == "Violated since 1.10, 2 releases. 1.10 broke the promise."
-    assert standing(course[:2]) == "Not refuted since 1.8, 2 releases."
+    assert standing(course) == (
+        "Not refuted since release “2.0”. Release “1.10” broke the promise; "
+        "release “2.0” was no longer found to break it."
+    )
+    assert standing(course[:4]) == "Violated since release “1.10”, 2 releases. Release “1.10” broke the promise."
+    assert standing(course[:2]) == "Not refuted since release “1.8”, 2 releases."
     told = document(releases, "all")
     assert told.headline == "No promise is violated in the last of 5 releases" and told.verdict == "not_refuted"
     assert document(releases[:4], "all").headline.startswith("1 promise of 2 violated in the last release")
@@ -92,7 +95,7 @@ def test_a_history_with_a_release_that_measured_nothing_is_drawn_without_it(synt
     broken = dataclasses.replace(broken, subject={"name": "city release", "target": "release.py:mechanism"})
     broken.save(five / "2.1" / "audit.json")
     course = courses(read_history(five))[("release.py:mechanism", "privacy")]
-    assert len(course) == 6 and standing(course).startswith("Error since 2.1.")
+    assert len(course) == 6 and standing(course).startswith("Error since release “2.1”.")
     assert document_html.render(document(read_history(five), "all")).count("<figure") == 2
 
 
@@ -111,7 +114,7 @@ def test_the_command_prints_and_writes_a_history(five):
 def test_a_redacted_history_names_no_input(five):
     shown = CliRunner().invoke(main, ["report", "--history", str(five), "--redact"])
     assert shown.exit_code == 0 and "Aachen" not in shown.output and str(five) not in shown.output
-    assert "1.10 broke the promise" in shown.output.replace("\\", "")
+    assert "1.10” broke the promise" in shown.output.replace("\\", "")
 
 
 def test_the_nights_of_a_store_are_its_releases(project):
