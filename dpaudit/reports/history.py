@@ -330,12 +330,10 @@ def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
         if earlier.line.verdict != later.line.verdict:
             words = (VERDICT_WORDS[earlier.line.verdict], VERDICT_WORDS[later.line.verdict])
             parts.append(f"its verdict, from {words[0]} to {words[1]}")
-        known = earlier.line.blind, later.line.blind
-        if None not in known and known[1] > WEAKER * known[0]:
-            sizes = [number_text(one, 3) for one in known]
-            parts.append(
-                f"its power: the later test sees less, leaks from {sizes[1]} times the promise on, not {sizes[0]}"
-            )
+        before, now = earlier.line.blind, later.line.blind
+        if before is not None and now is not None and now > WEAKER * before:
+            text = f"leaks from {number_text(now, 3)} times the promise on, not {number_text(before, 3)}"
+            parts.append(f"its power: the later test sees less, {text}")
         if parts:
             yield (earlier.release.label, later.release.label, "; ".join(parts))
 

@@ -12,12 +12,13 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import document_html
+from dpaudit.reports import document_html, document_markdown
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Table
 from dpaudit.reports.dossier import Source
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.history import courses, document, read_history, standing
+from dpaudit.results.model import Power
 
 RATIOS = {
     "1.8": 0.5,
@@ -163,3 +164,20 @@ def test_a_difference_between_two_mechanisms_says_that_they_are_two(synthetic):
     assert "different mechanisms, release.py:mechanism and other.py:f" in told.summary[0][1][0]
     changed = dataclasses.replace(first, subject={**first.subject, "fingerprint": "other"})
     assert difference(Source("a", "", first), Source("b", "", changed)).headline == "Still violated"
+
+
+def test_a_later_test_that_sees_less_says_so(synthetic, tmp_path):
+    weaker = synthetic.finding(ratio=0.3, power=Power(0.1, 0.9, 2.5, 1.0))
+    for name, finding in (
+        ("1.0", synthetic.finding(ratio=1.5)),
+        ("1.1", synthetic.finding(ratio=0.6)),
+        ("1.2", weaker),
+    ):
+        (tmp_path / name).mkdir()
+        synthetic.result([finding], claim="eps=1").save(tmp_path / name / "audit.json")
+    releases = read_history(tmp_path)
+    (course,) = courses(releases).values()
+    assert "could have missed" not in standing(course)  # 1.1 would have seen 1.5 times the promise
+    text = document_markdown.render(document(releases, "all"))
+    assert "the later test sees less, leaks from 2.5 times the promise on, not 1.25" in text
+    assert "it could have missed the 1.5 times that were proved before" in standing([course[0], course[2]])
