@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors oldest mutants rates long durations lint docs reference dist \
+.PHONY: constants size audit universe museum claims papers certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -35,6 +35,9 @@ compliance: $(VENV)/.audit
 
 history: $(VENV)/.audit
 	$(BIN)/python -m reports.history_report --seed $(SEED)
+
+noise: $(VENV)/.audit
+	$(BIN)/python -m reports.noise_report --seed $(SEED)
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"

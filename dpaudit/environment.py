@@ -5,7 +5,7 @@ from __future__ import annotations
 import platform
 import sys
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 
 def environment() -> dict[str, str]:

@@ -28,6 +28,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import MANY_PAIRS
 from dpaudit.results.model import AuditResult
+from dpaudit.results.shown import session_progress
 from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.crew import Crew
 from dpaudit.running.streams import fresh_seed
@@ -186,7 +187,8 @@ def audit(
         subject is drawn in one worker at a time then, whatever `jobs` and `backend` say. Of a program, which always has
         a process of its own, the limits are those of a batch, of a process and of a line.
     on_progress : callable, optional
-        Called with a `Progress` after every round.
+        Called with a `Progress` after every round. By default an audit at a prompt or in a notebook shows a bar, once
+        it takes some seconds.
 
     Returns
     -------
@@ -241,7 +243,11 @@ def audit(
     features |= {"power": options.power} if options.power != "off" else {}
     check_composition(features, replayable=subject.replayable)
     limits = running.isolation
-    with contextlib.nullcontext(subject) if limits is None else contained(subject, limits) as subject:
+    with (
+        contextlib.nullcontext(subject) if limits is None else contained(subject, limits) as subject,
+        session_progress(subject.name, on_progress) as tell,
+    ):
+        running = dataclasses.replace(running, on_progress=tell)
         result = _audited(subject, promise, pairs, options, running, features)
     result = dataclasses.replace(result, subject={**result.subject, "states": own})
     result = dataclasses.replace(result, seconds=time.perf_counter() - started)

@@ -18,6 +18,7 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
 from dpaudit.results.saving import utf8
+from dpaudit.results.shown import Shown
 
 SCHEMA = "dpaudit.check/1"
 STATUSES = (*VERDICTS, "xfail", "skipped")
@@ -55,7 +56,7 @@ class CheckRecord:
 
 
 @dataclasses.dataclass(frozen=True)
-class CheckResult:
+class CheckResult(Shown):
     """All checks of the mechanisms of one call.
 
     Attributes

@@ -6,6 +6,7 @@ the one script of `dpaudit.reports.html`, without which nothing is missing.
 
 from __future__ import annotations
 
+from jinja2 import Environment
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
@@ -20,16 +21,23 @@ WORDY = 24  # characters of a cell from which a table is read as text
 
 def render(document: Document) -> str:
     """The page, ready to be written as UTF-8."""
-    pages = environment()
-    pages.filters.update(kind=_kind, words=_words, is_status=_is_status, is_wordy=_is_wordy, is_items=_is_items)
-    pages.filters["slug"] = slug
-    return pages.get_template("document.html.j2").render(
-        document=document,
-        linked=Linker(),
-        version=__version__,
-        palette=Markup(figures.palette_css(dark=False)),
-        dark_palette=Markup(figures.palette_css(dark=True)),
+    page = pages().get_template("document.html.j2")
+    return page.render(document=document, linked=Linker(), version=__version__, style=style())
+
+
+def pages() -> Environment:
+    """The templates, with what those of documents need."""
+    found = environment()
+    found.filters.update(
+        kind=_kind, words=_words, is_status=_is_status, is_wordy=_is_wordy, is_items=_is_items, slug=slug
     )
+    return found
+
+
+def style() -> Markup:
+    """The styles of every page."""
+    palettes = {"palette": Markup(figures.palette_css(dark=False)), "dark_palette": Markup(figures.palette_css(True))}
+    return Markup(environment().get_template("style.css.j2").render(palettes))
 
 
 def _kind(block: Block) -> str:

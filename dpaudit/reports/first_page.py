@@ -41,6 +41,10 @@ LETTERS: dict[str, str] = {  # of the parameter of a claim
     "μ": "μ says how well one answer can tell them apart, on a scale of its own: at 0 not at all.",
     "scale": "The scale compares the loss with the promised curve: up to 1 the promise is kept.",
 }
+WHO_SIGNS = (
+    "To sign: whoever answers for the data, not whoever wrote the mechanism. What is accepted with conditions may be "
+    "used only as these say."
+)
 AT_LEAST = "“At least” holds as surely as the third question says; the truth may be more."
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 FAILED = "Checks failed"  # of checks that are no promise of privacy
@@ -78,6 +82,7 @@ class Line:
     judged: Judged | None = None
     learned_with: float | None = None
     word: str = ""  # in the place of the word of the verdict
+    settles: str = ""  # what would settle it
 
     @property
     def words(self) -> str:
@@ -88,10 +93,10 @@ class Line:
 
     @property
     def explained(self) -> str:
-        """The same for a reader who does not know the grades: what the severity says comes before its name."""
+        """The same for a reader who does not know the grades: how plainly it shows, which is not how much it harms."""
         if self.severity is None:
             return self.words
-        return f"{self._plain}: {self.severity.meaning} (severity {self.severity.place})"
+        return f"{self._plain}: {self.severity.meaning} (seen: {self.severity.place})"
 
     @property
     def _plain(self) -> str:
@@ -101,6 +106,11 @@ class Line:
     def is_broken(self) -> bool:
         """Whether a promise of privacy or errors is broken, and not only checks of how the code behaves."""
         return self.verdict == "violated" and self.word != FAILED
+
+
+def quoted(name: str) -> str:
+    """A name within a sentence."""
+    return f"“{name}”"
 
 
 def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
@@ -206,8 +216,9 @@ def _privacy(result: AuditResult) -> Line:
     missed, blind, found = _privacy_missed(result, graded)
     measured = f"{symbol} {wording.at_least(lower)}{unit}{ratio}{tail if count > 1 else ''}"
     return Line(
-        name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind, None, found
-    )
+        name, "privacy", promised, measured, result.verdict, graded, sure, missed, low, None, blind, None, found,
+        settles=wording.settling_sentence(result) if result.verdict == "inconclusive" else "",
+    )  # fmt: skip
 
 
 def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
@@ -308,8 +319,8 @@ def statements(dossier: Dossier, lines: Sequence[Line], found: Sequence[Item]) -
 def release_sentence(lines: Sequence[Line]) -> str:
     """Whether the results speak against a release, by rule: the gravest result decides, and a person signs.
 
-    A broken promise: no. Failed checks, errors and inconclusive tests: not yet. Else nothing speaks against it of what
-    would have been seen, in the promise that was tested least well.
+    A broken promise: no. Failed checks, errors and inconclusive tests: not yet, and what would settle them. Else
+    nothing was found of what would have been found, in the promise that was tested least well.
     """
     if any(line.is_broken for line in lines):
         return "No. A promise is broken."
@@ -317,7 +328,9 @@ def release_sentence(lines: Sequence[Line]) -> str:
         return "Not yet. No promise of privacy was found broken, but checks of how the code must behave failed."
     unclear = sum(line.verdict != "not_refuted" for line in lines)
     if unclear:
-        return f"Not yet. {plural(unclear, 'test')} of {len(lines):,} gave no full answer; more runs may settle that."
+        named = [f"{quoted(line.subject)}: {line.settles}" for line in lines if line.settles]
+        told = " ".join(named[:NAMED]) or "More runs may settle that."
+        return f"Not yet. {plural(unclear, 'test')} of {len(lines):,} gave no full answer. {told}"
     if all(line.kind == "proof" for line in lines):
         return "Nothing speaks against it: every promise is proved for the pairs that are listed."
     blind = max((line.blind for line in lines if line.blind is not None), default=None)
@@ -327,7 +340,7 @@ def release_sentence(lines: Sequence[Line]) -> str:
     if blind == math.inf:
         return f"{text}, but a loss of any size may have stayed hidden: whoever signs decides."
     times = number_text(blind, 3)
-    return f"{text}; smaller leaks than {times} times the promise may have stayed hidden: whoever signs decides."
+    return f"{text}: leaks from {times} times the promise on would mostly have been found. Whoever signs decides."
 
 
 def _found(lines: Sequence[Line]) -> str:
@@ -368,16 +381,18 @@ def _outcome(lines: Sequence[Line]) -> str:
         more = f" {plural(proved, 'promise')} of {len(lines):,} proved for the pairs listed." if proved else ""
         return f"No promise was found broken, of {plural(subjects, 'mechanism')}. That does not prove them kept.{more}"
     if not broken:
-        return f"{failed[0].subject} fails checks of how its code must behave; no promise of privacy was found broken."
+        name = quoted(failed[0].subject)
+        return f"{name} fails checks of how its code must behave; no promise of privacy was found broken."
     worst = broken[0]
     others = len(broken) - 1
     more = f" {plural(others, 'more promise')} below {'is' if others == 1 else 'are'} broken too." if others else ""
+    name = quoted(worst.subject)
     if worst.kind == "errors":
-        return f"{worst.subject} makes larger errors than it states.{more}"
+        return f"{name} makes larger errors than it states.{more}"
     if worst.kind == "behaviour":
-        return f"{worst.subject} breaks its promise: checks of it failed, or of what follows from it.{more}"
+        return f"{name} breaks its promise: checks of it failed, or of what follows from it.{more}"
     if worst.judged is not None:
-        return f"{worst.subject} breaks that promise: {worst.judged.sentence}{more}"
+        return f"{name} breaks that promise: {worst.judged.sentence}{more}"
     size = ""
     if worst.low is not None and worst.low < NO_SCALE:
         size = f": the loss of privacy is {wording.at_least(compared(worst.low, 1.0)[0])} times what was promised"
@@ -386,9 +401,8 @@ def _outcome(lines: Sequence[Line]) -> str:
     least = f" {FIRST_PROOF}" if worst.severity is not None and worst.severity.is_least else ""
     grade = ""
     if worst.severity is not None:
-        meaning = worst.severity.meaning
-        grade = f" {meaning[0].upper()}{meaning[1:]} (severity {worst.severity.place})."
-    return f"{worst.subject} breaks that promise{size}.{least}{grade}{more}"
+        grade = f" {worst.severity.harm}"
+    return f"{name} breaks that promise{size}.{least}{grade}{more}"
 
 
 def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
@@ -451,7 +465,7 @@ def _gaps(dossier: Dossier, found: Sequence[Item]) -> str:
     said = sum(item.status == "declared" for item in found)
     parts = []
     if missing:
-        parts.append(f"{'; '.join(missing[:5])}" + (f"; and {len(missing) - 5:,} more" if len(missing) > 5 else ""))
+        parts.append("; ".join(missing))
     text = f"Not assessed: {parts[0]}." if parts else "Every item was tested, declared or beside the point."
     if said:
         text += f" {plural(said, 'item')} rest{'s' if said == 1 else ''} on what the owner says, unchecked."
@@ -469,8 +483,8 @@ def _fewer(dossier: Dossier) -> str:
         wider = [len(others) for other, others in asked if other.claim == result.claim and pairs < others]
         if pairs and wider:
             told.append(
-                f"{wording.subject_name(result, 60)} was tested on {len(pairs):,} of the {plural(max(wider), 'pair')} "
-                "that another mechanism with its promise was tested on."
+                f"{quoted(wording.subject_name(result, 60))} was tested on {len(pairs):,} of the "
+                f"{plural(max(wider), 'pair')} that another mechanism with its promise was tested on."
             )
     more = f" So were {len(told) - NAMED:,} more, on fewer." if len(told) > NAMED else ""
     return "".join(f" {text}" for text in told[:NAMED]) + more
@@ -478,7 +492,7 @@ def _fewer(dossier: Dossier) -> str:
 
 def _next(lines: Sequence[Line]) -> str:
     def names(verdict: Verdict) -> str:
-        found = list(dict.fromkeys(line.subject for line in lines if line.verdict == verdict))
+        found = list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict))
         return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED:,} more" if len(found) > NAMED else "")
 
     parts = []
@@ -492,7 +506,7 @@ def _next(lines: Sequence[Line]) -> str:
     if names("inconclusive"):
         parts.append(f"Have {names('inconclusive')} tested with more runs.")
     faulty = {line.subject for line in lines if line.verdict != "not_refuted"}
-    sound = [name for name in dict.fromkeys(line.subject for line in lines) if name not in faulty]
+    sound = [quoted(name) for name in dict.fromkeys(line.subject for line in lines) if name not in faulty]
     if sound and faulty:
         named = _listed([*sound[:NAMED], *([f"{len(sound) - NAMED:,} more"] if len(sound) > NAMED else [])])
         parts.append(f"Nothing was found against {named}: whether that is enough depends on these gaps.")
@@ -519,14 +533,15 @@ def sign_off_block(dossier: Dossier, lines: Sequence[Line]) -> SignOffBlock:
         note = f"{plural(rest, 'more mechanism')}: decide in the file of --sign-off. " if rest > 0 else ""
         note += f"Digest of these results: {digest}" if digest else ""
         empty = (("Name", ""), ("Role", ""), ("Date", ""), ("Conditions", ""))
-        return SignOffBlock(empty, DECISIONS, tuple((clean(name, 60), "", "") for name in names[:ROWS]), note.strip())
+        chosen = tuple((clean(name, 60), "", "") for name in names[:ROWS])
+        return SignOffBlock(empty, DECISIONS, chosen, f"{WHO_SIGNS} {note}".strip())
     rows = (("Name", clean(signed.name, 200)), ("Role", clean(signed.role, 200)), ("Date", signed.date))
     made = [(name, signed.about(name)) for name in names]
     bound = "made on exactly these results" if signed.results else "the file does not say on which results it was made"
     note = f"Quoted from the file of the decision; {bound}."
     accepted = {clean(name, 60) for name, one in made if one.decision != "reject"}
     against = list(
-        dict.fromkeys(line.subject for line in lines if line.verdict == "violated" and line.subject in accepted)
+        dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == "violated" and line.subject in accepted)
     )
     if against:
         who = _listed([*against[:NAMED], *([f"{len(against) - NAMED:,} more"] if len(against) > NAMED else [])])
@@ -543,7 +558,15 @@ def severity_section(dossier: Dossier) -> tuple[Block, ...]:
         if graded is not None:
             least = "yes" if graded.is_least else "no"
             ratio = compared(graded.ratio, 1.0)[0]
-            rows.append((wording.subject_name(result, 60), graded.words, ratio, least, f"{graded.reason}."))
+            rows.append(
+                (
+                    wording.subject_name(result, 60),
+                    graded.words,
+                    ratio,
+                    least,
+                    f"{graded.reason}. {graded.harm}".strip(),
+                )
+            )
     columns = ("subject", "severity", "proven loss over promise", "stopped at first proof", "why")
     table = [Table("Severity of what is broken", columns, tuple(rows))] if rows else []
     return (*table, Paragraph(f"The rule. {RULE}", "note"))

@@ -36,6 +36,7 @@ RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
 RELEASES, SUBJECTS = 500, 100  # of a history
 TOP = 4.0  # times the promise, at the upper end of a drawing
+WEAKER = 1.1  # times the least excess that was seen before: less is chance
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +51,16 @@ class Release:
     @property
     def label(self) -> str:
         """The name with the commit and the date that are known."""
+        return self._dated(clean(self.name, 40))
+
+    @property
+    def quoted(self) -> str:
+        """The label within a sentence."""
+        return self._dated(self.name if self.name.startswith("night of ") else f"release “{clean(self.name, 40)}”")
+
+    def _dated(self, name: str) -> str:
         facts = ", ".join(fact for fact in (self.commit[:12], self.date) if fact)
-        return f"{clean(self.name, 40)} ({clean(facts, 40)})" if facts else clean(self.name, 40)
+        return f"{name} ({clean(facts, 40)})" if facts else name
 
 
 @dataclasses.dataclass(frozen=True)
@@ -197,13 +206,24 @@ def standing(points_of: Sequence[Point]) -> str:
         first = point
     count = points_of.index(last) - points_of.index(first) + 1
     word = VERDICT_WORDS[last.line.verdict]
-    text = f"{word.capitalize()} since {first.release.label}" + (f", {plural(count, 'release')}" if count > 1 else "")
+    text = f"{word.capitalize()} since {first.release.quoted}" + (f", {plural(count, 'release')}" if count > 1 else "")
     runs = [
-        f"{later.release.label} {_change(earlier.line.verdict, later.line.verdict)}"
+        f"{later.release.quoted} {_change(earlier.line.verdict, later.line.verdict)}{_missed(earlier.line, later.line)}"
         for earlier, later in itertools.pairwise(points_of)
         if "violated" in (earlier.line.verdict, later.line.verdict) and earlier.line.verdict != later.line.verdict
     ]
-    return f"{text}. {'; '.join(runs)}." if runs else f"{text}."
+    course = "; ".join(runs)
+    return f"{text}. {course[0].upper()}{course[1:]}." if runs else f"{text}."
+
+
+def _missed(earlier: Line, later: Line) -> str:
+    """Whether a test that found nothing could have missed the loss that an earlier one proved; else empty."""
+    if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
+        return ""
+    return (
+        f", in a test that mostly finds leaks from {number_text(later.blind, 3)} times the promise on alone: it could "
+        f"have missed the {_ratio(earlier.low)} times that were proved before"
+    )
 
 
 def _change(earlier: Verdict, later: Verdict) -> str:
@@ -310,6 +330,10 @@ def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
         if earlier.line.verdict != later.line.verdict:
             words = (VERDICT_WORDS[earlier.line.verdict], VERDICT_WORDS[later.line.verdict])
             parts.append(f"its verdict, from {words[0]} to {words[1]}")
+        before, now = earlier.line.blind, later.line.blind
+        if before is not None and now is not None and now > WEAKER * before:
+            text = f"leaks from {number_text(now, 3)} times the promise on, not {number_text(before, 3)}"
+            parts.append(f"its power: the later test sees less, {text}")
         if parts:
             yield (earlier.release.label, later.release.label, "; ".join(parts))
 

@@ -2,7 +2,7 @@
 
 Every item is printed, whatever its status. `tested` and `tested in part` stand only where a result of the dossier holds
 the figures; what the user says is `declared` and is quoted as such; the rest is `not assessed`. Sections are those of
-NIST SP 800-226, initial public draft of December 2023. No status says that anything conforms to it.
+NIST SP 800-226 in its draft of December 2023. No status says that anything conforms to it.
 """
 
 from __future__ import annotations

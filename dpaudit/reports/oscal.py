@@ -96,7 +96,9 @@ def document(dossier: Dossier) -> dict[str, Any]:
             "uuid": plan,
             "title": "Items of the evaluation",
             "description": SOURCE,
-            "citation": {"text": "NIST SP 800-226 (initial public draft), December 2023"},
+            "citation": {
+                "text": "NIST SP 800-226, March 2025; section numbers of the initial public draft, December 2023"
+            },
         }
     ]
     resources += [_resource(ids, dossier, place) for place in range(len(dossier.sources))]

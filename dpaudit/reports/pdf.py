@@ -156,10 +156,11 @@ def _page_one(block: Block, width: float) -> list[Any]:
     if isinstance(block, Facts):  # the statements, beside each other
         from reportlab.platypus import Table as Grid
 
-        cells = [[_text(name, "head"), _text(text, "cell")] for name, text in block.rows]
+        lead, *rest = block.rows
+        cells = [[_text(name, "head"), _text(text, "cell")] for name, text in rest]
         grid = Grid([cells], colWidths=[width / len(cells)] * len(cells))
         grid.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 3.0)])
-        return [grid]
+        return [_text(f"{lead[0]} {lead[1]}", "h4"), grid]
     if isinstance(block, Figure):
         from dpaudit.reports.pdf_drawing import convert
 

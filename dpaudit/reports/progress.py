@@ -1,4 +1,4 @@
-"""Where an audit stands, while it runs: a live line on a terminal, plain ones elsewhere, a file of JSON lines.
+"""Where an audit stands, while it runs: a live line on a terminal or in a notebook, plain ones, a file of JSON lines.
 
 Draws are labelled draws a pair, of those planned; a sequential pair that is decided takes no more, so the time left is
 at most about what is said. The wealth is the largest log e-value of a pair (sequential audits), the ratio the largest
@@ -8,6 +8,7 @@ lower bound over its budget.
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import shutil
@@ -16,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import IO, Any
 
+from markupsafe import Markup
 from rich.console import Console
 from rich.progress import BarColumn, TextColumn
 from rich.progress import Progress as Bar
@@ -30,6 +32,8 @@ PLAIN_SECONDS = 10.0  # between two plain lines
 BAR = 8  # characters of the bar
 SHORTEST = 8  # characters of a label that is worth showing
 FIRST = "first draws"
+SLOW = 3.0  # seconds from which on an audit at a prompt or in a notebook shows where it stands
+CELL_SECONDS = 0.5  # between two states in a notebook
 
 
 @contextlib.contextmanager
@@ -70,6 +74,30 @@ def live_progress(
                 one(state)
 
         yield show if shows else None
+
+
+@contextlib.contextmanager
+def session_progress(label: str) -> Iterator[Callable[[Progress], None]]:
+    """Show where an audit stands to somebody at a prompt or in a notebook, once it takes `SLOW` seconds.
+
+    It is the `on_progress` of an audit; what it showed goes when the audit ends.
+    """
+    clock = Clock()
+    shows: list[Callable[[Progress], None]] = []
+    with contextlib.ExitStack() as opened:
+
+        def show(state: Progress) -> None:
+            clock.see(state)
+            if clock.seconds < SLOW:
+                return
+            if not shows:
+                shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
+                is_cell = getattr(shell, "kernel", None) is not None
+                bar = None if is_cell else opened.enter_context(_bar(Console(stderr=True)))
+                shows.append(_cell(opened, label, clock) if bar is None else _live(bar, label, clock))
+            shows[0](state)
+
+        yield show
 
 
 class Clock:
@@ -209,6 +237,21 @@ def _live(bar: Bar, label: str, clock: Clock) -> Callable[[Progress], None]:
     def show(state: Progress) -> None:
         text = status_line(label, state, times_text(clock, state), width)
         bar.update(task, completed=state.draws, total=state.planned, description=text)
+
+    return show
+
+
+def _cell(opened: contextlib.ExitStack, label: str, clock: Clock) -> Callable[[Progress], None]:
+    shell = importlib.import_module("IPython.display")
+    cell, said = shell.display(shell.HTML(""), display_id=True), [0.0]
+    opened.callback(lambda: cell.update(shell.HTML("")))
+    bar = Markup('<progress value="{}" max="{}"></progress> {}')
+
+    def show(state: Progress) -> None:
+        if clock.seconds - said[0] >= CELL_SECONDS:
+            said[0] = clock.seconds
+            text = status_line(label, state, times_text(clock, state), 200)
+            cell.update(shell.HTML(bar.format(state.draws, max(state.planned, 1), text)))
 
     return show
 

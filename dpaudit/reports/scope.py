@@ -1,7 +1,8 @@
 """What a report tested, what was only declared, and what nobody looked at: every row is printed, whatever its status.
 
-The items follow the eleven blocks of NIST SP 800-226, initial public draft of December 2023, by its section numbers; a
-row is `tested` only where the result itself holds the figures for it.
+The items follow the eleven blocks of NIST SP 800-226 (March 2025), with the section numbers of its draft of December
+2023: the text of the final edition was not at hand. A row is `tested` only where the result itself
+holds the figures for it.
 """
 
 from __future__ import annotations
@@ -33,7 +34,8 @@ from dpaudit.subjects.by_outputs import BY_OUTPUTS
 
 Status = Literal["tested", "tested in part", "declared", "not assessed", "not applicable"]
 SOURCE = (
-    "Sections are those of NIST SP 800-226, initial public draft (December 2023); the final edition was not compared. "
+    "Items are the building blocks of NIST SP 800-226, final since March 2025 (doi:10.6028/NIST.SP.800-226). Section "
+    "numbers are those of its initial public draft (December 2023): the final edition's were not compared. "
     "The table says what was run for this report. It is no statement of conformity."
 )
 SIDE_CHANNELS = ("timing", "containment")

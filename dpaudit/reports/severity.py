@@ -52,12 +52,15 @@ class Severity:
         The proven loss over the promise; of a promise of 0 over 0.1 nats.
     reason : str
         What of the rule decided.
+    harm : str
+        What the proven loss lets somebody conclude from one answer, beside what the promise allows; else empty.
     """
 
     grade: Grade
     is_least: bool
     ratio: float
     reason: str
+    harm: str = ""
 
     @property
     def words(self) -> str:
@@ -96,6 +99,34 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
         return max(known, key=lambda one: (GRADES.index(one.grade), one.ratio), default=None)
     if finding.verdict != "violated":
         return None
+    return dataclasses.replace(_graded(result, finding), harm=harm_text(finding))
+
+
+def harm_text(finding: Finding) -> str:
+    """How sure one answer can make somebody who thought both inputs equally likely: proven, and promised.
+
+    An output with a loss of epsilon turns odds of one to one into e^epsilon to one. A bound at a delta proves such an
+    event too, so that delta excuses nothing of what is proven.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace as S
+    >>> print(harm_text(S(epsilon_lower=1.6, budget=S(epsilon=1.0, delta=0.0), parameter="epsilon")))
+    One answer can make somebody at least 83.2% sure which input it came from; promised: at most 73.2%.
+    """
+    proven = finding.epsilon_lower
+    if not proven > 0.0:
+        return ""
+    sure = math.floor(1000.0 / (1.0 + math.exp(-proven))) / 10.0
+    text = f"One answer can make somebody at least {sure:g}% sure which input it came from"
+    if finding.parameter != "epsilon" or not finding.budget.epsilon < proven:
+        return f"{text}."
+    allowed = math.ceil(1000.0 / (1.0 + math.exp(-finding.budget.epsilon))) / 10.0
+    rare = f", but with probability {wording.number_text(finding.budget.delta)}" if finding.budget.delta else ""
+    return f"{text}; promised: at most {allowed:g}%{rare}."
+
+
+def _graded(result: AuditResult, finding: Finding) -> Severity:
     stage = getattr(finding, "severity", None)
     further = getattr(stage, "parameter_lower", stage)
     lower, is_further = finding.parameter_lower, False

@@ -301,7 +301,7 @@ def _planted_text(power: Power) -> str:
     return f"{text}."
 
 
-def _settling(result: AuditResult) -> str:
+def settling_sentence(result: AuditResult) -> str:
     """What would settle an audit that is inconclusive for want of draws."""
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
@@ -533,7 +533,7 @@ def _summary(result: AuditResult) -> str:
         weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
         return (
             f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "
-            f"much: {weak_text(weak)} would have been noticed. {_settling(result)}"
+            f"much: {weak_text(weak)} would have been noticed. {settling_sentence(result)}"
         )
     return (
         f"{opening} The audit tried to do better for {plural(asked_count(result), 'pair')} of inputs and did not "

@@ -21,6 +21,7 @@ from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
 from dpaudit.results.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.shown import Shown
 from dpaudit.results.side_findings import (
     FLOATING_POINT_VERDICTS,
     SIDE_STATUSES,
@@ -443,7 +444,7 @@ def least_powerful(findings: Iterable[Finding], inconclusive_factor: float) -> F
 
 
 @dataclasses.dataclass(frozen=True)
-class AuditResult:
+class AuditResult(Shown):
     """All findings of one audit of one subject, with what is needed to repeat it.
 
     Attributes
@@ -555,6 +556,10 @@ class AuditResult:
             return (VERDICTS.index(finding.verdict), ratio, epsilon, descending(evidence))
 
         return tuple(sorted(self.findings, key=key))
+
+    def __repr__(self) -> str:
+        """What a prompt shows of a result: `str`, in brackets; `to_dict` has all that it holds."""
+        return f"<AuditResult {self}>"
 
     def __str__(self) -> str:
         """The verdict, the worst pair and what would have been found, in at most three lines; reports say more."""

@@ -13,6 +13,7 @@ from dpaudit.errors import UsageError
 from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
 from dpaudit.results.saved_inputs import saved_input
 from dpaudit.results.saving import as_float, from_json, utf8
+from dpaudit.results.shown import Shown
 
 SCHEMA = "dpaudit.utility/1"
 
@@ -118,7 +119,7 @@ class UtilityFinding:
 
 
 @dataclasses.dataclass(frozen=True)
-class UtilityResult:
+class UtilityResult(Shown):
     """All findings of one call, with what is needed to repeat it.
 
     Attributes

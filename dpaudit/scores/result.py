@@ -12,6 +12,7 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
 from dpaudit.results.saving import as_float, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.shown import Shown
 from dpaudit.results.trade_off import TradeOffPoint
 
 SCHEMA = "dpaudit.scores/1"
@@ -88,7 +89,7 @@ class IndependentBound:
 
 
 @dataclasses.dataclass(frozen=True)
-class ScoresResult:
+class ScoresResult(Shown):
     """An audit from scores, with what is needed to repeat it.
 
     All bounds hold together with probability `confidence`, under the assumptions.

@@ -40,7 +40,7 @@ def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
     assert table.columns == first_page.COLUMNS and table.marks == ("violated",) * 3
     assert table.rows[0][:2] == ("city release: privacy", "eps=1")
     assert table.rows[0][2] == "ε at least 1.7 nats, 1.7 × the promise"
-    assert table.rows[0][3] == f"✗ Broken: {MEANINGS['clear']} (severity at least 2 of 3, clear)"
+    assert table.rows[0][3] == f"✗ Broken: {MEANINGS['clear']} (seen: at least 2 of 3, clear)"
     assert table.rows[0][4] == "95%"
     assert table.rows[0][5] == FIRST_PROOF
     assert table.rows[1][:3] == (
@@ -162,17 +162,17 @@ def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthet
     assert release == "No. A promise is broken."
     assert found.startswith(
         "3 results about 1 mechanism: 1 on privacy, 1 on errors and 1 on behaviour. It promises a limit on how well "
-        "one answer tells two possible inputs apart. city release breaks that promise"
+        "one answer tells two possible inputs apart. “city release” breaks that promise"
     )
     assert ": the loss of privacy is at least 1.7 times what was promised." in found
     assert (
         FIRST_PROOF in found
-        and f"T{MEANINGS['clear'][1:]} (severity at least 2 of 3, clear)." in found
+        and "at least 84.5% sure which input it came from; promised: at most 73.2%." in found
         and "1 more promise" in found
     )
     # 5% of the audit, 5% of the error bounds, 0.1% of the checks
     assert "false alarm with probability at most 10.1%" in sure and "of lower confidence than the 99.9%" in sure
-    assert "Let city release answer nothing until it is mended" in rest and "Not assessed: " in rest
+    assert "Let “city release” answer nothing until it is mended" in rest and "Not assessed: " in rest
     assert "tested on" not in rest
 
 
@@ -191,8 +191,8 @@ def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthe
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
     text = page(Dossier.of(wide, narrow))[Facts].rows[3][1]
-    assert "narrow was tested on 1 of the 2 pairs that another mechanism with its promise was tested on." in text
-    assert "Nothing was found against city release and narrow" not in text  # nothing was found broken at all
+    assert "“narrow” was tested on 1 of the 2 pairs that another mechanism with its promise was tested on." in text
+    assert "Nothing was found against “city release” and “narrow”" not in text  # nothing was found broken at all
     assert text.endswith("Decide whether these gaps are acceptable. Decide on each mechanism below.")
     assert text.count("was tested on 1") == 1
     elsewhere = dataclasses.replace(narrow, findings=(synthetic.finding("d", "e", 0.5),))  # not one of them
@@ -210,9 +210,7 @@ def test_the_picture_and_the_table_print_the_same_digits(synthetic):
 def test_every_grade_says_what_it_means(synthetic):
     assert set(MEANINGS) == set(GRADES)
     row = page(Dossier.of(synthetic.result([synthetic.finding(ratio=1.01, mode="fixed")], mode="fixed")))[Table].rows[0]
-    assert row[3] == (
-        "✗ Broken: the test can just see the excess; the true one may be larger (severity 1 of 3, marginal)"
-    )
+    assert row[3] == ("✗ Broken: the test can just see the excess; the true one may be larger (seen: 1 of 3, marginal)")
 
 
 def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence(synthetic):
@@ -320,7 +318,7 @@ def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_wit
     dossier = two_releases(synthetic)
     (tmp_path / "s.toml").write_text(SIGNED.replace("reject", "accept"))
     signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
-    assert page(signed)[SignOffBlock].note.endswith("city release was accepted although a promise was found broken.")
+    assert page(signed)[SignOffBlock].note.endswith("“city release” was accepted although a promise was found broken.")
     alone = SIGNED.replace('decision = "reject"\n', '[mechanisms."city release"]\ndecision = "reject"\n')
     (tmp_path / "s.toml").write_text(alone)
     with pytest.raises(UsageError, match="decision must be stated for every mechanism, got none for 'quiet release'"):
@@ -407,8 +405,8 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
         ([("privacy", "violated", "", None), ("errors", "inconclusive", "", None)], "No. A promise is broken."),
         ([("behaviour", "violated", first_page.FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
         ([("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)], "Not yet. 1 test of 2 gave no"),
-        ([("privacy", "error", "", None)], "Not yet. 1 test of 1 gave no full answer; more runs may settle that."),
-        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it; smaller leaks than 1.6"),
+        ([("privacy", "error", "", None)], "Not yet. 1 test of 1 gave no full answer. More runs may settle that."),
+        ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
         ([("privacy", "not_refuted", "", math.inf)], "Nothing that was found speaks against it, but a loss of any"),
         ([("errors", "not_refuted", "", None)], "Nothing that was found speaks against it. That is no proof: whoever"),
         ([("proof", "not_refuted", "", None)], "Nothing speaks against it: every promise is proved for the pairs that"),

@@ -12,12 +12,13 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import document_html
+from dpaudit.reports import document_html, document_markdown
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Table
 from dpaudit.reports.dossier import Source
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.history import courses, document, read_history, standing
+from dpaudit.results.model import Power
 
 RATIOS = {
     "1.8": 0.5,
@@ -58,9 +59,12 @@ def test_a_broken_and_a_mended_promise_are_told_with_their_releases(five):
     found = courses(releases)
     assert set(found) == {("release.py:mechanism", "privacy"), ("other", "privacy")}
     course = found[("release.py:mechanism", "privacy")]
-    assert standing(course) == ("Not refuted since 2.0. 1.10 broke the promise; 2.0 was no longer found to break it.")
-    assert standing(course[:4]) == "Violated since 1.10, 2 releases. 1.10 broke the promise."
-    assert standing(course[:2]) == "Not refuted since 1.8, 2 releases."
+    assert standing(course) == (
+        "Not refuted since release “2.0”. Release “1.10” broke the promise; "
+        "release “2.0” was no longer found to break it."
+    )
+    assert standing(course[:4]) == "Violated since release “1.10”, 2 releases. Release “1.10” broke the promise."
+    assert standing(course[:2]) == "Not refuted since release “1.8”, 2 releases."
     told = document(releases, "all")
     assert told.headline == "No promise is violated in the last of 5 releases" and told.verdict == "not_refuted"
     assert document(releases[:4], "all").headline.startswith("1 promise of 2 violated in the last release")
@@ -92,7 +96,7 @@ def test_a_history_with_a_release_that_measured_nothing_is_drawn_without_it(synt
     broken = dataclasses.replace(broken, subject={"name": "city release", "target": "release.py:mechanism"})
     broken.save(five / "2.1" / "audit.json")
     course = courses(read_history(five))[("release.py:mechanism", "privacy")]
-    assert len(course) == 6 and standing(course).startswith("Error since 2.1.")
+    assert len(course) == 6 and standing(course).startswith("Error since release “2.1”.")
     assert document_html.render(document(read_history(five), "all")).count("<figure") == 2
 
 
@@ -111,7 +115,7 @@ def test_the_command_prints_and_writes_a_history(five):
 def test_a_redacted_history_names_no_input(five):
     shown = CliRunner().invoke(main, ["report", "--history", str(five), "--redact"])
     assert shown.exit_code == 0 and "Aachen" not in shown.output and str(five) not in shown.output
-    assert "1.10 broke the promise" in shown.output.replace("\\", "")
+    assert "1.10” broke the promise" in shown.output.replace("\\", "")
 
 
 def test_the_nights_of_a_store_are_its_releases(project):
@@ -160,3 +164,20 @@ def test_a_difference_between_two_mechanisms_says_that_they_are_two(synthetic):
     assert "different mechanisms, release.py:mechanism and other.py:f" in told.summary[0][1][0]
     changed = dataclasses.replace(first, subject={**first.subject, "fingerprint": "other"})
     assert difference(Source("a", "", first), Source("b", "", changed)).headline == "Still violated"
+
+
+def test_a_later_test_that_sees_less_says_so(synthetic, tmp_path):
+    weaker = synthetic.finding(ratio=0.3, power=Power(0.1, 0.9, 2.5, 1.0))
+    for name, finding in (
+        ("1.0", synthetic.finding(ratio=1.5)),
+        ("1.1", synthetic.finding(ratio=0.6)),
+        ("1.2", weaker),
+    ):
+        (tmp_path / name).mkdir()
+        synthetic.result([finding], claim="eps=1").save(tmp_path / name / "audit.json")
+    releases = read_history(tmp_path)
+    (course,) = courses(releases).values()
+    assert "could have missed" not in standing(course)  # 1.1 would have seen 1.5 times the promise
+    text = document_markdown.render(document(releases, "all"))
+    assert "the later test sees less, leaks from 2.5 times the promise on, not 1.25" in text
+    assert "it could have missed the 1.5 times that were proved before" in standing([course[0], course[2]])

@@ -1,0 +1,122 @@
+"""Results in a notebook: page one of the report with folded sections, its Markdown, and its pictures by name.
+
+The cell is one element whose styles are nested in it, so that they touch nothing else of the notebook; it needs no
+network and no script.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from markupsafe import Markup
+
+from dpaudit.arguments import did_you_mean
+from dpaudit.errors import UsageError
+from dpaudit.reports import compliance, document_html, document_markdown, first_page, wording
+from dpaudit.reports.document import Document, Table
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.drawing import svg, tag
+from dpaudit.reports.figures import Figure
+from dpaudit.results.model import AuditResult
+from dpaudit.results.saving import write_whole
+from dpaudit.scores.result import ScoresResult
+
+PREFERRED = ("by-mass", "trade-off", "profile", "promises", "errors")  # pictures, the first that a result has
+
+
+@dataclasses.dataclass(frozen=True)
+class Picture:
+    """A figure that a notebook shows."""
+
+    figure: Figure
+
+    @property
+    def title(self) -> str:
+        """What the figure is about."""
+        return self.figure.title
+
+    def _repr_html_(self) -> str:
+        return _cell("figure.html.j2", figure=self.figure)
+
+    @property
+    def svg(self) -> str:
+        """The drawing and its legend, in the colours of a light or a dark screen."""
+        size = re.search(r'viewBox="0 0 (\d+) (\d+)"', self.figure.wide)
+        assert size is not None  # as `drawing.svg` writes it
+        width, height = int(size[1]), int(size[2])
+        body = [self.figure.wide]
+        for place, (swatch, text) in enumerate(self.figure.legend):
+            line = height + 18.0 * place + 8.0
+            body.append(tag("g", swatch, transform=f"translate(48 {line})"))
+            body.append(tag("text", text, x=78.0, y=line + 11.0, cls="label"))
+        page = tag("rect", width="100%", height="100%", style="fill:var(--page)")
+        drawn = svg([tag("style", document_html.style()), page, *body], width, height + 18.0 * len(body), self.title)
+        return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1)
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the picture as SVG; `UsageError` for another suffix, and as `write_whole` raises."""
+        target = Path(path)
+        if target.suffix != ".svg":
+            raise UsageError(f"path must end in .svg, got {os.fspath(path)!r}.")
+        write_whole(target, self.svg)
+        return target
+
+
+def document(result: Any) -> Document:
+    """Page one of a result, with its other sections: for people who analyse, without what is to be signed."""
+    if isinstance(result, ScoresResult):
+        from dpaudit.reports.scores import document as scores_document
+
+        page = scores_document(result)
+        return dataclasses.replace(page, first=page.sections[0].blocks, sections=page.sections[1:])
+    dossier = Dossier.of(result)
+    page = compliance.build(dossier, with_items=False)
+    opening, *rest = page.sections
+    table = next(block for block in first_page.blocks(dossier, ()) if isinstance(block, Table))
+    kicker, headline, first = page.kicker, page.headline, (table, *opening.blocks)
+    if isinstance(result, AuditResult):
+        kicker = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}"
+        headline, first = f"{wording.headline(result)}.", opening.blocks[1:]  # the first is the headline
+        if not any(isinstance(block, Figure) for block in first):
+            drawn = [block for section in rest for block in section.blocks if isinstance(block, Figure)]
+            first += tuple(block for block in drawn if block.id.endswith(PREFERRED))[-1:]
+    return dataclasses.replace(page, kicker=kicker, headline=headline, first=first, sections=tuple(rest))
+
+
+def html(result: Any) -> str:
+    """The cell of a result."""
+    return _cell("cell.html.j2", document=document(result))
+
+
+def markdown(result: Any) -> str:
+    """The same as Markdown, without the chapters."""
+    return document_markdown.render(dataclasses.replace(document(result), sections=(), summary=()))
+
+
+def plot(result: Any, name: str | None = None) -> Picture:
+    """A picture of a result by its name, or the first of `PREFERRED` that there is."""
+    found = {figure.id.split("-", 1)[-1] if figure.id[:1] == "s" else figure.id: figure for figure in _figures(result)}
+    chosen = next((one for one in (*PREFERRED, *found) if one in found), None) if name is None else name
+    if chosen is None:
+        raise UsageError("result must have a picture: it has none, since nothing was measured as a number.")
+    if chosen not in found:
+        raise UsageError(f"name must be one of {', '.join(found) or 'none'}, got {name!r}.{did_you_mean(name, found)}")
+    return Picture(found[chosen])
+
+
+def _figures(result: Any) -> Iterator[Figure]:
+    page = document(result)
+    for block in (*page.first, *(block for section in page.sections for block in section.blocks)):
+        if isinstance(block, Figure):
+            yield block
+
+
+def _cell(template: str, **shown: Any) -> str:
+    """One element; what the page sets for itself is set for that element."""
+    style = str(document_html.style()).replace(":root{", "&{").replace("\nbody{", "\n&{")
+    return document_html.pages().get_template(template).render(**shown, linked=str, style=Markup(style))
