@@ -65,6 +65,8 @@ class Proof:
         The lines that it speaks of.
     is_exact : bool
         Whether `loss` is the loss of the pair itself, up to rounding: every run is known, and every density.
+    merges : bool
+        Whether outputs were taken for one that certificates and audits tell apart: then the loss may be larger.
     """
 
     loss: float = 0.0
@@ -72,6 +74,7 @@ class Proof:
     statement: str = ""
     places: tuple[str, ...] = ()
     is_exact: bool = False
+    merges: bool = False
 
 
 @dataclasses.dataclass
@@ -100,7 +103,7 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
         return Proof()
     groups = _groups(first, second)
     if groups is None:
-        return Proof()
+        return Proof(merges={path.token for path in first.known} != {path.token for path in second.known})
     is_exact = first.left == second.left == 0.0 and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
     for sides in ((0, 1), (1, 0)):
@@ -113,7 +116,8 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
                     best = _worse(best, _by_mixtures(own, group, sides))
                 if all(len(group.sides[side]) == 1 for side in sides) and group.output is not None:
                     best = _worse(best, _by_noise(own, group, sides))
-    return dataclasses.replace(best, is_exact=is_exact)
+    merges = any(len({path.token for side in group.sides for path in side}) > 1 for group in groups)
+    return dataclasses.replace(best, is_exact=is_exact, merges=merges)
 
 
 def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
@@ -128,7 +132,7 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     # Validity: what differs too little for a signature of its own differs in truth.
     if not all(is_equal(leaves[0], leaf) for leaves in plain for leaf in leaves):
         return False
-    if len(plain) == len(group.output.leaves):
+    if not group.output.is_noisy:
         return True
     if not all(group.sides):
         return True  # the one input gives none of them

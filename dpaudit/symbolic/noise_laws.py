@@ -71,7 +71,7 @@ def noise_law(subject: Subject, x: Any) -> NoiseLaw:
     masses: dict[str, ExpSum] = {}
     for path in paths.known:
         mass = path.tape.exact_mass()
-        if not path.token:
+        if path.output is not None and path.output.is_noisy:
             raise Untraceable("noise is part of an output")
         if mass is None:
             raise Untraceable("the probability of a path is not known exactly")

@@ -21,21 +21,34 @@ from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
 from dpaudit.symbolic.tape import Tape
 
+# Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
+# 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
+SMALLEST = 2.0**-30
+
 
 class Noisy(Symbol):
     """A noisy number: `signal` plus the sum of `terms` (index of a noise: its coefficient) of a tape.
 
     `reach` is the largest noise-free part on the way: the rounding errors of `signal` are some 2^-53 of it each.
+    `width` is the largest noise on the way, in scales times coefficients. A number whose noise has cancelled is still
+    one of these, as the program has rounding errors in its place; it has no terms.
     """
 
-    __slots__ = ("reach", "signal", "terms")
+    __slots__ = ("reach", "signal", "terms", "width")
     FAMILY = "noise"
 
     def __init__(
-        self, tape: Tape, signal: float, terms: dict[int, float], reach: float = 0.0, kind: type = float
+        self,
+        tape: Tape,
+        signal: float,
+        terms: dict[int, float],
+        reach: float = 0.0,
+        kind: type = float,
+        width: float = 0.0,
     ) -> None:
         self._run, self._kind, self.signal, self.terms = tape, kind, signal, terms
         self.reach = max(reach, abs(signal)) if math.isfinite(signal) else reach
+        self.width = width
 
     @property
     def tape(self) -> Tape:
@@ -48,14 +61,19 @@ class Noisy(Symbol):
         """Its value in this run: not for the program."""
         return self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
 
+    @property
+    def is_far_from_zero(self) -> bool:
+        """Whether it has no noise left, and more than the rounding errors that are in its place; or is NaN."""
+        return not self.terms and not abs(self.signal) <= SMALLEST * (self.reach + self.width)
+
     def as_class(self, kind: type) -> Any:
         if PYTHONS[kind] is int and PYTHONS[self._kind] is float:
             return kind(self.number("int"))
-        return Noisy(self.tape, self.signal, self.terms, self.reach, kind)
+        return Noisy(self.tape, self.signal, self.terms, self.reach, kind, self.width)
 
     def number(self, use: str = "as it is") -> Any:
         """Its value, by a look."""
-        value = self.tape.look(self.value)
+        value = self.tape.look(self.value, use)
         return self._kind(round(value) if PYTHONS[self._kind] is int else value)
 
     def centre(self) -> float:
@@ -64,14 +82,20 @@ class Noisy(Symbol):
 
     # Sums and multiples.
 
-    def _made(self, signal: float, terms: dict[int, float], reach: float, kind: type) -> Any:
+    def _made(self, signal: float, terms: dict[int, float], reach: float, kind: type, width: float) -> Any:
         left = {index: factor for index, factor in terms.items() if factor != 0.0}
         # Validity: noise that cancels leaves rounding errors in the program, and 0 times noise a zero with its sign.
-        if len(left) < len(terms):
+        if len(left) < len(terms) or not left:
             self.tape.factor = None
-        if not left:
-            return kind(signal)
-        return Noisy(self.tape, signal, left, reach if math.isfinite(reach) else 0.0, kind)
+        return Noisy(self.tape, signal, left, reach if math.isfinite(reach) else 0.0, kind, width).checked()
+
+    def checked(self) -> Noisy:
+        """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
+        strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
+        self.width = max([self.width, *strengths])
+        if any(one <= SMALLEST * max(self.width, self.reach) for one in strengths):
+            self.tape.mark_opaque("has noise that all but cancels, or is absorbed by a large number")
+        return self
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
         """The class of a result and the other number as a double; None where the operation needs the number."""
@@ -87,12 +111,16 @@ class Noisy(Symbol):
             for index, factor in other.terms.items():
                 terms[index] = terms.get(index, 0.0) + sign * factor
             kind = self._class_with(operation, other) or float
-            return self._made(self.signal + sign * other.signal, terms, max(self.reach, other.reach), kind)
+            reach, width = max(self.reach, other.reach), max(self.width, other.width)
+            return self._made(self.signal + sign * other.signal, terms, reach, kind, width)
         found = self._with(operation, other)
         if found is None:
             return operation(self.number("a sum"), other) if _is_number(other) else NotImplemented
         kind, number = found
-        return self._made(self.signal + sign * number, self.terms, max(self.reach, abs(number)), kind)
+        number *= sign
+        if not self.terms and self.width == self.signal == 0.0 and (number or math.copysign(1.0, number) > 0.0):
+            return kind(number)  # a zero, whatever its sign is, adds nothing to it
+        return self._made(self.signal + number, self.terms, max(self.reach, abs(number)), kind, self.width)
 
     def _scaled(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         found = self._with(operation, other)
@@ -102,7 +130,8 @@ class Noisy(Symbol):
             return operation(self.number("a product"), other.number("a product") if isinstance(other, Noisy) else other)
         kind, number = found
         terms = {index: operation(factor, number) for index, factor in self.terms.items()}
-        return self._made(operation(self.signal, number), terms, abs(operation(self.reach, number)), kind)
+        reach, width = (abs(operation(one, number)) for one in (self.reach, self.width))
+        return self._made(operation(self.signal, number), terms, reach, kind, width if math.isfinite(width) else 0.0)
 
     def _product(self, other: Any) -> Any:
         return self._scaled(operator.mul, other)
@@ -125,8 +154,8 @@ class Noisy(Symbol):
     def _is_at_most(self, other: Any) -> bool:
         """Whether self - other <= 0; equality has probability 0 or is discrete."""
         gap = self._sum(other, -1)
-        if not isinstance(gap, Noisy):
-            return bool(gap <= 0.0)
+        if gap.is_far_from_zero:
+            return bool(gap.signal <= 0.0)
         if len(gap.terms) == 1 and math.isfinite(gap.signal):
             ((index, factor),) = gap.terms.items()
             if index not in self.tape.spent:
@@ -151,7 +180,7 @@ class Noisy(Symbol):
         if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
             return NotImplemented
         gap = self._sum(other, -1)
-        return (gap.number("a comparison") if isinstance(gap, Noisy) else gap) == 0.0
+        return not gap.is_far_from_zero and gap.number("a comparison") == 0.0
 
     # As numbers of numpy have them.
 

@@ -34,7 +34,7 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
-from dpaudit.symbolic.composing import Implied, Note, asides, differences, imply
+from dpaudit.symbolic.composing import Implied, Note, differences, imply
 from dpaudit.symbolic.noise_judging import Proof, prove
 from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, run
 from dpaudit.symbolic.tape import Tape
@@ -265,7 +265,10 @@ class Recorder:
         if not reason and not any(tape.events or tape.fixed_seeds for tape in tapes):
             proof, reason = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
         frozen = self._frozen(pair.x_prime, first.first, second)
-        notes = tuple(differences(first.first, frozen) or asides(first, second))
+        notes = tuple(differences(first.first, frozen))
+        if proof.merges and not notes:  # no proof rests on what this may be
+            what = "the text of an exception, the order of keys, a type or a last digit tells outputs apart"
+            notes = (Note("aside", f"{what} that are taken for one here", first.first.place),)
         implied = None
         if not reason and not proof.statement:
             reason = first.unknown or second.unknown

@@ -125,7 +125,7 @@ class Tape(Choices):
         self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
         self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
-        self.opaque_at = self.unseen = ""
+        self.opaque_at = self.opaque_what = self.unseen = ""
         self.handed: set[int] = set()  # seeds
         self.fixed_seeds: list[str] = []
         self.seeds: list[str] = []
@@ -177,10 +177,10 @@ class Tape(Choices):
         self.noises.append(Noise(law, value, event))
         return len(self.noises) - 1
 
-    def mark_opaque(self) -> None:
-        """Note that a value was looked at in a way that has no known probabilities."""
+    def mark_opaque(self, what: str = "looks at the value of its noise") -> None:
+        """Note that a value was looked at in a way that has no known probabilities; `what` goes on from "it"."""
         if not self.opaque_at:
-            self.opaque_at = line_of_call() or "?"
+            self.opaque_at, self.opaque_what = line_of_call() or "?", what
 
     @property
     def is_over(self) -> bool:
@@ -201,14 +201,14 @@ class Tape(Choices):
             place = line_of_call()
             self.unseen = f"{reason} (line {place})" if place else reason
 
-    def look(self, value: float) -> float:
-        """The value of a noisy number, for whatever the program does with it."""
+    def look(self, value: float, use: str = "") -> float:
+        """The value of a noisy number, for whatever the program does with it; `use` says what in words."""
         self.is_stale = self.is_stale or self.is_closed
         if len(self.looks) >= MOST_LOOKS:
             raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
             value = self.frozen.looks[len(self.looks)]
-        self.mark_opaque()
+        self.mark_opaque(f"looks at the value of its noise{f' for {use}' if use else ''}")
         self.looks.append(value)
         return value
 
