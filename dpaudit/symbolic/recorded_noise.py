@@ -19,6 +19,7 @@ What is recorded is exact for the pairs that were run, and says nothing of other
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -36,7 +37,7 @@ from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.composing import Implied, Note, differences, imply
 from dpaudit.symbolic.noise_judging import Proof, prove
-from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, run
+from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
 from dpaudit.symbolic.tape import Tape
 from dpaudit.symbolic.trace import Row, rows
 
@@ -264,6 +265,8 @@ class Recorder:
         # Validity: what draws nothing that is recorded may get its noise from a source that is not known here.
         if not reason and not any(tape.events or tape.fixed_seeds for tape in tapes):
             proof, reason = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
+        if not reason and not all(itertools.starmap(self._again, ((pair.x, first), (pair.x_prime, second)))):
+            proof, reason = Proof(), "it has a memory: the same run gave another output later."
         frozen = self._frozen(pair.x_prime, first.first, second)
         notes = tuple(differences(first.first, frozen))
         if proof.merges and not notes:  # no proof rests on what this may be
@@ -298,6 +301,10 @@ class Recorder:
             rows(first.first, frozen),
             reason,
         )
+
+    def _again(self, x: Any, paths: Paths) -> bool:
+        self.runs += 1
+        return is_repeatable(self.subject, x, paths)
 
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
         path = OpenPath.of(decision.outcome for decision in first.tape.decisions)

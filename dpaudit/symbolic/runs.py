@@ -69,8 +69,8 @@ class Paths:
 
     Attributes
     ----------
-    first : Path
-        The run without a script.
+    first, plain : Path
+        The run without a script, and the same with numbers.
     known : tuple of Path
         The runs whose output is known as a function of the noise, one for each list of decisions.
     left : float
@@ -84,6 +84,7 @@ class Paths:
     """
 
     first: Path
+    plain: Path
     known: tuple[Path, ...]
     left: float
     runs: int
@@ -244,7 +245,13 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
     # What a first run leaves behind may be no symbol: a flag, or an answer that was looked at.
     if probe is not None and (probe.tape.is_stale or not _are_same_run(probe, first)):
         message = "it has a memory: noise of an earlier run is used, or what was made of it."
-    return Paths(first, tuple(known), left, count, message, unknown)
+    return Paths(first, plain, tuple(known), left, count, message, unknown)
+
+
+def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
+    """Whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
+    tape = paths.plain.tape
+    return _are_same_run(paths.plain, run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict)))
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
