@@ -172,7 +172,7 @@ class _Certifying:
         found = list(laws.values())
         self.count, self.runs = len(found), sum(one.runs for one in found)
         judged = [
-            judge_noise(pair, claim, found[first].known, found[second].known, Fraction(self.rounding))
+            judge_noise(pair, claim, found[first], found[second], Fraction(self.rounding))
             for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True)
         ]
         return self._certificate(self._held_against_runs(self._one_by_one(), found, sides, judged, deadline))

@@ -158,7 +158,7 @@ class Noisy(Symbol):
             return bool(gap.signal <= 0.0)
         if len(gap.terms) == 1 and math.isfinite(gap.signal):
             ((index, factor),) = gap.terms.items()
-            if index not in self.tape.spent:
+            if index not in self.tape.spent or index in self.tape.units:
                 self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
                 threshold = -gap.signal / factor
                 if factor > 0.0:
@@ -166,15 +166,23 @@ class Noisy(Symbol):
                 if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
                     threshold = math.ceil(threshold) - 1
                 return not self.tape.is_below(index, threshold)
-        if len(gap.terms) == 2 and math.isfinite(gap.signal) and math.fsum(gap.terms.values()) == 0.0:
-            (one, factor), (other, _) = gap.terms.items()
-            lower, upper = (one, other) if factor > 0.0 else (other, one)
-            limit = -Fraction(gap.signal) / abs(Fraction(factor))
-            options = [Comparison(lower, upper, limit)], [Comparison(upper, lower, -limit)]
-            found = self.tape.order(options, gap.reach / abs(factor), "comparison of two noises")
+        if len(gap.terms) == 2 and math.isfinite(gap.signal):
+            found = gap._is_order()
             if found is not None:
-                return found == 0
+                return found
         return bool(gap.number("a comparison") <= 0.0)
+
+    def _is_order(self) -> bool | None:
+        """Whether the number is at most 0, by an order of the multiples of two noises that it is the difference of."""
+        (one, factor), (other, minus) = ((index, Fraction(factor)) for index, factor in self.terms.items())
+        known = self.tape.units
+        ratio = factor / known[one] if one in known else -minus / known[other] if other in known else abs(factor)
+        units = {one: factor / ratio, other: -minus / ratio}
+        limit = -Fraction(self.signal) / ratio
+        first, second = Comparison(one, other, limit), Comparison(other, one, -limit)
+        options = ([first], [second]) if ratio > 0 else ([second], [first])
+        found = self.tape.order(options, units, self.reach / float(abs(ratio)), "comparison of two noises")
+        return None if found is None else found == 0
 
     def _equals(self, other: Any) -> Any:
         if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
@@ -201,17 +209,17 @@ class Noisy(Symbol):
         if noisy and len(noisy) == len(row) and all(len(item.terms) == 1 for item in noisy):
             tape = noisy[0].tape
             indices = [next(iter(item.terms)) for item in noisy]
+            signals = [sign * item.signal for item in noisy]
+            factors = [sign * item.terms[index] for item, index in zip(noisy, indices, strict=True)]
+            if len(set(indices)) == len(indices) > 1 and all(map(math.isfinite, signals)):
+                units = {index: Fraction(factor) for index, factor in zip(indices, factors, strict=True)}
+                options = [_first(place, signals, indices) for place in range(len(noisy))]
+                found = tape.order(options, units, max(item.reach for item in noisy), "place of the largest")
+                if found is not None:
+                    return np.intp(found)
             fresh = not tape.spent.intersection(indices) and not any(index in tape.intervals for index in indices)
             laws = {tape.noises[index].law for index in indices}
             if fresh and len(set(indices)) == len(indices) and len(laws) == 1:
-                signals = [sign * item.signal for item in noisy]
-                factors = [sign * item.terms[index] for item, index in zip(noisy, indices, strict=True)]
-                if len(set(factors)) == 1 and all(map(math.isfinite, signals)):
-                    options = [_first(place, signals, factors[0], indices) for place in range(len(noisy))]
-                    reach = max(item.reach for item in noisy) / abs(factors[0])
-                    found = tape.order(options, reach, "place of the largest") if len(noisy) > 1 else None
-                    if found is not None:
-                        return np.intp(found)
                 chances = probabilities_of_largest(signals, factors, laws.pop())
                 if chances is not None:
                     actual = int(np.argmax([sign * item.value for item in noisy]))
@@ -225,15 +233,14 @@ class Noisy(Symbol):
         return np.argmax(sign * np.array(values, dtype=float))
 
 
-def _first(place: int, signals: list[float], factor: float, indices: list[int]) -> list[Comparison]:
-    """That signals[place] + factor * noise is the largest."""
-    found = []
-    for other, index in enumerate(indices):
-        if other != place:
-            gap = (Fraction(signals[place]) - Fraction(signals[other])) / Fraction(factor)
-            pair = (index, indices[place]) if factor > 0.0 else (indices[place], index)
-            found.append(Comparison(*pair, gap if factor > 0.0 else -gap))
-    return found
+def _first(place: int, signals: list[float], indices: list[int]) -> list[Comparison]:
+    """That one of signals + multiples of noises is the largest."""
+    best = Fraction(signals[place])
+    return [
+        Comparison(index, indices[place], best - Fraction(signal))
+        for index, signal in zip(indices, signals, strict=True)
+        if index != indices[place]
+    ]
 
 
 def _is_number(value: Any) -> bool:

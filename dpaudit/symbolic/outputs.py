@@ -17,7 +17,6 @@ from typing import Any
 import numpy as np
 
 from dpaudit.features.identity import identity
-from dpaudit.subjects.call_outcomes import Opaque
 from dpaudit.subjects.plain import seen
 from dpaudit.symbolic.leaves import MARKS
 from dpaudit.symbolic.noisy_numbers import Noisy
@@ -29,7 +28,7 @@ DEEPEST = 20
 
 @dataclasses.dataclass(frozen=True)
 class Laid:
-    """An output: its skeleton, its leaves, the name of each leaf ("[0]", "['total']", "" for a number alone), its token."""
+    """An output: its skeleton, its leaves, the name of each ("[0]", "['total']", "" of a number alone), its token."""
 
     skeleton: tuple[Any, ...]
     leaves: tuple[float | Noisy, ...]
