@@ -162,7 +162,8 @@ class _Certifying:
         try:
             for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
                 if id(x) not in laws:
-                    laws[id(x)] = noise_law(self.subject, x)
+                    with kept_by_conversions():
+                        laws[id(x)] = noise_law(self.subject, x)
                 if self.clock() > deadline - REAL_SHARE * self.seconds:
                     return None
         except Untraceable:

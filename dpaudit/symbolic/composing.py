@@ -225,7 +225,7 @@ def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | 
     a, b = first.output, second.output
     if a is None or b is None:
         return [] if a is b and first.raised == second.raised else None
-    if a.skeleton != b.skeleton:
+    if a.skeleton != b.skeleton or a.functions != b.functions:
         return None
     found = []
     for name, u, v in zip(a.names, a.leaves, b.leaves, strict=True):

@@ -12,10 +12,12 @@ import numbers
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
+from dpaudit.symbolic.growing import FUNCTIONS, MOST_DIGITS, Function, rounding
 from dpaudit.symbolic.laws import probabilities_of_largest
 from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
@@ -68,7 +70,7 @@ class Noisy(Symbol):
 
     def as_class(self, kind: type) -> Any:
         if PYTHONS[kind] is int and PYTHONS[self._kind] is float:
-            return kind(self.number("int"))
+            return self.after(FUNCTIONS["trunc"], kind)
         return Noisy(self.tape, self.signal, self.terms, self.reach, kind, self.width)
 
     def number(self, use: str = "as it is") -> Any:
@@ -79,6 +81,35 @@ class Noisy(Symbol):
     def centre(self) -> float:
         """The noise-free part: it is finite where the number is."""
         return self.signal
+
+    # Functions of it.
+
+    def after(self, function: Function, kind: type | None = None) -> Any:
+        """What a function gives of it; None where that is refused."""
+        kind = kind or self._kind
+        if not self.terms or not math.isfinite(self.signal):
+            return kind(function.value(self.number(function.name)))
+        if function.start > -math.inf and self <= function.start:
+            return None
+        return Image(function, self, kind)
+
+    def __round__(self, digits: Any = None) -> Any:
+        if PYTHONS[self._kind] is int or abs(digits or 0) > MOST_DIGITS:
+            return round(self.number("round"), digits)
+        return self.after(rounding(digits or 0), int if digits is None else self._kind)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """As of a number of numpy."""
+        return np.round(self.number("round"), decimals) if out is not None else round(self, decimals)
+
+    def __floor__(self) -> Any:
+        return self.after(FUNCTIONS["floor"], int)
+
+    def __ceil__(self) -> Any:
+        return self.after(FUNCTIONS["ceil"], int)
+
+    def __trunc__(self) -> Any:
+        return self.after(FUNCTIONS["trunc"], int)
 
     # Sums and multiples.
 
@@ -263,4 +294,81 @@ def _smaller(a: Any, b: Any) -> Any:
     return b if is_nan(a) or (not is_nan(b) and b < a) else a
 
 
-Noisy.FOLLOWED = {np.divide: operator.truediv, np.fmax: _larger, np.fmin: _smaller}
+class Image(Symbol):
+    """What a function gives of a noisy number: anything but an output, or a comparison with a constant, is a look.
+
+    The loss of a program that gives it out is at most that of the number, and the same where there is an inverse.
+    """
+
+    __slots__ = ("function", "of")
+    FAMILY = "noise"
+
+    def __init__(self, function: Function, of: Noisy, kind: type) -> None:
+        self._run, self._kind, self.function, self.of = of.tape, kind, function, of
+
+    def as_class(self, kind: type) -> Any:
+        if PYTHONS[kind] is int and PYTHONS[self._kind] is float and self.function.step != 1.0:
+            return kind(self.number("int"))
+        return Image(self.function, self.of, kind)
+
+    def number(self, use: str = "as it is") -> Any:
+        """Its value, by a look."""
+        return self._kind(self._run.look(self.function.value(self.of.value), use))
+
+    def centre(self) -> float:
+        """The noise-free part of what it is of: it is finite where the number is."""
+        return self.of.signal
+
+    def _is_below(self, other: Any, is_strict: bool) -> Any:
+        if not _is_number(other) and not isinstance(other, Symbol):
+            return NotImplemented
+        if isinstance(other, Symbol) or self._class_with(operator.add, other) is None or not math.isfinite(other):
+            number = self.number("a comparison")
+            return number < other if is_strict else number <= other
+        limit = math.nextafter(float(other), -math.inf) if is_strict and self.function.step else float(other)
+        return bool(self.of <= self.function.last(limit))
+
+    def _equals(self, other: Any) -> Any:
+        found = self._is_below(other, False)
+        return (
+            found if found is NotImplemented else found and bool(self.function.step) and not self._is_below(other, True)
+        )
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        return self.number("a sum") + sign * other
+
+    def _product(self, other: Any) -> Any:
+        return self.number("a product") * other
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """As of a number of numpy."""
+        return np.round(self.number("round"), decimals)
+
+
+def following(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of `math` or of numpy that keeps a noisy number a symbol."""
+
+    def follow(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) != 1 or options or not isinstance(arguments[0], Noisy):
+            return plain(*arguments, **options)
+        function = FUNCTIONS[name]
+        found = arguments[0].after(function, float if isinstance(plain, BuiltinFunctionType) else None)
+        # What is refused has no value: NaN of numpy, an exception of Python's.
+        return plain(math.nextafter(function.start, -math.inf)) if found is None else found
+
+    return follow
+
+
+def _of_symbol(ufunc: Any, name: str) -> Callable[[Any], Any]:
+    follow = following(ufunc, name)
+    return lambda item: follow(item) if isinstance(item, Noisy) else ufunc(item.number(name))
+
+
+Noisy.FOLLOWED = {
+    np.divide: operator.truediv,
+    np.fmax: _larger,
+    np.fmin: _smaller,
+    np.rint: lambda item: item.round(),
+    **{getattr(np, name): _of_symbol(getattr(np, name), name) for name in FUNCTIONS},
+}
+Image.FOLLOWED = {np.rint: lambda item: item.round()}

@@ -36,6 +36,7 @@ from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.composing import Implied, Note, differences, imply
+from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.noise_judging import Proof, prove
 from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
 from dpaudit.symbolic.tape import Tape
@@ -256,6 +257,10 @@ class Recorder:
 
     def pair(self, pair: Pair) -> RecordedPair:
         """What was recorded of one pair."""
+        with kept_by_conversions():
+            return self._pair(pair)
+
+    def _pair(self, pair: Pair) -> RecordedPair:
         promised = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
         claim = None if promised is None else in_nats(promised)
         first, second = self.paths(pair.x), self.paths(pair.x_prime)
