@@ -10,7 +10,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -22,6 +22,8 @@ from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
 
 MOST_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a piece
+# Of the logarithm of a density, per scale, within the cuts of the law.
+RATES = {"laplace": 1.0, "exponential": 1.0, "logistic": 1.0, "normal": 18.0, "gumbel": 165.0}
 POINTS = 2_001  # of a quick integral
 
 
@@ -44,6 +46,21 @@ class Component:
             return of_any(nodes, self.comparisons)
         except (Cycle, ArithmeticError):
             return None
+
+    def growth(self) -> float:
+        """By how much, at most, the logarithm of the probability grows with a gap; infinite where that is not known.
+
+        To move a gap up is to move all noises above it up, or all below it down: their densities change by `RATES`.
+        Exponential noise may only be moved away from its end.
+        """
+        if not all(node.is_free for _, node in self.nodes):
+            return math.inf
+        nodes, found = dict(self.nodes), 0.0
+        for number, one in enumerate(self.comparisons):
+            rest = self.comparisons[:number] + self.comparisons[number + 1 :]
+            sides = [[nodes[k] for k in connected({end}, rest)] for end in (one.upper, one.lower)]
+            found = max(found, min(_growth(side, sign) for side, sign in zip(sides, (1, -1), strict=True)))
+        return found
 
     def holds(self, values: Mapping[int, float]) -> bool:
         """Whether it does for some numbers."""
@@ -129,6 +146,23 @@ def _below(law: Law, z: NDArray[np.float64]) -> NDArray[np.float64]:
         if law.family == "gumbel":
             return np.exp(-np.exp(-u))
     found: NDArray[np.float64] = special.ndtr(u) if law.family == "normal" else special.expit(u)
+    return found
+
+
+def _growth(side: Sequence[Node], sign: int) -> float:
+    if any(node.law.family == "exponential" and node.factor * sign < 0 for node in side):
+        return math.inf
+    return math.fsum(RATES.get(node.law.family, math.inf) / node.law.scale / float(abs(node.factor)) for node in side)
+
+
+def connected(nodes: set[int], comparisons: Sequence[Comparison]) -> set[int]:
+    """The noises that comparisons lead to from some."""
+    found, size = set(nodes), -1
+    while size < len(found):
+        size = len(found)
+        for pair in comparisons:
+            if pair.lower in found or pair.upper in found:
+                found |= {pair.lower, pair.upper}
     return found
 
 

@@ -34,7 +34,7 @@ from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 from dpaudit.symbolic.enclosures import Enclosure, Node, enclosed
 from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.orders import Component, mass_of
+from dpaudit.symbolic.orders import Component, connected, mass_of
 from dpaudit.symbolic.piecewise import Comparison, ExpSum
 from dpaudit.symbolic.watching import unheard
 
@@ -42,7 +42,6 @@ _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are 
 MOST_EVENTS = 20_000
 MOST_NOISES = 50_000
 MOST_LOOKS = 100_000
-WITHOUT_END = ("laplace", "exponential", "gumbel")  # laws whose masses grow by a share of 1 / scale with a gap at most
 LARGEST_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
 MOST_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
 
@@ -280,22 +279,12 @@ class Tape(Choices):
             self.units = before
         return found
 
-    def _component(self, nodes: Iterable[int], comparisons: Sequence[Comparison]) -> set[int]:
-        """The noises that comparisons lead to from some."""
-        found, size = set(nodes), -1
-        while size < len(found):
-            size = len(found)
-            for pair in comparisons:
-                if pair.lower in found or pair.upper in found:
-                    found |= {pair.lower, pair.upper}
-        return found
-
     def _told(
         self, options: Sequence[tuple[Sequence[Comparison], Mapping[int, tuple[float, float]]]], reach: float, what: str
     ) -> int | None:
         """Which of some sets of comparisons and intervals holds, of which just one does: a decision."""
         asked = {one for pairs, ends in options for one in (*ends, *(k for p in pairs for k in (p.lower, p.upper)))}
-        nodes = self._component(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
+        nodes = connected(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
         known = [pair for pair in self.comparisons if pair.lower in nodes]
         laws = {node: self.noises[node].law for node in sorted(nodes)}
         tried = []
@@ -320,11 +309,11 @@ class Tape(Choices):
         is_exact = far <= LARGEST_OFFSET * scale
         ones = [Fraction(1)] * len(options) if is_exact else None
         outcome = self.choose([chance / whole for chance in chances], actual, what, ones)
-        # Validity: the logarithm of such a probability grows by at most 1 / scale with a gap, in a law without an end;
-        # in any law the probability itself does, as densities are at most that.
-        is_free = all(node.is_free and node.law.family in WITHOUT_END for _, node in tried[outcome].nodes)
-        share = 1.0 if is_free else max(chances[outcome], sys.float_info.min)
-        self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far / scale / share)
+        # Validity: the gaps are rounded. Where it is not known how fast the logarithm of the probability grows, the
+        # probability itself does by at most 1 / scale, as all densities are at most that.
+        growth = tried[outcome].growth()
+        share = max(chances[outcome], sys.float_info.min)
+        self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far * min(growth, 1.0 / scale / share))
         pairs, ends = options[outcome]
         self.comparisons += pairs
         self.intervals.update(ends)
@@ -360,7 +349,7 @@ class Tape(Choices):
         found: ExpSum | Enclosure = ExpSum.of(self.factor)
         left = set(self.intervals) | set(self.units)
         while left:
-            nodes = self._component({min(left)}, self.comparisons)
+            nodes = connected({min(left)}, self.comparisons)
             left -= nodes
             made = {
                 node: Node(self.noises[node].law, self.units.get(node, Fraction(1)), *self.intervals.get(node, _FREE))
