@@ -104,10 +104,10 @@ class NoiseFree:
         if key not in self._known:
             if len(self._known) >= MOST_KEPT:
                 self._known.clear()
-            paths = [run(self.subject, x, Tape(self.seed, 0))]
+            paths = [run(self.subject, x, Tape(self.seed, 0, is_quick=True))]
             tape = paths[0].tape
             if (tape.others or any(map(_is_order, tape.decisions))) and not paths[0].problem:
-                paths += [run(self.subject, x, Tape(self.seed, number)) for number in range(1, STREAMS)]
+                paths += [run(self.subject, x, Tape(self.seed, number, is_quick=True)) for number in range(1, STREAMS)]
             self.runs += len(paths)
             tapes = [path.tape for path in paths]
             self.only_adds &= not any(one.decisions or one.looks or one.others or one.is_opaque for one in tapes)

@@ -162,7 +162,8 @@ class _Certifying:
         try:
             for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
                 if id(x) not in laws:
-                    laws[id(x)] = noise_law(self.subject, x)
+                    with kept_by_conversions():
+                        laws[id(x)] = noise_law(self.subject, x)
                 if self.clock() > deadline - REAL_SHARE * self.seconds:
                     return None
         except Untraceable:
@@ -172,7 +173,7 @@ class _Certifying:
         found = list(laws.values())
         self.count, self.runs = len(found), sum(one.runs for one in found)
         judged = [
-            judge_noise(pair, claim, found[first].known, found[second].known, Fraction(self.rounding))
+            judge_noise(pair, claim, found[first], found[second], Fraction(self.rounding))
             for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True)
         ]
         return self._certificate(self._held_against_runs(self._one_by_one(), found, sides, judged, deadline))

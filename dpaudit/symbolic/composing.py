@@ -225,7 +225,7 @@ def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | 
     a, b = first.output, second.output
     if a is None or b is None:
         return [] if a is b and first.raised == second.raised else None
-    if a.skeleton != b.skeleton:
+    if a.skeleton != b.skeleton or a.functions != b.functions:
         return None
     found = []
     for name, u, v in zip(a.names, a.leaves, b.leaves, strict=True):
@@ -306,13 +306,6 @@ def _distance(law: Law, gap: float) -> tuple[float, bool]:
     return gap / law.scale if loss is None else loss(gap / law.scale), loss is not None or law.family == "normal"
 
 
-def asides(first: Paths, second: Paths) -> list[Note]:
-    """What differs between runs with the same decisions that no proof rests on: texts of exceptions, orders of keys."""
-    others = {_outcomes(path): path for path in second.known}
-    pairs = [(path, others[_outcomes(path)]) for path in first.known if _outcomes(path) in others]
-    return [note for one, other in pairs for note in differences(one, other) if note.kind == "aside"][:1]
-
-
 def differences(first: Path, second: Path) -> list[Note]:
     """What differs between the two runs though all noise is the same."""
     notes: list[Note] = []
@@ -335,9 +328,6 @@ def differences(first: Path, second: Path) -> list[Note]:
         where = first.place or second.place
         text = f"{first.raised or 'nothing'} is raised on x and {second.raised or 'nothing'} on x_prime"
         notes.append(Note("exception", text, where))
-    elif first.aside != second.aside:
-        what = f"the text of {first.raised}" if first.raised else "the order of keys"
-        notes.append(Note("aside", f"{what} is another one on x_prime", first.place))
     if first.output is not None and second.output is not None:
         if first.output.skeleton != second.output.skeleton:
             notes.append(Note("form", "the output has another form on x_prime though all noise is equal", ""))

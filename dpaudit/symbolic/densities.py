@@ -19,6 +19,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpaudit.privacy.claims import gaussian_profile
+from dpaudit.symbolic.growing import Function
 from dpaudit.symbolic.laws import FAR, Law, combined
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import LAST_BITS, Path
@@ -38,6 +39,12 @@ class NoisyNumber:
     name: str
     place: str
     reach: float = 0.0
+    by: Function | None = None  # what gives the number in the output of this one, where that rounds it
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether its noise is in the output as it was drawn: nothing was asked of it, and nothing rounds it."""
+        return self.is_free and self.by is None
 
     @property
     def is_free(self) -> bool:
@@ -112,12 +119,16 @@ def noisy_numbers(
     used: tuple[set[int], set[int]] = (set(), set())
     together = []
     for k, u, v in pairs:
+        by = outputs[0].after[k]  # type: ignore[union-attr]
+        by = by if by is not None and by.step else None
+        if by is not None and any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
+            continue
         if any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
             together.append((k, u, v))
             continue
         made = _leaf((u, v), output_name(names[k]))
         if made is not None:
-            found.append(made)
+            found.append(dataclasses.replace(made, by=by))
             used[0].update(u.terms)
             used[1].update(v.terms)
     shared, more = _together(together, names)
@@ -218,9 +229,13 @@ def largest_ratio(leaf: NoisyNumber) -> float:
         return math.inf if leaf.differs_for_ever else 0.0
     if same and leaf.shift == 0.0:
         return 0.0
+    if leaf.by is not None and (a.is_discrete or not leaf.is_free or not same):
+        return 0.0 if leaf.is_free else -math.inf  # not computed here
     if a.is_discrete:
         return _lattice_ratio(leaf)
-    if leaf.is_free:
+    if leaf.by is not None and a.family not in ("laplace", "normal"):
+        return 0.0
+    if leaf.is_free:  # of a rounded number, too: far out a step has the ratio of its points
         if same and a.family == "laplace":
             return leaf.shift / leaf.scales[0]
         if a.family == "normal" and (same or leaf.scales[0] > leaf.scales[1]):
@@ -232,6 +247,8 @@ def largest_ratio(leaf: NoisyNumber) -> float:
 
 def has_exact_ratio(leaf: NoisyNumber) -> bool:
     """Whether `largest_ratio` is the largest one, and not only that of the points it looks at."""
+    if leaf.by is not None:
+        return leaf.is_free and leaf.has_one_scale and leaf.laws[0].family in ("laplace", "normal")
     if any(law.is_discrete for law in leaf.laws):
         return leaf.is_free and leaf.has_one_scale and is_whole(abs(leaf.signals[0] - leaf.signals[1]) / leaf.scales[0])
     return all(law.family != "cauchy" for law in leaf.laws)
@@ -307,7 +324,9 @@ def hockey_stick(leaves: Sequence[NoisyNumber], mu: float, epsilon: float) -> fl
             return 1.0
         if not leaf.is_free or leaf.laws[0].is_discrete or leaf.is_never_a_number:
             continue
-        if leaf.has_one_scale and leaf.laws[0].family == "laplace":
+        if leaf.by is not None:
+            best = max(best, _rounded_hockey_stick(leaf, leaf.by, epsilon))
+        elif leaf.has_one_scale and leaf.laws[0].family == "laplace":
             gap = leaf.shift / leaf.scales[0]
             best = max(best, -math.expm1(0.5 * (epsilon - gap)) if gap > abs(epsilon) else 0.0)
         elif not (leaf.has_one_scale and (leaf.shift == 0.0 or leaf.laws[0].family == "normal")):
@@ -318,7 +337,29 @@ def hockey_stick(leaves: Sequence[NoisyNumber], mu: float, epsilon: float) -> fl
 
 
 def _is_plain_laplace(leaf: NoisyNumber) -> bool:
-    return leaf.is_free and leaf.has_one_scale and leaf.laws[0].family == "laplace" and leaf.shift > 0.0
+    return leaf.is_whole and leaf.has_one_scale and leaf.laws[0].family == "laplace" and leaf.shift > 0.0
+
+
+def _rounded_hockey_stick(leaf: NoisyNumber, by: Function, epsilon: float) -> float:
+    """A lower bound of a number that is rounded: what lies on one side of a step, at steps around both noise-free parts."""
+    (a, b), spread = leaf.signals, max(leaf.scales)
+    ends = {by.last(by.value(a + k * spread / 4.0)) for k in range(-40, 41)} | {
+        by.last(by.value(b)),
+        by.last(by.value(a)),
+    }
+    best = 0.0
+    for end in ends:
+        (p_low, p_high), (q_low, q_high) = (_split(leaf, side, end) for side in (0, 1))
+        for p, q in ((p_low, q_low), (p_high, q_high)):
+            best = max(best, p * (1.0 - 1e-12) - math.exp(min(epsilon, 700.0)) * q * (1.0 + 1e-12))
+    return best
+
+
+def _split(leaf: NoisyNumber, side: int, end: float) -> tuple[float, float]:
+    """The probabilities that a number is below and above an end."""
+    law, limit = leaf.laws[side], (end - leaf.signals[side]) / leaf.factors[side]
+    masses = law.mass(-math.inf, limit), law.mass(limit, math.inf)
+    return masses if leaf.factors[side] > 0 else masses[::-1]
 
 
 def _composed(distances: Sequence[float], epsilon: float) -> float:
@@ -342,7 +383,7 @@ def renyi(leaf: NoisyNumber, order: float) -> float:
     """The Renyi divergence of a number's noise; a lower bound of 0 where it has no closed form here."""
     if leaf.is_never_a_number and leaf.differs_for_ever:
         return math.inf
-    if not leaf.is_free or not leaf.has_one_scale or leaf.shift == 0.0:
+    if not leaf.is_whole or not leaf.has_one_scale or leaf.shift == 0.0:
         return 0.0
     gap = leaf.shift / leaf.scales[0]
     if leaf.laws[0].family == "normal":

@@ -18,6 +18,7 @@ import builtins
 import contextlib
 import functools
 import io
+import math
 import os
 import random
 import secrets
@@ -31,7 +32,9 @@ from dpaudit.symbolic import libraries
 from dpaudit.symbolic.choices import is_own_code
 from dpaudit.symbolic.conversions import ARRAYS, guarding
 from dpaudit.symbolic.faces import OLD_NAMES, PARAMETERS, PYTHON_METHODS, NumpyFace, OldNumpyFace, PythonFace
+from dpaudit.symbolic.growing import FUNCTIONS
 from dpaudit.symbolic.noise_draws import NoiseDraws, seeded_state
+from dpaudit.symbolic.noisy_numbers import following
 from dpaudit.symbolic.seeds import HandedSeed
 from dpaudit.symbolic.tape import Tape, line_of_call
 from dpaudit.symbolic.watching import OPENING, SYSTEM, is_device, watched
@@ -40,6 +43,7 @@ _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.
 _REAL_SEQUENCE = np.random.SeedSequence
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 _REAL_OPEN, _REAL_OS_OPEN = OPENING
+OF_CLASSES = ("floor", "ceil", "trunc")  # which `math` asks a number for
 Replaced = tuple[Any, str, Any]  # owner, name, and what stands there meanwhile
 
 
@@ -213,6 +217,7 @@ def _of_python(tape: Tape) -> Iterator[Replaced]:
         return call
 
     yield from _module(tape, random, PYTHON_METHODS, generator, _REAL_RANDOM)
+    yield from ((math, name, following(getattr(math, name), name)) for name in FUNCTIONS if name not in OF_CLASSES)
     yield random, "Random", _standing_for(_REAL_RANDOM, make)
     system = _standing_for(random.SystemRandom, lambda *_: generator)
     yield from (

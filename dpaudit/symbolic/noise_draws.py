@@ -109,7 +109,8 @@ class NoiseDraws(Source):
             symbols[k] = number
             if _has_noise(center, width):
                 index = tape.new_noise(Law(family, width), number - center, event)
-                symbols[k] = Noisy(tape, center, {index: 1.0}, kind=type(value) if type(value) in PYTHONS else float)
+                kind = type(value) if type(value) in PYTHONS else float
+                symbols[k] = Noisy(tape, center, {index: 1.0}, kind=kind).checked()
         if not isinstance(value, np.ndarray):
             return symbols[0]
         return guarded(symbols.reshape(numbers.shape), value.dtype)

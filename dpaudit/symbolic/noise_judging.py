@@ -65,6 +65,8 @@ class Proof:
         The lines that it speaks of.
     is_exact : bool
         Whether `loss` is the loss of the pair itself, up to rounding: every run is known, and every density.
+    merges : bool
+        Whether outputs were taken for one that certificates and audits tell apart: then the loss may be larger.
     """
 
     loss: float = 0.0
@@ -72,6 +74,7 @@ class Proof:
     statement: str = ""
     places: tuple[str, ...] = ()
     is_exact: bool = False
+    merges: bool = False
 
 
 @dataclasses.dataclass
@@ -100,7 +103,7 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
         return Proof()
     groups = _groups(first, second)
     if groups is None:
-        return Proof()
+        return Proof(merges={path.token for path in first.known} != {path.token for path in second.known})
     is_exact = first.left == second.left == 0.0 and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
     for sides in ((0, 1), (1, 0)):
@@ -113,7 +116,8 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
                     best = _worse(best, _by_mixtures(own, group, sides))
                 if all(len(group.sides[side]) == 1 for side in sides) and group.output is not None:
                     best = _worse(best, _by_noise(own, group, sides))
-    return dataclasses.replace(best, is_exact=is_exact)
+    merges = any(len({path.token for side in group.sides for path in side}) > 1 for group in groups)
+    return dataclasses.replace(best, is_exact=is_exact, merges=merges)
 
 
 def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
@@ -128,7 +132,7 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     # Validity: what differs too little for a signature of its own differs in truth.
     if not all(is_equal(leaves[0], leaf) for leaves in plain for leaf in leaves):
         return False
-    if len(plain) == len(group.output.leaves):
+    if not group.output.is_noisy:
         return True
     if not all(group.sides):
         return True  # the one input gives none of them
@@ -140,7 +144,7 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     if is_pure:
         return bool(shared) or (is_all and all(map(has_exact_ratio, leaves)))
     moved = [leaf for leaf in leaves if leaf.shift or not leaf.has_one_scale]
-    return is_all and groups == 1 and len(moved) <= 1 and all(leaf.is_free for leaf in leaves)
+    return is_all and groups == 1 and len(moved) <= 1 and all(leaf.is_whole for leaf in leaves)
 
 
 def _worse(a: Proof, b: Proof) -> Proof:
@@ -183,16 +187,31 @@ def _relation(group: _Group, path: Path) -> str:
     plain = [k for k, (u, v) in enumerate(noisy) if not u and not v]
     if not all(is_within([a.leaves[k] for k in plain], [b.leaves[k] for k in plain])):  # type: ignore[misc]
         return "apart"
+    both = [k for k, (u, v) in enumerate(noisy) if u and v]
+    if any(a.functions[k] != b.functions[k] for k in both):
+        return "unclear"
     mixed = [k for k, (u, v) in enumerate(noisy) if u != v]
     if not mixed:
         return "same"
-    smooth = all(_is_smooth(leaf) for k in mixed for leaf in (a.leaves[k], b.leaves[k]) if isinstance(leaf, Noisy))
-    return "apart" if smooth else "unclear"
+    return "apart" if any(_are_apart(a, b, k) and _are_apart(b, a, k) for k in mixed) else "unclear"
 
 
-def _is_smooth(leaf: Noisy) -> bool:
-    """Whether a noisy number takes no value with positive probability."""
-    return any(not leaf.tape.noises[index].law.is_discrete for index in leaf.terms)
+def _are_apart(a: Laid, b: Laid, k: int) -> bool:
+    """Whether a noisy number of the one output takes the value of the other's with probability 0."""
+    leaf, number, by = a.leaves[k], b.leaves[k], a.after[k]
+    if not isinstance(leaf, Noisy) or isinstance(number, Noisy):
+        return True
+    noises = leaf.tape.noises
+    if all(noises[index].law.is_discrete for index in leaf.terms):
+        return False
+    if by is None or not by.step or not math.isfinite(number):
+        return True
+    if len(leaf.terms) > 1:
+        return False
+    ((index, factor),) = leaf.terms.items()
+    low, high = sorted(leaf.signal + factor * end for end in leaf.tape.intervals.get(index, (-math.inf, math.inf)))
+    first, last = by.last(math.nextafter(number, -math.inf)), by.last(number)
+    return min(high, last) - max(low, first) <= ROUNDING * (abs(first) + abs(last))
 
 
 # Events.
@@ -283,7 +302,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     if -math.inf in ratios or not math.isfinite(offset):
         return Proof()  # the events say as much
     loss = max(offset + math.fsum(ratios), 0.0)
-    normal = [leaf for leaf in leaves if leaf.laws[0].family == "normal" and leaf.has_one_scale and leaf.is_free]
+    normal = [leaf for leaf in leaves if leaf.laws[0].family == "normal" and leaf.has_one_scale and leaf.is_whole]
     mu = math.hypot(*(leaf.shift / leaf.scales[0] for leaf in normal)) if normal else 0.0
     if claim is None:
         return Proof(loss, mu)
@@ -311,7 +330,8 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
     if claim is None or claim.family == "renyi" or _is_pure(claim) or group.output is None:
         return Proof()
     for number, leaf in enumerate(group.output.leaves[:MOST_MIXED]):
-        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MOST_MIXED:
+        by = group.output.after[number]
+        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MOST_MIXED or (by is not None and by.step):
             continue
         laws = [
             mixture([(path, bounded_mass(path, sign)) for path in group.sides[side]], number)

@@ -5,16 +5,18 @@ with other noise. The probability of a path is a sum of q e^r then, with rationa
 every path is known and no output has noise in it, the outcomes with their probabilities are the law on that input. The
 probabilities must add up to 1, which is decided without rounding: what a path misses, or counts twice, would show.
 
-A certificate judges fractions. Each probability is replaced by one that is off by a share of 2^-300 at most, which
-moves every log ratio by 2^-299 at most. So a verdict is only said where a claim that is larger, or smaller, by 2^-200
-has it too.
+Gumbel and normal noise has probabilities between bounds (`dpaudit.symbolic.enclosures`): then 1 must be within them.
+
+A certificate judges fractions. Each probability is replaced by one that is below it by a share of 2^-300 at most (of
+2^-50 for bounds by balls), which moves every log ratio by as much. So a verdict is only said where a claim that is
+larger, or smaller, by 2^12 shares has it too.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from fractions import Fraction
 from typing import Any
 
@@ -23,23 +25,24 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.certificate import CertifiedPair
 from dpaudit.symbolic.divergences import Known
+from dpaudit.symbolic.enclosures import Enclosure, enclosed
 from dpaudit.symbolic.exact_judging import judge, open_pair
 from dpaudit.symbolic.leaves import Leaf
 from dpaudit.symbolic.piecewise import NOTHING, UNIT, ExpSum
 from dpaudit.symbolic.runs import explore
 from dpaudit.symbolic.tracing import Untraceable
 
-NARROW = Fraction(1, 2**300)  # of a probability
-SLACK = Fraction(1, 2**200)  # of a claim
+SLACK = 2**12  # of a claim, in shares: a Renyi divergence of order a is off by 2 a / (a - 1) shares at most
 
 
 @dataclasses.dataclass(frozen=True)
 class NoiseLaw:
-    """The law on one input: outcomes with fractions next to their probabilities; and the runs that it took."""
+    """The law on one input: outcomes with fractions below their probabilities, by a share at most; and its runs."""
 
     x: Any
     law: Mapping[Leaf, Fraction]
     runs: int
+    share: Fraction = Fraction(0)
 
     @property
     def known(self) -> Known:
@@ -68,29 +71,47 @@ def noise_law(subject: Subject, x: Any) -> NoiseLaw:
     # Validity: an exact run has drawn noise before, and a program that stops after one answer would seem to have none.
     if not any(path.tape.events for path in paths.known):
         raise Untraceable("no noise is drawn, or none after a first run")
-    masses: dict[str, ExpSum] = {}
+    masses: dict[str, list[ExpSum | Enclosure]] = {}
     for path in paths.known:
         mass = path.tape.exact_mass()
-        if not path.token:
+        if path.output is not None and path.output.is_noisy:
             raise Untraceable("noise is part of an output")
         if mass is None:
             raise Untraceable("the probability of a path is not known exactly")
-        masses[path.token] = masses.get(path.token, NOTHING) + mass
-    if (sum(masses.values(), NOTHING) - UNIT).terms:
+        masses.setdefault(path.token, []).append(mass)
+    listed = [mass for own in masses.values() for mass in own]
+    exact = [mass for mass in listed if isinstance(mass, ExpSum)]
+    if len(exact) == len(listed):
+        is_whole = not (sum(exact, NOTHING) - UNIT).terms
+    else:
+        total = _sum(listed)
+        is_whole = total.low <= 1 <= total.high
+    if not is_whole:
         raise Untraceable("the probabilities of its paths do not add up to 1")
-    law = {Leaf(token): mass.narrow_bounds(NARROW)[0] for token, mass in masses.items() if mass.terms}
-    return NoiseLaw(x, law, paths.runs)
+    bounds = {token: _sum(own) for token, own in masses.items()}
+    law = {Leaf(token): bound.low for token, bound in bounds.items() if bound.high > 0}
+    return NoiseLaw(x, law, paths.runs, max(bound.share for bound in bounds.values()))
 
 
-def judge_noise(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction) -> CertifiedPair:
+def _sum(masses: Iterable[ExpSum | Enclosure]) -> Enclosure:
+    listed = list(masses)
+    exact = sum((mass for mass in listed if isinstance(mass, ExpSum)), NOTHING)
+    return sum((mass for mass in listed if isinstance(mass, Enclosure)), enclosed(exact))
+
+
+def judge_noise(pair: Pair, claim: Claim, first: NoiseLaw, second: NoiseLaw, rounding: Fraction) -> CertifiedPair:
     """The verdict on a pair, from two such laws."""
-    strict, loose = (judge(pair, claim, p, q, rounding + sign * SLACK) for sign in (-1, 1))
+    slack = max(first.share, second.share) * SLACK
+    strict, loose = (judge(pair, claim, first.known, second.known, rounding + sign * slack) for sign in (-1, 1))
     if strict.verdict != loose.verdict:
         return open_pair(pair, claim, "its loss is that of the claim, to the last digit that is known")
     # A probability that is off may put a bound on the other side of the double that it is rounded to. An infinite loss
     # is of an outcome that one input cannot give, which is exact.
     lower = {name: getattr(strict, name) for name in ("epsilon_lower", "value_lower")}
     upper = {name: getattr(strict, name) for name in ("epsilon_upper", "value_upper")}
-    bounds: dict[str, Any] = {name: math.nextafter(value, 0.0) for name, value in lower.items() if value < math.inf}
-    bounds |= {name: math.nextafter(value, math.inf) for name, value in upper.items()}
+    off = float(slack)
+    bounds: dict[str, Any] = {
+        name: max(math.nextafter(value, 0.0) - off, 0.0) for name, value in lower.items() if value < math.inf
+    }
+    bounds |= {name: math.nextafter(value, math.inf) + off for name, value in upper.items()}
     return dataclasses.replace(strict, exact=None, **bounds)

@@ -12,30 +12,45 @@ import numbers
 import operator
 from collections.abc import Callable
 from fractions import Fraction
+from types import BuiltinFunctionType
 from typing import Any
 
 import numpy as np
 
+from dpaudit.symbolic.growing import FUNCTIONS, MOST_DIGITS, Function, rounding
 from dpaudit.symbolic.laws import probabilities_of_largest
 from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
 from dpaudit.symbolic.tape import Tape
+
+# Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
+# 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
+SMALLEST = 2.0**-30
 
 
 class Noisy(Symbol):
     """A noisy number: `signal` plus the sum of `terms` (index of a noise: its coefficient) of a tape.
 
     `reach` is the largest noise-free part on the way: the rounding errors of `signal` are some 2^-53 of it each.
+    `width` is the largest noise on the way, in scales times coefficients. A number whose noise has cancelled is still
+    one of these, as the program has rounding errors in its place; it has no terms.
     """
 
-    __slots__ = ("reach", "signal", "terms")
+    __slots__ = ("reach", "signal", "terms", "width")
     FAMILY = "noise"
 
     def __init__(
-        self, tape: Tape, signal: float, terms: dict[int, float], reach: float = 0.0, kind: type = float
+        self,
+        tape: Tape,
+        signal: float,
+        terms: dict[int, float],
+        reach: float = 0.0,
+        kind: type = float,
+        width: float = 0.0,
     ) -> None:
         self._run, self._kind, self.signal, self.terms = tape, kind, signal, terms
         self.reach = max(reach, abs(signal)) if math.isfinite(signal) else reach
+        self.width = width
 
     @property
     def tape(self) -> Tape:
@@ -48,30 +63,70 @@ class Noisy(Symbol):
         """Its value in this run: not for the program."""
         return self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
 
+    @property
+    def is_far_from_zero(self) -> bool:
+        """Whether it has no noise left, and more than the rounding errors that are in its place; or is NaN."""
+        return not self.terms and not abs(self.signal) <= SMALLEST * (self.reach + self.width)
+
     def as_class(self, kind: type) -> Any:
         if PYTHONS[kind] is int and PYTHONS[self._kind] is float:
-            return kind(self.number("int"))
-        return Noisy(self.tape, self.signal, self.terms, self.reach, kind)
+            return self.after(FUNCTIONS["trunc"], kind)
+        return Noisy(self.tape, self.signal, self.terms, self.reach, kind, self.width)
 
     def number(self, use: str = "as it is") -> Any:
         """Its value, by a look."""
-        value = self.tape.look(self.value)
+        value = self.tape.look(self.value, use)
         return self._kind(round(value) if PYTHONS[self._kind] is int else value)
 
     def centre(self) -> float:
         """The noise-free part: it is finite where the number is."""
         return self.signal
 
+    # Functions of it.
+
+    def after(self, function: Function, kind: type | None = None) -> Any:
+        """What a function gives of it; None where that is refused."""
+        kind = kind or self._kind
+        if not self.terms or not math.isfinite(self.signal):
+            return kind(function.value(self.number(function.name)))
+        if function.start > -math.inf and self <= function.start:
+            return None
+        return Image(function, self, kind)
+
+    def __round__(self, digits: Any = None) -> Any:
+        if PYTHONS[self._kind] is int or abs(digits or 0) > MOST_DIGITS:
+            return round(self.number("round"), digits)
+        return self.after(rounding(digits or 0), int if digits is None else self._kind)
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """As of a number of numpy."""
+        return np.round(self.number("round"), decimals) if out is not None else round(self, decimals)
+
+    def __floor__(self) -> Any:
+        return self.after(FUNCTIONS["floor"], int)
+
+    def __ceil__(self) -> Any:
+        return self.after(FUNCTIONS["ceil"], int)
+
+    def __trunc__(self) -> Any:
+        return self.after(FUNCTIONS["trunc"], int)
+
     # Sums and multiples.
 
-    def _made(self, signal: float, terms: dict[int, float], reach: float, kind: type) -> Any:
+    def _made(self, signal: float, terms: dict[int, float], reach: float, kind: type, width: float) -> Any:
         left = {index: factor for index, factor in terms.items() if factor != 0.0}
         # Validity: noise that cancels leaves rounding errors in the program, and 0 times noise a zero with its sign.
-        if len(left) < len(terms):
+        if len(left) < len(terms) or not left:
             self.tape.factor = None
-        if not left:
-            return kind(signal)
-        return Noisy(self.tape, signal, left, reach if math.isfinite(reach) else 0.0, kind)
+        return Noisy(self.tape, signal, left, reach if math.isfinite(reach) else 0.0, kind, width).checked()
+
+    def checked(self) -> Noisy:
+        """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
+        strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
+        self.width = max([self.width, *strengths])
+        if any(one <= SMALLEST * max(self.width, self.reach) for one in strengths):
+            self.tape.mark_opaque("has noise that all but cancels, or is absorbed by a large number")
+        return self
 
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
         """The class of a result and the other number as a double; None where the operation needs the number."""
@@ -87,12 +142,16 @@ class Noisy(Symbol):
             for index, factor in other.terms.items():
                 terms[index] = terms.get(index, 0.0) + sign * factor
             kind = self._class_with(operation, other) or float
-            return self._made(self.signal + sign * other.signal, terms, max(self.reach, other.reach), kind)
+            reach, width = max(self.reach, other.reach), max(self.width, other.width)
+            return self._made(self.signal + sign * other.signal, terms, reach, kind, width)
         found = self._with(operation, other)
         if found is None:
             return operation(self.number("a sum"), other) if _is_number(other) else NotImplemented
         kind, number = found
-        return self._made(self.signal + sign * number, self.terms, max(self.reach, abs(number)), kind)
+        number *= sign
+        if not self.terms and self.width == self.signal == 0.0 and (number or math.copysign(1.0, number) > 0.0):
+            return kind(number)  # a zero, whatever its sign is, adds nothing to it
+        return self._made(self.signal + number, self.terms, max(self.reach, abs(number)), kind, self.width)
 
     def _scaled(self, operation: Callable[[Any, Any], Any], other: Any) -> Any:
         found = self._with(operation, other)
@@ -102,7 +161,8 @@ class Noisy(Symbol):
             return operation(self.number("a product"), other.number("a product") if isinstance(other, Noisy) else other)
         kind, number = found
         terms = {index: operation(factor, number) for index, factor in self.terms.items()}
-        return self._made(operation(self.signal, number), terms, abs(operation(self.reach, number)), kind)
+        reach, width = (abs(operation(one, number)) for one in (self.reach, self.width))
+        return self._made(operation(self.signal, number), terms, reach, kind, width if math.isfinite(width) else 0.0)
 
     def _product(self, other: Any) -> Any:
         return self._scaled(operator.mul, other)
@@ -125,11 +185,11 @@ class Noisy(Symbol):
     def _is_at_most(self, other: Any) -> bool:
         """Whether self - other <= 0; equality has probability 0 or is discrete."""
         gap = self._sum(other, -1)
-        if not isinstance(gap, Noisy):
-            return bool(gap <= 0.0)
+        if gap.is_far_from_zero:
+            return bool(gap.signal <= 0.0)
         if len(gap.terms) == 1 and math.isfinite(gap.signal):
             ((index, factor),) = gap.terms.items()
-            if index not in self.tape.spent:
+            if index not in self.tape.spent or index in self.tape.units:
                 self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
                 threshold = -gap.signal / factor
                 if factor > 0.0:
@@ -137,21 +197,29 @@ class Noisy(Symbol):
                 if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
                     threshold = math.ceil(threshold) - 1
                 return not self.tape.is_below(index, threshold)
-        if len(gap.terms) == 2 and math.isfinite(gap.signal) and math.fsum(gap.terms.values()) == 0.0:
-            (one, factor), (other, _) = gap.terms.items()
-            lower, upper = (one, other) if factor > 0.0 else (other, one)
-            limit = -Fraction(gap.signal) / abs(Fraction(factor))
-            options = [Comparison(lower, upper, limit)], [Comparison(upper, lower, -limit)]
-            found = self.tape.order(options, gap.reach / abs(factor), "comparison of two noises")
+        if len(gap.terms) == 2 and math.isfinite(gap.signal):
+            found = gap._is_order()
             if found is not None:
-                return found == 0
+                return found
         return bool(gap.number("a comparison") <= 0.0)
+
+    def _is_order(self) -> bool | None:
+        """Whether the number is at most 0, by an order of the multiples of two noises that it is the difference of."""
+        (one, factor), (other, minus) = ((index, Fraction(factor)) for index, factor in self.terms.items())
+        known = self.tape.units
+        ratio = factor / known[one] if one in known else -minus / known[other] if other in known else abs(factor)
+        units = {one: factor / ratio, other: -minus / ratio}
+        limit = -Fraction(self.signal) / ratio
+        first, second = Comparison(one, other, limit), Comparison(other, one, -limit)
+        options = ([first], [second]) if ratio > 0 else ([second], [first])
+        found = self.tape.order(options, units, self.reach / float(abs(ratio)), "comparison of two noises")
+        return None if found is None else found == 0
 
     def _equals(self, other: Any) -> Any:
         if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
             return NotImplemented
         gap = self._sum(other, -1)
-        return (gap.number("a comparison") if isinstance(gap, Noisy) else gap) == 0.0
+        return not gap.is_far_from_zero and gap.number("a comparison") == 0.0
 
     # As numbers of numpy have them.
 
@@ -172,17 +240,17 @@ class Noisy(Symbol):
         if noisy and len(noisy) == len(row) and all(len(item.terms) == 1 for item in noisy):
             tape = noisy[0].tape
             indices = [next(iter(item.terms)) for item in noisy]
+            signals = [sign * item.signal for item in noisy]
+            factors = [sign * item.terms[index] for item, index in zip(noisy, indices, strict=True)]
+            if len(set(indices)) == len(indices) > 1 and all(map(math.isfinite, signals)):
+                units = {index: Fraction(factor) for index, factor in zip(indices, factors, strict=True)}
+                options = [_first(place, signals, indices) for place in range(len(noisy))]
+                found = tape.order(options, units, max(item.reach for item in noisy), "place of the largest")
+                if found is not None:
+                    return np.intp(found)
             fresh = not tape.spent.intersection(indices) and not any(index in tape.intervals for index in indices)
             laws = {tape.noises[index].law for index in indices}
             if fresh and len(set(indices)) == len(indices) and len(laws) == 1:
-                signals = [sign * item.signal for item in noisy]
-                factors = [sign * item.terms[index] for item, index in zip(noisy, indices, strict=True)]
-                if len(set(factors)) == 1 and all(map(math.isfinite, signals)):
-                    options = [_first(place, signals, factors[0], indices) for place in range(len(noisy))]
-                    reach = max(item.reach for item in noisy) / abs(factors[0])
-                    found = tape.order(options, reach, "place of the largest") if len(noisy) > 1 else None
-                    if found is not None:
-                        return np.intp(found)
                 chances = probabilities_of_largest(signals, factors, laws.pop())
                 if chances is not None:
                     actual = int(np.argmax([sign * item.value for item in noisy]))
@@ -196,15 +264,14 @@ class Noisy(Symbol):
         return np.argmax(sign * np.array(values, dtype=float))
 
 
-def _first(place: int, signals: list[float], factor: float, indices: list[int]) -> list[Comparison]:
-    """That signals[place] + factor * noise is the largest."""
-    found = []
-    for other, index in enumerate(indices):
-        if other != place:
-            gap = (Fraction(signals[place]) - Fraction(signals[other])) / Fraction(factor)
-            pair = (index, indices[place]) if factor > 0.0 else (indices[place], index)
-            found.append(Comparison(*pair, gap if factor > 0.0 else -gap))
-    return found
+def _first(place: int, signals: list[float], indices: list[int]) -> list[Comparison]:
+    """That one of signals + multiples of noises is the largest."""
+    best = Fraction(signals[place])
+    return [
+        Comparison(index, indices[place], best - Fraction(signal))
+        for index, signal in zip(indices, signals, strict=True)
+        if index != indices[place]
+    ]
 
 
 def _is_number(value: Any) -> bool:
@@ -227,4 +294,81 @@ def _smaller(a: Any, b: Any) -> Any:
     return b if is_nan(a) or (not is_nan(b) and b < a) else a
 
 
-Noisy.FOLLOWED = {np.divide: operator.truediv, np.fmax: _larger, np.fmin: _smaller}
+class Image(Symbol):
+    """What a function gives of a noisy number: anything but an output, or a comparison with a constant, is a look.
+
+    The loss of a program that gives it out is at most that of the number, and the same where there is an inverse.
+    """
+
+    __slots__ = ("function", "of")
+    FAMILY = "noise"
+
+    def __init__(self, function: Function, of: Noisy, kind: type) -> None:
+        self._run, self._kind, self.function, self.of = of.tape, kind, function, of
+
+    def as_class(self, kind: type) -> Any:
+        if PYTHONS[kind] is int and PYTHONS[self._kind] is float and self.function.step != 1.0:
+            return kind(self.number("int"))
+        return Image(self.function, self.of, kind)
+
+    def number(self, use: str = "as it is") -> Any:
+        """Its value, by a look."""
+        return self._kind(self._run.look(self.function.value(self.of.value), use))
+
+    def centre(self) -> float:
+        """The noise-free part of what it is of: it is finite where the number is."""
+        return self.of.signal
+
+    def _is_below(self, other: Any, is_strict: bool) -> Any:
+        if not _is_number(other) and not isinstance(other, Symbol):
+            return NotImplemented
+        if isinstance(other, Symbol) or self._class_with(operator.add, other) is None or not math.isfinite(other):
+            number = self.number("a comparison")
+            return number < other if is_strict else number <= other
+        limit = math.nextafter(float(other), -math.inf) if is_strict and self.function.step else float(other)
+        return bool(self.of <= self.function.last(limit))
+
+    def _equals(self, other: Any) -> Any:
+        found = self._is_below(other, False)
+        return (
+            found if found is NotImplemented else found and bool(self.function.step) and not self._is_below(other, True)
+        )
+
+    def _sum(self, other: Any, sign: int) -> Any:
+        return self.number("a sum") + sign * other
+
+    def _product(self, other: Any) -> Any:
+        return self.number("a product") * other
+
+    def round(self, decimals: int = 0, out: Any = None) -> Any:
+        """As of a number of numpy."""
+        return np.round(self.number("round"), decimals)
+
+
+def following(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """A function of `math` or of numpy that keeps a noisy number a symbol."""
+
+    def follow(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) != 1 or options or not isinstance(arguments[0], Noisy):
+            return plain(*arguments, **options)
+        function = FUNCTIONS[name]
+        found = arguments[0].after(function, float if isinstance(plain, BuiltinFunctionType) else None)
+        # What is refused has no value: NaN of numpy, an exception of Python's.
+        return plain(math.nextafter(function.start, -math.inf)) if found is None else found
+
+    return follow
+
+
+def _of_symbol(ufunc: Any, name: str) -> Callable[[Any], Any]:
+    follow = following(ufunc, name)
+    return lambda item: follow(item) if isinstance(item, Noisy) else ufunc(item.number(name))
+
+
+Noisy.FOLLOWED = {
+    np.divide: operator.truediv,
+    np.fmax: _larger,
+    np.fmin: _smaller,
+    np.rint: lambda item: item.round(),
+    **{getattr(np, name): _of_symbol(getattr(np, name), name) for name in FUNCTIONS},
+}
+Image.FOLLOWED = {np.rint: lambda item: item.round()}

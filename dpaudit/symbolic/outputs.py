@@ -1,19 +1,27 @@
 """An output as a skeleton and its numbers: what is fixed once the program has run, and what may be noisy.
 
-The skeleton has types, lengths, keys and texts; the leaves are numbers, plain or `Noisy`. Lists, tuples and arrays are
-told apart from one another, numbers of different types are not.
+The skeleton has types, lengths, keys and texts; the leaves are numbers, plain or `Noisy`. In a skeleton lists, tuples
+and arrays are told apart from one another, numbers of different types are not. What tells more outputs apart than these
+is the `token`: the identity of the output (`dpaudit.features.identity`), as certificates and audits have it, with a
+mark in the place of each noise. Proofs that a claim is broken may merge outputs, and rest on skeletons; that one is
+kept is only said where outputs with one skeleton have one token.
 """
 
 from __future__ import annotations
 
 import dataclasses
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.symbols import SymbolArray
+from dpaudit.features.identity import identity
+from dpaudit.subjects.plain import seen
+from dpaudit.symbolic.growing import Function
+from dpaudit.symbolic.leaves import MARKS
+from dpaudit.symbolic.noisy_numbers import Image, Noisy
+from dpaudit.symbolic.symbols import PYTHONS, SymbolArray, filled, number_of, symbols_of
 from dpaudit.symbolic.tape import Unsupported
 
 DEEPEST = 20
@@ -21,16 +29,28 @@ DEEPEST = 20
 
 @dataclasses.dataclass(frozen=True)
 class Laid:
-    """An output: its skeleton, its leaves, and the name of each leaf ("[0]", "['total']", "" for a number alone)."""
+    """An output: its skeleton, its leaves, the name of each ("[0]", "['total']", "" of a number alone), its token."""
 
     skeleton: tuple[Any, ...]
     leaves: tuple[float | Noisy, ...]
     names: tuple[str, ...]
-    key_order: tuple[str, ...] = ()  # of all dictionaries: proofs do not rest on it, and it may tell outputs apart
+    token: str = ""
+    after: tuple[Function | None, ...] = ()  # of each leaf the function that gives what is in the output of it
 
     def values(self) -> list[float]:
-        """The leaves in this run."""
-        return [leaf.value if isinstance(leaf, Noisy) else leaf for leaf in self.leaves]
+        """The numbers of the output in this run."""
+        found = [leaf.value if isinstance(leaf, Noisy) else leaf for leaf in self.leaves]
+        return [value if by is None else by.value(value) for value, by in zip(found, self.after, strict=True)]
+
+    @property
+    def functions(self) -> tuple[str, ...]:
+        """Of each leaf the name of that function, or nothing."""
+        return tuple("" if by is None else by.name for by in self.after)
+
+    @property
+    def is_noisy(self) -> bool:
+        """Whether noise is part of it."""
+        return any(isinstance(leaf, Noisy) for leaf in self.leaves)
 
 
 def _form(value: Any) -> str:
@@ -66,41 +86,71 @@ def laid_out(output: Any) -> Laid:
     skeleton: list[Any] = []
     leaves: list[float | Noisy] = []
     names: list[str] = []
-    key_order: list[str] = []
+    after: list[Function | None] = []
+    classes: list[str] = []  # of containers with noise in them
 
-    def visit(value: Any, name: str, depth: int) -> None:
+    def several(values: Sequence[Any], labels: Sequence[Any], name: str, depth: int) -> list[Any]:
+        return [visit(item, f"{name}[{label}]", depth + 1) for item, label in zip(values, labels, strict=True)]
+
+    def visit(value: Any, name: str, depth: int) -> Any:
+        """Plain data of a part, with marks in the places of noise."""
         if depth > DEEPEST:
             raise Unsupported("its output is nested too deeply to be recorded.")
-        if isinstance(value, Noisy | bool | int | float | np.number | np.bool_):
+        before = len(classes), sum(isinstance(leaf, Noisy) for leaf in leaves)
+        if isinstance(value, Noisy | Image | bool | int | float | np.number | np.bool_):
             if isinstance(value, complex | np.complexfloating):
                 raise Unsupported("its output has complex numbers, which are not recorded.")
             skeleton.append("number")
-            leaves.append(value if isinstance(value, Noisy) else float(value))
             names.append(name)
-        elif value is None or isinstance(value, str | bytes):
+            after.append(value.function if isinstance(value, Image) else None)
+            if not isinstance(value, Noisy | Image):
+                leaves.append(float(value))
+                return seen(value)
+            # Of noise that cancelled nothing is left but rounding errors, which are not judged.
+            of = value.of if isinstance(value, Image) else value
+            leaves.append(of if of.terms else of.signal)
+            text = "noise" if of.terms else f"about {of.signal!r}"
+            return MARKS[PYTHONS[value._kind]](value._kind.__name__, text=text)
+        if value is None or isinstance(value, str | bytes):
             skeleton.append(_form(value))
-        elif isinstance(value, np.ndarray):
+            return seen(value)
+        shown: Any
+        if isinstance(value, np.ndarray):
             if type(value) not in (np.ndarray, SymbolArray):  # a mask, names: more than its numbers
                 raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
             if value.dtype.kind not in "biufOUS":
                 raise Unsupported(f"its output has an array of {value.dtype}, which is not recorded.")
             skeleton.append(f"array {value.shape}")
-            for place, item in zip(np.ndindex(value.shape), value.ravel().tolist(), strict=True):
-                visit(item, f"{name}[{', '.join(map(str, place))}]", depth + 1)
-        elif isinstance(value, list | tuple):
-            skeleton.append(f"{'tuple' if isinstance(value, tuple) else 'list'} of {len(value)}")
-            for number, item in enumerate(value):
-                visit(item, f"{name}[{number}]", depth + 1)
+            labels = [", ".join(map(str, place)) for place in np.ndindex(value.shape)]
+            shown = filled(several(value.ravel().tolist(), labels, name, depth), value.shape)
+            if type(value) is SymbolArray:
+                shown = shown.view(SymbolArray)
+                shown.holds_floats = value.holds_floats
+            return shown if symbols_of(value) else seen(value)
+        if isinstance(value, list | tuple):
+            base: type = tuple if isinstance(value, tuple) else list
+            skeleton.append(f"{base.__name__} of {len(value)}")
+            shown = base(several(value, range(len(value)), name, depth))
         elif isinstance(value, dict):
+            base = dict
             skeleton.append("dict")
-            key_order.extend(map(_form, value))
+            found = {}
             for key in sorted(value, key=_form):
                 skeleton.append(_form(key))
-                visit(value[key], f"{name}[{key!r}]", depth + 1)
+                found[key] = visit(value[key], f"{name}[{key!r}]", depth + 1)
+            shown = {number_of(key, "a key"): found[key] for key in value}
         elif isinstance(value, set | frozenset):
             skeleton.append(f"set {sorted(map(_form, value))}")
+            return seen(type(value)(number_of(item, "a member of a set") for item in value))
         else:
             raise Unsupported(f"its output has a {type(value).__name__}, which is not recorded.")
+        if before == (len(classes), sum(isinstance(leaf, Noisy) for leaf in leaves)):
+            return seen(value)
+        if type(value) is not base:
+            if getattr(value, "__dict__", None):
+                raise Unsupported(f"its output has a {type(value).__name__} with attributes, which are not recorded.")
+            classes.append(type(value).__qualname__)
+        return shown
 
-    visit(output, "", 0)
-    return Laid(tuple(skeleton), tuple(leaves), tuple(names), tuple(key_order))
+    shown = visit(output, "", 0)
+    return Laid(tuple(skeleton), tuple(leaves), tuple(names), " ".join([identity(shown), *classes]), tuple(after))

@@ -19,8 +19,9 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from fractions import Fraction
+from typing import TypeVar
 
 from dpaudit.symbolic.divergences import exp_bounds
 
@@ -182,6 +183,23 @@ class Piecewise:
 
         return Piecewise(tuple(knot + by for knot in self.knots), tuple(_add(parts(piece)) for piece in self.pieces))
 
+    def mirrored(self) -> Piecewise:
+        """x -> f(-x)."""
+        pieces = (
+            {(p, -r): c.scaled(Fraction((-1) ** p)) for (p, r), c in piece.items()} for piece in self.pieces[::-1]
+        )
+        return Piecewise(tuple(-knot for knot in self.knots[::-1]), tuple(pieces))
+
+    def between(self, low: Fraction | float, high: Fraction | float) -> Piecewise:
+        """What it is on an interval, and 0 elsewhere."""
+        knots = tuple(sorted({*self.knots, *(Fraction(end) for end in (low, high) if math.isfinite(end))}))
+        pieces = self._spread(knots)
+        for k in range(len(pieces)):
+            is_in = (k == 0 or knots[k - 1] >= low) and (k == len(knots) or knots[k] <= high)
+            is_in = is_in and (k > 0 or math.isinf(low)) and (k < len(knots) or math.isinf(high))
+            pieces[k] = pieces[k] if is_in else {}
+        return Piecewise(knots, tuple(pieces))
+
     def at(self, x: float) -> ExpSum:
         """The value at a number, or the limit at an infinity of a function that is constant there."""
         if math.isinf(x):
@@ -275,28 +293,53 @@ def probability(nodes: Mapping[int, Piecewise], comparisons: Sequence[Comparison
     >>> float(found) == 1.0 - 0.5 * math.exp(-1.0)
     True
     """
+    found = UNIT
+    for root in from_the_leaves(nodes, comparisons, Piecewise.__mul__, _message):
+        found = found * root.total()
+    return found
+
+
+def _message(own: Piecewise, comparison: Comparison, is_lower: bool) -> Piecewise:
+    return own.below().moved(-comparison.gap) if is_lower else own.above().moved(comparison.gap)
+
+
+Function = TypeVar("Function")
+
+
+def from_the_leaves(
+    nodes: Mapping[int, Function],
+    comparisons: Sequence[Comparison],
+    product: Callable[[Function, Function], Function],
+    message: Callable[[Function, Comparison, bool], Function],
+) -> Iterator[Function]:
+    """What is left at the root of each tree of comparisons.
+
+    `message` gives, of a leaf's function and its comparison (in which it is the lower one, or not), a function of the
+    value that the leaf is compared with; `product` multiplies it into that node's.
+
+    Raises
+    ------
+    Cycle
+        If the comparisons form no trees.
+    """
     left: dict[int, set[int]] = {node: set() for node in nodes}
     for place, comparison in enumerate(comparisons):
         left[comparison.lower].add(place)
         left[comparison.upper].add(place)
-    known = dict(nodes)
-    found = UNIT
-    while known:
-        node = min(known, key=lambda one: len(left[one]))
+    known, told = dict(nodes), set[int]()
+    while known:  # nodes of which nothing was asked yet go first, as their integrals are simple
+        node = min(known, key=lambda one: (len(left[one]), one in told))
         own = known.pop(node)
         if not left[node]:
-            found = found * own.total()
+            yield own
             continue
         if len(left[node]) > 1:
             raise Cycle
         place = left[node].pop()
         comparison = comparisons[place]
-        if comparison.lower == node:
-            other, message = comparison.upper, own.below().moved(-comparison.gap)
-        else:
-            other, message = comparison.lower, own.above().moved(comparison.gap)
+        other = comparison.upper if comparison.lower == node else comparison.lower
         if other == node:
             raise Cycle
         left[other].discard(place)
-        known[other] = known[other] * message
-    return found
+        told.add(other)
+        known[other] = product(known[other], message(own, comparison, comparison.lower == node))

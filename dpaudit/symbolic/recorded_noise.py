@@ -19,6 +19,7 @@ What is recorded is exact for the pairs that were run, and says nothing of other
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -34,9 +35,10 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
 from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
-from dpaudit.symbolic.composing import Implied, Note, asides, differences, imply
+from dpaudit.symbolic.composing import Implied, Note, differences, imply
+from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.noise_judging import Proof, prove
-from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, run
+from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
 from dpaudit.symbolic.tape import Tape
 from dpaudit.symbolic.trace import Row, rows
 
@@ -255,6 +257,10 @@ class Recorder:
 
     def pair(self, pair: Pair) -> RecordedPair:
         """What was recorded of one pair."""
+        with kept_by_conversions():
+            return self._pair(pair)
+
+    def _pair(self, pair: Pair) -> RecordedPair:
         promised = self.claim.for_pair(pair.x, pair.x_prime) if self.claim is not None else None
         claim = None if promised is None else in_nats(promised)
         first, second = self.paths(pair.x), self.paths(pair.x_prime)
@@ -264,8 +270,13 @@ class Recorder:
         # Validity: what draws nothing that is recorded may get its noise from a source that is not known here.
         if not reason and not any(tape.events or tape.fixed_seeds for tape in tapes):
             proof, reason = Proof(), "it draws nothing that is recorded, so that its noise may be from elsewhere."
+        if not reason and not all(itertools.starmap(self._again, ((pair.x, first), (pair.x_prime, second)))):
+            proof, reason = Proof(), "it has a memory: the same run gave another output later."
         frozen = self._frozen(pair.x_prime, first.first, second)
-        notes = tuple(differences(first.first, frozen) or asides(first, second))
+        notes = tuple(differences(first.first, frozen))
+        if proof.merges and not notes:  # no proof rests on what this may be
+            what = "the text of an exception, the order of keys, a type or a last digit tells outputs apart"
+            notes = (Note("aside", f"{what} that are taken for one here", first.first.place),)
         implied = None
         if not reason and not proof.statement:
             reason = first.unknown or second.unknown
@@ -295,6 +306,10 @@ class Recorder:
             rows(first.first, frozen),
             reason,
         )
+
+    def _again(self, x: Any, paths: Paths) -> bool:
+        self.runs += 1
+        return is_repeatable(self.subject, x, paths)
 
     def _frozen(self, x_prime: Any, first: Path, second: Paths) -> Path:
         path = OpenPath.of(decision.outcome for decision in first.tape.decisions)

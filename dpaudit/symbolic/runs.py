@@ -23,13 +23,12 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.identity import identity
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
-from dpaudit.subjects.plain import brief, seen
+from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
-from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
@@ -47,8 +46,7 @@ _SEED_SEQUENCE = np.random.SeedSequence
 class Path:
     """One run: its tape, its output or the kind of the exception it raised with the place, and its way (`Way`).
 
-    `aside` is what tells outcomes apart on which no proof rests: the text of the exception (it may have an address of
-    memory), the order of keys. `token` is the identity of an output without noise, and of an exception.
+    `token` is the identity of the output (`Laid.token`), or of the exception with its text.
     """
 
     tape: Tape
@@ -57,7 +55,6 @@ class Path:
     place: str = ""
     problem: str = ""
     way: int = 0
-    aside: tuple[str, ...] = ()
     token: str = ""
 
     @property
@@ -72,8 +69,8 @@ class Paths:
 
     Attributes
     ----------
-    first : Path
-        The run without a script.
+    first, plain : Path
+        The run without a script, and the same with numbers.
     known : tuple of Path
         The runs whose output is known as a function of the noise, one for each list of decisions.
     left : float
@@ -87,6 +84,7 @@ class Paths:
     """
 
     first: Path
+    plain: Path
     known: tuple[Path, ...]
     left: float
     runs: int
@@ -183,9 +181,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
             laid = laid_out(output)
         except Exception as error:
             return Path(tape, None, problem=str(error) if isinstance(error, Unsupported) else _UNREADABLE)
-        is_plain = not tape.is_opaque and not any(isinstance(leaf, Noisy) for leaf in laid.leaves)
-        token = identity(seen(output)) if is_plain else ""
-        return Path(tape, laid, aside=laid.key_order, token=token)
+        return Path(tape, laid, token=laid.token)
     except TooLong as stop:
         return Path(tape, None, problem=str(stop))
     except (Unsupported, SubjectError) as error:
@@ -194,7 +190,7 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
         if not is_outcome(error, handlers):
             raise
         failed = brief(error)
-        return Path(tape, None, failed.kind, _raised_at(error), aside=(failed.message,), token=identity(failed))
+        return Path(tape, None, failed.kind, _raised_at(error), token=identity(failed))
 
 
 _UNREADABLE = "its output cannot be read."
@@ -237,7 +233,7 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
     known: list[Path] = []
     left, unknown = 1.0, ""
     if not message and not first.is_known:
-        message = f"it looks at the value of its noise (line {first.tape.opaque_at})."
+        message = f"it {first.tape.opaque_what} (line {first.tape.opaque_at})."
     elif not message:
         known, runs, is_whole = _paths(subject, x, tape, first, most_paths)
         count += runs
@@ -249,7 +245,13 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
     # What a first run leaves behind may be no symbol: a flag, or an answer that was looked at.
     if probe is not None and (probe.tape.is_stale or not _are_same_run(probe, first)):
         message = "it has a memory: noise of an earlier run is used, or what was made of it."
-    return Paths(first, tuple(known), left, count, message, unknown)
+    return Paths(first, plain, tuple(known), left, count, message, unknown)
+
+
+def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
+    """Whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
+    tape = paths.plain.tape
+    return _are_same_run(paths.plain, run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict)))
 
 
 def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:

@@ -405,6 +405,8 @@ def _method_by_numbers(name: str) -> Callable[..., Any]:
     def method(self: SymbolArray, *args: Any, **options: Any) -> Any:
         if name in ("mean", "dot", "trace") and _families(symbols_of(self)) == {"noise"}:
             return guarded(_boxed(getattr(np.ndarray, name)(self, *args, **options)))[()]
+        if name == "round" and _families(symbols_of(self)) == {"noise"}:
+            return guarded(elements(lambda item: np.round(item, *args, **options), self), self.dtype)[()]
         return getattr(_number_array(self, name), name)(*args, **options)
 
     return method

@@ -19,7 +19,6 @@ On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are n
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 import os
 import sys
@@ -32,19 +31,19 @@ import numpy as np
 from dpaudit.errors import DpauditError
 from dpaudit.running.streams import RECORDED
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
+from dpaudit.symbolic.enclosures import Enclosure, Node, enclosed
 from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
+from dpaudit.symbolic.orders import Component, connected, mass_of
+from dpaudit.symbolic.piecewise import Comparison, ExpSum
 from dpaudit.symbolic.watching import unheard
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
 MOST_EVENTS = 20_000
 MOST_NOISES = 50_000
 MOST_LOOKS = 100_000
-ORDERED = ("laplace", "exponential")  # laws without an end whose orders are integrated
 LARGEST_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
 MOST_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
-MOST_COMPARED = 8  # noises in one tree of comparisons: sums of exponentials have up to 2^8 terms a piece
 
 
 WHOLE = OpenPath(1.0)
@@ -96,6 +95,8 @@ class Tape(Choices):
         Of a run with symbols: a plain run takes its numbers and choices instead of drawing them.
     is_strict : bool
         Whether `id` and `hash` count as randomness that is not recorded.
+    is_quick : bool
+        Whether probabilities that only rank inputs do, of some digits.
     """
 
     def __init__(
@@ -108,10 +109,11 @@ class Tape(Choices):
         salt: int = 0,
         replayed: Tape | None = None,
         is_strict: bool = False,
+        is_quick: bool = False,
     ) -> None:
         super().__init__(path)
         self.seed, self.run, self.frozen, self.is_plain = seed, run, frozen, is_plain
-        self.salt, self.replayed, self.is_strict = salt, replayed, is_strict
+        self.salt, self.replayed, self.is_strict, self.is_quick = salt, replayed, is_strict, is_quick
         self.events: list[Event] = []
         self.noises: list[Noise] = []
         self.decisions: list[Decision] = []
@@ -120,12 +122,13 @@ class Tape(Choices):
         self.intervals: dict[int, tuple[float, float]] = {}  # in which a noise is known to lie
         self.reaches: dict[int, float] = {}  # the largest number that an end of it was computed from
         self.spent: set[int] = set()  # noises of which the place of the largest has said something
-        self.comparisons: list[Comparison] = []  # of two noises, which are all spent
+        self.comparisons: list[Comparison] = []  # of multiples of two noises, which are all spent
+        self.units: dict[int, Fraction] = {}  # these multiples
         self.chosen = 1.0  # probability of the choices
         self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
         self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
-        self.opaque_at = self.unseen = ""
+        self.opaque_at = self.opaque_what = self.unseen = ""
         self.handed: set[int] = set()  # seeds
         self.fixed_seeds: list[str] = []
         self.seeds: list[str] = []
@@ -177,10 +180,10 @@ class Tape(Choices):
         self.noises.append(Noise(law, value, event))
         return len(self.noises) - 1
 
-    def mark_opaque(self) -> None:
-        """Note that a value was looked at in a way that has no known probabilities."""
+    def mark_opaque(self, what: str = "looks at the value of its noise") -> None:
+        """Note that a value was looked at in a way that has no known probabilities; `what` goes on from "it"."""
         if not self.opaque_at:
-            self.opaque_at = line_of_call() or "?"
+            self.opaque_at, self.opaque_what = line_of_call() or "?", what
 
     @property
     def is_over(self) -> bool:
@@ -201,14 +204,14 @@ class Tape(Choices):
             place = line_of_call()
             self.unseen = f"{reason} (line {place})" if place else reason
 
-    def look(self, value: float) -> float:
-        """The value of a noisy number, for whatever the program does with it."""
+    def look(self, value: float, use: str = "") -> float:
+        """The value of a noisy number, for whatever the program does with it; `use` says what in words."""
         self.is_stale = self.is_stale or self.is_closed
         if len(self.looks) >= MOST_LOOKS:
             raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
             value = self.frozen.looks[len(self.looks)]
-        self.mark_opaque()
+        self.mark_opaque(f"looks at the value of its noise{f' for {use}' if use else ''}")
         self.looks.append(value)
         return value
 
@@ -228,7 +231,7 @@ class Tape(Choices):
         """Whether a noise is at most a threshold: a decision, unless that is known."""
         self.is_stale = self.is_stale or self.is_closed
         noise = self.noises[index]
-        low, high = self.intervals.get(index, (-math.inf, math.inf))
+        low, high = self.intervals.get(index, _FREE)
         if noise.law.is_discrete:
             nearest = round(threshold) if math.isfinite(threshold) else threshold
             if 0.0 < abs(threshold - nearest) <= 1e-9 * (1.0 + self.reaches.get(index, 0.0)):
@@ -245,65 +248,83 @@ class Tape(Choices):
             ):
                 self.factor = None  # it is not 0, but less than doubles tell
             return above == 0.0
+        ends = (low, min(threshold, high)), (max(threshold, low), high)
+        if index in self.units:
+            outcome = self._told([((), {index: end}) for end in ends], abs(threshold), "comparison")
+            if outcome is None:
+                return self.look(noise.value) <= threshold
+            return outcome == 0
         total = below + above
         outcome = self.decide((below / total, above / total), int(noise.value > threshold), "comparison")
-        self.intervals[index] = (low, min(threshold, high)) if outcome == 0 else (max(threshold, low), high)
+        self.intervals[index] = ends[outcome]
         if (noise.value > threshold) != bool(outcome):
             self.noises[index] = dataclasses.replace(noise, value=noise.law.within(*self.intervals[index]))
         return outcome == 0
 
-    def order(self, options: Sequence[Sequence[Comparison]], reach: float, what: str) -> int | None:
-        """Which of some orders of noises holds, of which just one does: a decision, with probabilities by integrals.
+    def order(
+        self, options: Sequence[Sequence[Comparison]], units: Mapping[int, Fraction], reach: float, what: str
+    ) -> int | None:
+        """Which of some orders of multiples of noises holds, of which just one does: a decision.
 
-        None where they are not known: of other laws than Laplace and exponential ones, of noise of which other things
-        were asked, of comparisons that form no tree or a large one. `reach` is the largest number behind a gap.
+        None where the probabilities are not known (`dpaudit.symbolic.orders`), or a noise was compared as another
+        multiple. `reach` is the largest number behind a gap.
         """
-        compared = {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
-        nodes = compared | {node for option in options for pair in option for node in (pair.lower, pair.upper)}
+        spent = self.spent - self.units.keys()
+        if any(self.units.get(node, unit) != unit or node in spent for node, unit in units.items()):
+            return None
+        before = dict(self.units)
+        self.units.update(units)
+        found = self._told([(tuple(option), {}) for option in options], reach, what)
+        if found is None:
+            self.units = before
+        return found
+
+    def _told(
+        self, options: Sequence[tuple[Sequence[Comparison], Mapping[int, tuple[float, float]]]], reach: float, what: str
+    ) -> int | None:
+        """Which of some sets of comparisons and intervals holds, of which just one does: a decision."""
+        asked = {one for pairs, ends in options for one in (*ends, *(k for p in pairs for k in (p.lower, p.upper)))}
+        nodes = connected(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
+        known = [pair for pair in self.comparisons if pair.lower in nodes]
         laws = {node: self.noises[node].law for node in sorted(nodes)}
-        is_asked = any(node in self.intervals for node in nodes) or bool((self.spent - compared) & nodes)
-        if is_asked or len(nodes) > MOST_COMPARED or any(law.family not in ORDERED for law in laws.values()):
-            return None
+        tried = []
+        for pairs, ends in options:
+            intervals = {node: ends.get(node, self.intervals.get(node, _FREE)) for node in laws}
+            made = {node: Node(law, self.units[node], *intervals[node]) for node, law in laws.items()}
+            tried.append(Component(tuple(made.items()), (*known, *pairs)))
         with unheard():
-            chances = [_mass(tuple(laws.items()), (*self.comparisons, *option)) for option in options]
-        if min(chances) < 0.0:
-            return None
-        values = {node: self.noises[node].value for node in nodes}
-        holds = [all(values[one.lower] <= values[one.upper] + float(one.gap) for one in option) for option in options]
-        actual = holds.index(True) if True in holds else 0
-        # Validity: the logarithm of such a probability grows by at most 1 / scale with a gap, in a law without an end.
-        far = max(abs(float(pair.gap)) for option in options for pair in option) + reach
-        self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far / min(law.scale for law in laws.values()))
-        self.spent.update(nodes)
+            chances = [mass_of(one, self.is_quick) for one in tried]
         whole = math.fsum(chances)
-        is_exact = far <= LARGEST_OFFSET * min(law.scale for law in laws.values())
+        if min(chances) < 0.0 or not whole > 0.0:
+            return None
+        holds = [one.holds({node: self.noises[node].value for node in nodes}) for one in tried]
+        actual = holds.index(True) if True in holds else 0
+        for node in nodes - self.spent:  # what was asked of it alone is asked of it with others from now on
+            self.chosen *= laws[node].mass(*self.intervals.get(node, _FREE))
+        self.spent.update(nodes)
+        scale = min(law.scale * float(abs(self.units[node])) for node, law in laws.items())
+        ends_of = [abs(end) for one in tried for _, node in one.nodes for end in (node.low, node.high)]
+        behind = [reach, *(self.reaches.get(node, 0.0) for node in laws), *filter(math.isfinite, ends_of)]
+        far = max((abs(float(pair.gap)) for pairs, _ in options for pair in pairs), default=0.0) + max(behind)
+        is_exact = far <= LARGEST_OFFSET * scale
         ones = [Fraction(1)] * len(options) if is_exact else None
         outcome = self.choose([chance / whole for chance in chances], actual, what, ones)
-        self.comparisons += options[outcome]
+        # Validity: the gaps are rounded. Where it is not known how fast the logarithm of the probability grows, the
+        # probability itself does by at most 1 / scale, as all densities are at most that.
+        growth = tried[outcome].growth()
+        share = max(chances[outcome], sys.float_info.min)
+        self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far * min(growth, 1.0 / scale / share))
+        pairs, ends = options[outcome]
+        self.comparisons += pairs
+        self.intervals.update(ends)
         if not holds[outcome]:
             with unheard():
-                self._settle(laws)
+                values = tried[outcome].example()
+            if values is None:
+                self.mark_opaque()
+            for node, value in (values or {}).items():
+                self.noises[node] = dataclasses.replace(self.noises[node], value=value)
         return outcome
-
-    def _settle(self, laws: Mapping[int, Law]) -> None:
-        """Give noises values for which all comparisons hold, for a run with numbers."""
-        from scipy.optimize import linprog
-
-        places = {node: k for k, node in enumerate(laws)}
-        rows, ends = [], []
-        for pair in self.comparisons:  # lower - upper + slack <= gap
-            row = [0.0] * (len(laws) + 1)
-            row[places[pair.lower]], row[places[pair.upper]], row[-1] = 1.0, -1.0, 1.0
-            rows.append(row)
-            ends.append(float(pair.gap))
-        scale = min(law.scale for law in laws.values())
-        bounds = [(0.0 if law.family == "exponential" else None, None) for law in laws.values()]
-        found = linprog([*[0.0] * len(laws), -1.0], A_ub=rows, b_ub=ends, bounds=[*bounds, (0.0, scale)])
-        if not found.success or not found.x[-1] > 0.0:
-            self.mark_opaque()
-            return
-        for node, value in zip(laws, found.x, strict=False):
-            self.noises[node] = dataclasses.replace(self.noises[node], value=float(value))
 
     def choose(
         self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
@@ -314,8 +335,8 @@ class Tape(Choices):
         self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]
         return outcome
 
-    def exact_mass(self) -> ExpSum | None:
-        """The probability of the run, exactly; None where that is not known.
+    def exact_mass(self) -> ExpSum | Enclosure | None:
+        """The probability of the run, exactly or between bounds; None where that is not known.
 
         Of its choices it is a fraction, of noises that were compared with constants that of an interval, of noises that
         were compared with each other an integral.
@@ -325,17 +346,22 @@ class Tape(Choices):
         reaches = (self.reaches.get(index, 0.0) / self.noises[index].law.scale for index in self.intervals)
         if self.factor is None or max(reaches, default=0.0) > LARGEST_OFFSET or self.doubt() > MOST_DOUBT:
             return None
-        found = ExpSum.of(self.factor)
-        for index, (low, high) in self.intervals.items():
-            law = self.noises[index].law
-            if law.family not in FAMILIES:
+        found: ExpSum | Enclosure = ExpSum.of(self.factor)
+        left = set(self.intervals) | set(self.units)
+        while left:
+            nodes = connected({min(left)}, self.comparisons)
+            left -= nodes
+            made = {
+                node: Node(self.noises[node].law, self.units.get(node, Fraction(1)), *self.intervals.get(node, _FREE))
+                for node in sorted(nodes)
+            }
+            mass = Component(tuple(made.items()), tuple(p for p in self.comparisons if p.lower in nodes)).mass()
+            if mass is None:
                 return None
-            below = density(law.family, Fraction(law.scale)).below()
-            found = found * (below.at(high) - below.at(low))
-        if self.comparisons:
-            nodes = {node for pair in self.comparisons for node in (pair.lower, pair.upper)}
-            laws = {node: self.noises[node].law for node in sorted(nodes)}
-            found = found * probability(_densities(tuple(laws.items())), self.comparisons)
+            if isinstance(found, ExpSum) and isinstance(mass, ExpSum):
+                found = found * mass
+            else:
+                found = enclosed(found) * enclosed(mass)
         return found
 
     def probability(self, without: Collection[int] = ()) -> float:
@@ -367,17 +393,7 @@ class Tape(Choices):
 _NOTHING = object()
 
 
-def _densities(laws: Iterable[tuple[int, Law]]) -> dict[int, Piecewise]:
-    return {node: density(law.family, Fraction(law.scale)) for node, law in laws}
-
-
-@functools.lru_cache(maxsize=4_096)
-def _mass(laws: tuple[tuple[int, Law], ...], comparisons: tuple[Comparison, ...]) -> float:
-    """P(all comparisons hold); -1 where that is not known."""
-    try:
-        return float(probability(_densities(laws), comparisons))
-    except (Cycle, ArithmeticError):
-        return -1.0
+_FREE = (-math.inf, math.inf)
 
 
 def line_of_call() -> str:

@@ -84,3 +84,40 @@ def ordered(x, rng):
 )
 def test_what_a_record_takes_for_equal_is_never_proved(release):
     assert dpaudit.judge(release, "eps=1", pairs=[(0, 1)], seconds=3, seed=1).verdict != "proved"
+
+
+def runs_out(calls):
+    left = [calls]
+
+    def release(x, rng):
+        left[0] -= 1
+        return x + rng.laplace() if left[0] >= 0 else None
+
+    return release
+
+
+@pytest.mark.parametrize("make", [*(make for make, _ in REMEMBER.values()), *(lambda c=c: runs_out(c) for c in range(1, 24))])
+def test_of_a_program_that_remembers_nothing_is_recorded(make):
+    (found,) = dpaudit.record_noise(make(), [(0, 1)], "eps=1", seed=1).pairs
+    assert found.grade == "not recorded" or not found.statement
+
+
+def nearly_cancels(x, rng):  # its sign is that of a rounding error
+    noise = rng.laplace()
+    return bool(noise * 0.1 + noise * 0.2 > noise * 0.3) + x * 0
+
+
+def cancels(x, rng):
+    noise = rng.laplace()
+    return bool((noise + 0.1) - 0.1 == noise) if x else True
+
+
+def is_absorbed(x, rng):  # the noise is below the last digit of the sum
+    return 1e20 + 1e5 * x + rng.laplace(scale=1e5)
+
+
+@pytest.mark.parametrize("release", [nearly_cancels, cancels, is_absorbed])
+def test_noise_that_is_left_to_rounding_is_open(release):
+    (found,) = dpaudit.record_noise(release, [(0.0, 1.0)], "eps=1", seed=1).pairs
+    assert found.grade == "not recorded" and "noise" in found.unproved
+    assert dpaudit.certify(release, "eps=1", [(0.0, 1.0)], seconds=5).verdict == "open"

@@ -1,0 +1,77 @@
+"""Functions of a noisy number that are followed: roundings, logarithms, exponentials, a root.
+
+All of them grow with the number, so that a comparison of what they give with a constant is one of the number.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from collections.abc import Callable
+
+MOST_DIGITS = 15  # of a rounding, on either side of the point
+
+
+@dataclasses.dataclass(frozen=True)
+class Function:
+    """A function that grows, with the largest number at which it is at most a given one.
+
+    Attributes
+    ----------
+    name : str
+        The same name is the same function.
+    value, last : callable
+    step : float
+        Of a rounding the distance of its values, else 0: then the function has an inverse.
+    start : float
+        Of what is refused at and below it (a logarithm of 0), else -inf.
+    """
+
+    name: str
+    value: Callable[[float], float]
+    last: Callable[[float], float]
+    step: float = 0.0
+    start: float = -math.inf
+
+
+def rounding(digits: int) -> Function:
+    """The rounding to so many digits.
+
+    Examples
+    --------
+    >>> rounding(1).last(0.3), FUNCTIONS["trunc"].last(-1.0)
+    (0.35, -1.0)
+    """
+    steps = 10.0**digits
+
+    def last(limit: float) -> float:
+        count = round(limit * steps)
+        return ((count if count / steps <= limit else count - 1) + 0.5) / steps
+
+    return Function(f"round {digits}", lambda v: round(v, digits), last, 1.0 / steps)
+
+
+def _below_one_more(limit: float) -> float:
+    return math.floor(limit) + 1.0
+
+
+def _cut_off(limit: float) -> float:
+    return math.floor(limit) + (limit >= 0.0)
+
+
+def _of_positive(function: Callable[[float], float]) -> Callable[[float], float]:
+    return lambda limit: function(limit) if limit > 0.0 else -math.inf
+
+
+FUNCTIONS = {
+    "floor": Function("floor", math.floor, _below_one_more, 1.0),
+    "ceil": Function("ceil", math.ceil, lambda limit: float(math.floor(limit)), 1.0),
+    "trunc": Function("trunc", math.trunc, _cut_off, 1.0),
+    "exp": Function("exp", math.exp, _of_positive(math.log)),
+    "expm1": Function("expm1", math.expm1, lambda limit: math.log1p(limit) if limit > -1.0 else -math.inf),
+    "log": Function("log", math.log, math.exp, start=0.0),
+    "log1p": Function("log1p", math.log1p, math.expm1, start=-1.0),
+    "log2": Function("log2", math.log2, lambda limit: 2.0**limit, start=0.0),
+    "log10": Function("log10", math.log10, lambda limit: 10.0**limit, start=0.0),
+    "sqrt": Function("sqrt", math.sqrt, lambda limit: limit * limit if limit >= 0.0 else -math.inf, start=0.0),
+}
