@@ -12,10 +12,10 @@ unexport PYTHONDONTWRITEBYTECODE
 	lock sbom clean
 
 audit: $(VENV)/.audit
-	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
+	$(BIN)/python mechanisms/scripts/cities_audit.py --seed $(SEED) --out $(OUT)
 
 universe: $(VENV)/.audit
-	$(BIN)/python -m reports.universe_audit --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/universe_audit.py --seed $(SEED)
 
 museum: $(VENV)/.audit
 	$(BIN)/python -m dpaudit museum --seed $(SEED) --seeds 5
@@ -25,16 +25,16 @@ claims: $(VENV)/.audit
 
 # The experiments of the five papers, each within a minute: pages, JSON files and pictures in reports/papers.
 papers: $(VENV)/.dev
-	$(BIN)/python -m reports.papers_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/papers_report.py --seed $(SEED)
 
 certificates: $(VENV)/.audit
-	$(BIN)/python -m reports.certificates_report
+	$(BIN)/python mechanisms/scripts/certificates_report.py
 
 compliance: $(VENV)/.audit
-	$(BIN)/python -m reports.compliance_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/compliance_report.py --seed $(SEED)
 
 history: $(VENV)/.audit
-	$(BIN)/python -m reports.history_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/history_report.py --seed $(SEED)
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"
