@@ -8,7 +8,7 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history test processors oldest mutants rates long durations lint docs reference dist \
+.PHONY: constants size audit universe museum claims papers drift certificates compliance history test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
@@ -26,6 +26,10 @@ claims: $(VENV)/.audit
 # The experiments of the five papers, each within a minute: pages, JSON files and pictures in reports/papers.
 papers: $(VENV)/.dev
 	$(BIN)/python mechanisms/scripts/papers_report.py --seed $(SEED)
+
+# The same experiments again, compared with what is saved: fails where a statement or its agreement changed.
+drift: $(VENV)/.dev
+	$(BIN)/python mechanisms/scripts/papers_report.py --seed $(SEED) --out build/papers --check reports/papers
 
 certificates: $(VENV)/.audit
 	$(BIN)/python mechanisms/scripts/certificates_report.py
