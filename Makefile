@@ -8,14 +8,14 @@ export PYTHONHASHSEED ?= 0
 # Tests start many processes: what each imports is compiled once. What a test writes is not: see tests/conftest.py.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: constants size audit universe museum claims papers certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
+.PHONY: constants size audit universe museum claims papers drift certificates compliance history noise test processors oldest mutants rates long durations lint docs reference dist \
 	lock sbom clean
 
 audit: $(VENV)/.audit
-	$(BIN)/python -m reports.cities_audit --seed $(SEED) --out $(OUT)
+	$(BIN)/python mechanisms/scripts/cities_audit.py --seed $(SEED) --out $(OUT)
 
 universe: $(VENV)/.audit
-	$(BIN)/python -m reports.universe_audit --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/universe_audit.py --seed $(SEED)
 
 museum: $(VENV)/.audit
 	$(BIN)/python -m dpaudit museum --seed $(SEED) --seeds 5
@@ -25,19 +25,23 @@ claims: $(VENV)/.audit
 
 # The experiments of the five papers, each within a minute: pages, JSON files and pictures in reports/papers.
 papers: $(VENV)/.dev
-	$(BIN)/python -m reports.papers_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/papers_report.py --seed $(SEED)
+
+# The same experiments again, compared with what is saved: fails where a statement or its agreement changed.
+drift: $(VENV)/.dev
+	$(BIN)/python mechanisms/scripts/papers_report.py --seed $(SEED) --out build/papers --check reports/papers
 
 certificates: $(VENV)/.audit
-	$(BIN)/python -m reports.certificates_report
+	$(BIN)/python mechanisms/scripts/certificates_report.py
 
 compliance: $(VENV)/.audit
-	$(BIN)/python -m reports.compliance_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/compliance_report.py --seed $(SEED)
 
 history: $(VENV)/.audit
-	$(BIN)/python -m reports.history_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/history_report.py --seed $(SEED)
 
 noise: $(VENV)/.audit
-	$(BIN)/python -m reports.noise_report --seed $(SEED)
+	$(BIN)/python mechanisms/scripts/noise_report.py --seed $(SEED)
 
 test: $(VENV)/.dev lint
 	$(BIN)/python -m pytest -n 2 --dist worksteal -m "not slow and not long"

@@ -1,9 +1,6 @@
-"""What pyproject.toml cannot say: the folder `mechanisms/` is installed as the package `dpaudit_mechanisms`.
+"""Reproducible builds, which pyproject.toml cannot ask for: the same files give the same bits, whenever they are built.
 
-A package named `mechanisms` in everybody's environment would shadow their own.
-
-Builds are reproducible: the same files give the same bits, whenever and by whomever they are built. Wheels keep to
-`SOURCE_DATE_EPOCH` already; the sdist is written again in an order, with times, owners and modes that are fixed.
+Wheels keep to `SOURCE_DATE_EPOCH` already; the sdist is written again in an order, with fixed times, owners and modes.
 """
 
 import gzip
@@ -11,10 +8,9 @@ import os
 import tarfile
 from pathlib import Path
 
-from setuptools import find_packages, setup
+from setuptools import setup
 from setuptools.command.sdist import sdist
 
-FOLDERS = {"dpaudit": "dpaudit", "mechanisms": "dpaudit_mechanisms"}  # folder: name of the installed package
 EARLIEST = "315532800"  # 1980, the first time that a zip file can hold
 os.environ.setdefault("SOURCE_DATE_EPOCH", EARLIEST)
 
@@ -46,12 +42,4 @@ def rewrite(file: Path, time: int) -> None:
     new.replace(file)
 
 
-setup(
-    packages=[
-        name + package.removeprefix(folder)
-        for folder, name in FOLDERS.items()
-        for package in find_packages(include=[folder, f"{folder}.*"])
-    ],
-    package_dir={name: folder for folder, name in FOLDERS.items()},
-    cmdclass={"sdist": ReproducibleSdist},
-)
+setup(cmdclass={"sdist": ReproducibleSdist})

@@ -345,7 +345,8 @@ def main() -> int:
             if file and (ROOT / file).is_file():
                 (folder / file).parent.mkdir(parents=True, exist_ok=True)
                 shutil.copy2(ROOT / file, folder / file)
-        (folder / "dpaudit_mechanisms").symlink_to("mechanisms")  # the copy's, before that of the installation
+        # The copy's, before that of the installation:
+        (folder / "dpaudit_mechanisms").symlink_to("mechanisms/dpaudit_mechanisms")
         if not modules:
             return len(try_known(folder))
         for module in modules:

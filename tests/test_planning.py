@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+import sys
 import types
 from importlib import resources
 
@@ -165,6 +166,22 @@ def test_the_samples_that_are_needed_are_the_least_round_number_that_is_enough(m
     below = sizes[sizes.index(needed) - 1]
     assert only(plan(samples=needed, mode=mode, event_masses=[0.2])).known <= power.sought
     assert only(plan(samples=below, mode=mode, event_masses=[0.2])).known > power.sought
+
+
+@pytest.mark.parametrize("claim", ["eps=0.1", "eps=1", "eps=3"])
+def test_a_textbook_test_of_one_proportion_needs_no_more_and_not_far_fewer_samples(claim):
+    pytest.importorskip("statsmodels.stats.power", reason="statsmodels is an extra")
+    planned = dpaudit.plan(laplace, claim, [(0.0, 1.0)], samples=10_000, over=0.2, seed=1)
+    for power in planned.budgets[0].powers:
+        (fixed,) = [needed for needed in power.needed if needed.mode == "fixed"]
+        # Measured: ours over the textbook's are 1.21 to 1.79, for the shares of the error rate that are kept back.
+        assert power.textbook < fixed.known < 2.0 * power.textbook
+
+
+def test_the_second_opinion_is_none_without_statsmodels_and_with_a_delta(monkeypatch):
+    assert dpaudit.plan(laplace, "eps=1,delta=0.01", [(0.0, 1.0)], seed=1).budgets[0].powers[0].textbook is None
+    monkeypatch.setitem(sys.modules, "statsmodels.stats.power", None)
+    assert dpaudit.plan(laplace, "eps=1", [(0.0, 1.0)], seed=1).budgets[0].powers[0].textbook is None
 
 
 def test_round_numbers_have_three_digits_and_end_at_the_largest():

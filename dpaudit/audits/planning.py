@@ -331,7 +331,26 @@ def _power(
         learned_ratio=learned_value / value if value > 0.0 else None,
         sought=sought,
         needed=tuple(needed),
+        textbook=None if line is None or line.delta > 0.0 else _textbook(audit, value, sought, event_mass),
     )
+
+
+def _textbook(audit: _Planned, allowed: float, sought: float, event_mass: float) -> float | None:
+    """Samples on each input with which a one-sided test of one proportion finds the loss; None without statsmodels.
+
+    Of outputs in the event, a share expit(loss) has the label that it speaks for, and at most expit(allowed) under the
+    claim. The normal approximation is of another make than our figure, which is exact and keeps shares back.
+    """
+    try:
+        from statsmodels.stats.power import normal_sample_size_one_tail
+    except ImportError:
+        return None
+    if not allowed < sought < math.inf:
+        return math.inf
+    null, other = (1.0 / (1.0 + math.exp(-loss)) for loss in (allowed, sought))
+    deviations = [math.sqrt(share * (1.0 - share)) for share in (null, other)]
+    guesses = normal_sample_size_one_tail(other - null, audit.power, audit.level, *deviations)
+    return float(guesses) / (2.0 * event_mass)
 
 
 @functools.cache

@@ -11,7 +11,7 @@ Conventions
 * `replace_one` keeps the number of rows (the bounded model, histograms at l1 distance 2); `add_remove` changes it by
   one (the unbounded model, histograms at l1 distance 1).
 
-Source: `mechanisms/papers/dx-linear-queries.toml`, DX-D10.
+Source: `dpaudit_mechanisms/papers/dx-linear-queries.toml`, DX-D10.
 """
 
 from __future__ import annotations

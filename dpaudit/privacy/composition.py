@@ -8,7 +8,7 @@ Conventions
 * `group` is group privacy: the claim for two inputs that a chain of k pairs joins, each of which keeps the claim.
 * Sums are taken in double precision, exactly rounded (`math.fsum`) where they are sums of budgets.
 
-Source: DX-F1.2 and DX-F1.3 of `mechanisms/papers/dx-linear-queries.toml` (metric claims); Dwork and Roth (2014),
+Source: DX-F1.2, DX-F1.3 of `dpaudit_mechanisms/papers/dx-linear-queries.toml` (metric claims); Dwork and Roth (2014),
 theorem 3.16 (basic composition); Bun and Steinke (2016), arXiv:1605.02065, propositions 1.4, 1.7 and 1.9 (zCDP);
 Mironov (2017), arXiv:1702.07476, propositions 1 and 2 (RDP); Dong, Roth and Su (2019), arXiv:1905.02383, section 2.5
 and corollary 3.3 (Gaussian DP).

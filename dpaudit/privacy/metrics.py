@@ -10,7 +10,7 @@ Conventions
   papers print break the last one (`BlowfishMetric`; `ValueMetric` with "min" on more than two values, DX-X2). Their
   least repair is the shortest-path closure: `MatrixMetric.of(metric, points, check_triangle=False).closure()`.
 
-Source: `mechanisms/papers/dx-linear-queries.toml`, DX-D2, DX-X1 to DX-X8, DX-D-Blow and DX-D-Smooth.
+Source: `dpaudit_mechanisms/papers/dx-linear-queries.toml`, DX-D2, DX-X1 to DX-X8, DX-D-Blow and DX-D-Smooth.
 """
 
 from __future__ import annotations

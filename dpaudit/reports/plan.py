@@ -20,6 +20,7 @@ from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3
 BUDGETS_BY_FORM = 3  # columns of the table by form
+LARGEST_SHOWN = 1e9  # samples: more are no plan
 UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
@@ -173,6 +174,17 @@ def _sentences(plan: Plan) -> list[str]:
         sentences.append(
             "None: not found in any number of samples up to 10^9, or not promised, because too few draws show the "
             "event. (The audit may find a large loss all the same.)"
+        )
+    first = plan.budgets[0]
+    opinions = [
+        f"{short_count(int(power.textbook))} (mass {_mass(power.event_mass, power.is_estimate)})"
+        for power in first.powers
+        if power.textbook is not None and power.textbook < LARGEST_SHOWN
+    ]
+    if opinions:
+        sentences.append(
+            f"A second opinion on the known samples of {name_text(first.id, SHORT_NAME)}: a one-sided test of one "
+            f"proportion needs {', '.join(opinions)}, by the normal approximation of statsmodels."
         )
     if plan.is_universe:
         sentences.append("These figures hold for every pair: the most suspicious ones are examined in depth as well.")

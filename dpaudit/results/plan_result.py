@@ -56,6 +56,9 @@ class PlannedPower:
         The loss that is `over` above the claim (at a budget of 0: 0.1 nats); inf if none is, at this mass.
     needed : tuple of Needed
         For `sought`, in each mode.
+    textbook : float or None
+        A second opinion on the known samples of fixed mode: those of a one-sided test of one proportion, by the normal
+        approximation of statsmodels. None without that library, and for claims that are not of pure form.
     """
 
     event_mass: float
@@ -69,6 +72,7 @@ class PlannedPower:
     learned_ratio: float | None
     sought: float
     needed: tuple[Needed, ...]
+    textbook: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)

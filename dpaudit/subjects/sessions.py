@@ -186,6 +186,11 @@ class Sessions:
         pairs = getattr(self.mechanism, "pairs", None)
         return pairs() if callable(pairs) else pairs
 
+    @property
+    def utility_bounds(self) -> Any:
+        """The mechanism's own."""
+        return getattr(self.mechanism, "utility_bounds", None)
+
 
 def as_sessions(
     mechanism: InteractiveMechanism,

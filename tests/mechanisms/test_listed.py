@@ -21,7 +21,6 @@ ELSEWHERE = {  # in no list: where they are tested
     "CityLaplace": "mechanisms/test_cities.py", "CityLaplaceOpenDP": "mechanisms/test_cities.py",
     "CityLaplaceTooLittleNoise": "mechanisms/test_cities.py",
     "FiniteLaw": "mechanisms", "Rejected": "mechanisms", "LevelMechanism": "mechanisms",  # bases of listed ones
-    "ChainGenerator": "mechanisms", "NoisyVotes": "mechanisms",
 }  # fmt: skip
 OTHERS = ("museum", "reproductions", "measurements", "papers")  # no reference mechanisms
 

@@ -93,7 +93,7 @@ def test_a_name_that_is_no_subject_is_refused():
 
 
 def test_the_package_declares_the_measurement_and_it_is_one():
-    text = (Path(measurements.__file__).parents[1] / "pyproject.toml").read_text(encoding="utf-8")
+    text = (Path(measurements.__file__).parents[2] / "pyproject.toml").read_text(encoding="utf-8")
     declared = tomllib.loads(text)["project"]["entry-points"]["dpaudit.measurements"]
     for place in declared.values():
         module, _, attribute = place.partition(":")

@@ -42,10 +42,13 @@ from dpaudit_mechanisms.faulty.another_budget import SpendsAnotherBudget
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
 from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.learning.marginals import ChainGenerator
+from dpaudit_mechanisms.learning.pate import NoisyVotes
 from dpaudit_mechanisms.planar_laplace import PlanarLaplace
 from dpaudit_mechanisms.problems import FIGURE_1, HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from dpaudit_mechanisms.randomised_response import RandomisedResponse
 from dpaudit_mechanisms.small_db import SmallDB
+from dpaudit_mechanisms.sparse_vector import SparseVector
 from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 from dpaudit_mechanisms.two_metrics import (
     GlobalSensitivity,
@@ -95,6 +98,8 @@ EVERY = {
     "response": (RandomisedResponse(1.0, 4), 0.5, 4_000),
     "exponential": (Exponential(np.repeat(SCORES, 10, axis=1), 20.0), 0.1, 4_000),
     "planar": (PlanarLaplace(200.0, points=((0.0, 0.0), (200.0, 0.0))), 0.7, 4_000),
+    "votes": (NoisyVotes(1.0), 0.3, 4_000),
+    "chain": (ChainGenerator(1.0), 0.01, 1_000),
     # paper of linear queries
     "dx laplace": (DxLaplace(QUERIES, METRIC), 0.7, 4_000),
     "dx exponential": (DxExponential(one_good_outcome, 20.0 * np.array(EQUAL), 1), 0.1, 4_000),
@@ -166,6 +171,20 @@ def test_a_bound_is_kept_says_something_and_is_missed_by_a_twin_of_less_budget(n
     assert not [finding.bound for finding in sound.findings if finding.says_nothing]
     twin = SpendsAnotherBudget(mechanism, share)
     assert dpaudit.audit_utility(twin, samples=draws, confidence=SURE, seed=1).verdict == "violated"
+
+
+def test_a_sparse_vector_keeps_its_error_bound_and_misses_it_with_less_budget():
+    mechanism, counts = SparseVector(1.0, 50.0, most=2), list(range(8))
+    found = [
+        dpaudit.audit_utility(
+            dpaudit.as_sessions(drawn, counts), mechanism.utility_bounds(), samples=3_000, confidence=SURE, seed=1
+        )
+        for drawn in (mechanism, with_budget(mechanism, 0.3))
+    ]
+    assert [result.verdict for result in found] == ["not_refuted", "violated"]
+    assert not any(finding.says_nothing for result in found for finding in result.findings)
+    own = dpaudit.audit_utility(dpaudit.as_sessions(mechanism, counts), samples=3_000, confidence=SURE, seed=1)
+    assert own.verdict == "not_refuted"  # a session states the bounds of its mechanism
 
 
 def test_an_imaged_mechanism_of_other_noise_states_no_bound():

@@ -1,20 +1,43 @@
 """Sentences of the five papers that stand outside of their numbered items: costs, comparisons, reasons."""
 
 import math
+import time
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from dpaudit.privacy.claims import MetricDP, PureDP
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace
 from dpaudit_mechanisms.constrained.equalities import LaplaceOnEqualities
-from dpaudit_mechanisms.datacubes import Domain, FourierStrategy, HaarStrategy, Workload
+from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, projected_variance
+from dpaudit_mechanisms.datacubes import (
+    DatacubeRelease,
+    Domain,
+    FourierStrategy,
+    HaarStrategy,
+    Workload,
+    all_and_half,
+    base_counts,
+    workload_itself,
+)
+from dpaudit_mechanisms.datacubes.convex import convex_budgets
 from dpaudit_mechanisms.distances import practical
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.noise_scales import improvement_factor, single_scales
-from dpaudit_mechanisms.two_metrics import FiniteSpaces, Ladder, WidenedStaircase
+from dpaudit_mechanisms.reproductions.taxi import PRINTED
+from dpaudit_mechanisms.reproductions.up_linear_sets import SETS, best_staircase_error
+from dpaudit_mechanisms.two_metrics import (
+    FiniteSpaces,
+    GlobalSensitivity,
+    Ladder,
+    PrivacyFirst,
+    Staircase,
+    WidenedStaircase,
+)
+from dpaudit_mechanisms.two_metrics.line import query_mechanism
 
 SOME = settings(derandomize=True, deadline=None, max_examples=40)
 SEEDS = st.integers(0, 2**32)
@@ -138,3 +161,75 @@ def test_the_promised_error_falls_faster_than_that_of_generic_mechanisms_from_so
     alphas = [practical(int(n), [1.0], 1.0, 1e-6, queries=1_000, beta=0.05).alpha for n in sizes]
     over = np.array(alphas) * np.sqrt(sizes)
     assert (np.diff(over) < 0.0).all() and over[4] > 1.0 > over[5]  # n = 10^8 and 10^9
+
+
+@pytest.mark.claim("DC-N8")
+@SOME
+@given(SEEDS, st.integers(1, 12), st.integers(1, 40), st.sampled_from([1, 2]))
+def test_the_program_of_the_budgets_is_convex_and_a_barrier_ends_at_its_optimum(seed, rows, columns, order):
+    rng = np.random.default_rng(seed)
+    costs = rng.uniform(0.1, 10.0, size=rows)
+    changes = np.hstack([rng.integers(0, 3, size=(rows, columns)), np.eye(rows)])
+    one, other = rng.uniform(0.01, 1.0, size=(2, rows))
+
+    def total(budgets):
+        return float((costs / budgets**2).sum())
+
+    assert total((one + other) / 2.0) <= (total(one) + total(other)) / 2.0 * (1.0 + 1e-12)
+    found = convex_budgets(costs, changes, order)
+    assert ((changes**order).T @ found.budgets**order <= 1.0 + 1e-9).all()  # linear in b^p
+    assert found.lower_bound <= found.value * (1.0 + 1e-9) <= found.lower_bound * (1.0 + 1e-8)
+
+
+@pytest.mark.claim("DC-N9")
+@pytest.mark.parametrize("strategy", [workload_itself, FourierStrategy, lambda workload: base_counts(workload.domain)])
+def test_optimal_budgets_take_less_than_a_second_more_than_uniform_ones(strategy):
+    workload = all_and_half(Domain.binary(16), 2)
+    rows = strategy(workload)
+
+    def seconds(budgets):
+        start = time.process_time()
+        DatacubeRelease(workload, rows, PureDP(1.0), budgets)
+        return time.process_time() - start
+
+    assert seconds("optimal") - seconds("uniform") < 1.0
+
+
+@pytest.mark.claim("UP-N5")
+def test_a_concave_set_is_better_than_the_staircase_and_a_convex_one_is_worse():
+    data = entry("UP-N5").counterexample
+    rates = [
+        query_mechanism(SETS[data[name]], data["epsilon"]).expected_error() / best_staircase_error(data["epsilon"])
+        for name in ("concave", "convex")
+    ]
+    assert [round(rate, 3) for rate in rates] == data["rates"] and rates[0] < 1.0 < rates[1]
+    assert [len(SETS[data[name]]) for name in ("concave", "convex")] == [2, 1]
+
+
+@pytest.mark.claim("UP-N6")
+@SOME
+@given(SEEDS, st.integers(2, 7), st.floats(0.1, 3.0))
+def test_where_datasets_are_as_far_apart_as_their_values_both_theorems_give_one_law(seed, count, epsilon):
+    rng = np.random.default_rng(seed)
+    values = np.cumsum([0.0, 1.0, *rng.integers(1, 4, size=count - 1)])  # a pair at 1 has the sensitivity
+    steps = np.abs(np.subtract.outer(values, values))
+    spaces = FiniteSpaces(steps, range(count + 1), 0.7 * steps)
+    utility, privacy, plain = (kind(spaces, epsilon) for kind in (Staircase, PrivacyFirst, GlobalSensitivity))
+    assert np.allclose(utility.log_laws, privacy.log_laws, atol=1e-9)
+    assert np.allclose(np.ceil(plain.levels - 1e-9), utility.levels)
+
+
+@pytest.mark.claim("CD-N4")
+def test_conditioning_has_the_smaller_errors_in_both_scenarios():
+    assert all(conditional_variance(n) < projected_variance(n) for n in range(2, 271))
+    table = np.array([PRINTED[epsilon] for epsilon in sorted(PRINTED)])  # budgets, levels, (M_MH, TopDown)
+    for axis in (0, 1):
+        chains, top_down = table.sum(axis=axis).T
+        assert (chains < top_down).all()
+
+
+@pytest.mark.claim("DX-N4")
+def test_a_budget_for_each_value_of_a_record_cannot_be_one_for_each_pair():
+    metric = MetricDP(lambda x, x_prime: abs(x - x_prime))
+    of_pairs = [metric.for_pair(0.0, other).value for other in (1.0, 2.0)]
+    assert of_pairs == [1.0, 2.0]  # one record of value 0, two budgets

@@ -1,12 +1,15 @@
 """The pages of the five papers: made of the saved experiments, tied to the ledgers, and compared run by run."""
 
 import json
+import sys
 from pathlib import Path
 
 import pytest
 
 from dpaudit_mechanisms.ledger import entry, ledgers
-from reports import papers_report
+
+sys.path.insert(0, str(Path(__file__).parents[2] / "mechanisms" / "scripts"))
+import papers_report
 
 SAVED = Path(__file__).parents[2] / "reports" / "papers"
 NAMES = [name for group in papers_report.EXPERIMENTS.values() for name in group]

@@ -8,5 +8,5 @@ Conventions
   open: nothing on linear equalities, a factor 1 + gamma on events of positive probability.
 
 Source: Liu, Sun, Zhou and Feng, Two Views of Constrained Differential Privacy (claims CD-*); what of it does not hold
-as printed is in `mechanisms/papers/constrained-dp.toml`.
+as printed is in `dpaudit_mechanisms/papers/constrained-dp.toml`.
 """

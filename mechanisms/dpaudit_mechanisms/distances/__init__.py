@@ -6,7 +6,7 @@ printed, and practical ones of the same guarantee), `interactive` (with `analyst
 two maps into l1, `stable_projection` that of l_p for 1 < p < 2, `metric_release` the mechanism of any metric space.
 
 Source: Huang and Roth, Exploiting Metric Structure for Efficient Private Query Release (claims MQ-*); what of it does
-not hold as printed is in `mechanisms/papers/metric-query-release.toml`.
+not hold as printed is in `dpaudit_mechanisms/papers/metric-query-release.toml`.
 """
 
 from dpaudit_mechanisms.distances.analysts import FixedQueries, SlopeSeeker

@@ -10,6 +10,7 @@ length, keeps epsilon: Laplace noise of scale 2 most / epsilon for the threshold
 from __future__ import annotations
 
 import dataclasses
+import math
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,8 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.protocol import SessionEnded
+from dpaudit.subjects.utility_bounds import UtilityBound
+from dpaudit_mechanisms.accuracy import SHARE
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,6 +76,36 @@ class SparseVector:
         """Two counts near the threshold: they change places, and both rise."""
         t = self.threshold
         return [Pair((t, t + 1.0), (t + 1.0, t), "change places"), Pair((t, t), (t + 1.0, t + 1.0), "rise")]
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """P(some answer errs by more than alpha) <= `SHARE`, of sessions that ask every count once, in order.
+
+        An answer errs by how far its count lies on the other side of the threshold. With k counts, all noises of
+        comparisons are within q log(2 k / share) and those of `most` thresholds within t log(2 most / share), each with
+        probability 1 - share / 2: alpha is their sum (Dwork and Roth 2014, theorem 3.26).
+        """
+
+        def loss(data: Any, outputs: Any) -> list[float]:
+            over = np.asarray(data, dtype=float) - self.threshold
+            wrong = [np.where(answers, -1.0, 1.0) * over[: len(answers)] for answers in outputs]
+            return [float(errors.max(initial=0.0)) for errors in wrong]
+
+        def alpha(data: Any) -> float:
+            comparisons = self.query_scale * math.log(2.0 * len(data) / SHARE)
+            return comparisons + self.threshold_scale * math.log(2.0 * self.most / SHARE)
+
+        far = self.threshold + 1.2 * alpha(range(8)) * np.array([-1.0, -1.0, -1.0, -1.0, 1.0, -1.0, -1.0, 1.0])
+        return [
+            UtilityBound(
+                "error of an answer",
+                loss,
+                alpha,
+                SHARE,
+                inputs=[tuple(far.tolist())],
+                largest_loss=lambda data: float(np.abs(np.asarray(data) - self.threshold).max()),
+                source="Dwork and Roth (2014), theorem 3.26",
+            )
+        ]
 
     def start(self, data: Any, rng: np.random.Generator) -> SparseVectorSession:
         """A session on a vector of counts."""

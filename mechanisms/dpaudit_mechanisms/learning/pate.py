@@ -15,6 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,6 +45,39 @@ class NoisyVotes:
     def claim(self) -> PureDP:
         """What one release promises."""
         return PureDP(self.epsilon)
+
+    def pairs(self) -> list[Pair]:
+        """Elections of 40 teachers: a clear one, a close one with three candidates, and one vote moved."""
+        elections = [np.repeat(np.arange(self.classes), votes) for votes in (self._votes(24), self._votes(4))]
+        return [Pair(votes, np.append(votes[:-1], 0), f"lead {k}") for k, votes in enumerate(elections)]
+
+    def _votes(self, lead: int) -> list[int]:
+        return [10 + lead, *[10] * (self.classes - 1)]
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """E (votes by which the winner is short of the first) <= sum over classes of gap P(it beats the first).
+
+        Two noises of scale b differ by at least g with probability (1 + g / (2 b)) exp(-g / b) / 2: with equality for
+        two classes.
+        """
+
+        def gaps(data: NDArray[np.int64]) -> NDArray[np.float64]:
+            counts = np.bincount(data, minlength=self.classes).astype(float)
+            return counts.max() - counts
+
+        def limit(data: NDArray[np.int64]) -> float:
+            g, b = gaps(data), 2.0 / self.epsilon
+            return float((g * (1.0 + g / (2.0 * b)) * np.exp(-g / b) / 2.0).sum())
+
+        return [
+            UtilityBound(
+                "votes short of the first",
+                lambda data, outputs: gaps(data)[np.asarray(outputs, dtype=int)],
+                limit,
+                largest_loss=lambda data: float(gaps(data).max()),
+                source="the difference of two Laplace variables, and a union over classes",
+            )
+        ]
 
     def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.float64]:
         """Winners of `size` releases, shape (size,): the class as a float.

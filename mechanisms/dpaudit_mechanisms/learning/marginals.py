@@ -10,15 +10,20 @@ by 1: the l2 sensitivity of both together is sqrt(2), so noise of standard devia
 from __future__ import annotations
 
 import dataclasses
-from typing import Literal
+import itertools
+import math
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import GaussianDP
+from dpaudit.privacy.pairs import Pair
+from dpaudit.subjects.utility_bounds import UtilityBound
 
 FloatArray = NDArray[np.float64]
 DRAWN = 400  # synthetic records
+FLOOR = 1e-3  # of a noisy count, so that every share is defined
 
 
 @dataclasses.dataclass(frozen=True)
@@ -46,6 +51,36 @@ class ChainGenerator:
         """What it promises for adding or removing one record."""
         return GaussianDP(self.mu)
 
+    def with_budget(self, factor: float) -> ChainGenerator:
+        """The same generator with `factor` times mu."""
+        return dataclasses.replace(self, mu=self.mu * factor)
+
+    def pairs(self) -> list[Pair]:
+        """A thousand records in all cells, one of which is left out."""
+        cells = np.array(list(itertools.product((0, 1), repeat=3)))
+        records = np.repeat(cells, [300, 100, 50, 50, 100, 100, 100, 200], axis=0)
+        return [Pair(records, records[1:], "one record")]
+
+    def utility_bounds(self) -> list[UtilityBound]:
+        """Of the shares of (a, b): E |drawn - true|_1 <= sqrt(3 / `DRAWN`) + 8 (sqrt(2 / pi) sigma + `FLOOR`) / n.
+
+        Drawing errs by at most the sum of sqrt(p (1 - p) / `DRAWN`). A noisy cell errs by |noise|, or by its floor: to
+        raise what is negative brings it nearer to its count. Dividing by the noisy sum at most doubles the errors.
+        """
+
+        def shares(counts: NDArray[Any]) -> FloatArray:
+            return np.asarray(counts / counts.sum(axis=-1, keepdims=True))
+
+        def loss(data: NDArray[np.int64], outputs: NDArray[np.int64]) -> FloatArray:
+            true = shares(np.histogram2d(*data.T[:2], bins=(2, 2), range=((-0.5, 1.5),) * 2)[0].reshape(4))
+            return np.asarray(np.abs(shares(np.asarray(outputs).sum(axis=3).reshape(-1, 4)) - true).sum(axis=1))
+
+        def limit(data: NDArray[np.int64]) -> float:
+            noise = 8.0 * math.sqrt(2.0 / math.pi) * math.sqrt(2.0) / self.mu
+            return math.sqrt(3.0 / DRAWN) + (noise + 8.0 * FLOOR) / len(data)
+
+        return [UtilityBound("error of a marginal", loss, limit, largest_loss=2.0, source="above")]
+
     def sample(self, data: NDArray[np.int64], size: int, rng: np.random.Generator) -> NDArray[np.int64]:
         """Counts of the synthetic records in the eight cells, for `size` releases; shape (size, 2, 2, 2).
 
@@ -71,7 +106,7 @@ class ChainGenerator:
         if self.fault == "structural_zeros":
             noisy = np.where(marginal == 0.0, 0.0, noisy)
             return np.maximum(noisy, 0.0) + 1e-12
-        return np.maximum(noisy, 1e-3)
+        return np.maximum(noisy, FLOOR)
 
 
 def membership_scores(mechanism: ChainGenerator, runs: int, rng: np.random.Generator) -> tuple[FloatArray, FloatArray]:

@@ -1,4 +1,4 @@
-"""Other people's libraries audited: `python -m reports.libraries_audit` writes reports/libraries/.
+"""Other people's libraries audited: `python mechanisms/scripts/libraries_audit.py` writes reports/libraries/.
 
 Each library's Laplace, Gaussian, geometric or randomised response and selection mechanism against the claim of its own
 metadata, with draws per second; and the known defects, each saved as an audit.json that can be replayed. Exit status 0
@@ -283,7 +283,7 @@ def markdown(report: dict[str, Any]) -> str:
     lines = [
         "# Other people's libraries, audited",
         "",
-        f"`python -m reports.libraries_audit --seed {report['seed']}` writes this. Python "
+        f"`python mechanisms/scripts/libraries_audit.py --seed {report['seed']}` writes this. Python "
         f"{report['environment']['python']}, numpy {report['environment']['numpy']}.",
         "",
         "Each claim is that of the library's own metadata, where it has any. Fixed mode; 20,000 samples, or what a "
