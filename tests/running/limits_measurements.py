@@ -33,7 +33,7 @@ WORKLOADS = {
         2_000, "sequential", "made = rng.laplace(size=(size, 100, 100)); made[:, 0, 0] += x; return made",
     ),
     "texts of 10 kB": (
-        20_000, "sequential", "return [f'{x + rng.laplace():.6f}' + 'a' * 10_000 for _ in range(size)]",
+        10_000, "sequential", "return [f'{x + rng.laplace():.6f}' + 'a' * 10_000 for _ in range(size)]",
     ),
     "texts of 1 MB, one call a draw": (600, "sequential", "return f'{x + rng.laplace():.6f}' + 'a' * 1_000_000"),
     "texts that grow from 10 bytes to 2 MB": (

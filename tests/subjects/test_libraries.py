@@ -494,6 +494,10 @@ def test_mechanisms_and_algorithms_of_python_dp_state_their_epsilon():
     assert str(pydp.subject(numerical.GaussianMechanism(1.0, 1e-6, 1.0)).claim) == "eps=1,delta=1e-06"
     total = pydp.subject(algorithms.BoundedSum(epsilon=1.0, lower_bound=0.0, upper_bound=1.0, dtype="float"))
     assert len(draws(total, (0.5, 0.5), 4)) == 4
+    tree = pydp.subject(pydp.QuantileTree(0.0, 1.0, [0.25, 0.5], epsilon=1.0, delta=1e-5, noise="gaussian"))
+    assert str(tree.claim) == "eps=1,delta=1e-05,adjacency=add_remove"
+    (quantiles,) = tree.sample([0.2, 0.4, 0.6], 1, np.random.default_rng(0))
+    assert len(quantiles) == 2 and 0.0 <= min(quantiles) <= max(quantiles) <= 1.0
     with pytest.raises(UsageError, match="mechanism must be a mechanism or an algorithm of pydp, got int"):
         pydp.subject(3)
 

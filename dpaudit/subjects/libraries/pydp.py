@@ -5,8 +5,8 @@ It has randomness of its own, so its audits cannot be replayed bit by bit and ar
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Literal
 
 import numpy as np
 
@@ -84,6 +84,55 @@ def subject(
         dataset_steps=steps,
     )
     return library_subject(adapted, name or type(mechanism).__name__)
+
+
+class QuantileTree:
+    """Quantiles of entries by Google's quantile tree, with the budget that they state: `subject` takes it.
+
+    Parameters
+    ----------
+    lower, upper : float
+        Between which entries are clamped.
+    ranks : sequence of float
+        In [0, 1]; one quantile each is the output.
+    epsilon, delta : float
+    noise : {"laplace", "gaussian"}
+        Gaussian noise needs a delta.
+    partitions, contributions : int
+        How many partitions one user is in, and how often in each, at most.
+    tree_height, branching_factor : int
+
+    Examples
+    --------
+    >>> from dpaudit.libraries import pydp as adapter
+    >>> str(adapter.subject(adapter.QuantileTree(0.0, 1.0, [0.5], epsilon=1.0)).claim)
+    'eps=1,adjacency=add_remove'
+    """
+
+    def __init__(
+        self,
+        lower: float,
+        upper: float,
+        ranks: Sequence[float],
+        *,
+        epsilon: float,
+        delta: float = 0.0,
+        noise: Literal["laplace", "gaussian"] = "laplace",
+        partitions: int = 1,
+        contributions: int = 1,
+        tree_height: int = 4,
+        branching_factor: int = 16,
+    ) -> None:
+        self.epsilon, self.delta = epsilon, delta
+        self._tree = float(lower), float(upper), tree_height, branching_factor
+        self._released = epsilon, delta, partitions, contributions, list(ranks), noise
+
+    def quick_result(self, entries: Iterable[float]) -> tuple[float, ...]:
+        """The quantiles of these entries, with the whole budget."""
+        tree = import_library("pydp.algorithms.quantile_tree", PACKAGE, PACKAGE).QuantileTree(*self._tree)
+        for entry in entries:
+            tree.add_entry(float(entry))
+        return tuple(tree.compute_quantiles(*self._released))
 
 
 def stated_claim(mechanism: Any) -> Claim | None:
