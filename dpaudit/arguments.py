@@ -107,6 +107,14 @@ def unknown_option(function: str, name: str, known: Iterable[str]) -> UnknownOpt
     )
 
 
+def check_names(function: str, options: Iterable[str], known: Iterable[str]) -> None:
+    """Raise `unknown_option` for the first of some options that a function does not have."""
+    names = list(known)
+    for name in options:
+        if name not in names:
+            raise unknown_option(function, name, names)
+
+
 def with_near_names(function: F) -> F:
     """A function that answers a misspelt option with the nearest name, where Python would only say that it is unknown.
 
@@ -121,12 +129,10 @@ def with_near_names(function: F) -> F:
     dpaudit.errors.UnknownOptionError: option of two must be one that it has, got 'sizes'. Did you mean 'size'? ...
     """
     known = list(inspect.signature(function).parameters)
-    refused = unknown_option
+    check = check_names
 
     def checked(*args: Any, **options: Any) -> Any:
-        for name in options:
-            if name not in known:
-                raise refused(function.__name__, name, known)
+        check(function.__name__, options, known)
         return function(*args, **options)
 
     # With the function's own globals it is of its module for tools that read modules, such as doctest.

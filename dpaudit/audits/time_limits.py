@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import inspect
 import math
 import time
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from dpaudit.arguments import check_names
 from dpaudit.audits.auditing import PairSource, audit
 from dpaudit.audits.planning import plan
 from dpaudit.errors import OutOfTimeError, UsageError
@@ -111,6 +113,7 @@ def audit_within(
     True
     """
     check_seconds(seconds)
+    check_names(audit.__name__, options, inspect.signature(audit).parameters)
     started = time.monotonic()
     listed = pairs if pairs is None or isinstance(pairs, Sequence | PairSource) else list(pairs)  # it is read twice
     if isinstance(listed, PairSource):

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from dpaudit.arguments import seed_from, unknown_option
+from dpaudit.arguments import check_names, seed_from
 from dpaudit.errors import (
     DpauditFloatingPointWarning,
     DpauditInconclusiveWarning,
@@ -363,9 +363,7 @@ def _check_names(options: dict[str, Any]) -> None:
 
     known = ["claim", "pairs", "seconds"]
     known += [name for name, one in inspect.signature(audit).parameters.items() if one.kind is one.KEYWORD_ONLY]
-    for name in options:
-        if name not in known:
-            raise unknown_option("dp_audit", name, known)
+    check_names("dp_audit", options, known)
 
 
 def _located(result: AuditResult, item: pytest.Item) -> AuditResult:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import csv
+import math
 import statistics
 import sys
 from pathlib import Path
@@ -46,21 +47,21 @@ def measure(path: Path, seed: int, seeds: int) -> None:
 
 
 def draw(path: Path, picture: Path) -> None:
-    """Draw every audit as a point, and the medians as a line."""
+    """Draw every audit that refuted as a point, and the medians of all audits as a line."""
     from matplotlib.figure import Figure
 
     with path.open(encoding="utf-8", newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row["verdict"] == "violated"]
-    runs: dict[float, list[int]] = {}
+        rows = list(csv.DictReader(file))
+    runs: dict[float, list[float]] = {}
     for row in rows:
-        runs.setdefault(float(row["share"]), []).append(int(row["runs"]))
+        is_found = row["verdict"] == "violated"
+        runs.setdefault(float(row["share"]), []).append(int(row["runs"]) if is_found else math.inf)
     figure = Figure(figsize=(7.2, 3.4), dpi=160, layout="constrained")
     axes = figure.subplots()
-    medians = {share: statistics.median(each) for share, each in runs.items()}
+    medians = {share: statistics.median(each) for share, each in runs.items() if math.isfinite(statistics.median(each))}
     axes.plot(list(medians), list(medians.values()), color="#a81220", linewidth=2)
-    axes.scatter(
-        [float(row["share"]) for row in rows], [int(row["runs"]) for row in rows], s=14, color="#a81220", alpha=0.45
-    )
+    points = [(share, one) for share, each in runs.items() for one in each if math.isfinite(one)]
+    axes.scatter(*zip(*points, strict=True), s=14, color="#a81220", alpha=0.45)
     for share, median in medians.items():
         axes.annotate(
             f"{median:,.0f}", (share, median), xytext=(-6, 7), textcoords="offset points", ha="right", fontsize=9
