@@ -55,6 +55,7 @@ from dpaudit.subjects.domains import Domain
 from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.certificate import Certificate, event_text
 from dpaudit.symbolic.certifying import certify
+from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.recorded_noise import RecordedPair
 from dpaudit.symbolic.tracing import Suspended
 
@@ -239,7 +240,8 @@ class _Judging:
             return ()
         limits = dataclasses.replace(LIMITS, seconds=min(LIMITS.seconds, SHARES.climb * self.limit))
         place = self.domain if self.domain is not None else self.search.domain
-        self.climbed = climb(self.noise_free, place, self.seed, limits)
+        with kept_by_conversions():
+            self.climbed = climb(self.noise_free, place, self.seed, limits)
         found = [*self.climbed.best, *(() if self.noise_free.only_adds else self.climbed.others)]
         return as_pairs([Pair(one.x, one.x_prime) for one in found]) if found else ()
 

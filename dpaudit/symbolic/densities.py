@@ -341,7 +341,7 @@ def _is_plain_laplace(leaf: NoisyNumber) -> bool:
 
 
 def _rounded_hockey_stick(leaf: NoisyNumber, by: Function, epsilon: float) -> float:
-    """A lower bound of a number that is rounded: what lies on one side of a step, at steps around both noise-free parts."""
+    """A lower bound of a number that is rounded: by what lies on one side of a step, around both noise-free parts."""
     (a, b), spread = leaf.signals, max(leaf.scales)
     ends = {by.last(by.value(a + k * spread / 4.0)) for k in range(-40, 41)} | {
         by.last(by.value(b)),

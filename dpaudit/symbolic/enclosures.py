@@ -1,9 +1,9 @@
 """Bounds on the probability that comparisons of noise hold, where it is no sum of exponentials (`piecewise`).
 
 * **Gumbel noise of one scale** (`of_gumbel`). With w = exp(-z / scale), which is standard exponential noise,
-  z <= z' + g is w >= c w' with c = exp(-g / scale). What a leaf of a tree says of its neighbour is then a sum of a e^(-b w), as are
-  products of such sums, and what is left at the root is a sum of a / (1 + b). The place of the largest has the
-  probabilities of the exponential mechanism by this; and so has any other tree.
+  z <= z' + g is w >= c w' with c = exp(-g / scale). What a leaf of a tree says of its neighbour is then a sum of
+  a e^(-b w), as are products of such sums, and what is left at the root is a sum of a / (1 + b). The place of the
+  largest has the probabilities of the exponential mechanism by this; and so has any other tree.
 * **Any noise of `CUTS`** (`of_any`), also on intervals: the integrals of `piecewise`, by balls: Arb's integration of
   analytic functions proves its bounds (Johansson 2018, arXiv:1802.07942). Between their knots densities are analytic.
   Tails beyond `CUTS` are left out, and their mass is added to the bounds. It needs python-flint. All noises of a tree

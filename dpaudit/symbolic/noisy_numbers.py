@@ -198,7 +198,7 @@ class Noisy(Symbol):
                     threshold = math.ceil(threshold) - 1
                 return not self.tape.is_below(index, threshold)
         if len(gap.terms) == 2 and math.isfinite(gap.signal):
-            found = gap._is_order()
+            found: bool | None = gap._is_order()
             if found is not None:
                 return found
         return bool(gap.number("a comparison") <= 0.0)

@@ -22,7 +22,7 @@ import dataclasses
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -124,7 +124,8 @@ class Tape(Choices):
         self.spent: set[int] = set()  # noises of which the place of the largest has said something
         self.comparisons: list[Comparison] = []  # of multiples of two noises, which are all spent
         self.units: dict[int, Fraction] = {}  # these multiples
-        self.chosen = 1.0  # probability of the choices
+        self.chosen = 1.0  # probability of the choices and orders
+        self.picked = 1.0  # of the choices alone
         self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
         self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
@@ -308,7 +309,7 @@ class Tape(Choices):
         far = max((abs(float(pair.gap)) for pairs, _ in options for pair in pairs), default=0.0) + max(behind)
         is_exact = far <= LARGEST_OFFSET * scale
         ones = [Fraction(1)] * len(options) if is_exact else None
-        outcome = self.choose([chance / whole for chance in chances], actual, what, ones)
+        outcome = self.choose([chance / whole for chance in chances], actual, what, ones, is_order=True)
         # Validity: the gaps are rounded. Where it is not known how fast the logarithm of the probability grows, the
         # probability itself does by at most 1 / scale, as all densities are at most that.
         growth = tried[outcome].growth()
@@ -327,11 +328,18 @@ class Tape(Choices):
         return outcome
 
     def choose(
-        self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
+        self,
+        probabilities: Sequence[float],
+        actual: int,
+        what: str,
+        exact: Sequence[Fraction] | None = None,
+        is_order: bool = False,
     ) -> int:
         """A choice with given probabilities; `exact` are factors of the mass of the run, where it is known so."""
         outcome = self.decide(probabilities, actual, what)
-        self.chosen *= self.decisions[-1].probabilities[outcome]
+        chance = self.decisions[-1].probabilities[outcome]
+        self.chosen *= chance
+        self.picked *= 1.0 if is_order else chance
         self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]
         return outcome
 

@@ -1,0 +1,116 @@
+"""An upper bound on the loss of a pair whose noise is compared and given out: noise of x is moved to that of x_prime.
+
+A run is the same function of its noise on both inputs where its decisions are. If z is noise with which x goes one way
+to an output, and z + shift is noise with which x_prime goes the same way to the same output, whatever z is, then that
+output is at most e^loss as likely on x_prime, where loss is what the shift changes the density by. A comparison
+`a z <= b w + gap` stays true if a shift_z - b shift_w <= gap' - gap; a number of the output stays the same if the shift
+makes up for what its noise-free parts differ by. The cheapest such shift is a linear program, of any number of noises.
+
+Source: Zhang and Kifer (2017), arXiv:1607.08228 (randomness alignment).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+
+from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.noisy_numbers import Noisy
+from dpaudit.symbolic.runs import LAST_BITS, Path, Paths, is_equal
+
+TOLERANCE = 1e-9  # of a linear program, in scales: far below the slack of what is said of an upper bound
+# Whether noise may be moved down, too: the density of the others falls without bound, or has an end there.
+SHIFTED = {"laplace": True, "logistic": True, "exponential": False, "gumbel": False}
+Row = tuple[Mapping[int, float], float]
+
+
+def aligned(first: Paths, second: Paths) -> float | None:
+    """The largest loss in nats at delta 0 of the cheapest shifts, over all runs, in both directions; None if unknown."""
+    sides = [{_outcomes(path): path for path in paths.known} for paths in (first, second)]
+    if sides[0].keys() != sides[1].keys() or first.left or second.left:
+        return None
+    worst = 0.0
+    for key, path in sides[0].items():
+        for one, other in ((path, sides[1][key]), (sides[1][key], path)):
+            loss = _cheapest(one, other)
+            if loss is None:
+                return None
+            worst = max(worst, loss)
+    return worst
+
+
+def _outcomes(path: Path) -> tuple[int, ...]:
+    return tuple(decision.outcome for decision in path.tape.decisions)
+
+
+def _cheapest(one: Path, other: Path) -> float | None:
+    a, b = one.tape, other.tape
+    if one.token != other.token or a.spent - a.units.keys() or b.spent - b.units.keys() or not b.picked > 0.0:
+        return None
+    equal: list[Row] = []
+    below: list[Row] = []
+    if one.output is not None and other.output is not None:
+        for u, v in zip(one.output.leaves, other.output.leaves, strict=True):
+            if not isinstance(u, Noisy) or not isinstance(v, Noisy):
+                if isinstance(u, Noisy) or isinstance(v, Noisy) or not is_equal(u, v):
+                    return None
+                continue
+            if u.terms.keys() != v.terms.keys() or not _are_close(u, v):
+                return None
+            equal.append((u.terms, u.signal - v.signal))
+    if [(p.lower, p.upper) for p in a.comparisons] != [(p.lower, p.upper) for p in b.comparisons] or a.units != b.units:
+        return None
+    for mine, its in zip(a.comparisons, b.comparisons, strict=True):
+        factors = {mine.lower: float(a.units[mine.lower]), mine.upper: -float(a.units[mine.upper])}
+        below.append((factors, float(its.gap - mine.gap)))
+    if a.intervals.keys() != b.intervals.keys():
+        return None
+    for index in a.intervals:
+        below += _of_intervals(index, a.noises[index].law.support, a.intervals[index], b.intervals[index])
+    used = sorted({index for row, _ in (*equal, *below) for index in row})
+    if any(index >= min(len(a.noises), len(b.noises)) for index in used):
+        return None
+    laws = {index: a.noises[index].law for index in used}
+    if any(law.family not in SHIFTED or not _is_same(law, b.noises[index].law) for index, law in laws.items()):
+        return None
+    cost = _program(laws, equal, below)
+    return None if cost is None else cost + max(math.log(a.picked / b.picked), 0.0)
+
+
+def _of_intervals(
+    index: int, support: tuple[float, float], mine: tuple[float, float], its: tuple[float, float]
+) -> Iterator[Row]:
+    low, high = max(mine[0], support[0]), min(mine[1], support[1])
+    if its[0] > support[0]:
+        yield {index: -1.0}, low - its[0]
+    if its[1] < support[1]:
+        yield {index: 1.0}, its[1] - high
+
+
+def _program(laws: Mapping[int, Law], equal: list[Row], below: list[Row]) -> float | None:
+    """The least sum of shifts in scales; None where there is none."""
+    if any(not math.isfinite(end) for _, end in (*equal, *below)):
+        return None
+    if not laws:
+        return 0.0 if all(abs(end) <= TOLERANCE for _, end in equal) else None
+    from scipy.optimize import linprog
+
+    scales = {index: law.scale for index, law in laws.items()}
+
+    def matrix(rows: list[Row]) -> list[list[float]] | None:
+        ups = [[row.get(index, 0.0) * scale for index, scale in scales.items()] for row, _ in rows]
+        return [[*up, *(-value for value in up)] for up in ups] or None  # what goes up, and what goes down
+
+    bounds = [(0.0, None)] * len(laws) + [(0.0, None if SHIFTED[law.family] else 0.0) for law in laws.values()]
+    ends = [[end for _, end in rows] or None for rows in (below, equal)]
+    found = linprog([1.0] * (2 * len(laws)), matrix(below), ends[0], matrix(equal), ends[1], bounds=bounds)
+    return float(found.fun) * (1.0 + TOLERANCE) if found.success else None
+
+
+def _are_close(u: Noisy, v: Noisy) -> bool:
+    finite = math.isfinite(u.signal) and math.isfinite(v.signal)
+    return finite and all(abs(u.terms[k] - v.terms[k]) <= LAST_BITS * abs(u.terms[k]) for k in u.terms)
+
+
+def _is_same(law: Law, other: Law) -> bool:
+    return law.family == other.family and abs(law.scale - other.scale) <= LAST_BITS * law.scale
