@@ -6,11 +6,11 @@ What another package registers in the entry-point group `dpaudit.libraries` is a
 from typing import Any
 
 from dpaudit.extensions import extension, names
-from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, with_pairs
+from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, tmlt, with_pairs
 
 GROUP = "dpaudit.libraries"
 
-__all__ = ["diffprivlib", "estimators", "opendp", "pydp", "sql", "with_pairs"]
+__all__ = ["diffprivlib", "estimators", "opendp", "pydp", "sql", "tmlt", "with_pairs"]
 
 
 def __getattr__(name: str) -> Any:

@@ -7,6 +7,7 @@ import math
 import re
 import sys
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -16,7 +17,7 @@ from dpaudit.audits.claim_metadata import claim_metadata, compared_claims
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, with_pairs
+from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, tmlt, with_pairs
 from dpaudit.subjects.libraries.library_mechanism import import_library
 from dpaudit.subjects.parameters import legacy_state
 from dpaudit.subjects.stated import stated_claim
@@ -57,6 +58,39 @@ def test_an_absent_library_is_named_with_what_installs_it():
     expected = r"no-such must be installed to audit it, got ModuleNotFoundError: .* pip install 'dpaudit\[extra\]'"
     with pytest.raises(UsageError, match=expected):
         import_library("no_such_library_at_all", "no-such", "extra")
+
+
+def test_a_measurement_of_tumult_core_states_what_its_privacy_function_promises(monkeypatch):
+    """A stand-in for the library, which needs an older numpy; tmlt.core 0.20 has been audited by hand."""
+    for name in ("tmlt", "tmlt.core"):
+        monkeypatch.setitem(sys.modules, name, ModuleType(name))
+
+    class RhoZCDP: ...
+
+    class AbsoluteDifference: ...
+
+    class Exact:
+        def to_float(self, round_up):
+            assert round_up
+            return 0.5
+
+    class AddNoise:
+        output_measure, input_metric = RhoZCDP(), AbsoluteDifference()
+
+        def privacy_function(self, d_in):
+            return Exact()
+
+        def __call__(self, data):
+            return data + 1
+
+    subject = tmlt.subject(AddNoise())
+    assert str(subject.claim) == "rho=0.5" and not subject.replayable and draws(subject, 2, 3) == [3, 3, 3]
+    assert str(tmlt.subject(AddNoise(), claim="eps=1").claim) == "eps=1"
+    monkeypatch.setattr(AddNoise, "output_measure", AbsoluteDifference())
+    with pytest.raises(UsageError, match=r"must be PureDP, ApproxDP or RhoZCDP, got AbsoluteDifference. State claim=."):
+        tmlt.subject(AddNoise())
+    with pytest.raises(UsageError, match=r"must be a measurement of tmlt.core, got int"):
+        tmlt.subject(3)
 
 
 @pytest.mark.parametrize("module", [opendp, diffprivlib, pydp])
