@@ -164,7 +164,7 @@ def generators(path):
     }  # fmt: skip
     for name, (claim, generate) in kinds.items():
         found, seconds = [], time.process_time()
-        for seed in range(2 if name[:3] in ("MST", "AIM") else 20)  # a private release takes a minute:
+        for seed in range(2 if name[:3] in ("MST", "AIM") else 20):  # a private release takes a minute
             rng = np.random.default_rng([SEED, seed])
             rows = table(rng)
             release = generate(rows[:ROWS], rng)
