@@ -4,7 +4,7 @@ Fair coins, drawn from the seed, decide whether the next score is taken from the
 those without it (label 0). So scores are labelled draws of one number, and the bets are those of the engine: a rank
 tree of the scores so far predicts the label, its probabilities are put into bins, and the stakes on the bins are the
 best for what was predicted (`dpaudit.learning.rank_tree`, `dpaudit.inference.payoffs`). A tree is grown anew, and bets
-on the following scores, each time their number has grown by a part.
+on the following scores, each time their number has grown by a quarter.
 
 Validity. Tree, bins and stakes are made of earlier scores. Under the claim at some value of its parameter, each factor
 that is paid has mean at most 1 given the past, so that the product ever reaches 1 / level with probability at most
@@ -34,9 +34,8 @@ IntArray = NDArray[np.int64]
 WAY = 3  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them
 LEAST_STAGE = 2  # scores that one tree is for
-# Of the scores from one tree to the next, by their number so far. With a quarter from the first on, decisions take as
-# many scores and a fifth more time; with a half up to 1,000, those of 3,000 scores take a quarter more.
-GROWTH = ((100, 0.5), (1_000, 0.25), (math.inf, 1.0))
+GROWTH = 0.25  # of the scores from one tree to the next; with a half decisions take 5% more of them
+DOUBLING = 1_000  # scores from which on the next tree is grown on twice as many: more teach it little
 # Of the budget: thousands of scores tell mu from 1.03 mu. The engine's fourteen, with the last two, take twice the
 # time; bounds of truths of 0.3 to 0.7 of a budget are 1 to 8% higher with them, those near the budget are the same.
 BELOW = (0.05, 0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97)
@@ -61,11 +60,6 @@ class _Stage:
         return cls(Predicted(q, counts / done), cells[done:] + len(bins) * labels[done:])
 
 
-def growth_at(scores: int) -> float:
-    """By how much scores grow to the next tree."""
-    return next(growth for until, growth in GROWTH if scores < until)
-
-
 class ScoreBets:
     """The bets on labelled scores against every value of a claim's parameter.
 
@@ -84,7 +78,7 @@ class ScoreBets:
         self._stages: list[_Stage] = []
         done = FIRST_BETS
         while done < len(scores):
-            until = done + max(LEAST_STAGE, int(growth_at(done) * done))
+            until = done + max(LEAST_STAGE, int((GROWTH if done < DOUBLING else 1.0) * done))
             self._stages.append(_Stage.of(scores[:until], labels[:until], done))
             done = until
 
