@@ -90,9 +90,8 @@ def scores_command(
         raise UsageError(f"out must name a folder for the reports, got none with --report {report}.")
     chosen = check_formats(formats(report) if report is not None else DEFAULT_FORMATS, out) if out is not None else ()
     if training is not None:
-        if release is not None:
-            raise UsageError(f"release must not stand beside --from-training, got {release!r}.")
-        result = _from_training(training, canaries, (scores_in, scores_out), claim, options)
+        given = {"release": release, "scores_in": scores_in, "scores_out": scores_out}
+        result = _from_training(training, canaries, given, claim, options)
     elif scores_in is None or scores_out is None:
         raise UsageError("scores must be two files, IN and OUT, or a training with --from-training, got neither.")
     elif canaries is not None:
@@ -118,13 +117,13 @@ def scores_command(
 
 
 def _from_training(
-    target: str, canaries: int | None, files: tuple[str | None, str | None], claim: str, options: dict[str, Any]
+    target: str, canaries: int | None, files: dict[str, str | None], claim: str, options: dict[str, Any]
 ) -> ScoresResult:
     """The audit of a training that is called once: `example`, `example:FAULT`, `opacus`, or a target."""
     from dpaudit.scores.training import audit_training, example
     from dpaudit.subjects.targets import load_target
 
-    for name, value in zip(("scores_in", "scores_out"), files, strict=True):
+    for name, value in files.items():
         if value is not None:
             raise UsageError(f"{name} must not stand beside --from-training, got {value!r}.")
     _check_one_run("from-training", options, ("store", "name"))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from rich import box
 from rich.console import Group
@@ -23,9 +22,6 @@ from dpaudit.results.saving import check_folder, write_whole
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import ScoresResult
-
-if TYPE_CHECKING:
-    pass
 
 SCORE_FORMATS = ("json", "html", "md", "pdf")
 DIGITS = 4

@@ -310,15 +310,16 @@ def records_of(found: Ordered, level: float, guesses: int | None = None) -> list
 
 def records_lower(claim: Claim, records: Sequence[Record], bound: ProfileBound) -> float:
     """The bound on the claim's parameter; for a Gaussian claim the recursion over thresholds serves too."""
-    if not isinstance(claim, GaussianDP):
-        return parameter_lower(claim, bound)
+    if isinstance(claim, ApproxDP):
+        return bound.epsilon(claim.delta)
+    return largest_value(lambda values: records_reject(claim, records, values, bound), claim.value)
 
-    return largest_value(lambda mu: records_reject(claim, records, mu), claim.value)
 
-
-def records_reject(claim: Claim, records: Sequence[Record], values: FloatArray) -> NDArray[np.bool_]:
+def records_reject(
+    claim: Claim, records: Sequence[Record], values: FloatArray, bound: ProfileBound | None = None
+) -> NDArray[np.bool_]:
     """Whether records reject each value of the claim's parameter."""
-    bound = ProfileBound(tuple(record.delta for record in records))
+    bound = bound or ProfileBound(tuple(record.delta for record in records))
     if isinstance(claim, ApproxDP):
         return np.asarray(values < bound.epsilon(claim.delta))
     rejected = values_rejected(claim, bound, values)

@@ -176,13 +176,15 @@ class Band:
 
     def profile_bound(self) -> ProfileBound:
         """Lower bounds on the mechanism's profile: thresholds from above and from below, in both directions."""
-        sides = [
-            (1.0 - self.type_two_upper, self.type_one_upper),  # P("in" | in) against P("in" | out)
-            (1.0 - self.type_one_upper, self.type_two_upper),  # P("out" | out) against P("out" | in)
-            (self.type_two_lower, 1.0 - self.type_one_lower),  # P(score < t | in) against the same with out
-            (self.type_one_lower, 1.0 - self.type_two_lower),  # P(score >= t | out) against the same with in
-        ]
-        return ProfileBound(tuple(_largest_excess(first, second) for first, second in sides))
+        return Bands((self,)).profile_bound()
+
+    @property
+    def events(self) -> tuple[FloatArray, FloatArray]:
+        """Hull of the events' limits: from below of the probability under one law, from above under the other one."""
+        first = [1.0 - self.type_two_upper, 1.0 - self.type_one_upper, self.type_two_lower, self.type_one_lower]
+        second = [self.type_one_upper, self.type_two_upper, 1.0 - self.type_one_lower, 1.0 - self.type_two_lower]
+        hull = _lower_hull(np.concatenate(second), -np.concatenate(first))
+        return -hull[:, 1], hull[:, 0]
 
 
 def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -233,7 +235,10 @@ class Bands:
 
     def profile_bound(self) -> ProfileBound:
         """Lower bounds on the mechanism's profile that hold together."""
-        return ProfileBound(tuple(piece for part in self.parts for piece in part.profile_bound().pieces))
+        if not self.parts:
+            return ProfileBound(())
+        first, second = zip(*(part.events for part in self.parts), strict=True)
+        return ProfileBound((_largest_excess(np.concatenate(first), np.concatenate(second)),))
 
 
 def band(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> Band:

@@ -22,9 +22,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.inference.betting import SIZES as GRID
+from dpaudit.inference.betting import Betting
 from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.payoffs import Inequalities, log_factors
-from dpaudit.inference.tables import Predicted, bins_of
+from dpaudit.inference.tables import Predicted, Round, bins_of
 from dpaudit.learning.rank_tree import Forest, Ordered, pruned_trees
 from dpaudit.privacy.claims import Claim
 
@@ -33,11 +34,11 @@ IntArray = NDArray[np.int64]
 WAY = 3  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them
 LEAST_STAGE = 2  # scores that one tree is for
-GROWTH = 0.25  # of the scores from one tree to the next; with an eighth decisions take as many scores and more time
+GROWTH = 0.25  # of the scores from one tree to the next; with a half decisions take 5% more of them
 DOUBLING = 1_000  # scores from which on the next tree is grown on twice as many: more teach it little
 # Of the budget: thousands of scores tell mu from 1.03 mu. The engine's fourteen, with the last two, take twice the
 # time; bounds of truths of 0.3 to 0.7 of a budget are 1 to 8% higher with them, those near the budget are the same.
-BELOW = (0.05, 0.2, 0.4, 0.6, 0.75, 0.85, 0.91, 0.94, 0.97)
+BELOW = (0.05, 0.2, 0.4, 0.6, 0.75, 0.85, 0.92, 0.97)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -77,7 +78,7 @@ class ScoreBets:
         self._stages: list[_Stage] = []
         done = FIRST_BETS
         while done < len(scores):
-            until = done + max(LEAST_STAGE, int(GROWTH * done)) if done < DOUBLING else 2 * done
+            until = done + max(LEAST_STAGE, int((GROWTH if done < DOUBLING else 1.0) * done))
             self._stages.append(_Stage.of(scores[:until], labels[:until], done))
             done = until
 
@@ -156,7 +157,8 @@ def labelled(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Gener
 
 def perfect_lower(claim: Claim, scores_in: int, scores_out: int, level: float, rng: np.random.Generator) -> float:
     """The most that bets can give on so many scores: these tell the two sides apart, and that is known beforehand."""
-    _, coins = labelled(np.ones(scores_in), np.zeros(scores_out), rng)
-    bets = ScoreBets(np.zeros(0), np.zeros(0, dtype=np.int64), claim)
-    bets._stages.append(_Stage(Predicted(np.array([1e-9, 1.0 - 1e-9]), np.full(2, 0.5)), 3 * coins))
-    return bets.lower(level)
+    played = np.bincount(labelled(np.ones(scores_in), np.zeros(scores_out), rng)[1], minlength=2)
+    test = Betting(claim, int(played.sum()))
+    test.rounds.append(Round(Predicted(np.array([1e-9, 1.0 - 1e-9]), np.full(2, 0.5)), np.diag(played)))
+    test.start(level)
+    return test.lower

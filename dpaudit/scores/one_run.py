@@ -48,34 +48,8 @@ OUTWARDS = 1.0 - 1e-8  # relative; log-gammas of arguments up to 1e7 lose less
 SMALLEST_TAIL = 1e-250
 
 
-def tail_upper(epsilon: FloatArray, guesses: int, correct: int, delta_budget: FloatArray) -> FloatArray:
-    """The largest probability of at least `correct` correct guesses, for (epsilon, delta)-DP.
-
-    Parameters
-    ----------
-    epsilon : ndarray of float
-        In nats, >= 0.
-    guesses, correct : int
-        r and v of the module's theorem, 0 <= v <= r.
-    delta_budget : ndarray of float
-        m delta: delta times the number of canaries.
-
-    Examples
-    --------
-    >>> float(tail_upper(np.array([0.0]), 10, 10, np.array([0.0]))[0]) == 2.0**-10
-    True
-    """
-    epsilon = np.asarray(epsilon, dtype=float)
-    if correct <= 0:
-        return np.ones_like(epsilon)
-    tail, spread = _tail_and_spread(epsilon, guesses, correct)
-    with np.errstate(divide="ignore"):
-        extra = np.where(np.asarray(delta_budget) > 0.0, delta_budget * (1.0 - tail) / spread, 0.0)
-    return np.asarray(np.minimum(1.0, tail + extra))
-
-
 def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float, level: float) -> FloatArray:
-    """The delta below which (epsilon, delta)-DP is rejected at a level, for each epsilon: the inverse of `tail_upper`.
+    """The delta below which (epsilon, delta)-DP is rejected at a level, for each epsilon: the theorem's inverse.
 
     Parameters
     ----------

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
-from dpaudit.inference.bound_search import just_above
+from dpaudit.inference.bound_search import largest_rejected
 from dpaudit.privacy.claims import ApproxDP, Claim
 
 FloatArray = NDArray[np.float64]
@@ -32,8 +32,7 @@ GRID = np.concatenate([np.linspace(0.0, 12.0, 121), np.linspace(13.0, LARGEST_EP
 FINE_GRID = np.linspace(0.0, LARGEST_EPSILON, 6_001)  # of slopes of f
 CLAIM_GRID = np.concatenate([FINE_GRID[:1_200:2], FINE_GRID[1_200::20]])  # of lines of a claim
 RENYI_DELTAS = np.geomspace(1e-12, 0.5, 24)  # where a Renyi claim is converted to epsilon
-LARGEST_VALUE = 1e7
-PRECISION = 1e-6  # relative, of bounds on a parameter; they are rounded down
+POINTS, PRECISION = 17, 1e-6  # values tried at a time, and the relative precision of bounds on a parameter
 TYPE_ONE = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.025, 1.0, 40)])  # a trade-off's points
 
 
@@ -124,28 +123,8 @@ def values_rejected(claim: Claim, bound: ProfileBound, values: FloatArray) -> ND
 
 
 def largest_value(are_rejected: Callable[[FloatArray], NDArray[np.bool_]], budget: float) -> float:
-    """The upper end of an interval of rejected values that starts at 0, rounded down; 0 if nothing is rejected.
-
-    Just above the budget is always tried, so that a bound lies above the budget exactly if that is rejected.
-    """
-    above = just_above(budget)
-    if are_rejected(np.array([above]))[0]:
-        low, high = above, max(2.0 * above, 1e-3)
-        while are_rejected(np.array([high]))[0]:
-            low, high = high, 2.0 * high
-            if high > LARGEST_VALUE:
-                return low
-    else:
-        low, high = 0.0, above
-    while high - low > PRECISION * high:
-        tried = np.linspace(low, high, 18)[1:-1]
-        rejected = are_rejected(tried)
-        first = len(tried) if rejected.all() else int(np.argmin(rejected))
-        edges = [low, *tried.tolist(), high]
-        low, high = edges[first], edges[first + 1]
-        if high < 1e-9:
-            return 0.0
-    return low if low >= above else min(low, budget)
+    """The upper end of an interval of rejected values that starts at 0, rounded down; 0 if nothing is rejected."""
+    return largest_rejected(are_rejected, 0.0, budget, POINTS, PRECISION)
 
 
 def check_claim(claim: Claim) -> None:

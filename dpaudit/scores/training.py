@@ -40,8 +40,9 @@ class TrainingRecord:
 
     Attributes
     ----------
-    scores : ndarray of float, shape (canaries,)
-        Larger ones speak for "in".
+    scores : ndarray of float, shape (canaries,) or (canaries, steps)
+        Larger ones speak for "in". Signals of steps, such as inner products of noisy updates with the canary's
+        gradient, are added up.
     batches : ndarray of bool, shape (steps, examples), or None
         Which examples each step had: of the data, and of the canaries that are in.
     sampling_probability : float or None
@@ -108,6 +109,7 @@ def audit_training(
         scores = np.asarray(record.scores, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise UsageError(f"training must return a score for each canary, got {error}.") from error
+    scores = scores.sum(axis=1) if scores.ndim == 2 else scores
     if scores.shape != (canaries,):
         raise UsageError(f"training must return a score for each canary, shape ({canaries},), got {scores.shape}.")
     result = audit_scores(scores[is_in], scores[~is_in], claim, seed=seed, **options)

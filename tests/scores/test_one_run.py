@@ -4,7 +4,17 @@ import numpy as np
 import pytest
 from scipy import optimize, special, stats
 
-from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected, tail_upper
+from dpaudit.scores.one_run import _tail_and_spread, delta_lower, gaussian_is_rejected
+
+
+def tail_upper(epsilon, guesses, correct, delta_budget):
+    """The theorem's bound: the largest probability of at least `correct` right guesses, for m delta."""
+    if correct <= 0:
+        return np.ones_like(epsilon)
+    tail, spread = _tail_and_spread(epsilon, guesses, correct)
+    with np.errstate(divide="ignore"):
+        extra = np.where(np.asarray(delta_budget) > 0.0, delta_budget * (1.0 - tail) / spread, 0.0)
+    return np.minimum(1.0, tail + extra)
 
 
 def largest_tail(guesses, correct, lines, canaries):

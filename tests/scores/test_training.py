@@ -82,6 +82,17 @@ def test_a_training_must_return_a_score_for_each_canary(train, message):
         audit_training(train, "mu=1", canaries=50)
 
 
+def test_signals_of_steps_are_added_up():
+    def signals(is_in, rng):
+        return rng.normal(size=(len(is_in), 4)) + is_in[:, None]
+
+    def added(is_in, rng):
+        return signals(is_in, rng).sum(axis=1)
+
+    one, other = (audit_training(train, "mu=2", canaries=300, seed=5) for train in (signals, added))
+    assert one.parameter_lower == other.parameter_lower and one.independent == other.independent
+
+
 def test_the_command_audits_a_training_of_ones_own(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "mine.py").write_text("def train(is_in, rng):\n    return 6.0 * is_in + rng.normal(size=len(is_in))\n")
