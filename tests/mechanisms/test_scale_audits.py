@@ -52,6 +52,7 @@ def read(mechanism):
 def test_the_twin_is_found_at_the_size_of_the_paper_and_the_mechanism_is_not_refuted(kind, elements):
     samples, factor = EVERY[kind]
     mechanism = made(kind, elements)
-    options = {"claim": mechanism.claim, "pairs": [first_pair(kind, mechanism)], "samples": samples, "seed": 1}
-    assert dpaudit.audit(read(mechanism), confidence=1.0 - 1e-6, **options).verdict != "violated"
-    assert dpaudit.audit(read(SpendsAnotherBudget(mechanism, factor)), **options).verdict == "violated"
+    options = {"samples": samples, "seed": 1, "mode": "fixed", "floating_point": False}  # few calls: each takes seconds
+    asked = (mechanism.claim, [first_pair(kind, mechanism)])
+    assert dpaudit.audit(read(mechanism), *asked, confidence=1.0 - 1e-6, **options).verdict != "violated"
+    assert dpaudit.audit(read(SpendsAnotherBudget(mechanism, factor)), *asked, **options).verdict == "violated"
