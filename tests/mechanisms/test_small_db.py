@@ -135,6 +135,10 @@ def test_chains_forget_where_they_started_at_the_size_of_the_paper(elements, swe
     assert stats.ks_2samp(scores[0][0], scores[1][-1]).pvalue > 1e-6
     assert split_r_hat(np.concatenate([half[20:].T for half in scores])) < 1.1
     assert stats.ks_2samp(first, scores[1][-1]).pvalue < 1e-12  # the control: the first sweep is far off
+    if elements == 50:  # what `sample` gives are ends of such chains, and no starts of them
+        drawn = mechanism.scores(x[None], mechanism.sample(x, 60, np.random.default_rng(7)))[0]
+        assert stats.ks_2samp(drawn, scores[1][-1]).pvalue > 1e-6
+        assert stats.ks_2samp(drawn, first).pvalue < 1e-12
 
 
 def test_a_record_that_counts_for_too_much_is_refused_at_once():

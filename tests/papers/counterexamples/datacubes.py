@@ -9,7 +9,7 @@ import math
 import numpy as np
 from scipy.special import gammaln
 
-from dpaudit_mechanisms.counterexamples.instances import Targets, gap, over, pick, target
+from counterexamples.instances import Targets, gap, over, pick, target
 from dpaudit_mechanisms.inputs import FloatArray
 
 TARGETS: Targets = {}

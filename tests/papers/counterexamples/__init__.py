@@ -5,10 +5,10 @@ statement bounds, over its bound (for an identity: the gap of both sides over 1e
 rounding an instance is a counterexample; near 1 a bound is reached, far below it has room. Batches of instances are
 computed at once. There is one module a paper, and `searching` searches: random instances and hill climbing by turns.
 
-    python -m dpaudit_mechanisms.counterexamples --minutes 10 --seed 1 --out reports/counterexamples.json
+    python tests/papers/counterexamples --minutes 10 --seed 1 --out reports/counterexamples.json
 """
 
-from dpaudit_mechanisms.counterexamples.instances import ROUNDING, Target
-from dpaudit_mechanisms.counterexamples.searching import TARGETS, WITHOUT_INSTANCES, search
+from counterexamples.instances import ROUNDING, Target
+from counterexamples.searching import TARGETS, WITHOUT_INSTANCES, search
 
 __all__ = ["ROUNDING", "TARGETS", "WITHOUT_INSTANCES", "Target", "search"]

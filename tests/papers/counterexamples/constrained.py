@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpaudit_mechanisms.counterexamples.instances import Targets, deltas, gap, laws, over, pick, target
+from counterexamples.instances import Targets, deltas, gap, laws, over, pick, target
 from dpaudit_mechanisms.inputs import FloatArray
 
 TARGETS: Targets = {}
@@ -94,3 +94,33 @@ def _variance_on_a_sum(v: FloatArray) -> FloatArray:
     projection = np.eye(30) * within[:, None] - within[:, None] * within[:, :, None] / n[:, None, None]
     variances = 2.0 * scale[:, None] ** 2 * (projection**2).sum(axis=2)
     return gap(variances * within, 2.0 * scale[:, None] ** 2 * (1.0 - 1.0 / n[:, None]) * within)
+
+
+@target(TARGETS, "CD-L3.6", "two mechanisms on 3 worlds, two inputs, an event each: the loss of both over the sum", 16)
+def _conditioned_side_by_side(v: FloatArray) -> FloatArray:
+    parts = []
+    for start in (0, 8):
+        event = np.concatenate([np.ones((len(v), 1), dtype=bool), v[:, start + 6 : start + 8] > 0.5], axis=1)
+        within = laws(v[:, start : start + 6], 2) * event[:, None]
+        parts.append(within / within.sum(axis=2, keepdims=True))
+    return _side_by_side(*parts)
+
+
+@target(TARGETS, "CD-L3.10", "two mechanisms on 3 worlds, two inputs, any map for the nearest one: the loss of both "
+        "over the sum", 18)  # fmt: skip
+def _imaged_side_by_side(v: FloatArray) -> FloatArray:
+    images = [laws(v[:, k : k + 6], 2) @ np.eye(3)[pick(v[:, k + 6 : k + 9], 3)] for k in (0, 9)]
+    return _side_by_side(*images)
+
+
+def _side_by_side(first: FloatArray, second: FloatArray) -> FloatArray:
+    """The loss of independent draws of both over the sum of their losses, from laws of shape (batch, 2, worlds)."""
+    both = (first[:, :, :, None] * second[:, :, None]).reshape(len(first), 2, -1)
+    return over(_losses(both), _losses(first) + _losses(second))
+
+
+def _losses(both: FloatArray) -> FloatArray:
+    """The largest |log ratio| of two laws, shape (batch,); worlds that neither reaches are left out."""
+    kept = both.max(axis=1) > 0.0
+    logs = np.log(np.where(kept[:, None], np.maximum(both, 1e-300), 1.0))
+    return np.abs(logs[:, 0] - logs[:, 1]).max(axis=1)

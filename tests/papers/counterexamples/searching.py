@@ -10,8 +10,8 @@ from typing import Any
 import click
 import numpy as np
 
-from dpaudit_mechanisms.counterexamples import constrained, datacubes, dx, metric_queries, two_metrics
-from dpaudit_mechanisms.counterexamples.instances import ROUNDING, Target, Targets
+from counterexamples import constrained, datacubes, dx, metric_queries, two_metrics
+from counterexamples.instances import ROUNDING, Target, Targets
 from dpaudit_mechanisms.inputs import FloatArray
 
 TARGETS: Targets = {

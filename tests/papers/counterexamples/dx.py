@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from dpaudit_mechanisms.counterexamples.instances import Targets, over, pick, target
+from counterexamples.instances import Targets, over, pick, target
 from dpaudit_mechanisms.histograms import all_histograms
 from dpaudit_mechanisms.inputs import FloatArray
 

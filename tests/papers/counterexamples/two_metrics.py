@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit_mechanisms.counterexamples.instances import (
+from counterexamples.instances import (
     Targets,
     laws,
     losses,

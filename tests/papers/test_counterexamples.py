@@ -3,14 +3,15 @@
 import json
 from pathlib import Path
 
+import counterexamples
 import numpy as np
 import pytest
+from counterexamples import TARGETS, WITHOUT_INSTANCES, Target
+from counterexamples import metric_queries as queries
+from counterexamples import two_metrics as levels
+from counterexamples.instances import gap, laws, over
 
-from dpaudit_mechanisms import counterexamples, two_metrics
-from dpaudit_mechanisms.counterexamples import TARGETS, WITHOUT_INSTANCES, Target
-from dpaudit_mechanisms.counterexamples import metric_queries as queries
-from dpaudit_mechanisms.counterexamples import two_metrics as levels
-from dpaudit_mechanisms.counterexamples.instances import gap, laws, over
+from dpaudit_mechanisms import two_metrics
 from dpaudit_mechanisms.ledger import entry, ledgers
 
 LOG = Path(__file__).parents[2] / "reports" / "counterexamples.json"

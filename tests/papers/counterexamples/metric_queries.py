@@ -6,7 +6,7 @@ import itertools
 
 import numpy as np
 
-from dpaudit_mechanisms.counterexamples.instances import Targets, gap, laws, over, pick, shortest, symmetric, target
+from counterexamples.instances import Targets, gap, laws, over, pick, shortest, symmetric, target
 from dpaudit_mechanisms.inputs import FloatArray
 
 TARGETS: Targets = {}
