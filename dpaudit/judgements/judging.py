@@ -76,6 +76,7 @@ class Shares:
 
     climb: float = 0.2
     record: float = 0.2
+    record_more: float = 0.35  # of pairs that a certificate leaves open, where all that were recorded keep the claim
     certify: float = 0.25
     shrink: float = 0.1
     search: float = 0.3  # of what is left then, for the search with draws
@@ -216,7 +217,10 @@ class _Judging:
             found = self._by_recording(pairs) or self._by_certificate(pairs)
             if found is not None:
                 return found
-            return self._proved(pairs) or self._by_draws(pairs)
+            # What a certificate leaves open may be kept by a record of all pairs, if those that were recorded are.
+            if self.recorded and all(self._kept_by(pair) for pair in pairs if pair.id in self.recorded):
+                found = self._by_recording(pairs, SHARES.record_more)
+            return found or self._proved(pairs) or self._by_draws(pairs)
         except SubjectError as error:
             return self._judgement("error", "", f"{error}", next_step="Mend what is raised, then judge it again.")
 
@@ -247,12 +251,12 @@ class _Judging:
 
     # Step 2.
 
-    def _by_recording(self, pairs: Sequence[Pair]) -> Judgement | None:
+    def _by_recording(self, pairs: Sequence[Pair], share: float = SHARES.record) -> Judgement | None:
         """A refutation by recorded noise; what it says of the pairs is kept."""
         if self.noise_free is None:
             return None
-        end = time.perf_counter() + SHARES.record * self.limit
-        for pair in pairs[: SHARES.most_pairs]:
+        end = time.perf_counter() + share * self.limit
+        for pair in (pair for pair in pairs[: SHARES.most_pairs] if pair.id not in self.recorded):
             if time.perf_counter() > end and self.recorded:
                 break
             found = self.noise_free.proof(pair)

@@ -25,7 +25,7 @@ Row = tuple[Mapping[int, float], float]
 
 
 def aligned(first: Paths, second: Paths) -> float | None:
-    """The largest loss in nats at delta 0 of the cheapest shifts, over all runs, in both directions; None if unknown."""
+    """The largest loss at delta 0 of the cheapest shifts, in nats, over all runs and directions; None if unknown."""
     sides = [{_outcomes(path): path for path in paths.known} for paths in (first, second)]
     if sides[0].keys() != sides[1].keys() or first.left or second.left:
         return None

@@ -5,8 +5,8 @@ opposite, and "open" otherwise. What is proved has no error rate, as no draw is 
 
 * the mechanism is a function of its input and of its draws (some runs are repeated, other randomness is watched for);
 * each primitive draws from the law that its arguments name, exactly, and a uniform number is a real number
-  (`dpaudit.symbolic.uniform_numbers`, `dpaudit.symbolic.exact_draws`), and so is Laplace or exponential noise, which
-  may only be compared (`dpaudit.symbolic.noise_laws`);
+  (`dpaudit.symbolic.uniform_numbers`, `dpaudit.symbolic.exact_draws`), and so is noise of real laws, which may
+  only be compared (`dpaudit.symbolic.noise_laws`);
 * outputs are told apart where an audit may tell them apart (`dpaudit.features.identity`);
 * a claim counts as exceeded beyond `rounding`: a probability that the program computed in doubles, such as
   exp(1) / (1 + exp(1)), is not the real number that it stands for.

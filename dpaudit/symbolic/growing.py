@@ -56,7 +56,7 @@ def _below_one_more(limit: float) -> float:
 
 
 def _cut_off(limit: float) -> float:
-    return math.floor(limit) + (limit >= 0.0)
+    return float(math.floor(limit) + (limit >= 0.0))
 
 
 def _of_positive(function: Callable[[float], float]) -> Callable[[float], float]:

@@ -1,4 +1,4 @@
-"""Exact laws of mechanisms that compare noise of real laws and do not give it out: sparse vector, noisy maxima.
+"""Laws of mechanisms that compare noise of real laws and do not give it out: sparse vector, noisy maxima.
 
 A record (`dpaudit.symbolic.runs`) goes through all paths of a program whose noise is only compared with constants and
 with other noise. The probability of a path is a sum of q e^r then, with rational q and r (`Tape.exact_mass`). Where

@@ -4,8 +4,8 @@ Grades of a pair
 ----------------
 * **proved**: the claim is broken for this pair, if the primitives draw what they say. The output is known as a function
   of the noise (`dpaudit.symbolic.tape` has the argument, `dpaudit.symbolic.noise_judging` the computation).
-* **not recorded**: what the outputs lose is not known, and `unproved` says why. A run lost its symbols (a comparison of
-  two noises, `int`, a text, an exception that symbols caused, compiled code), some runs were not made, or the loss has
+* **not recorded**: what the outputs lose is not known, and `unproved` says why. A run lost its symbols (a text, a
+  product of two noises, an exception that symbols caused, compiled code), some runs were not made, or the loss has
   no bound here. Of the other grades only "proved" is ranked above it.
 * **implied**: each noise and each decision counted once (`dpaudit.symbolic.composing`), the losses add up to more than
   the claim. That is no violation in itself: the outputs may show less.

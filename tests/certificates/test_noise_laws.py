@@ -175,7 +175,8 @@ def uses_another_generator(x, rng):
 
 OTHER = np.random.default_rng(1)
 REFUSED = [
-    gives_noise_out, compares_cauchy_noise, compares_normal_noise_in_a_chain, closes_a_cycle, rounds_it, cancels, cancels_in_a_comparison,
+    gives_noise_out, compares_cauchy_noise, compares_normal_noise_in_a_chain, closes_a_cycle, rounds_it, cancels,
+    cancels_in_a_comparison,
     has_a_signed_zero, absorbs_the_noise, lies_between_two_doubles, asks_for_an_address, asks_for_a_hash, keeps_noise,
     counts_calls, uses_another_generator,
 ]  # fmt: skip

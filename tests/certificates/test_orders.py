@@ -120,12 +120,16 @@ PAIR = ([0.0, 1.0, 0.0], [1.0, 0.0, 1.0])
 CASES = {
     "normal sparse vector": (sparse_vector(lambda rng: rng.normal, (2.0, 4.0)), PAIR, "eps=1,delta=0.01", "kept"),
     "half of the noise": (sparse_vector(lambda rng: rng.normal, (0.5, 1.0)), PAIR, "eps=1,delta=0.01", "violated"),
-    "gumbel, exactly": (largest(lambda rng, n: rng.gumbel(scale=2.0, size=n)), ([0.0, 1.0], [1.0, 0.0]), "eps=0.5", "kept"),
+    "gumbel, exactly": (
+        largest(lambda rng, n: rng.gumbel(scale=2.0, size=n)), ([0.0, 1.0], [1.0, 0.0]), "eps=0.5", "kept",
+    ),
     "gumbel, just less": (
         largest(lambda rng, n: rng.gumbel(scale=2.0, size=n)), ([0.0, 1.0], [1.0, 0.0]), "eps=0.4999999999", "violated",
     ),
     "normal largest": (largest(lambda rng, n: rng.normal(scale=3.0, size=n)), PAIR, "eps=1", "kept"),
-    "ten of Laplace noise": (largest(lambda rng, n: rng.laplace(scale=2.0, size=n)), ([0.0] * 10, [1.0] * 10), "eps=1", "kept"),
+    "ten of Laplace noise": (
+        largest(lambda rng, n: rng.laplace(scale=2.0, size=n)), ([0.0] * 10, [1.0] * 10), "eps=1", "kept",
+    ),
     "clipped noise": (cut, (0.0, 1.0), "eps=1", "kept"),
     "uniform threshold": (curator, ([0.0] * 3, [1.0] * 3), "eps=0.1", "violated"),
 }  # fmt: skip

@@ -96,7 +96,9 @@ def runs_out(calls):
     return release
 
 
-@pytest.mark.parametrize("make", [*(make for make, _ in REMEMBER.values()), *(lambda c=c: runs_out(c) for c in range(1, 24))])
+@pytest.mark.parametrize(
+    "make", [*(make for make, _ in REMEMBER.values()), *(lambda c=c: runs_out(c) for c in range(1, 24))]
+)
 def test_of_a_program_that_remembers_nothing_is_recorded(make):
     (found,) = dpaudit.record_noise(make(), [(0, 1)], "eps=1", seed=1).pairs
     assert found.grade == "not recorded" or not found.statement

@@ -155,8 +155,30 @@ def test_noise_that_was_compared_is_not_taken_for_fresh_noise_of_an_output():
     def told(scores, rng):  # the largest itself: its noise is not that of one number any more
         return max(score + rng.laplace(scale=2.0) for score in scores)
 
-    (found,) = dpaudit.record_noise(told, [([0.0, 1.0], [1.0, 0.0])], "eps=1", seed=3).pairs
-    assert found.grade == "not recorded" and found.implied is None
+    moved, swapped = ([0.0] * 3, [1.0] * 3), ([0.0, 1.0], [1.0, 0.0])
+    found = {pair.id: pair for pair in dpaudit.record_noise(told, [moved, swapped], "eps=1", seed=3).pairs}
+    # All three noises have to move with the numbers: 3/2, which is only a bound, as the loss is 1/2.
+    (first, second) = (
+        next(pair for key, pair in found.items() if key.startswith(start)) for start in ("[0.0, 0", "[0.0, 1")
+    )
+    assert first.grade == "not recorded" and "1.5 is only a bound" in first.unproved
+    assert second.grade == "same" and second.implied == pytest.approx(1.0) and second.loss == 0.0
+
+
+# The first answer moves down by 1 and the second up by 1, and the limit not at all: 2 / scale.
+@pytest.mark.parametrize(("scale", "bound", "grade"), [(4.0, 0.5, "same"), (1.0, 2.0, "not recorded")])
+def test_noise_that_is_compared_and_given_out_is_moved(scale, bound, grade):
+    def mechanism(answers, rng):
+        limit = 0.5 + rng.laplace(scale=2.0)
+        for answer in answers:
+            noisy = answer + rng.laplace(scale=scale)
+            if noisy >= limit:
+                return noisy - limit
+        return None
+
+    (found,) = dpaudit.record_noise(mechanism, [([0.0, 1.0, 0.0], [1.0, 0.0, 1.0])], "eps=1", seed=3).pairs
+    assert found.grade == grade
+    assert found.implied == pytest.approx(bound) if grade == "same" else f"{bound:g} is only a bound" in found.unproved
 
 
 @pytest.mark.parametrize(("epsilon", "grade"), [(1.0, "same"), (2.0, "proved")])
