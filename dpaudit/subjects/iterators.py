@@ -68,7 +68,7 @@ def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_outp
 
 
 def _looked_at(value: Any, depth: int = 0) -> Any:
-    """The output read whole; what it raises as an interrupt when it is looked at is the mechanism's, and its outcome."""
+    """The output read whole; an interrupt that it raises when it is looked at is the mechanism's, and its outcome."""
     try:
         return _whole(value, depth)
     except KeyboardInterrupt as error:

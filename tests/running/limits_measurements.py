@@ -141,6 +141,7 @@ def _killed(code, rng):
 
 def _kills(folder):
     import dpaudit
+    from dpaudit.running.store import Store
 
     rng, figures = random.Random(SEED), {}
     place = folder / "audit.json"
@@ -166,7 +167,7 @@ def _kills(folder):
         _killed(code, rng)
         with sqlite3.connect(store) as connection:
             is_whole = connection.execute("pragma integrity_check").fetchone() == ("ok",)
-        with dpaudit.running.store.Store.at(store, create=False) as opened:
+        with Store.at(store, create=False) as opened:
             now = sum(pair.labelled for one in opened.subjects() for pair in one["pairs"])
         whole += is_whole and now >= drawn
         drawn = now
