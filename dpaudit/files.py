@@ -21,7 +21,7 @@ import stat
 import tomllib
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, BinaryIO
+from typing import Any
 
 from dpaudit.errors import UsageError
 
@@ -63,7 +63,7 @@ def read_bytes(name: str, path: Place, most: int = LIMITS.file) -> bytes:
 
 
 @contextlib.contextmanager
-def opened(name: str, path: Place) -> Iterator[BinaryIO]:
+def opened(name: str, path: Place) -> Iterator[io.BufferedReader]:
     """A regular file, open to be read in parts by who knows their bounds."""
     where = os.fspath(path)
     try:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import base64
-import hashlib
 import dataclasses
+import hashlib
 import json
 import re
 import xml.etree.ElementTree as ElementTree
