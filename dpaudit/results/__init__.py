@@ -5,12 +5,12 @@ Names of the model are here as well (`dpaudit.results.Finding`); they are import
 
 from __future__ import annotations
 
+import importlib
 from typing import Any
 
 
 def __getattr__(name: str) -> Any:
-    from dpaudit.results import model
-
+    model = importlib.import_module("dpaudit.results.model")  # `from` would ask this function for it again
     if name.startswith("_") or not hasattr(model, name):
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     return getattr(model, name)
