@@ -470,6 +470,5 @@ def test_a_folder_whose_name_is_too_long_is_a_usage_error():
 
     from dpaudit.results.saving import check_folder
 
-    for name in ("a" * 5_000, "a\0b"):
-        with pytest.raises(UsageError, match="out must be a folder that can be written"):
-            check_folder("out", Path(name))
+    with pytest.raises(UsageError, match="out must be a folder that can be written"):
+        check_folder("out", Path("a" * 5_000))

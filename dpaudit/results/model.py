@@ -403,7 +403,7 @@ class Finding:
             values[name] = from_json(values.get(name))
         for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
             values[name] = as_float(values[name])
-            if not values[name] >= 0.0:
+            if values[name] < 0.0:
                 raise UsageError(f"{name} must be a number of at least 0, got {values[name]!r}.")
         values["budget"] = Budget(**as_floats(values["budget"]))
         if "verdict_share" not in record and values["parameter_budget"] != values["budget"].epsilon:
