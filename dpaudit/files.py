@@ -20,7 +20,6 @@ import os
 import stat
 import tomllib
 import zipfile
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -56,22 +55,28 @@ def read_bytes(name: str, path: Place, most: int = LIMITS.file) -> bytes:
     Traceback (most recent call last):
     dpaudit.errors.UsageError: key must be a regular file, got '/dev/zero'.
     """
+    with opened(name, path) as stream:
+        content = stream.read(most + 1)
+    if len(content) > most:
+        raise UsageError(f"{name} must be a file of at most {most:,} bytes, got a longer one at {os.fspath(path)!r}.")
+    return content
+
+
+@contextlib.contextmanager
+def opened(name: str, path: Place) -> Iterator[io.BufferedReader]:
+    """A regular file, open to be read in parts by who knows their bounds."""
     where = os.fspath(path)
     try:
         # Not blocking: a pipe has no end that can be waited for.
         handle = os.open(where, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
-        with open(handle, "rb") as stream:
-            if not stat.S_ISREG(os.fstat(handle).st_mode):
-                raise UsageError(f"{name} must be a regular file, got {where!r}.")
-            content = stream.read(most + 1)
-    except UsageError:
-        raise
     except (OSError, ValueError) as error:  # ValueError: a name with a null character
         reason = getattr(error, "strerror", None) or error
         raise UsageError(f"{name} must be a readable file, got {where!r} ({reason}).") from error
-    if len(content) > most:
-        raise UsageError(f"{name} must be a file of at most {most:,} bytes, got a longer one at {where!r}.")
-    return content
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise UsageError(f"{name} must be a regular file, got {where!r}.")
+    with open(handle, "rb") as stream:
+        yield stream
 
 
 def read_text(name: str, path: Place, most: int = LIMITS.file) -> str:
@@ -181,7 +186,7 @@ def read_table(name: str, path: Place, use: Callable[[Any], Any], columns: Seque
         text = f"{name} must be of a format that can be read, got {os.fspath(path)!r}: {NO_PARQUET}"
         raise UsageError(text) from error
     content, where = read_bytes(name, path), repr(os.fspath(path))
-    with parsing(name, "a Parquet file", where, (pyarrow.ArrowException,)):
+    with parsing(name, "a Parquet file", where):
         file = parquet.ParquetFile(pyarrow.BufferReader(content))
         if columns is None:
             check_columns(name, file.schema_arrow.names, where)
@@ -208,14 +213,11 @@ def parquet_values(name: str, path: Place, column: str) -> list[Any]:
 
 
 NO_PARQUET = "pip install 'dpaudit[data]' for Parquet."
-PARSER_ERRORS: tuple[type[Exception], ...] = (
-    ValueError, RuntimeError, EOFError, KeyError, OSError, csv.Error, zipfile.BadZipFile, zlib.error
-)  # fmt: skip
 
 
 @contextlib.contextmanager
-def parsing(name: str, form: str, where: str, errors: tuple[type[Exception], ...] = ()) -> Iterator[None]:
-    """Parse within `LIMITS.memory`: what a parser raises is said of the file."""
+def parsing(name: str, form: str, where: str) -> Iterator[None]:
+    """Parse within `LIMITS.memory`: whatever a parser raises is said of the file."""
     try:
         with _little_memory():
             yield
@@ -224,7 +226,7 @@ def parsing(name: str, form: str, where: str, errors: tuple[type[Exception], ...
     except MemoryError as error:
         text = f"{name} must be {form} that takes at most {LIMITS.memory >> 20:,} MiB, got a larger one at {where}."
         raise UsageError(text) from error
-    except (*PARSER_ERRORS, *errors) as error:
+    except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
         said = said if len(said) <= LIMITS.said else f"{said[: LIMITS.said]}..."
         raise UsageError(f"{name} must be {form}, got {where}: {said}.") from error

@@ -143,3 +143,12 @@ def test_the_limit_of_memory_ends_with_the_reader(tmp_path):
     with pytest.raises(UsageError, match="takes at most 2,048 MiB"), files.parsing("x", "JSON", "here"):
         np.ones(1 << 40)
     assert resource.getrlimit(resource.RLIMIT_AS) == before
+
+
+@pytest.mark.parametrize("shape", ["(" * 300, "'" * 3, "\\\n", "{" * 3_000])
+def test_what_a_header_makes_its_parser_raise_is_a_usage_error(tmp_path, shape):
+    header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+    header += b" " * (63 - (len(header) + 10) % 64) + b"\n"
+    (tmp_path / "a.npy").write_bytes(b"\x93NUMPY\x01\x00" + len(header).to_bytes(2, "little") + header + b"\0" * 80)
+    with pytest.raises(UsageError, match="a must be an npy file"):
+        files.read_array("a", tmp_path / "a.npy")

@@ -13,7 +13,10 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
+from dpaudit import reports
 from dpaudit.cli import main
+from dpaudit.errors import UsageError
+from dpaudit.reports.reading import read_dossier
 from dpaudit.results.saved_inputs import MOST_BYTES, restored
 from dpaudit.results.saving import SHARED, write_whole
 from dpaudit.running.store import COLUMNS, Store
@@ -257,3 +260,49 @@ def test_a_link_gives_what_is_written_in_its_place_no_mode_of_its_own(tmp_path):
     found = tmp_path / "link"
     assert not found.is_symlink() and stat.S_IMODE(found.stat().st_mode) & 0o077 == 0
     assert (tmp_path / "open").read_text() == ""
+
+
+@pytest.mark.parametrize(
+    ("table", "column"), [("subjects", "confidence"), ("nights", "samples"), ("pairs", "budget"), ("looks", "lower")]
+)
+def test_a_text_in_a_stores_column_of_numbers_is_a_usage_error(store, table, column):
+    connection = sqlite3.connect(store)
+    connection.execute(f"update {table} set {column} = '[]'")
+    connection.commit()
+    connection.close()
+    with pytest.raises(UsageError, match=f"store must have values of the types of its columns, got .* in {column}"):
+        read_dossier([str(store)])
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="needs pipes")
+@pytest.mark.parametrize("command", [("report",), ("replay",), ("judge", "a:b", "--pairs")])
+def test_a_pipe_is_no_file_of_any_command(run, tmp_path, command):
+    os.mkfifo(tmp_path / "pipe.json")
+    done = run(*command, str(tmp_path / "pipe.json"))  # a reader that opens it waits for ever
+    assert done.exit_code == 2
+
+
+BAD_FIELDS = [
+    (("pairs", 0, "witness"), []),
+    (("pairs", 0, "parameter_lower"), None),
+    (("pairs", 0, "parameter_lower"), 1e308),
+    (("pairs", 0, "parameter_lower"), -1),
+    (("options", "inconclusive_factor"), "many"),
+    (("options", "inconclusive_factor"), [[1]]),
+]
+
+
+@pytest.mark.parametrize(("path", "value"), BAD_FIELDS)
+def test_a_field_of_another_kind_is_a_usage_error_or_is_rendered(run, tmp_path, path, value):
+    record = json.loads((tmp_path / "o" / "audit.json").read_text())
+    place = record
+    for key in path[:-1]:
+        place = place[key]
+    place[path[-1]] = value
+    (tmp_path / "a.json").write_text(json.dumps(record))
+    try:
+        found = dpaudit.load(tmp_path / "a.json")
+    except UsageError:
+        return
+    for name in ("html", "md", "junit", "sarif"):
+        assert reports.render(found, name)

@@ -463,3 +463,12 @@ def test_every_result_is_printed_in_at_most_three_lines_that_can_be_printed(orig
 def test_findings_and_results_are_frozen():
     with pytest.raises(dataclasses.FrozenInstanceError):
         finding().verdict = "violated"
+
+
+def test_a_folder_whose_name_is_too_long_is_a_usage_error():
+    from pathlib import Path
+
+    from dpaudit.results.saving import check_folder
+
+    with pytest.raises(UsageError, match="out must be a folder that can be written"):
+        check_folder("out", Path("a" * 5_000))

@@ -192,3 +192,16 @@ def test_an_audit_that_was_cut_can_be_gone_on_from(monkeypatch, tmp_path):
     assert time_limit_of(cut) and (tmp_path / "c").exists()
     again = dpaudit.audit(slowing, "eps=1", [(0.0, 1.0)], checkpoint=tmp_path / "c", resume=True, **options)
     assert [one.to_dict() for one in again.findings] == [one.to_dict() for one in whole.findings]
+
+
+def test_a_subject_that_turns_slow_while_it_is_timed_is_not_waited_for():
+    calls = [0]
+
+    def turns_slow(data, rng):
+        calls[0] += 1
+        time.sleep(1.0 if calls[0] > 300 else 0.0)
+        return data + rng.laplace()
+
+    began = time.monotonic()
+    dpaudit.plan(turns_slow, "eps=1", [(0.0, 1.0)], samples=100_000, seconds=3.0, event_masses=[0.1], seed=1)
+    assert time.monotonic() - began < 60.0  # the batch that was begun would have taken minutes

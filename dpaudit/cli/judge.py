@@ -99,16 +99,16 @@ def judge_command(
 
 def _pairs(text: str) -> Any:
     """The pairs of a text, or the one of a saved judgement."""
-    import json
     from pathlib import Path
 
+    from dpaudit.files import read_json
     from dpaudit.judgements.judgement import SCHEMA, load_judgement
     from dpaudit.subjects.targets import resolve_pairs
 
     if text.strip().endswith(".json") and Path(text.strip()).is_file():
         try:
-            record = json.loads(Path(text.strip()).read_text(encoding="utf-8"))
-        except (OSError, ValueError, RecursionError):
+            record = read_json("pairs", text.strip())
+        except UsageError:
             record = None
         if isinstance(record, dict) and record.get("schema") == SCHEMA:
             pair = load_judgement(text.strip()).pair

@@ -202,9 +202,15 @@ def pytest_runtest_makereport(
         if verdicts == {"not_refuted"} and not any(record.get("witness") == "kept" for record in state.records):
             report.outcome = "failed"
             report.longrepr = state.known.vanished_text()
-    if report.when == "call" and report.outcome == "passed" and state.failed:
+    # A test may go on to skip itself; a mark that expects a failure lets the failure itself through.
+    leaves = (pytest.skip.Exception, pytest.xfail.Exception)
+    goes_on = report.outcome == "passed" or (call.excinfo is not None and isinstance(call.excinfo.value, leaves))
+    if report.when == "call" and state.failed and goes_on:
         report.outcome = "failed"
+        vars(report).pop("wasxfail", None)
         report.longrepr = f"{SWALLOWED}\n{state.failed}"
+    if report.when == "call":
+        state.failed = ""  # it is reported, as this or as what the test raised
     # An attribute of its own, which xdist sends along with the report, and which no JUnit file shows.
     vars(report)["dpaudit"] = [dict(record, place=list(item.location[:2])) for record in state.records]
     return report
@@ -263,7 +269,8 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     if plan.has_collected:  # not the controller of xdist
         summary.collected.append(plan.found())
     summary.finish()
-    if summary.fails and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
+    swallowed = any(item.stash[STATE].failed for item in session.items if STATE in item.stash)  # then `pytest.exit`
+    if (summary.fails or swallowed) and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED):
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
 

@@ -92,7 +92,7 @@ def _linear_ticks(low: float, high: float, most: int, least_step: float) -> list
 
 
 def _log_ticks(low: float, high: float, most: int) -> list[float]:
-    first, last = math.floor(math.log10(low)), math.ceil(math.log10(high))
+    first, last = math.floor(math.log10(low)), min(math.ceil(math.log10(high)), 308)  # 10^309 is no double
     for multiples in ((1, 2, 3, 4, 5, 6, 7, 8, 9), (1, 2, 5), (1, 3), (1,)):
         values = [m * 10.0**k for k in range(first, last + 1) for m in multiples if low <= m * 10.0**k <= high]
         if len(values) <= most:

@@ -147,7 +147,7 @@ def result_of(kind: str, payload: bytes, signer: str, where: str) -> Verified:
         is_ours = kind == PAYLOAD_TYPE and statement["_type"] == STATEMENT and statement["predicateType"] == PREDICATE
         found = Verified(statement, signer)
         _ = (found.result, found.digests, found.sentences)
-    except (ValueError, KeyError, TypeError, RecursionError) as error:
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UsageError(f"verify must hold a test result of in-toto, got {where}.") from error
     if not is_ours:
         raise UsageError(f"verify must hold a test result of in-toto, got {statement.get('predicateType')!r}.")

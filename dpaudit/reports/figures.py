@@ -360,7 +360,7 @@ def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: f
     drawable = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
     ranked = sorted(drawable, key=lambda finding: -finding.parameter_lower)
     lowers = [finding.parameter_lower for finding in ranked]
-    budgets = [finding.parameter_budget for finding in ranked]
+    budgets = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
     y = log_axis([*lowers, *(b for b in budgets if b > 0.0)], bottom, top)
     if one:
         x = Axis(0.5, len(ranked) + 0.5, left, right, False, counts=True)

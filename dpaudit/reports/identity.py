@@ -90,13 +90,13 @@ def verified(
     content = _bounded("verify", path)
     # Validity: whatever the library raises on what somebody wrote, the bundle is not verified.
     if trusted_root is None:
-        with parsing("trusted_root", "there", "Sigstore's public one", (Exception,)):
+        with parsing("trusted_root", "there", "Sigstore's public one"):
             verifier = Verifier.production()
     else:
         root = _bounded("trusted_root", trusted_root)
-        with parsing("trusted_root", "a trusted root of Sigstore", repr(os.fspath(trusted_root)), (Exception,)):
+        with parsing("trusted_root", "a trusted root of Sigstore", repr(os.fspath(trusted_root))):
             verifier = Verifier(trusted_root=TrustedRoot(Root.from_json(root)))
-    with parsing("verify", f"a bundle that is signed by {identity!r}", where, (Exception,)):
+    with parsing("verify", f"a bundle that is signed by {identity!r}", where):
         who = policy.Identity(identity=identity, issuer=issuer)
         kind, payload = verifier.verify_dsse(Bundle.from_json(content), who)
     return result_of(kind, payload, f"by {identity}, for whom {issuer} vouches", where)

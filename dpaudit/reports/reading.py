@@ -16,7 +16,7 @@ from typing import Any
 from dpaudit.conformance.result import SCHEMA as CHECK_SCHEMA
 from dpaudit.conformance.result import CheckResult
 from dpaudit.errors import UsageError
-from dpaudit.files import parsed_json, read_bytes
+from dpaudit.files import opened, parsed_json, read_bytes
 from dpaudit.privacy.claims import Budget
 from dpaudit.reports.attachments import (
     Attachment,
@@ -148,9 +148,9 @@ def _certificate_of(record: Mapping[str, Any]) -> Certificate:
 
 def _is_store(path: str) -> bool:
     try:
-        with open(path, "rb") as stream:
+        with opened("result", path) as stream:
             return stream.read(len(SQLITE)) == SQLITE
-    except OSError:
+    except UsageError:
         return False  # said where it is read
 
 
@@ -190,7 +190,8 @@ def _store(path: str) -> list[Source]:
 
     with Store.at(Path(path)) as store:
         document = store_document(store)
-    digest = hashlib.sha256(Path(path).read_bytes()).hexdigest()
+    with opened("store", path) as stream:  # of any size
+        digest = hashlib.file_digest(stream, "sha256").hexdigest()
     return _subjects(path, digest, document["subjects"])
 
 

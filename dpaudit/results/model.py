@@ -404,6 +404,8 @@ class Finding:
             values[name] = from_json(values.get(name))
         for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
             values[name] = as_float(values[name])
+            if values[name] < 0.0:
+                raise UsageError(f"{name} must be a number of at least 0, got {values[name]!r}.")
         values["budget"] = Budget(**as_floats(values["budget"]))
         if "verdict_share" not in record and values["parameter_budget"] != values["budget"].epsilon:
             values["verdict_share"] = EARLIER_SHARE * as_float(values.get("error_share", 0.0))
@@ -413,7 +415,7 @@ class Finding:
         values["severity"] = (
             Severity(**{**severity, "parameter_lower": as_float(severity["parameter_lower"])}) if severity else None
         )
-        if values.get("witness"):
+        if values.get("witness") is not None:
             line = as_floats(values["witness"]["line"])
             values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
         for name in ("printed", "notes"):
@@ -634,6 +636,7 @@ class AuditResult(Shown):
             _check_verdict(finding)
         values = {name: record[name] for name in names}
         values["options"] = from_json(values["options"])
+        as_float(values["options"].get("inconclusive_factor") or 0.0)  # which reports work with
         for name in ("confidence", "report_delta", "seconds"):
             values[name] = as_float(values[name])
         doubles = record.get("floating_point")

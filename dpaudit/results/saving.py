@@ -101,7 +101,13 @@ def writing_error(said: str, path: str | os.PathLike[str], error: OSError) -> Dp
 
 def check_folder(argument: str, folder: Path) -> None:
     """`UsageError` if nothing can be written in a folder, which need not be there: a probe is made and removed."""
-    existing = next(place for place in (folder, *folder.parents) if place.exists())
+    try:
+        existing = next(place for place in (folder, *folder.parents) if place.exists())
+    except (OSError, ValueError) as error:  # a name that is too long, or has a null character
+        said = getattr(error, "strerror", None) or error
+        raise UsageError(
+            f"{argument} must be a folder that can be written, got {str(folder)!r:.200} ({said})."
+        ) from error
     reason = "a file is in the way"
     if existing.is_dir():
         try:

@@ -37,6 +37,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from dpaudit.errors import DpauditCheckpointWarning, UsageError
+from dpaudit.files import opened
 from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.running.digests import digest
 from dpaudit.running.journal import Journal, lock, open_private
@@ -211,10 +212,8 @@ def temporary_checkpoint(header: dict[str, Any], *, replayable: bool) -> Checkpo
 def read_header(path: str | os.PathLike[str]) -> dict[str, Any]:
     """Which audit a checkpoint is of; UsageError where it is no checkpoint of this version."""
     try:
-        with open(path, "rb") as stream:
+        with opened("checkpoint", path) as stream:
             return Journal(stream, FIRST_LINE).header
-    except OSError as error:
-        raise UsageError(f"checkpoint must be a readable file, got {os.fspath(path)!r} ({error.strerror}).") from error
     except (ValueError, TypeError, RecursionError) as error:
         raise UsageError(f"checkpoint must be a checkpoint of dpaudit, got {os.fspath(path)!r} ({error}).") from error
 

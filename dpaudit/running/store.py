@@ -18,6 +18,7 @@ import hashlib
 import json
 import math
 import os
+import re
 import sqlite3
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -66,6 +67,12 @@ create table looks (
     log_wealth real, lower real not null, primary key (pair, night));
 """
 Row = dict[str, Any]
+KINDS: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "text": (str,), "blob": (bytes,)}
+# What each column may hold: SQLite keeps a text in a column of numbers where it is none.
+TYPES = {
+    name: (*KINDS[kind], *(() if bound else (type(None),)))
+    for name, kind, bound in re.findall(r"(\w+) (integer|real|text|blob)( not null| primary key)?", TABLES)
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -415,6 +422,8 @@ class Store:
                 )
                 rows = execute(query, (subject["id"], subject["life"])).fetchall()
                 subject["looks"] = [dict(zip(names, row, strict=True)) for row in rows]
+                for look in subject["looks"]:
+                    _check_types(look)
         return found
 
     def forget(self, digests: Sequence[str]) -> int:
@@ -551,7 +560,15 @@ def _rows(execute: Any, table: str, **which: Any) -> list[Row]:
         for name, value in row.items():
             if name not in STATES and isinstance(value, str | bytes) and len(value) > LONGEST_TEXT:
                 raise UsageError(f"store must have texts of at most {LONGEST_TEXT:,} characters, got more in {name}.")
+        _check_types(row)
     return found
+
+
+def _check_types(row: Row) -> None:
+    """Check that values are of the types of their columns; no column's name has two of them."""
+    for name, value in row.items():
+        if type(value) not in TYPES[name]:
+            raise UsageError(f"store must have values of the types of its columns, got {value!r:.40} in {name}.")
 
 
 def _put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:

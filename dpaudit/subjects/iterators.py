@@ -12,7 +12,7 @@ import inspect
 import io
 import itertools
 import sys
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Mapping, Sequence, Set
 from typing import Any, cast
 
 import numpy as np
@@ -22,7 +22,9 @@ from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_of_output
 
-MOST_PIECES = 10_000  # of one output: a generator need not have an end
+MOST_PIECES = 10_000  # of one output, in all its parts: a generator need not have an end
+MOST_COUNTED = 1_000_000  # of a collection that is no list, tuple or dict of Python's own
+ENDS = object()  # behind the last piece
 MOST_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
 DEEPEST = 40  # levels of nesting that are looked through, as deep as an output is read
 PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
@@ -68,57 +70,70 @@ def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_outp
 
 
 def _looked_at(value: Any, depth: int = 0) -> Any:
-    """The output read whole; what it raises as an interrupt when it is looked at is the mechanism's, and its outcome."""
+    """The output read whole; an interrupt that it raises when it is looked at is the mechanism's, and its outcome."""
     try:
-        return _whole(value, depth)
+        return _whole(value, depth, [MOST_PIECES])
     except KeyboardInterrupt as error:
         if not is_of_output(error):
             raise
         return brief(error)
 
 
-def _whole(value: Any, depth: int = 0) -> Any:
+def _whole(value: Any, depth: int, left: list[int]) -> Any:
+    """The output; `left` is how many pieces of iterators it may still have, in all of its parts together."""
     kind = type(value)
     if kind in PLAIN or depth > DEEPEST:
         return value
     if kind is list or kind is tuple:
         if PLAIN.issuperset(map(type, value)):
             return value
-        return kind(_whole(item, depth + 1) for item in value)
+        return kind(_whole(item, depth + 1, left) for item in value)
     if kind is dict:
         if PLAIN.issuperset(map(type, value.values())):
             return value
-        return {key: _whole(item, depth + 1) for key, item in value.items()}
+        return {key: _whole(item, depth + 1, left) for key, item in value.items()}
     if isinstance(value, np.ndarray):
         if value.nbytes > MOST_BYTES:  # it may be a view that repeats one number
             raise ValueError(f"an output must have at most {MOST_BYTES:,} bytes, got an array of {value.nbytes:,}.")
         return value
-    if isinstance(value, Sequence):
+    if isinstance(value, Sequence | Mapping | Set):
         _check_is_there(value)
     # A file is one too, of what is left to read: it is read by what it holds, or not at all.
-    return _pieces(value, depth + 1) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
+    return (
+        _pieces(value, depth + 1, left) if isinstance(value, Iterator) and not isinstance(value, io.IOBase) else value
+    )
 
 
 def _check_is_there(value: Any) -> None:
-    """Raise `ValueError` where a sequence has more pieces than it holds: a range, or one that makes them."""
-    count = len(value)
-    if count > MOST_PIECES and sum(map(sys.getsizeof, (value, *getattr(value, "__dict__", {}).values()))) < count:
-        raise ValueError(f"an output must end, got a {type(value).__qualname__} of more than {MOST_PIECES:,} pieces.")
+    """Raise `ValueError` where a collection has more pieces than it holds (a range, one that makes them) or says."""
+    count, kind = len(value), type(value).__qualname__
+    is_short = isinstance(value, Sequence) and count > MOST_PIECES
+    if is_short and sum(map(sys.getsizeof, (value, *getattr(value, "__dict__", {}).values()))) < count:
+        raise ValueError(f"an output must end, got a {kind} of more than {MOST_PIECES:,} pieces.")
+    if isinstance(value, str | bytes | bytearray):
+        return  # characters that are there
+    if count > MOST_COUNTED:
+        raise ValueError(f"an output must have at most {MOST_COUNTED:,} pieces, got a {kind} of {count:,}.")
+    if next(itertools.islice(iter(value), count, None), ENDS) is not ENDS:
+        raise ValueError(f"an output must end, got a {kind} of more pieces than its length, {count:,}.")
 
 
-def _pieces(values: Iterator[Any], depth: int) -> Any:
+def _pieces(values: Iterator[Any], depth: int, left: list[int]) -> Any:
     found: list[Any] = []
     returned: list[Any] = []  # the value behind `return`, of a generator that ends
     try:
-        for value in itertools.islice(_to_the_end(values, returned), MOST_PIECES + 1):
-            found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth)))
+        for value in _to_the_end(values, returned):
+            left[0] -= 1
+            if left[0] < 0:
+                break
+            found.append(value if type(value) in PLAIN else copied_output(_whole(value, depth, left)))
     except BaseException as error:
         if not is_of_output(error):
             raise
         found.append(brief(error))
-    if len(found) > MOST_PIECES:
+    if left[0] < 0:
         raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")
-    beside = {"returned": copied_output(_whole(returned[0], depth))} if returned else {}
+    beside = {"returned": copied_output(_whole(returned[0], depth, left))} if returned else {}
     return noted(found, {"class": type(values).__qualname__, **beside})
 
 

@@ -93,3 +93,35 @@ def test_a_test_that_swallows_a_failure_of_dp_audit_fails_all_the_same(pytester)
     done = pytester.runpytest_subprocess("-p", "no:cacheprovider")
     done.assert_outcomes(failed=1)
     done.stdout.fnmatch_lines(["*dp_audit failed this test, which went on and passed.*"])
+
+
+@pytest.mark.parametrize("then", ["pytest.skip('no')", "pytest.xfail('known')", "pytest.exit('done', returncode=0)"])
+def test_a_test_that_swallows_a_failure_and_leaves_fails_all_the_same(pytester, then):
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile(f"""
+        import contextlib, pytest
+
+        def broken(data, rng):
+            return data + rng.laplace(scale=0.2)
+
+        def test_swallows(dp_audit):
+            with contextlib.suppress(BaseException):
+                dp_audit(broken, claim="eps=1", pairs=[(0.0, 1.0)], samples=2000, floating_point=False)
+            {then}
+    """)
+    assert pytester.runpytest_subprocess("-p", "no:cacheprovider").ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_mark_that_expects_a_failure_lets_it_through(pytester):
+    pytester.makepyprojecttoml("")
+    pytester.makepyfile("""
+        import pytest
+
+        def broken(data, rng):
+            return data + rng.laplace(scale=0.2)
+
+        @pytest.mark.xfail
+        def test_known(dp_audit):
+            dp_audit(broken, claim="eps=1", pairs=[(0.0, 1.0)], samples=2000, floating_point=False)
+    """)
+    pytester.runpytest_subprocess("-p", "no:cacheprovider").assert_outcomes(xfailed=1)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import collections
 import functools
 import io
 import itertools
@@ -191,3 +192,28 @@ def test_an_exception_that_cannot_be_printed_is_an_outcome():
 
     assert dpaudit.audit(call, "eps=1", [(0.0, 1.0)], samples=500, seed=7).verdict == "inconclusive"
     assert dpaudit.audit(pieces, "eps=1", [(0.0, 1.0)], samples=500, seed=7).verdict == "violated"
+
+
+def without_end():
+    while True:
+        yield 1.0
+
+
+def nested():
+    while True:
+        yield nested()
+
+
+@pytest.mark.parametrize("base", [dict, set, list, collections.UserList, collections.UserDict, collections.deque])
+def test_a_collection_with_more_pieces_than_it_says_is_an_exception_of_the_call(base):
+    lying = type("Lying", (base,), {"__iter__": lambda self: without_end()})
+    with pytest.raises(ValueError, match="an output must end, got a Lying of more pieces than its length"):
+        read_whole(lying())
+
+
+def test_the_pieces_of_all_iterators_of_an_output_are_counted_together():
+    with pytest.raises(ValueError, match="an output must end, got an iterator of more than 10,000 pieces"):
+        read_whole(nested())
+    assert read_whole([iter([1]), {"a": iter([2, 3])}]) == [[1], {"a": [2, 3]}]
+    assert read_whole(collections.Counter("aab")) == {"a": 2, "b": 1}
+    assert len(read_whole(np.str_("a" * 2_000_000))) == 2_000_000
