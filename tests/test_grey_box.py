@@ -136,6 +136,24 @@ def test_equal_outputs_without_randomness_are_not_definite():
     assert replay(lambda data, rng: 5, [(0.0, 1.0)], "eps=1").grade == "not recorded"
 
 
+@pytest.mark.parametrize("takes", [False, True])
+def test_a_rare_output_of_randomness_that_no_generator_shows_is_not_definite(takes):
+    """Noise of a compiled library, of which one run of 16 shows something: an infinite loss would not follow.
+
+    Where the other input takes from its generator, a run is made again; its rare output comes again with probability 0
+    here.
+    """
+    hidden = iter([*[0] * 17, *[0] * 5, 1, *[0] * 100])
+
+    def release(data, rng):
+        if takes and data:
+            rng.random()
+        return next(hidden)
+
+    result = dpaudit.replay_same_randomness(release, [([], [1e12])], "eps=1", seed=1)
+    assert "does not repeat" in result.message and not result.pairs
+
+
 def test_a_refusal_of_one_input_is_an_outcome():
     def mean(data, rng):
         return sum(data) / len(data) + rng.laplace()

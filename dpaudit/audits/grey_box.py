@@ -332,12 +332,17 @@ class GreyBox:
         except SubjectError as error:  # what it returns cannot be read: an audit will say so
             self.message = str(error)
             return ()
-        if again.token != runs[0].token or again.words != runs[0].words:
-            self.message = (
-                f"{self.subject.name} does not repeat its output on the same stream: it has other randomness, or keeps "
-                "something between calls."
-            )
+        # What takes nothing from its generator is a function of its input alone.
+        if not _is_same(again, runs[0]) or len({run.token for run in runs if run.took_nothing}) > 1:
+            self.message = self._not_repeated
         return tuple(runs)
+
+    @property
+    def _not_repeated(self) -> str:
+        return (
+            f"{self.subject.name} does not repeat its output on the same stream: it has other randomness, or keeps "
+            "something between calls."
+        )
 
     def compare(self, pair: Pair, first: Sequence[Run], second: Sequence[Run]) -> GreyBoxPair:
         """What differs between the two inputs of a pair."""
@@ -348,8 +353,13 @@ class GreyBox:
         hints = tuple(_hints(first, second))
         if claim is not None and claim.is_vacuous:
             return GreyBoxPair(*names, grade="hint" if hints else "same", hints=hints)
-        statement = _definite(pair, first, second, claim)
+        statement, place, run = _definite(pair, first, second, claim)
         if statement:
+            # Randomness that no generator shows may give a rare output on one run of many: it is to come again.
+            x, seen = ((pair.x, first), (pair.x_prime, second))[place]
+            if not _is_same(self._run(x, run), seen[run]):
+                self.message = self._not_repeated
+                return GreyBoxPair(*names, grade="not recorded")
             return GreyBoxPair(*names, grade="definite", statement=statement, implied_loss=math.inf, hints=hints)
         recorded = self.recorder.pair(pair) if self.recorder is not None and not self.outputs_only else None
         if recorded is None or recorded.grade in ("not recorded", "implied"):  # a bound alone is no loss
@@ -371,25 +381,34 @@ class GreyBox:
         return Run(read_outputs(outputs, 1), log, words_between(before, bits.state))
 
 
-def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> str:
-    """Why the loss of the pair is infinite whatever the noise; empty where that does not follow."""
+def _is_same(again: Run, run: Run) -> bool:
+    """Whether a run on the same stream gave the same output, and took as much."""
+    return again.token == run.token and again.words == run.words
+
+
+def _definite(pair: Pair, first: Sequence[Run], second: Sequence[Run], claim: Claim | None) -> tuple[str, int, int]:
+    """Why the loss of the pair is infinite whatever the noise, and the side and the run whose output shows it.
+
+    The text is empty where that does not follow.
+    """
     sides = tuple(zip(pair.said, (first, second), strict=True))
     still = [all(run.took_nothing for run in runs) and len({run.token for run in runs}) == 1 for _, runs in sides]
     # A delta may pay for an output that the other input cannot give, unless it is given always.
     needs_both = claim is not None and claim.family == "hockey-stick" and claim.profile(LARGEST_EPSILON) > 0.0
     if not any(still) or (needs_both and not all(still)):
-        return ""
+        return "", 0, 0
     for place, is_still in enumerate(still):
         name, runs = sides[place]
         other, others = sides[1 - place]
         run = next((k for k, run in enumerate(others) if run.token != runs[0].token), None)
         if is_still and run is not None:
-            return (
+            text = (
                 f"on {name} nothing is taken from the generator, the only randomness that a mechanism may have, so "
                 f"that the output is always {runs[0].token:.60}; on {other} run {run} gave "
                 f"{others[run].token:.60}. The loss is infinite."
             )
-    return ""
+            return text, 1 - place, run
+    return "", 0, 0
 
 
 def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
