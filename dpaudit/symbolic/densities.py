@@ -230,7 +230,7 @@ def largest_ratio(leaf: NoisyNumber) -> float:
     same = leaf.has_one_scale
     if leaf.is_never_a_number:
         return math.inf if leaf.differs_for_ever else 0.0
-    if same and leaf.shift == 0.0:
+    if same and leaf.shift == 0.0 and leaf.intervals[0] == leaf.intervals[1]:
         return 0.0
     if leaf.by is not None and (a.is_discrete or not leaf.is_free or not same):
         return 0.0 if leaf.is_free else -math.inf  # not computed here

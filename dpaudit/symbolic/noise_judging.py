@@ -435,6 +435,8 @@ def _moved(worst: Sequence[NoisyNumber], sides: tuple[int, int]) -> str:
         if leaf.laws[0].is_discrete:
             a, b = leaf.laws[sides[0]].scale, leaf.laws[1 - sides[0]].scale
         text = f"the scale of the {family} noise of {leaf.name} is {a:.6g} on x and {b:.6g} on x_prime"
+    elif leaf.shift == 0.0:
+        text = f"the {family} noise of {leaf.name} lies in another interval on x than on x_prime"
     elif leaf.laws[0].is_discrete:
         text = f"the noise-free part of {leaf.name} moves by {leaf.shift:.6g} under {family} noise"
     else:
