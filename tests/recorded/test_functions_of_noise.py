@@ -41,7 +41,7 @@ def part_of_a_rounding(x, rng):  # 2 is what is rounded, or itself
 
 def tens_of_thousands(x, rng):
     z = rng.laplace(scale=1e5)
-    return bool(round(z, -5) < 300_000 if x else z < 250_000)
+    return bool(round(z, -5) < 200_000 if x else z < 150_000)
 
 
 def wraps(x, rng):  # 0 - 1 is 255 of numbers of 8 bits
