@@ -110,7 +110,10 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
     if groups is None:
         told = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
         return Proof(merges=told[0] != told[1])
-    is_exact = first.left == second.left == 0.0 and all(_is_exact(claim, group, len(groups)) for group in groups)
+    # Validity: what probabilities are in doubt by is taken off the loss.
+    is_sure = all(path.tape.doubt() <= 0.1 * SLACK for path in (*first.known, *second.known))
+    is_exact = first.left == second.left == 0.0 and is_sure
+    is_exact = is_exact and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
     for sides in ((0, 1), (1, 0)):
         left = (first, second)[sides[1]].left

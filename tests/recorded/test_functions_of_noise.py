@@ -117,6 +117,12 @@ def test_a_broken_claim_is_never_the_same(release, claim):
     assert dpaudit.certify(release, claim, [(0, 1)], seconds=2).verdict != "kept"
 
 
+@pytest.mark.parametrize("scale", [1e-200, 1e-10, 1.0])
+def test_a_doubt_about_probabilities_is_not_taken_for_privacy(scale):
+    found = of(lambda x, rng: bool(scale * x + rng.laplace(scale=scale) > 0), (0, 1), "eps=0.99999")
+    assert found.grade in ("proved", "implied", "not recorded")
+
+
 def window(x, rng):  # at its end 0.2 the loss is (1 - 0.2) - 0.2
     y = x + rng.laplace()
     return y if 0.2 < y <= 0.8 else None
