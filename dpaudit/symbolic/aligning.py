@@ -14,6 +14,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 
+import numpy as np
+
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import LAST_BITS, Path, Paths, is_equal
@@ -25,8 +27,8 @@ Row = tuple[Mapping[int, float], float]
 
 
 def aligned(first: Paths, second: Paths) -> float | None:
-    """The largest loss at delta 0 of the cheapest shifts, in nats, over all runs and directions; None if unknown."""
-    sides = [{_outcomes(path): path for path in paths.known} for paths in (first, second)]
+    """The largest loss in nats at delta 0 of the cheapest shifts, over all runs and both ways; None if unknown."""
+    sides = [{path.outcomes: path for path in paths.known} for paths in (first, second)]
     if sides[0].keys() != sides[1].keys() or first.left or second.left:
         return None
     worst = 0.0
@@ -39,16 +41,13 @@ def aligned(first: Paths, second: Paths) -> float | None:
     return worst
 
 
-def _outcomes(path: Path) -> tuple[int, ...]:
-    return tuple(decision.outcome for decision in path.tape.decisions)
-
-
 def _cheapest(one: Path, other: Path) -> float | None:
     a, b = one.tape, other.tape
     if one.token != other.token or a.spent - a.units.keys() or b.spent - b.units.keys() or not b.picked > 0.0:
         return None
     equal: list[Row] = []
     below: list[Row] = []
+    size = 0.0
     if one.output is not None and other.output is not None:
         for u, v in zip(one.output.leaves, other.output.leaves, strict=True):
             if not isinstance(u, Noisy) or not isinstance(v, Noisy):
@@ -58,6 +57,7 @@ def _cheapest(one: Path, other: Path) -> float | None:
             if u.terms.keys() != v.terms.keys() or not _are_close(u, v):
                 return None
             equal.append((u.terms, u.signal - v.signal))
+            size = max(size, u.reach, v.reach)
     if [(p.lower, p.upper) for p in a.comparisons] != [(p.lower, p.upper) for p in b.comparisons] or a.units != b.units:
         return None
     for mine, its in zip(a.comparisons, b.comparisons, strict=True):
@@ -73,7 +73,7 @@ def _cheapest(one: Path, other: Path) -> float | None:
     laws = {index: a.noises[index].law for index in used}
     if any(law.family not in SHIFTED or not _is_same(law, b.noises[index].law) for index, law in laws.items()):
         return None
-    cost = _program(laws, equal, below)
+    cost = _program(laws, equal, below, size)
     return None if cost is None else cost + max(math.log(a.picked / b.picked), 0.0)
 
 
@@ -87,8 +87,8 @@ def _of_intervals(
         yield {index: 1.0}, its[1] - high
 
 
-def _program(laws: Mapping[int, Law], equal: list[Row], below: list[Row]) -> float | None:
-    """The least sum of shifts in scales; None where there is none."""
+def _program(laws: Mapping[int, Law], equal: list[Row], below: list[Row], size: float) -> float | None:
+    """The least sum of shifts in scales; None where there is none. `size` is the largest number behind an end."""
     if any(not math.isfinite(end) for _, end in (*equal, *below)):
         return None
     if not laws:
@@ -97,14 +97,29 @@ def _program(laws: Mapping[int, Law], equal: list[Row], below: list[Row]) -> flo
 
     scales = {index: law.scale for index, law in laws.items()}
 
-    def matrix(rows: list[Row]) -> list[list[float]] | None:
+    def matrix(rows: list[Row]) -> tuple[list[list[float]] | None, list[float] | None]:
+        """Each row in units of its largest term, as the tolerance of the solver is an absolute one."""
         ups = [[row.get(index, 0.0) * scale for index, scale in scales.items()] for row, _ in rows]
-        return [[*up, *(-value for value in up)] for up in ups] or None  # what goes up, and what goes down
+        units = [max(map(abs, up)) for up in ups]
+        listed = [
+            [value / unit for value in (*up, *(-value for value in up))] for up, unit in zip(ups, units, strict=True)
+        ]
+        return listed or None, [end / unit for (_, end), unit in zip(rows, units, strict=True)] or None
 
     bounds = [(0.0, None)] * len(laws) + [(0.0, None if SHIFTED[law.family] else 0.0) for law in laws.values()]
-    ends = [[end for _, end in rows] or None for rows in (below, equal)]
-    found = linprog([1.0] * (2 * len(laws)), matrix(below), ends[0], matrix(equal), ends[1], bounds=bounds)
-    return float(found.fun) * (1.0 + TOLERANCE) if found.success else None
+    options = {"primal_feasibility_tolerance": 0.1 * TOLERANCE}
+    found = linprog([1.0] * (2 * len(laws)), *matrix(below), *matrix(equal), bounds=bounds, options=options)
+    if not found.success:
+        return None
+    # Validity: what the outputs say without noise must agree to the last digits, not to the solver's tolerance.
+    kept, ends = matrix(equal)
+    if kept and ends:
+        left = np.array(ends) - np.array(kept) @ found.x
+        left -= np.array(kept) @ np.linalg.lstsq(np.array(kept), left, rcond=None)[0]
+        sizes = [size / max(abs(row.get(k, 0.0)) * scale for k, scale in scales.items()) for row, _ in equal]
+        if (np.abs(left) > LAST_BITS * (np.array(sizes) + np.abs(kept) @ found.x)).any():
+            return None
+    return float(found.fun) * (1.0 + TOLERANCE)
 
 
 def _are_close(u: Noisy, v: Noisy) -> bool:

@@ -75,8 +75,8 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     """Bound the loss of a pair from above; None where no run is noised or no bound is known."""
     if not any(path.tape.noises or path.tape.decisions for path in first.known):
         return None
-    others = {_outcomes(path): path for path in second.known}
-    if others.keys() != {_outcomes(path) for path in first.known}:
+    others = {path.outcomes: path for path in second.known}
+    if others.keys() != {path.outcomes for path in first.known}:
         return None
     is_pure = claim is None or (isinstance(claim, ApproxDP) and claim.delta == 0.0)
     # Validity: normal noise has no largest ratio, so that one shift has to explain all runs in which it is compared.
@@ -84,7 +84,7 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     shifts: list[float] = []
     found, decided, is_unique = [], [], True
     for path in first.known:
-        moved = _moved(path, others[_outcomes(path)], everywhere)
+        moved = _moved(path, others[path.outcomes], everywhere)
         if moved is None:
             return None
         steps = [moved[1].get(i, 0.0) for i in everywhere]
@@ -92,7 +92,7 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
         if not all(is_within(shifts, steps)):
             return None
         found.append(moved[0])
-        decided.append(_decided(path, others[_outcomes(path)], moved[1]))
+        decided.append(_decided(path, others[path.outcomes], moved[1]))
         is_unique = is_unique and moved[2]
     losses = decided if is_pure else [max(decided)] * len(found)  # of an output one run is to blame
     ends = [[*parts, _decision(path, loss)] for parts, path, loss in zip(found, first.known, losses, strict=True)]
@@ -103,10 +103,6 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     declared = None if claim is None else _declared(claim)
     exceeds = declared is not None and not claim_is_vacuous(claim) and value > declared * (1.0 + SLACK) + SLACK
     return Implied(value, tuple(parts), exceeds, is_unique)
-
-
-def _outcomes(path: Path) -> tuple[int, ...]:
-    return tuple(decision.outcome for decision in path.tape.decisions)
 
 
 def claim_is_vacuous(claim: Claim | None) -> bool:

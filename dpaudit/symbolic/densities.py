@@ -26,6 +26,8 @@ from dpaudit.symbolic.runs import LAST_BITS, Path
 
 ROUNDING = 1e-9
 MOST_SHARED = 300  # numbers that share noise
+NARROW = 1e-7  # in scales: intervals that may be of rounding errors; a tenth of it is how near to ends is looked
+UNBOUNDED = ("laplace", "logistic", "exponential", "gumbel")  # far out, where the scale is larger on one input
 
 
 @dataclasses.dataclass(frozen=True)
@@ -117,11 +119,12 @@ def noisy_numbers(
                 counts[side][index] = counts[side].get(index, 0) + 1
     found: list[NoisyNumber] = []
     used: tuple[set[int], set[int]] = (set(), set())
-    together = []
+    together, is_left_out = [], False
     for k, u, v in pairs:
         by = outputs[0].after[k]  # type: ignore[union-attr]
         by = by if by is not None and by.step else None
         if by is not None and any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
+            is_left_out = True
             continue
         if any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
             together.append((k, u, v))
@@ -137,7 +140,7 @@ def noisy_numbers(
         used[0].add(noises[0])
         used[1].add(noises[1])
     is_all = all(index in used[side] for _, *both in pairs for side in (0, 1) for index in both[side].terms)
-    return found, used, shared, is_all
+    return found, used, shared, is_all and not is_left_out
 
 
 def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
@@ -227,7 +230,7 @@ def largest_ratio(leaf: NoisyNumber) -> float:
     same = leaf.has_one_scale
     if leaf.is_never_a_number:
         return math.inf if leaf.differs_for_ever else 0.0
-    if same and leaf.shift == 0.0:
+    if same and leaf.shift == 0.0 and leaf.intervals[0] == leaf.intervals[1]:
         return 0.0
     if leaf.by is not None and (a.is_discrete or not leaf.is_free or not same):
         return 0.0 if leaf.is_free else -math.inf  # not computed here
@@ -240,7 +243,7 @@ def largest_ratio(leaf: NoisyNumber) -> float:
             return leaf.shift / leaf.scales[0]
         if a.family == "normal" and (same or leaf.scales[0] > leaf.scales[1]):
             return math.inf
-        if a.family == "laplace" and leaf.scales[0] > leaf.scales[1]:
+        if a.family in UNBOUNDED and not same and leaf.scales[0] > leaf.scales[1]:
             return math.inf
     return _at_points(leaf)
 
@@ -251,7 +254,10 @@ def has_exact_ratio(leaf: NoisyNumber) -> bool:
         return leaf.is_free and leaf.has_one_scale and leaf.laws[0].family in ("laplace", "normal")
     if any(law.is_discrete for law in leaf.laws):
         return leaf.is_free and leaf.has_one_scale and is_whole(abs(leaf.signals[0] - leaf.signals[1]) / leaf.scales[0])
-    return all(law.family != "cauchy" for law in leaf.laws)
+    # Validity: on an interval without an end the ratio goes on to grow beyond the points.
+    is_seen = leaf.is_free or (leaf.has_one_scale and leaf.laws[0].family != "normal")
+    is_seen = is_seen or all(math.isfinite(end) for ends in leaf.intervals for end in ends)
+    return is_seen and all(law.family != "cauchy" for law in leaf.laws)
 
 
 def is_none(shift: float, size: float, scale: float) -> bool:
@@ -296,9 +302,10 @@ def _at_points(leaf: NoisyNumber) -> float:
     # Validity: what is left of a law on an interval may be less likely on this input everywhere.
     best = 0.0 if leaf.is_free else -math.inf
     for u, v in itertools.pairwise(ends):
-        if v - u <= 1e-7 * spread:
+        if v - u <= NARROW * spread:
             continue
-        for t in (0.5 * (u + v), u + 1e-3 * (v - u), v - 1e-3 * (v - u)):
+        step = min(max(0.1 * NARROW * spread, LAST_BITS * (abs(u) + abs(v) + leaf.reach)), 0.1 * (v - u))
+        for t in (0.5 * (u + v), u + step, v - step):
             p, q = (_log_density(leaf, side, t) for side in (0, 1))
             if p > -math.inf:
                 best = max(best, p - q)

@@ -161,8 +161,8 @@ def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[s
 
     Examples
     --------
-    >>> named("randint", (3,), {"size": 2}), named("rand", (2, 5), {})
-    (('integers', {'low': 3, 'size': 2}), ('random', {'size': (2, 5)}))
+    >>> named("randint", (3,), {"dtype": "int8"}), named("rand", (2, 5), {})
+    (('integers', {'dtype': 'int8', 'low': 3}), ('random', {'size': (2, 5)}))
     """
     method = OLD_NAMES.get(name, name)
     if name in ("rand", "randn"):
@@ -173,6 +173,8 @@ def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[s
     if len(args) > len(names):
         raise TypeError(f"{name}() takes at most {len(names)} positional arguments ({len(args)} given)")
     given = {**dict(zip(names, args, strict=False)), **keywords}
+    if name == "randint":  # whose numbers are Python's
+        return method, {"dtype": int, **given}
     return method, {**given, "endpoint": True} if name == "random_integers" else given
 
 
@@ -235,12 +237,14 @@ class PythonFace(random.Random):
         return self._source.draw("random", "uniform", {"low": min(a, b), "high": max(a, b)})
 
     def gauss(self, mu: float = 0.0, sigma: float = 1.0) -> Any:
-        return self._source.draw("random", "normal", {"loc": mu, "scale": sigma})
+        return self._source.draw("random", "normal", {"loc": mu, "scale": abs(sigma)})  # as Python has it, too
 
     normalvariate = gauss
 
     def expovariate(self, lambd: float = 1.0) -> Any:
-        return self._source.draw("random", "exponential", {"scale": 1.0 / lambd})
+        rate = 1.0 / lambd
+        drawn = self._source.draw("random", "exponential", {"scale": abs(rate)})
+        return drawn if rate > 0.0 else -drawn
 
     def getrandbits(self, k: int) -> int:
         if k < 0:

@@ -25,6 +25,8 @@ class Function:
         Of a rounding the distance of its values, else 0: then the function has an inverse.
     start : float
         Of what is refused at and below it (a logarithm of 0), else -inf.
+    ends : tuple of float
+        Between which doubles hold its values to their last digits.
     """
 
     name: str
@@ -32,6 +34,7 @@ class Function:
     last: Callable[[float], float]
     step: float = 0.0
     start: float = -math.inf
+    ends: tuple[float, float] = (-math.inf, math.inf)
 
 
 def rounding(digits: int) -> Function:
@@ -39,16 +42,16 @@ def rounding(digits: int) -> Function:
 
     Examples
     --------
-    >>> rounding(1).last(0.3), FUNCTIONS["trunc"].last(-1.0)
-    (0.35, -1.0)
+    >>> rounding(1).last(0.3), rounding(-5).last(300_000.0), FUNCTIONS["trunc"].last(-1.0)
+    (0.35, 350000.0, -1)
     """
-    steps = 10.0**digits
+    steps, size = 10.0 ** max(digits, 0), 10.0 ** max(-digits, 0)  # of which one is 1: 1e-5 is no double
 
     def last(limit: float) -> float:
-        count = round(limit * steps)
-        return ((count if count / steps <= limit else count - 1) + 0.5) / steps
+        count = round(limit / size * steps)
+        return ((count if count * size / steps <= limit else count - 1) + 0.5) * size / steps
 
-    return Function(f"round {digits}", lambda v: round(v, digits), last, 1.0 / steps)
+    return Function(f"round {digits}", lambda v: round(v, digits), last, size / steps)
 
 
 def _below_one_more(limit: float) -> float:
@@ -67,8 +70,7 @@ FUNCTIONS = {
     "floor": Function("floor", math.floor, _below_one_more, 1.0),
     "ceil": Function("ceil", math.ceil, lambda limit: float(math.floor(limit)), 1.0),
     "trunc": Function("trunc", math.trunc, _cut_off, 1.0),
-    "exp": Function("exp", math.exp, _of_positive(math.log)),
-    "expm1": Function("expm1", math.expm1, lambda limit: math.log1p(limit) if limit > -1.0 else -math.inf),
+    "exp": Function("exp", math.exp, _of_positive(math.log), ends=(-708.0, 709.0)),
     "log": Function("log", math.log, math.exp, start=0.0),
     "log1p": Function("log1p", math.log1p, math.expm1, start=-1.0),
     "log2": Function("log2", math.log2, lambda limit: 2.0**limit, start=0.0),

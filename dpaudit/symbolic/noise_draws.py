@@ -107,6 +107,8 @@ class NoiseDraws(Source):
         symbols = np.empty(numbers.size, dtype=object)
         for k, (number, center, width) in enumerate(zip(numbers.ravel().tolist(), locations, scales, strict=True)):
             symbols[k] = number
+            if math.isinf(width):  # noise that is infinite, of either sign
+                tape.mark_opaque()
             if _has_noise(center, width):
                 index = tape.new_noise(Law(family, width), number - center, event)
                 kind = type(value) if type(value) in PYTHONS else float
@@ -142,8 +144,11 @@ class NoiseDraws(Source):
         options, listed = _options(method, given, math.prod(shape))
         if not 1 <= math.prod(shape) <= MOST_CHOICES or not 1 <= len(listed) == len(options) <= MOST_OUTCOMES:
             return None
+        like = getattr(self.tape.stream(), method)(**given)
         found = [options[self._chosen(name, listed)] for _ in range(math.prod(shape))]
-        return (found[0] if size is None else np.array(found).reshape(shape),)
+        if size is not None:
+            return (np.array(found, dtype=like.dtype).reshape(shape),)
+        return (found[0] if method == "choice" else type(like)(found[0]),)  # numpy's integers divide and wrap otherwise
 
 
 def _is_symbol(value: Any) -> bool:

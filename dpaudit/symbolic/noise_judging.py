@@ -89,6 +89,11 @@ class _Group:
         """The probability on a side, with `doubt` as in `bounded_mass`."""
         return math.fsum(bounded_mass(path, doubt) for path in self.sides[side])
 
+    def different(self) -> list[Path]:
+        """Its paths where rounded numbers tell them apart, else its first one."""
+        paths = self.sides[0] + self.sides[1]
+        return paths if self.output is not None and any(self.output.after) else paths[:1]
+
 
 def bounded_mass(path: Path, doubt: float, without: Collection[int] = ()) -> float:
     """The probability of a path: that, or a bound from below (doubt -1) or above (1) for its rounding errors."""
@@ -103,8 +108,12 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
         return Proof()
     groups = _groups(first, second)
     if groups is None:
-        return Proof(merges={path.token for path in first.known} != {path.token for path in second.known})
-    is_exact = first.left == second.left == 0.0 and all(_is_exact(claim, group, len(groups)) for group in groups)
+        told = [{(*path.outcomes, path.token) for path in paths.known} for paths in (first, second)]
+        return Proof(merges=told[0] != told[1])
+    # Validity: what probabilities are in doubt by is taken off the loss.
+    is_sure = all(path.tape.doubt() <= 0.1 * SLACK for path in (*first.known, *second.known))
+    is_exact = first.left == second.left == 0.0 and is_sure
+    is_exact = is_exact and all(_is_exact(claim, group, len(groups)) for group in groups)
     best = Proof()
     for sides in ((0, 1), (1, 0)):
         left = (first, second)[sides[1]].left
@@ -144,7 +153,9 @@ def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     if is_pure:
         return bool(shared) or (is_all and all(map(has_exact_ratio, leaves)))
     moved = [leaf for leaf in leaves if leaf.shift or not leaf.has_one_scale]
-    return is_all and groups == 1 and len(moved) <= 1 and all(leaf.is_whole for leaf in leaves)
+    # Other laws are integrated, less the errors of that.
+    closed = all(leaf.has_one_scale and leaf.laws[0].family in ("laplace", "normal") for leaf in moved)
+    return is_all and groups == 1 and len(moved) <= 1 and closed and all(leaf.is_whole for leaf in leaves)
 
 
 def _worse(a: Proof, b: Proof) -> Proof:
@@ -163,24 +174,25 @@ def _groups(first: Paths, second: Paths) -> list[_Group] | None:
     groups: list[_Group] = []
     for side, paths in enumerate((first, second)):
         for path in paths.known:
+            # Validity: what a rounded number may be differs between the paths of a signature, with its interval.
+            if any(_relation(one, path) == "unclear" for group in groups for one in group.different()):
+                return None
             for group in groups:
-                if _relation(group, path) == "same":
+                if _relation(group.different()[0], path) == "same":
                     group.sides[side].append(path)
                     break
             else:
-                if any(_relation(group, path) == "unclear" for group in groups):
-                    return None
                 sides: tuple[list[Path], list[Path]] = ([], [])
                 sides[side].append(path)
                 groups.append(_Group(path.output, path.raised, sides))
     return groups
 
 
-def _relation(group: _Group, path: Path) -> str:
-    """Whether a path has the group's signature, outputs of its own, or neither for sure."""
-    a, b = group.output, path.output
+def _relation(one: Path, path: Path) -> str:
+    """Whether two paths have one signature, outputs of their own, or neither for sure."""
+    a, b = one.output, path.output
     if a is None or b is None:
-        return "same" if a is b and group.raised == path.raised else "apart"
+        return "same" if a is b and one.raised == path.raised else "apart"
     if a.skeleton != b.skeleton:
         return "apart"
     noisy = [(isinstance(u, Noisy), isinstance(v, Noisy)) for u, v in zip(a.leaves, b.leaves, strict=True)]
@@ -426,6 +438,8 @@ def _moved(worst: Sequence[NoisyNumber], sides: tuple[int, int]) -> str:
         if leaf.laws[0].is_discrete:
             a, b = leaf.laws[sides[0]].scale, leaf.laws[1 - sides[0]].scale
         text = f"the scale of the {family} noise of {leaf.name} is {a:.6g} on x and {b:.6g} on x_prime"
+    elif leaf.shift == 0.0:
+        text = f"the {family} noise of {leaf.name} lies in another interval on x than on x_prime"
     elif leaf.laws[0].is_discrete:
         text = f"the noise-free part of {leaf.name} moves by {leaf.shift:.6g} under {family} noise"
     else:

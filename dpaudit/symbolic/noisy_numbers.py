@@ -26,6 +26,7 @@ from dpaudit.symbolic.tape import Tape
 # Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
 # 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
 SMALLEST = 2.0**-30
+NEVER = 1e-30  # a probability that no run of a program meets
 
 
 class Noisy(Symbol):
@@ -87,11 +88,25 @@ class Noisy(Symbol):
     def after(self, function: Function, kind: type | None = None) -> Any:
         """What a function gives of it; None where that is refused."""
         kind = kind or self._kind
-        if not self.terms or not math.isfinite(self.signal):
+        if not self.is_followed_by(function):
             return kind(function.value(self.number(function.name)))
         if function.start > -math.inf and self <= function.start:
             return None
         return Image(function, self, kind)
+
+    def is_followed_by(self, function: Function) -> bool:
+        """Whether it has continuous noise, whose values at the ends of steps do not matter, between a function's ends.
+
+        Noise of whole numbers is at such ends; beyond the others a program overflows, or gets zeros.
+        """
+        terms = [(factor, self.tape.noises[index].law) for index, factor in self.terms.items()]
+        if not terms or not math.isfinite(self.signal) or any(law.is_discrete for _, law in terms):
+            return False
+        beyond = 0.0
+        for factor, law in terms:
+            low, high = sorted((end - self.signal) / factor / len(terms) for end in function.ends)
+            beyond += law.mass(-math.inf, low) + law.mass(high, math.inf)
+        return beyond <= NEVER
 
     def __round__(self, digits: Any = None) -> Any:
         if PYTHONS[self._kind] is int or abs(digits or 0) > MOST_DIGITS:
@@ -352,6 +367,8 @@ def following(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
         if len(arguments) != 1 or options or not isinstance(arguments[0], Noisy):
             return plain(*arguments, **options)
         function = FUNCTIONS[name]
+        if not arguments[0].is_followed_by(function):
+            return plain(arguments[0].number(name))
         found = arguments[0].after(function, float if isinstance(plain, BuiltinFunctionType) else None)
         # What is refused has no value: NaN of numpy, an exception of Python's.
         return plain(math.nextafter(function.start, -math.inf)) if found is None else found

@@ -109,7 +109,8 @@ def laid_out(output: Any) -> Laid:
             # Of noise that cancelled nothing is left but rounding errors, which are not judged.
             of = value.of if isinstance(value, Image) else value
             leaves.append(of if of.terms else of.signal)
-            text = "noise" if of.terms else f"about {of.signal!r}"
+            by = f"{value.function.name} of " if isinstance(value, Image) else ""
+            text = f"{by}noise" if of.terms else f"about {of.signal!r}"
             return MARKS[PYTHONS[value._kind]](value._kind.__name__, text=text)
         if value is None or isinstance(value, str | bytes):
             skeleton.append(_form(value))

@@ -58,6 +58,11 @@ class Path:
     token: str = ""
 
     @property
+    def outcomes(self) -> tuple[int, ...]:
+        """The outcomes of its decisions."""
+        return tuple(decision.outcome for decision in self.tape.decisions)
+
+    @property
     def is_known(self) -> bool:
         """Whether its output is known for all noise that decides as this run did."""
         return not self.problem and not self.tape.is_opaque

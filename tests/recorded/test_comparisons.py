@@ -163,6 +163,7 @@ def test_noise_that_was_compared_is_not_taken_for_fresh_noise_of_an_output():
     )
     assert first.grade == "not recorded" and "1.5 is only a bound" in first.unproved
     assert second.grade == "same" and second.implied == pytest.approx(1.0) and second.loss == 0.0
+    assert dpaudit.record_noise(told, [swapped], "mu=1", seed=3).pairs[0].grade == "not recorded"
 
 
 # The first answer moves down by 1 and the second up by 1, and the limit not at all: 2 / scale.
