@@ -13,7 +13,7 @@ import contextlib
 import dis
 import functools
 import gc
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Set
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -24,6 +24,8 @@ from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
 
 LOAD_GLOBAL = dis.opmap["LOAD_GLOBAL"]
 MAX_NAME_INDEX = 127  # of a name whose instruction has no second byte
+MAX_KNOWN = 1 << 16  # codes, some hundred bytes each beside themselves
+_KNOWN: dict[tuple[int, frozenset[str]], tuple[CodeType, CodeType]] = {}
 
 
 def keep_int(*arguments: Any, **options: Any) -> Any:
@@ -93,7 +95,7 @@ def kept_by_conversions() -> Iterator[None]:
         for name in ARRAYS:
             setattr(np, name, guarding(name))
         for function in users_functions():
-            code = with_calls(function.__code__, KEPT.keys() - function.__globals__.keys())
+            code = _known_with_calls(function.__code__, frozenset(KEPT.keys() - function.__globals__.keys()))
             if code is not function.__code__:
                 changed.append((function, function.__code__, code))
                 function.__code__ = code
@@ -121,7 +123,17 @@ def users_functions() -> list[FunctionType]:
     ]  # fmt: skip
 
 
-def with_calls(code: CodeType, names: set[str]) -> CodeType:
+def _known_with_calls(code: CodeType, names: frozenset[str]) -> CodeType:
+    """The same as `with_calls`, worked out once for each code: a process may have many thousands of functions."""
+    if len(_KNOWN) >= MAX_KNOWN:
+        _KNOWN.clear()
+    known = _KNOWN.get((id(code), names))
+    if known is None or known[0] is not code:  # codes are told apart by identity: equal ones may be of two files
+        known = _KNOWN[id(code), names] = code, with_calls(code, names)
+    return known[1]
+
+
+def with_calls(code: CodeType, names: Set[str]) -> CodeType:
     """The code with other names where one of these is called; itself where none is.
 
     Examples
