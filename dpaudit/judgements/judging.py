@@ -475,6 +475,8 @@ class _Judging:
         details: dict[str, Any] = {}
         if self.result is not None:
             details["audit"] = self.result.to_dict()
+            if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim
+                statement = " ".join([statement, *(f"Note: {text}" for text in wording.notes(self.result))])
         if self.certificate is not None:
             details["certificate"] = self.certificate.to_dict()
         if self.recorded:
