@@ -239,7 +239,10 @@ class _Certifying:
         for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
             if not reason and done.verdict == "kept" and raising.issuperset(places):
-                reason = "undecided, because every call raises an exception on both inputs"
+                kinds = {leaf.token.removeprefix("raised ") for place in places for leaf in explorations[place].law}
+                reason = (
+                    f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
+                )
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 
