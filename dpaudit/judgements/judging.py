@@ -431,6 +431,9 @@ class _Judging:
     def _of_audit(self, result: AuditResult) -> Judgement:
         """The judgement of an audit."""
         self.runs += result.samples
+        if not result.findings:
+            advice = "State a claim that sets a limit, or other pairs."
+            return self._judgement("inconclusive", "", "The claim asks nothing of these pairs.", next_step=advice)
         broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
         if broken is None:
             verdicts: dict[str, Verdict] = {"inconclusive": "inconclusive", "error": "error"}

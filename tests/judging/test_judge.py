@@ -183,6 +183,12 @@ def test_a_function_that_always_raises_is_an_error():
     assert (found.verdict, found.exit_status, found.by) == ("error", 3, "") and "age" in found.statement
 
 
+def test_a_claim_that_asks_nothing_is_said_to_ask_nothing():
+    found = judge(lambda x, rng: repr(rng.laplace())[-3:], "eps=2,delta=1", pairs=[(0.0, 1.0)], **QUICK)
+    assert (found.verdict, found.by) == ("inconclusive", "") and "asks nothing of these pairs" in found.statement
+    assert "a claim that sets a limit" in found.next_step
+
+
 def test_a_function_without_its_return_is_proved_with_a_note():
     def forgets(bit, rng):
         bit ^ (rng.random() < 0.25)
