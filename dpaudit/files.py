@@ -229,7 +229,7 @@ def parsing(name: str, form: str, where: str) -> Iterator[None]:
     except Exception as error:
         said = " ".join(str(error).split()) or type(error).__name__
         said = said if len(said) <= LIMITS.said else f"{said[: LIMITS.said]}..."
-        raise UsageError(f"{name} must be {form}, got {where}: {said}.") from error
+        raise UsageError(f"{name} must be {form}, got {where}: {said.rstrip('.')}.") from error
 
 
 def _check_count(name: str, count: int, where: str) -> None:

@@ -279,6 +279,9 @@ def test_inputs_that_are_refused_on_both_sides_are_left_out():
     with pytest.raises(dpaudit.UsageError, match=r"domain must have inputs that .*never takes, got none .* closed"):
         search_pairs(never, "eps=1", UNIT, budget=1000, seed=SEED)
 
+    with pytest.raises(dpaudit.UsageError, match=r"got none in .* pairs: every call raised: KeyError: 'column' in "):
+        search_pairs(lambda data, rng: {}["column"], "eps=1", UNIT, budget=1000, seed=SEED)
+
 
 def test_the_grey_box_raises_suspicion_above_what_few_draws_show():
     def leaks_rarely(data, size, rng):  # 1.3 instead of 1: not to be seen in 1,000 runs

@@ -232,6 +232,7 @@ class _Searcher:
         self.data: list[Any] = []
         self.drawn: list[list[Outcomes]] = []
         self.raised: dict[int, str] = {}  # inputs on which a vectorised call raised
+        self.failure = ""  # what all calls on the first pair that was refused raised
         self.candidates: dict[Any, _Candidate] = {}
         self.climbed: list[_Candidate] = []
 
@@ -381,8 +382,11 @@ class _Searcher:
         if len(drawn) < 2:
             candidate.raises, candidate.refused = len(drawn) == 1, not drawn
             return
-        candidate.refused = common_failure(drawn) is not None
-        if not candidate.refused:
+        failure = common_failure(drawn)
+        candidate.refused = failure is not None
+        if failure is not None:
+            self.failure = self.failure or failure.what
+        else:
             candidate.excess, candidate.loss = excess(candidate.line, *drawn)
 
     def _outcomes(self, i: int, size: int) -> Outcomes | None:
@@ -418,9 +422,9 @@ class _Searcher:
         ranked = [candidate for candidate in self._ranked(self.candidates.values()) if candidate.draws]
         refused = sum(candidate.refused for candidate in self.candidates.values())
         if not ranked:
-            why = next(iter(self.raised.values()), "every call raised")
-            name = self.subject.name
-            raise UsageError(f"domain must have inputs that {name} takes, got none in {refused} pairs: {why}")
+            why = next(iter(self.raised.values()), f"every call raised: {self.failure}" if self.failure else "no draws")
+            name, tried = self.subject.name, f"{refused} pair{'' if refused == 1 else 's'}"
+            raise UsageError(f"domain must have inputs that {name} takes, got none in {tried}: {why.rstrip('.')}.")
         chosen = self._chosen(ranked)
         taken = {candidate.place for candidate in chosen}
         ranked = [*chosen, *(candidate for candidate in ranked if candidate.place not in taken)]

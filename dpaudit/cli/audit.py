@@ -90,13 +90,13 @@ BROKEN_SHOWN = 3  # messages of pairs that broke
 @click.option(
     "--floating-point/--no-floating-point",
     default=None,
-    help="Ask too what the low bits of the outputs give away: a finding apart. By default not behind a violation of a "
+    help="Ask too what the low bits of the outputs give away: a finding apart. By default not after a violation of a "
     "subject whose calls take over 1 ms.",
 )
 @click.option(
     "--severity/--no-severity",
     default=None,
-    help="Draws behind a violation, for a bound that says how bad it is: half of what remains of the samples; or none. "
+    help="Draws after a violation, for a bound that says how bad it is: half of what remains of the samples; or none. "
     " [default: four times as many as the verdict took, at least 2,000, at most that half]",
 )
 @click.option(

@@ -8,6 +8,7 @@ from dpaudit.cli.group import main, note, plain, with_debug, with_quiet
 from dpaudit.cli.outputs import output_console, subject_output
 from dpaudit.errors import UsageError
 
+COLUMNS = ("pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left")
 PAIRS_SHOWN = 20
 STATUS = {"kept": 0, "violated": 1, "open": 5}
 
@@ -76,9 +77,9 @@ def certify_command(
         console = output_console()
         console.print(Text(wording.clean(result.summary(), 900)))
         if not result.refusal:
-            table = Table(
-                "pair", "verdict", "claimed", "epsilon at least", "at most", "delta", "e^epsilon", "mass left"
-            )
+            table = Table()
+            for name in COLUMNS:
+                table.add_column(name, overflow="fold")  # cut off, a number reads as another one
             ordered = sorted(result.pairs, key=lambda pair: VERDICTS.index(pair.verdict))
             for pair in ordered[:PAIRS_SHOWN]:
                 table.add_row(*[Text(wording.clean(text, 60)) for text in pair.row()])

@@ -112,7 +112,7 @@ def report_command(
     if sign_off is not None and profile != "compliance":
         raise UsageError(f"sign_off must be given with --profile compliance, got --profile {profile}.")
     declared = _deployment(config, deployment) if profile == "compliance" else None
-    dossier = read_dossier(results, declared)
+    dossier = read_dossier(results, declared, may_repeat=compare)
     signed = read_sign_off(sign_off, dossier) if sign_off is not None else None  # on the results as they were saved
     if (sign_key is not None or sign_identity) and profile != "compliance":
         raise UsageError(f"sign must be given with --profile compliance, got --profile {profile}.")

@@ -91,6 +91,10 @@ class Judgement:
         """That of `dpaudit judge`: 1 refuted, 0 proved or not refuted, 5 inconclusive, 3 error."""
         return EXIT_STATUS[self.verdict]
 
+    def __repr__(self) -> str:
+        """What a prompt or a notebook shows: `text`, in brackets; `to_dict` has all that it holds."""
+        return f"<Judgement {self.text()}>"
+
     def replay(self, path: str = "judgement.json") -> str:
         """The command that judges the pair again, on fresh draws where draws are what it rests on.
 

@@ -431,6 +431,9 @@ class _Judging:
     def _of_audit(self, result: AuditResult) -> Judgement:
         """The judgement of an audit."""
         self.runs += result.samples
+        if not result.findings:
+            advice = "State a claim that sets a limit, or other pairs."
+            return self._judgement("inconclusive", "", "The claim asks nothing of these pairs.", next_step=advice)
         broken = next((finding for finding in result.findings if finding.verdict == "violated"), None)
         if broken is None:
             verdicts: dict[str, Verdict] = {"inconclusive": "inconclusive", "error": "error"}
@@ -475,6 +478,8 @@ class _Judging:
         details: dict[str, Any] = {}
         if self.result is not None:
             details["audit"] = self.result.to_dict()
+            if verdict not in ("refuted", "error"):  # a function without its `return` keeps any claim
+                statement = " ".join([statement, *(f"Note: {text}" for text in wording.notes(self.result))])
         if self.certificate is not None:
             details["certificate"] = self.certificate.to_dict()
         if self.recorded:

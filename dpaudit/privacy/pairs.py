@@ -95,6 +95,10 @@ def as_pairs(pairs: Iterable[Any]) -> list[Pair]:
     >>> [pair.id for pair in as_pairs([(0.0, 1.0), (0.0, 1.0)])]
     ['0.0|1.0', '0.0|1.0#2']
     """
+    if isinstance(pairs, str):
+        raise UsageError(
+            f"pairs must be a list of (x, x_prime), got the text {short_form(pairs)}. Write pairs=[(0, 1)]."
+        )
     try:
         entries = list(pairs)
     except TypeError:
@@ -134,7 +138,8 @@ def _as_pair(entry: Any, position: int) -> Pair:
         return entry
     is_sequence = isinstance(entry, Sequence) or (isinstance(entry, np.ndarray) and entry.ndim > 0)
     if not is_sequence or isinstance(entry, str | bytes) or len(entry) != 2:
-        raise UsageError(f"pairs must be a list of (x, x_prime), got {short_form(entry)} at position {position}.")
+        one = "" if is_sequence else " One pair is a list of one: pairs=[(0, 1)]."
+        raise UsageError(f"pairs must be a list of (x, x_prime), got {short_form(entry)} at position {position}.{one}")
     return Pair(entry[0], entry[1])
 
 

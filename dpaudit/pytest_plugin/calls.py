@@ -279,7 +279,7 @@ class _Call:
             return
         warning = kind(line)
         warning.add_note(details)
-        warnings.warn_explicit(warning, kind, "dpaudit", 1)
+        warnings.warn_explicit(warning, kind, "<dpaudit>", 1, module="dpaudit")  # no file, whose first line is shown
 
     @property
     def samples(self) -> int:

@@ -108,7 +108,8 @@ def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
                   f"{len(result.not_asked):,} not asked)"),
         ("Runs of the mechanism", number_text(result.samples)),
         ("Mode, seed", f"{clean(result.mode, 20)}, {clean(str(result.seed), 40)}"),
-        ("Target, fingerprint", clean(f"{result.subject.get('target')}, {result.subject.get('fingerprint')}", 200)),
+        ("Target, fingerprint", clean(f"{result.subject.get('target') or 'no target'}, "
+                                      f"{result.subject.get('fingerprint')}", 200)),
     )  # fmt: skip
 
 

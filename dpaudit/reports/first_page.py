@@ -45,7 +45,7 @@ WHO_SIGNS = (
     "To sign: whoever answers for the data, not whoever wrote the mechanism. What is accepted with conditions may be "
     "used only as these say."
 )
-AT_LEAST = "“At least” holds as surely as the third question says; the truth may be more."
+AT_LEAST = "“At least” holds as surely as “How sure that is” says; the truth may be more."
 SYMBOLS: dict[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 FAILED = "Checks failed"  # of checks that are no promise of privacy
 EXCESS = "May be within it: not settled"  # of a measured error above its bound

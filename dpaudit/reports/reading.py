@@ -65,18 +65,30 @@ READERS: Mapping[str, Callable[[Mapping[str, Any]], Result]] = {
 }
 
 
-def read_dossier(paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None) -> Dossier:
+def read_dossier(
+    paths: Iterable[str | os.PathLike[str]], deployment: Deployment | None = None, *, may_repeat: bool = False
+) -> Dossier:
     """Read saved results of any kind: audits, checks, certificates, scores, sessions, plans, a store.
+
+    Results that are compared may repeat; of those that are added up, each is counted once.
 
     Raises
     ------
     UsageError
-        If there is none, one cannot be read, or one is of no known schema.
+        If there is none, one cannot be read, is given twice, or is of no known schema.
     """
     sources: list[Source] = []
     attachments: list[Attachment] = []
-    read = [read_any(os.fspath(path)) for path in paths]
-    for found, beside in read:
+    names = [os.fspath(path) for path in paths]
+    read = [read_any(name) for name in names]
+    given: dict[tuple[str, ...], str] = {}
+    for name, (found, beside) in zip(names, read, strict=True):
+        content = (*(one.digest for one in found), *(one.digest for one in beside))
+        if content in given and not may_repeat:  # its error rate, and what it found, would be counted twice
+            raise UsageError(
+                f"results must be given once each, got the content of {given[content]!r} again in {name!r}."
+            )
+        given[content] = name
         sources += found
         attachments += beside
     if not sources and not any(one.judged for one in attachments):

@@ -219,7 +219,7 @@ def _violation_lines(result: AuditResult, finding: Finding) -> list[tuple[str, s
     labelled, runs = f"{finding.samples:,} labelled for this pair", wording.plural(result.samples, "run")
     draws = f"{labelled}, {runs} of the mechanism in all"
     if finding.severity is not None:
-        draws += f"\n{finding.severity.samples:,} of these runs behind the verdict, for the bound"
+        draws += f"\n{finding.severity.samples:,} of these runs after the verdict, for the bound"
     kept = []
     if store is not None:  # the verdict is that of all nights, and stays after a repair that the fingerprint misses
         draws = f"{labelled} in all nights, {runs} of the mechanism in this one"

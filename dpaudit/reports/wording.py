@@ -384,7 +384,7 @@ def draws_sentence(finding: Finding) -> str:
         drawn += " The counts of the rule are of draws that it was not fitted on"
         drawn += ", the curve of evidence is of those that were bet on." if finding.looks else "."
     if finding.severity is not None:
-        drawn += f" The bound is of {plural(finding.severity.samples, 'labelled draw')} more, behind the verdict."
+        drawn += f" The bound is of {plural(finding.severity.samples, 'labelled draw')} more, after the verdict."
     return drawn
 
 

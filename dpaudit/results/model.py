@@ -338,7 +338,7 @@ class Finding:
         The part of `error_share` that decides the verdict: a claim whose parameter is no epsilon pays for a second
         bound, on epsilon. None: all of it.
     severity : Severity or None
-        Of a violated pair: the stage behind the verdict, whose bound is the one that is reported. None where there was
+        Of a violated pair: the stage after the verdict, whose bound is the one that is reported. None where there was
         none; then a sequential audit has stopped at its first proof, and the loss may be far larger.
     traceback : str
         Where every call raised: the traceback of one of the exceptions, as text. It names files of this machine, so it

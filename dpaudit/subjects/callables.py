@@ -10,6 +10,7 @@ import dataclasses
 import functools
 import hashlib
 import inspect
+import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType
@@ -475,6 +476,8 @@ def _wrapping(mechanism: Any) -> str:
     for method, wrapper in _WRAPPERS.items():
         if callable(getattr(mechanism, method, None)):
             return f" For an object with {method}: dpaudit.libraries.{wrapper}(...)."
+    if isinstance(mechanism, numbers.Number | np.ndarray):
+        return " Give the function itself, not the result of a call."
     return ""
 
 

@@ -103,7 +103,7 @@ class CertifiedPair:
             self.verdict,
             f"{self.claimed:.6g}",
             f"{self.epsilon_lower:.6g}",
-            f"{self.epsilon_upper:.6g}",
+            "0" if self.epsilon_upper < 1e-300 else f"{self.epsilon_upper:.6g}",  # a proved 0 is 4.9e-324, rounded up
             f"{self.delta:.6g}",
             "" if self.exact is None else short_fraction(self.exact),
             f"{self.mass_left:.3g}",
@@ -157,6 +157,10 @@ class Certificate:
     def worst(self) -> CertifiedPair:
         """The pair with the worst verdict, and of these the one whose loss is proved to exceed its claim the most."""
         return min(self.pairs, key=lambda pair: (VERDICTS.index(pair.verdict), -_excess(pair)))
+
+    def __repr__(self) -> str:
+        """What a prompt or a notebook shows: `summary`, in brackets; `to_dict` has all that it holds."""
+        return f"<Certificate {self.summary()}>"
 
     def summary(self) -> str:
         """The verdict in one or two sentences."""

@@ -42,7 +42,7 @@ from dpaudit.symbolic.exploring import (
     untraced_randomness,
     with_generators,
 )
-from dpaudit.symbolic.leaves import NeedsNumbers, cells
+from dpaudit.symbolic.leaves import NeedsNumbers, cells, readable
 from dpaudit.symbolic.noise_laws import NoiseLaw, judge_noise, noise_law
 from dpaudit.symbolic.real_runs import LEVEL, atoms, misfit, real_outcomes, runs_of
 from dpaudit.symbolic.tracing import OF_REAL_LAW, Untraceable
@@ -239,7 +239,12 @@ class _Certifying:
         for pair, claim, places, done in zip(self.pairs, self.claims, sides, judged, strict=True):
             reason = next((wrong[place] for place in sorted(places) if place in wrong), "")
             if not reason and done.verdict == "kept" and raising.issuperset(places):
-                reason = "undecided, because every call raises an exception on both inputs"
+                kinds = {
+                    readable(leaf.token).removeprefix("raised ") for place in places for leaf in explorations[place].law
+                }
+                reason = (
+                    f"undecided, because every call raises an exception on both inputs: {', '.join(sorted(kinds)[:3])}"
+                )
             held.append(open_pair(pair, claim, reason) if reason else done)
         return held
 

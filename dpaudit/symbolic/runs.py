@@ -23,6 +23,7 @@ from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.identity import identity
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.copies import copied
+from dpaudit.subjects.leaving import Hold
 from dpaudit.subjects.plain import brief
 from dpaudit.subjects.tracebacks import is_outcome, signal_handlers
 from dpaudit.symbolic.choices import Frontier, is_own_code
@@ -102,12 +103,16 @@ def call(subject: Subject, data: Any, generator: Any, tape: Tape) -> Any:
     function = subject.mechanism.sample if subject.interface == "sample(data, size, rng)" else subject.mechanism
     gives_batches = "size" in subject.interface
     given = {name: 1 if role == "size" else _given_as(role, generator, tape) for name, role in subject.keywords}
-    if subject.interface == "sample(data, size, rng)":
-        answer = function(data, 1, *(given.values() or [generator]))
-    else:
-        answer = function(data, **given)
-    if not gives_batches:
-        return list(answer) if hasattr(answer, "__next__") else answer
+    hold = Hold()
+    try:
+        if subject.interface == "sample(data, size, rng)":
+            answer = function(data, 1, *(given.values() or [generator]))
+        else:
+            answer = function(data, **given)
+        if not gives_batches:
+            return list(answer) if hasattr(answer, "__next__") else answer
+    finally:
+        hold.check_process()
     if not hasattr(answer, "__len__") or len(answer) != 1:
         raise SubjectError(f"{subject.name} must return a batch of 1 output for size=1.")
     return answer[0]

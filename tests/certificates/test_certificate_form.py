@@ -83,6 +83,15 @@ def test_the_command_exits_with_its_verdict(project, arguments, status, said):
     assert said in " ".join(result.output.split())
 
 
+def test_a_number_of_the_table_is_never_cut_off(project):
+    (project / "m.py").write_text("def f(x, rng):\n    rng.random() < 0.5\ndef g(x, rng):\n"
+                                  "    return rng.random() < (0.50000001 if x else 0.5)\n")  # fmt: skip
+    none = CliRunner().invoke(main, ["certify", "m.py:f", "--claim", "eps=1", "--pairs", "0,1"]).output
+    assert "4.9" not in none and "\u2026" not in none
+    small = CliRunner().invoke(main, ["certify", "m.py:g", "--claim", "eps=1", "--pairs", "0,1"]).output
+    assert "e-08" in small and "\u2026" not in small
+
+
 def test_the_command_saves_and_prints_json(project):
     (project / "m.py").write_text(MODULE)
     arguments = [

@@ -3,6 +3,7 @@
 import dataclasses
 import json
 import math
+import subprocess
 import sys
 from importlib import resources
 
@@ -180,6 +181,36 @@ def test_a_function_that_always_raises_is_an_error():
 
     found = judge(release, "eps=1", pairs=[([0.0], [1.0])], **QUICK)
     assert (found.verdict, found.exit_status, found.by) == ("error", 3, "") and "age" in found.statement
+
+
+def test_a_claim_that_asks_nothing_is_said_to_ask_nothing():
+    found = judge(lambda x, rng: repr(rng.laplace())[-3:], "eps=2,delta=1", pairs=[(0.0, 1.0)], **QUICK)
+    assert (found.verdict, found.by) == ("inconclusive", "") and "asks nothing of these pairs" in found.statement
+    assert "a claim that sets a limit" in found.next_step
+
+
+def test_a_function_without_its_return_is_proved_with_a_note():
+    def forgets(bit, rng):
+        bit ^ (rng.random() < 0.25)
+
+    found = judge(forgets, "eps=1", pairs=[(0, 1)], **QUICK)
+    assert found.verdict == "proved" and "does the mechanism return its answer?" in found.statement
+    assert repr(found).startswith("<Judgement Proved (certificate): eps=1. ")
+
+
+def test_a_copy_of_the_process_ends_in_the_call_that_made_it(tmp_path):
+    (tmp_path / "program.py").write_text(
+        "import os, dpaudit\n"
+        "def forks(x, rng):\n"
+        "    child = os.fork()\n"
+        "    if child:\n"
+        "        os.waitpid(child, 0)\n"
+        "    return x + rng.laplace(scale=0.5)\n"
+        f"dpaudit.judge(forks, 'eps=1', pairs=[(0.0, 1.0)], seed={SEED}, seconds=0.5)\n"
+        "print('goes on')\n"
+    )
+    ended = subprocess.run([sys.executable, "program.py"], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert ended.stdout == "goes on\n", ended.stdout + ended.stderr
 
 
 PROGRAM = """

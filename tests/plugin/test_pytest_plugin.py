@@ -121,6 +121,7 @@ def test_what_concerns_many_tests_is_warned_of_in_one_line(pytester, write):
     text = result.stdout.str()
     assert text.count("DpauditInconclusiveWarning") == text.count("DpauditFloatingPointWarning") == 1
     assert text.count("low bits leak") == 1
+    assert "<dpaudit>:1: DpauditFloatingPointWarning" in text and "#!" not in text  # no line of a file of that name
     result.stdout.fnmatch_lines(["dpaudit:   low bits leak: 5 tests (*test_weak[[]0[]], *and 2 more); pytest -v has*"])
     text = pytester.runpytest("-v").stdout.str()
     assert text.count("DpauditInconclusiveWarning") == text.count("low bits leak: test_it.py") == 5

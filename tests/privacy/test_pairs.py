@@ -63,7 +63,8 @@ def test_two_pairs_that_were_given_one_id_are_refused():
     [
         (3, r"pairs must be a list of \(x, x_prime\), got 3\."),
         ([], r"pairs must name at least one pair of inputs, got none\."),
-        ((0.0, 1.0), r"pairs must be a list of \(x, x_prime\), got 0\.0 at position 0\."),
+        ((0.0, 1.0), r"pairs must be a list of \(x, x_prime\), got 0\.0 at position 0\. One pair is a list of one: "),
+        ("0,1", r"pairs must be a list of \(x, x_prime\), got the text '0,1'\. Write pairs=\[\(0, 1\)\]\."),
         ([(0, 1), (0, 1, 2)], r"got \(0, 1, 2\) at position 1\."),
         (["ab"], r"got 'ab' at position 0\."),
         ([np.array(1.0)], r"got 1\.0 at position 0\."),

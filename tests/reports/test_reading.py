@@ -124,6 +124,13 @@ def test_a_plan_and_a_replay_stand_beside_results_and_never_alone(synthetic, pro
         read_dossier(["plan.json"])
 
 
+def test_a_result_that_is_given_twice_is_refused(synthetic, project):
+    synthetic.make("single").save("audit.json")
+    (project / "copy.json").write_bytes((project / "audit.json").read_bytes())
+    with pytest.raises(UsageError, match=r"once each, got the content of 'audit.json' again in 'copy.json'\."):
+        read_dossier(["audit.json", "copy.json"])
+
+
 @pytest.mark.parametrize(
     "content",
     [
