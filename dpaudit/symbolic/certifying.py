@@ -160,12 +160,12 @@ class _Certifying:
         """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
         laws: dict[int, NoiseLaw] = {}
         try:
-            for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
-                if id(x) not in laws:
-                    with kept_by_conversions():
+            with kept_by_conversions():
+                for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
+                    if id(x) not in laws:
                         laws[id(x)] = noise_law(self.subject, x)
-                if self.clock() > deadline - REAL_SHARE * self.seconds:
-                    return None
+                    if self.clock() > deadline - REAL_SHARE * self.seconds:
+                        return None
         except Untraceable:
             return None
         places = {number: place for place, number in enumerate(laws)}

@@ -95,7 +95,8 @@ def kept_by_conversions() -> Iterator[None]:
         for name in ARRAYS:
             setattr(np, name, guarding(name))
         for function in users_functions():
-            code = _known_with_calls(function.__code__, frozenset(KEPT.keys() - function.__globals__.keys()))
+            own = function.__globals__  # which may have many thousands of names, that are not gone through
+            code = _known_with_calls(function.__code__, frozenset(name for name in KEPT if name not in own))
             if code is not function.__code__:
                 changed.append((function, function.__code__, code))
                 function.__code__ = code
