@@ -12,6 +12,7 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import hashlib
+import textwrap
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -129,7 +130,9 @@ def say(config: pytest.Config, line: str) -> None:
         return
     with contextlib.nullcontext() if capture is None else capture.global_and_fixture_disabled():
         reporter.ensure_newline()
-        reporter.write_line(line)
+        width = config.get_terminal_writer().fullwidth if reporter.isatty else max(len(line), 1)
+        for part in textwrap.wrap(line, width, subsequent_indent="  ", break_on_hyphens=False):
+            reporter.write_line(part)
         reporter.flush()
 
 
