@@ -37,8 +37,8 @@ import math
 from collections.abc import Callable, Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.outcomes import Outcomes
@@ -196,7 +196,7 @@ def wealth(sides: Sequence[FloatArray], predicted: Sequence[FloatArray]) -> floa
     True
     """
     numbers = np.concatenate(sides)
-    odds = np.clip(logit(np.concatenate(predicted)), -SIZES.largest_odds, SIZES.largest_odds)
+    odds = np.clip(scipy.special.logit(np.concatenate(predicted)), -SIZES.largest_odds, SIZES.largest_odds)
     is_x = np.repeat([1, 0], list(map(len, sides)))
     # Validity: draws come side by side, so ties must not be broken by their places.
     shuffled = np.random.default_rng(20_261_128).permutation(len(is_x))

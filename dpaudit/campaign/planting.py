@@ -35,8 +35,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.campaign.schedules import Mode
@@ -387,7 +387,7 @@ def _tilted(sides: Event, loss: float) -> FloatArray:
     of_a, of_b = int((sides == 1).sum()), int((sides == -1).sum())
     lighter, heavier = (1, -1) if of_a <= of_b else (-1, 1)
     few, many = sorted((of_a, of_b))
-    right = float(expit(loss if lighter == 1 else -loss))
+    right = float(scipy.special.expit(loss if lighter == 1 else -loss))
     # Of the lighter half a share `right` has label 1, so the heavier one has what makes labels even over both.
     other = 0.5 + (0.5 - right) * few / many if many else 0.5
     return np.where(sides == lighter, right, np.where(sides == heavier, other, 0.5))

@@ -20,8 +20,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit
 
 from dpaudit.extensions import working_extensions
 from dpaudit.features.shapes import rounded
@@ -69,7 +69,7 @@ class View:
             columns = [matrix[:, k] for k in self.columns]
             if self.levels:
                 several = zip(columns, self.levels, strict=True)
-                columns = [expit((own - middle) / scale) for own, (middle, scale) in several]
+                columns = [scipy.special.expit((own - middle) / scale) for own, (middle, scale) in several]
             return kind_of(self.kind).function(*columns, self.parameter)
 
     def swaps(self, matrix: FloatArray) -> NDArray[np.bool_] | None:
@@ -324,7 +324,9 @@ def _scores(views: Sequence[View], matrix: FloatArray, labels: NDArray[np.intp])
                 with np.errstate(all="ignore"):
                     if same[0].levels:
                         levels = np.array([view.levels for view in same])
-                        own = [expit((own[k] - levels[:, k, :1]) / levels[:, k, 1:]) for k in range(len(own))]
+                        own = [
+                            scipy.special.expit((own[k] - levels[:, k, :1]) / levels[:, k, 1:]) for k in range(len(own))
+                        ]
                     values.append(KINDS[name].function(*own, parameters))
             else:
                 values.append(np.stack([view(matrix) for view in same]))

@@ -13,8 +13,8 @@ import operator
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.reader import Memory, Reader
@@ -144,8 +144,15 @@ class LearningState:
         self.draws += int(table.sum())
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
         if self._told is None or self._told[0] is not self._of_structures:
-            scores = MIXTURE_SIZES.temperatures * logit(np.clip(self._of_structures, 1e-6, 1.0 - 1e-6))[:, :, None]
-            self._told = self._of_structures, np.log(2.0 * expit(scores)), np.log(2.0 * expit(-scores))
+            scores = (
+                MIXTURE_SIZES.temperatures
+                * scipy.special.logit(np.clip(self._of_structures, 1e-6, 1.0 - 1e-6))[:, :, None]
+            )
+            self._told = (
+                self._of_structures,
+                np.log(2.0 * scipy.special.expit(scores)),
+                np.log(2.0 * scipy.special.expit(-scores)),
+            )
         for k, (own, of_1, of_0) in enumerate(zip(structures, *self._told[1:], strict=True)):
             self.foretold[k] += own[1] @ of_1 + own[0] @ of_0
         # Fixed share among structures, at each temperature: else a fair coin's part would hide what is nearly certain.

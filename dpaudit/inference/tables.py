@@ -38,9 +38,8 @@ SIZES = BinSizes()
 _SIDE = np.geomspace(SIZES.nearest, SIZES.farthest, SIZES.per_side)
 EDGES = np.concatenate([-_SIDE[::-1], [0.0], _SIDE])  # of bins, in nats
 N_BINS = len(EDGES) + 1  # between and beyond the edges
-MIDDLES = scipy.special.expit(
-    np.concatenate([[EDGES[0] - 0.5], (EDGES[1:] + EDGES[:-1]) / 2.0, [EDGES[-1] + 0.5]])
-)  # what is predicted of a bin that no earlier draw fell into
+_MIDDLE = np.concatenate([[EDGES[0] - 0.5], (EDGES[1:] + EDGES[:-1]) / 2.0, [EDGES[-1] + 0.5]])  # of each bin, in nats
+MIDDLES = 1.0 / (1.0 + np.exp(-_MIDDLE))  # what is predicted of a bin that no earlier draw fell into
 
 
 def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:

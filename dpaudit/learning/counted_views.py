@@ -11,8 +11,8 @@ import math
 from collections.abc import Sequence
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import logit
 
 from dpaudit.features.views import View
 from dpaudit.learning.learned_views import LearnedView
@@ -118,7 +118,7 @@ class CountedView:
             folded = below + above[::-1]
         forest = Forest([Ordered.of_counts(folded)])
         tree = pruned_trees(forest).steps(0)
-        base = logit(np.clip(tree(forest.views[0].values), SIZES.least, 1.0 - SIZES.least))
+        base = scipy.special.logit(np.clip(tree(forest.views[0].values), SIZES.least, 1.0 - SIZES.least))
         shifts = shift_trees(forest, told_by_shifts(base, folded[1], folded.sum(axis=0)))[0]
         return dataclasses.replace(tree, edges=self._at(tree.edges)), dataclasses.replace(
             shifts, edges=self._at(shifts.edges)
@@ -132,5 +132,5 @@ class CountedView:
         """What each structure says in each cell, shape (structures, cells); `weight` is that of the shifts."""
         ends = np.append(self.edges, np.nan)
         base = np.clip(tree(ends), SIZES.least, 1.0 - SIZES.least)
-        found = np.stack([base, base, (1.0 - weight) * base + weight * shifts(ends, logit(base))])
+        found = np.stack([base, base, (1.0 - weight) * base + weight * shifts(ends, scipy.special.logit(base))])
         return np.concatenate([found, 1.0 - found], axis=1) if self.is_mirrored else found

@@ -20,8 +20,8 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
+import scipy
 from numpy.typing import NDArray
-from scipy.special import expit, logit
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.outcomes import Outcomes
@@ -84,7 +84,7 @@ class Part:
             known[id(self.view)] = self.view(matrix)
         values = known[id(self.view)]
         if self.tree is None:
-            return np.asarray(expit(values))
+            return np.asarray(scipy.special.expit(values))
         swaps = swaps_of(self.view, matrix)
         if isinstance(self.tree, Steps):
             p = self.tree(values)
@@ -178,7 +178,7 @@ class Mixture:
     ) -> FloatArray:
         """What models say, averaged with a base that has the rest of their weights."""
         # Validity: sums go draw by draw. A matrix product adds up in an order that depends on how many there are.
-        p, log_odds = base * (1.0 - sum(part.weight for part in parts)), logit(base)
+        p, log_odds = base * (1.0 - sum(part.weight for part in parts)), scipy.special.logit(base)
         for part in parts:
             p = p + part.weight * part(matrix, known, log_odds)
         return np.asarray(np.clip(p, SIZES.least, 1.0 - SIZES.least))
@@ -193,7 +193,9 @@ class Mixture:
         for row, p in zip(self.weights, of_structures, strict=True):
             for weight, temperature in zip(row.tolist(), SIZES.temperatures, strict=True):
                 if weight > SIZES.min_weight and temperature > 0.0:
-                    found += weight * (p if temperature == 1.0 else expit(temperature * logit(p)))
+                    found += weight * (
+                        p if temperature == 1.0 else scipy.special.expit(temperature * scipy.special.logit(p))
+                    )
                     left -= weight
         return found + 0.5 * left
 
@@ -274,7 +276,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         for learner in all_learners:
             fitted, past = fit_with_scores(learner, matrix, labels)
             is_known = isinstance(fitted, Logistic) and len(fitted.columns) == 1
-            evidence = fitted.evidence if is_known else log_likelihood(expit(past), labels)  # type: ignore[attr-defined]
+            evidence = fitted.evidence if is_known else log_likelihood(scipy.special.expit(past), labels)  # type: ignore[attr-defined]
             clues.append(Clue(fitted, SIZES.learned_cost, past))
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not clues:  # nothing varies: a fair coin
@@ -287,7 +289,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
         for k, one in enumerate(clues)
     ]
     mixture = mixture_of(reader, models, [*models, *direct], [], foretold)
-    log_odds = logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in clues})[-1])
+    log_odds = scipy.special.logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in clues})[-1])
     moved = told_by_shifts(log_odds, labels, np.ones(len(labels), dtype=np.intp))
     likelihoods = []
     for one, own in zip(clues, ordered, strict=True):
