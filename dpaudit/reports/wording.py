@@ -303,6 +303,8 @@ def _planted_text(power: Power) -> str:
 
 def settling_sentence(result: AuditResult) -> str:
     """What would settle an audit that is inconclusive for want of draws."""
+    if has_controls_alone(result):
+        return "A pair of two different inputs would settle it."
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
     needed = None if power is None else power.samples_needed

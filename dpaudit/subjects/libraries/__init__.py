@@ -5,6 +5,7 @@
     pydp          mechanisms and algorithms of Google's library, by python-dp
     estimators    any object with `fit`, read after it
     sql           any function that queries a table
+    tmlt          measurements of Tumult Core
 
 None imports its library before it is used; where the library is absent, one message says what to install. What the
 library's own metadata promise for a pair (`promised(x, x_prime)` of the mechanism) is compared with the claim of the
@@ -13,7 +14,7 @@ audit: the side finding "claim_metadata" (`dpaudit.audits.claim_metadata`).
 
 from __future__ import annotations
 
-from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql
+from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, tmlt
 from dpaudit.subjects.libraries.library_mechanism import with_pairs
 
-__all__ = ["diffprivlib", "estimators", "opendp", "pydp", "sql", "with_pairs"]
+__all__ = ["diffprivlib", "estimators", "opendp", "pydp", "sql", "tmlt", "with_pairs"]
