@@ -84,11 +84,6 @@ def test_the_cost_is_at_most_the_samples_of_the_audit():
     assert slow.verdict == "leaks" and slow.samples == pytest.approx(4_000, rel=0.1)
 
 
-def test_calls_of_a_pair_that_leaks_end_after_the_first_stage():
-    slow = audit(one_by_one, samples=40_000).floating_point
-    assert slow.verdict == "leaks" and slow.samples < 3_200  # 1,250 of an input of 5,000, but that labels are coins
-
-
 def released(data, rng):
     return data + 1e-3 * rng.random()
 

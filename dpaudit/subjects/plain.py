@@ -263,7 +263,7 @@ class Planer:
     def _masked(self, value: np.ma.MaskedArray[Any, Any], depth: int) -> Any:
         """Nested lists with None where a value is masked; as notes what is under the mask, and how it is filled."""
         mask, beside = np.ma.getmask(value), self._form(value, depth)
-        if np.asarray(mask).view("?").any() and value.ndim:
+        if value.ndim and np.asarray(mask).view("?").any():
             beside["under the mask"] = self.plain(np.asarray(value.data), depth + 1)
         if mask is np.ma.nomask:
             beside["mask"] = "none"
