@@ -382,7 +382,7 @@ class GreyBox:
 
 
 def _is_same(again: Run, run: Run) -> bool:
-    """Whether a run on the same stream gave the same output, and took as much."""
+    """Compare a run with an earlier one on the same stream: the same output, and as much taken."""
     return again.token == run.token and again.words == run.words
 
 
