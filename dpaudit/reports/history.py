@@ -217,7 +217,7 @@ def standing(points_of: Sequence[Point]) -> str:
 
 
 def _missed(earlier: Line, later: Line) -> str:
-    """Whether a test that found nothing could have missed the loss that an earlier one proved; else empty."""
+    """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
     return (
