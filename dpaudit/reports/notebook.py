@@ -37,7 +37,7 @@ class Picture:
 
     @property
     def title(self) -> str:
-        """What the figure is about."""
+        """The subject of the figure."""
         return self.figure.title
 
     def _repr_html_(self) -> str:
