@@ -103,7 +103,7 @@ def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity
 
 
 def harm_text(finding: Finding) -> str:
-    """How sure one answer can make somebody who thought both inputs equally likely: proven, and promised.
+    """The certainty that one answer gives somebody who thought both inputs equally likely: proven, and promised.
 
     An output with a loss of epsilon turns odds of one to one into e^epsilon to one. A bound at a delta proves such an
     event too, so that delta excuses nothing of what is proven.
