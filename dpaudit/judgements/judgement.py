@@ -92,7 +92,7 @@ class Judgement:
         return EXIT_STATUS[self.verdict]
 
     def __repr__(self) -> str:
-        """What a prompt or a notebook shows: `text`, in brackets; `to_dict` has all that it holds."""
+        """The text that a prompt or a notebook shows: `text`, in brackets; `to_dict` has all that it holds."""
         return f"<Judgement {self.text()}>"
 
     def replay(self, path: str = "judgement.json") -> str:
