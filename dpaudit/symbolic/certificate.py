@@ -159,7 +159,7 @@ class Certificate:
         return min(self.pairs, key=lambda pair: (VERDICTS.index(pair.verdict), -_excess(pair)))
 
     def __repr__(self) -> str:
-        """What a prompt or a notebook shows: `summary`, in brackets; `to_dict` has all that it holds."""
+        """The text that a prompt or a notebook shows: `summary`, in brackets; `to_dict` has all that it holds."""
         return f"<Certificate {self.summary()}>"
 
     def summary(self) -> str:
