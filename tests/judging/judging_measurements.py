@@ -26,7 +26,9 @@ SEED = 1
 LOSS_AT_0 = 1.4338  # log((1 + e^2) / 2): of two answers by the exponential mechanism, with half of the noise
 REACHED = 1.0 - 1e-6  # of the sensitivity
 SECONDS, OF_RIGHT = 20.0, 8.0  # of a judgement, and of one of a mended or right version, which takes all of them
-JUDGED = 3  # the length of the vectors that are judged with the right noise
+JUDGED = 3  # the length of the vectors of all functions with Laplace noise; of the others every fourth
+OTHER_SIZES, OF_OTHER_SIZES = (1, 10, 100), ("laplace", "gdp", "exponential")
+EVERY = 4  # function of a track: one or two runs are one that is searched in ten
 
 
 def main(parts):
@@ -66,20 +68,18 @@ ADDED = ("laplace", "gdp", "zcdp")
 
 
 def _searches():
-    for track in TRACKS:
-        # Noisy maxima take ten times as long; zcdp is the noise of gdp under another claim.
-        sizes = (JUDGED,) if track in ("noisy_max", "zcdp") else SIZES
-        for function, n in ((function, n) for function in FUNCTIONS for n in sizes):
-            if function.sensitivity(n) > 0.0:
-                yield ("search", track, function.name, n), lambda f=function, t=track, n=n: _searched(f, t, n)
+    for track, n, (place, function) in itertools.product(TRACKS, SIZES, enumerate(FUNCTIONS)):
+        if function.sensitivity(n) > 0.0 and (track == "laplace" or place % EVERY == 0):
+            yield ("search", track, function.name, n), lambda f=function, t=track, n=n: _searched(f, t, n)
 
 
 def _bank():
-    for track, (place, function) in itertools.product(TRACKS, enumerate(FUNCTIONS)):
-        if function.sensitivity(JUDGED) > 0.0 and (track == "laplace" or place % 4 == 0):
+    for n, track, (place, function) in itertools.product((JUDGED, *OTHER_SIZES), TRACKS, enumerate(FUNCTIONS)):
+        is_chosen = place % EVERY == 0 or (track == "laplace" and n == JUDGED)
+        if function.sensitivity(n) > 0.0 and is_chosen and (n == JUDGED or track in OF_OTHER_SIZES):
             for share in (0.5, 1.0):
-                run = lambda f=function, t=track, s=share: _judged(f, t, JUDGED, s)  # noqa: E731
-                yield ("judge", track, function.name, JUDGED, share), run
+                run = lambda f=function, t=track, n=n, s=share: _judged(f, t, n, s)  # noqa: E731
+                yield ("judge", track, function.name, n, share), run
 
 
 def _searched(function, track, n):
