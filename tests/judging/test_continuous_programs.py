@@ -61,7 +61,7 @@ def _certified(seed, case, subject, pair, loss, text):
     for leaf, mass in law.law.items():
         masses[leaf.token] += float(mass)
     assert sorted(masses.values()) == pytest.approx(sorted(p for p in truth.values() if p > 0.0), abs=OFF), text
-    epsilon = 0.5 * loss if 0.0 < loss < math.inf else 1.0
+    epsilon = 0.5 * loss if TINY < loss < math.inf else 1.0
     delta = case.delta(epsilon)
     claim, is_kept = PureDP(epsilon), loss < epsilon
     if delta > 1e-6:
