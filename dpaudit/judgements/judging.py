@@ -255,7 +255,7 @@ class _Judging:
         """A refutation by recorded noise; what it says of the pairs is kept."""
         if self.noise_free is None:
             return None
-        end = time.perf_counter() + share * self.limit
+        end = self.noise_free.recorder.until = time.perf_counter() + share * self.limit
         for pair in (pair for pair in pairs[: SHARES.most_pairs] if pair.id not in self.recorded):
             if time.perf_counter() > end and self.recorded:
                 break
@@ -274,6 +274,7 @@ class _Judging:
         """A pair that is proved to break the claim, made small while it does."""
         assert self.noise_free is not None
         noise_free, end, kept = self.noise_free, time.perf_counter() + SHARES.shrink * self.limit, [(pair, found)]
+        noise_free.recorder.until = end
 
         def breaks(x: Any, x_prime: Any) -> bool:
             if time.perf_counter() > end or self.claim.for_pair(x, x_prime).is_vacuous:

@@ -159,12 +159,13 @@ class _Certifying:
     def _of_noise(self, deadline: float) -> Certificate | None:
         """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
         laws: dict[int, NoiseLaw] = {}
+        until = time.perf_counter() + deadline - REAL_SHARE * self.seconds - self.clock()
         try:
             with kept_by_conversions():
                 for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
                     if id(x) not in laws:
-                        laws[id(x)] = noise_law(self.subject, x)
-                    if self.clock() > deadline - REAL_SHARE * self.seconds:
+                        laws[id(x)] = noise_law(self.subject, x, until)
+                    if time.perf_counter() > until:
                         return None
         except Untraceable:
             return None

@@ -50,8 +50,8 @@ class NoiseLaw:
         return Known({leaf.token: mass for leaf, mass in self.law.items()}, Fraction(0))
 
 
-def noise_law(subject: Subject, x: Any) -> NoiseLaw:
-    """The law of a subject on one input.
+def noise_law(subject: Subject, x: Any, until: float = math.inf) -> NoiseLaw:
+    """The law of a subject on one input, whose paths are begun before a time (`time.perf_counter`).
 
     Raises
     ------
@@ -65,7 +65,7 @@ def noise_law(subject: Subject, x: Any) -> NoiseLaw:
     >>> {leaf.token: float(mass) for leaf, mass in found.law.items()}
     {'1.0': 0.5, '0.0': 0.5}
     """
-    paths = explore(subject, x, 0, is_strict=True)
+    paths = explore(subject, x, 0, is_strict=True, until=until)
     if paths.message or paths.unknown:
         raise Untraceable(paths.message or paths.unknown)
     # Validity: an exact run has drawn noise before, and a program that stops after one answer would seem to have none.

@@ -234,17 +234,22 @@ class Recorder:
         Runs take streams of their own of it (`dpaudit.running.streams.RECORDED`), which no audit reads.
     most_paths : int
         Lists of decisions of an input that are run; what is left of its probability is accounted for.
+
+    Attributes
+    ----------
+    until : float
+        The time (`time.perf_counter`) after which no further list of decisions is begun; endless by default.
     """
 
     def __init__(self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MOST_PATHS) -> None:
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
-        self.most_paths = most_paths
+        self.most_paths, self.until = most_paths, math.inf
         self._known: dict[int, tuple[Any, Paths]] = {}
 
     def paths(self, x: Any) -> Paths:
         """All known runs of an input."""
         if id(x) not in self._known:
-            found = explore(self.subject, x, self.seed, self.most_paths)
+            found = explore(self.subject, x, self.seed, self.most_paths, until=self.until)
             self.runs += found.runs
             self._known[id(x)] = (x, found)  # the input itself is kept: its id must stay its own
         return self._known[id(x)][1]

@@ -13,6 +13,7 @@ import itertools
 import math
 import os
 import sys
+import time
 from collections.abc import Callable, Sequence
 from types import FrameType
 from typing import Any
@@ -206,8 +207,18 @@ def _run(subject: Subject, x: Any, tape: Tape, way: Way) -> Path:
 _UNREADABLE = "its output cannot be read."
 
 
-def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, is_strict: bool = False) -> Paths:
-    """All runs of one input, as far as they are known; some `most_paths` runs for decisions."""
+def explore(
+    subject: Subject,
+    x: Any,
+    seed: int,
+    most_paths: int = MOST_PATHS,
+    is_strict: bool = False,
+    until: float = math.inf,
+) -> Paths:
+    """All runs of one input, as far as they are known; some `most_paths` runs for decisions.
+
+    After `until`, in the time of `time.perf_counter`, no further path is begun.
+    """
     tape = functools.partial(Tape, seed, is_strict=is_strict)
     watch = Watch(reads=True)
     # Validity: what is kept of the first run is a symbol then, and it shows where that is used later.
@@ -245,7 +256,7 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
     if not message and not first.is_known:
         message = f"it {first.tape.opaque_what} (line {first.tape.opaque_at})."
     elif not message:
-        known, runs, is_whole = _paths(subject, x, tape, first, most_paths)
+        known, runs, is_whole = _paths(subject, x, tape, first, most_paths, until)
         count += runs
         # 1e-12: the rounding of a sum of some 256 products. Only where every run was seen nothing is left.
         rest = max(1.0 - math.fsum(path.tape.probability() for path in known), 0.0)
@@ -279,11 +290,13 @@ def _how_lost(subject: Subject, x: Any, one: Path, other: Path) -> str:
     return "with symbols for its noise its output is another one than with numbers."
 
 
-def _paths(subject: Subject, x: Any, tape: Callable[..., Tape], first: Path, most: int) -> tuple[list[Path], int, bool]:
+def _paths(
+    subject: Subject, x: Any, tape: Callable[..., Tape], first: Path, most: int, until: float
+) -> tuple[list[Path], int, bool]:
     """All lists of decisions, the most likely first; the runs that took, and whether each path is known."""
     found, runs, is_whole = [first] if first.is_known else [], 0, first.is_known
     waiting = Frontier(first.tape.opened)
-    while len(waiting) and runs < most:
+    while len(waiting) and runs < most and time.perf_counter() < until:
         path = run(subject, x, tape(0, waiting.pop()))
         runs += 1
         if path.problem or not path.tape.is_replayed:

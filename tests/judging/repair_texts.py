@@ -16,7 +16,7 @@ from pathlib import Path
 
 from dpaudit import judge, museum
 
-COUNT, SEED, SECONDS = 15, 1, 20.0
+COUNT, SEED, SECONDS = 15, 1, 60.0
 
 
 def main(folder, names):
