@@ -15,7 +15,8 @@ from typing import Any
 
 import numpy as np
 
-_MT19937, _PCG64 = np.random.MT19937, np.random.PCG64  # as they are outside of recorded runs
+_PCG64 = np.random.PCG64  # as it is outside of recorded runs
+_UNREAD = np.random.MT19937(0)  # of all old faces: to make one takes longer than the rest of a short run
 MOST_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.
@@ -207,8 +208,21 @@ class OldNumpyFace(np.random.RandomState):
     """A `numpy.random.RandomState` on a source."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(_MT19937(0))
+        super().__init__(_UNREAD)
         self._source = source
+
+    def seed(self, *_: Any, **__: Any) -> None:
+        """Lose the draws: those of a seed are no noise."""
+        self._source.lose("the generator is seeded again")
+
+    def get_state(self, *_: Any, **__: Any) -> Any:
+        """Lose the draws, as others can be made of the state."""
+        self._source.lose("the state of the generator is used itself")
+        return super().get_state()
+
+    def set_state(self, *_: Any, **__: Any) -> None:
+        """Lose the draws."""
+        self._source.lose("the state of the generator is used itself")
 
     def __reduce__(self) -> Any:
         return OldNumpyFace, (self._source.lose("the generator is copied or sent elsewhere"),)

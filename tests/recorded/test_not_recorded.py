@@ -68,6 +68,17 @@ def masked(x, rng):
     return np.ma.masked_array([2.0 + x, 2.0], mask=[False, True]) + float(rng.laplace())
 
 
+def seeded_again(x, rng):
+    state = np.random.RandomState()
+    state.seed(0)
+    return x + state.laplace()
+
+
+def set_to_a_state(x, random_state):
+    random_state.set_state(random_state.get_state())
+    return x + random_state.laplace()
+
+
 class Box:
     def __init__(self, value):
         self.value = value
@@ -93,6 +104,8 @@ LOST = {
     "names": (lambda x, rng: np.rec.array([(float(x), 1)]) if rng.laplace() is not None else None, "recarray"),
     "a container": (several_ways(Box), "a Box"),
     "a draw that is not followed": (lambda x, rng: int(3 * x + rng.poisson(2.0)), "looks at"),
+    "an old generator that is seeded again": (seeded_again, "looks at"),
+    "an old generator that is set to a state": (set_to_a_state, "looks at"),
     "nothing drawn": (lambda x, rng: 5.0, "draws nothing"),
     **{
         name: (several_ways(change), said)
