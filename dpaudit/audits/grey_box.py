@@ -43,7 +43,7 @@ from dpaudit.running.streams import GREY_BOX, root_of, stream
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
-from dpaudit.symbolic.faces import Event, Log, NumpyFace, words_between
+from dpaudit.symbolic.faces import Log, NumpyFace, first_apart, words_between
 from dpaudit.symbolic.recorded_noise import Recorder, in_nats
 
 KIND = "same_randomness"
@@ -424,11 +424,8 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
             note("outcome", run, f"{failed.token} on {'x' if a.failed else 'x_prime'} only.")
         if a.words != b.words:
             note("consumption", run, f"x takes {a.words} words from the stream, x_prime {b.words}.")
-        ways = [[(call.primitive, call.shape) for call in side.log.calls] for side in (a, b)]
-        if ways[0] != ways[1]:
-            place = next((k for k, (u, v) in enumerate(zip(*ways, strict=False)) if u != v), min(map(len, ways)))
-            calls = [_called(side.log.calls, place) for side in (a, b)]
-            note("branches", run, f"call {place} is {calls[0]} on x, {calls[1]} on x_prime.")
+        if apart := first_apart(a.log.calls, b.log.calls):
+            note("branches", run, f"call {apart[0]} is {apart[1]} on x, {apart[2]} on x_prime.")
         for u, v in zip(a.log.calls, b.log.calls, strict=False):
             if u.primitive == v.primitive and u.parameters != v.parameters:
                 note("scale", run, f"{u} on x, {v} on x_prime.")
@@ -437,10 +434,6 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
     if constant:
         found["constant"] = (list(range(len(first))), constant)
     return [Hint(kind, tuple(found[kind][0]), found[kind][1]) for kind in HINTS if kind in found]
-
-
-def _called(calls: Sequence[Event], place: int) -> str:
-    return str(calls[place]) if place < len(calls) else "none"
 
 
 def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:

@@ -29,7 +29,7 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.recorded_noise import RecordedPair, Recorder
-from dpaudit.symbolic.runs import Path, check_runs, run
+from dpaudit.symbolic.runs import Path, check_runs, is_within, run
 from dpaudit.symbolic.tape import Decision, Tape
 
 DIFFERENT = 50.0  # scales: above what noise of any use hides, below what would hide all other differences
@@ -178,7 +178,7 @@ def _apart(first: Path, second: Path) -> float:
     for u, v in zip(a.leaves, b.leaves, strict=True):
         if isinstance(u, Noisy) and isinstance(v, Noisy):
             _add_number(found, u, v)
-        elif isinstance(u, Noisy) or isinstance(v, Noisy) or not _is_one(u, v):
+        elif isinstance(u, Noisy) or isinstance(v, Noisy) or not is_within([u], [v])[0]:
             return found.total + different
     return found.total
 
@@ -208,7 +208,7 @@ def _add_number(found: _Sum, u: Noisy, v: Noisy) -> None:
     is_normal = all(u.tape.noises[i].law.family == "normal" for i in terms)
     gap, smallest = abs(u.signal - v.signal), min(scales)
     if not math.isfinite(gap):
-        found.plain += 0.0 if _is_one(u.signal, v.signal) else DIFFERENT
+        found.plain += 0.0 if is_within([u.signal], [v.signal])[0] else DIFFERENT
         return
     if min(scales) > 0.0 and abs(math.log(scales[0] / scales[1])) > 1e-9:
         found.plain += SCALE_WEIGHT * abs(math.log(scales[0] / scales[1]))
@@ -218,8 +218,3 @@ def _add_number(found: _Sum, u: Noisy, v: Noisy) -> None:
         if abs(steps - round(steps)) > 1e-9 * (1.0 + steps):  # no output of the one is one of the other
             found.plain += DIFFERENT
     found.add(terms, gap / smallest if smallest > 0.0 else DIFFERENT, is_normal)
-
-
-def _is_one(a: float, b: float) -> bool:
-    """Whether two numbers without noise are one, up to rounding; NaN is NaN."""
-    return a == b or (a != a and b != b) or abs(a - b) <= 1e-9 * max(abs(a), abs(b)) + 1e-12

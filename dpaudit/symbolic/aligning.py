@@ -16,9 +16,9 @@ from collections.abc import Iterator, Mapping
 
 import numpy as np
 
-from dpaudit.symbolic.laws import Law
-from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.runs import LAST_BITS, Path, Paths, is_equal
+from dpaudit.symbolic.composing import noisy_pairs
+from dpaudit.symbolic.laws import LAST_BITS, Law
+from dpaudit.symbolic.runs import Path, Paths
 
 TOLERANCE = 1e-9  # of a linear program, in scales: far below the slack of what is said of an upper bound
 # Whether noise may be moved down, too: the density of the others falls without bound, or has an end there.
@@ -45,19 +45,12 @@ def _cheapest(one: Path, other: Path) -> float | None:
     a, b = one.tape, other.tape
     if one.token != other.token or a.spent - a.units.keys() or b.spent - b.units.keys() or not b.picked > 0.0:
         return None
-    equal: list[Row] = []
+    numbers = noisy_pairs(one, other)
+    if numbers is None:
+        return None
+    equal: list[Row] = [(u.terms, u.signal - v.signal) for _, u, v in numbers]
     below: list[Row] = []
-    size = 0.0
-    if one.output is not None and other.output is not None:
-        for u, v in zip(one.output.leaves, other.output.leaves, strict=True):
-            if not isinstance(u, Noisy) or not isinstance(v, Noisy):
-                if isinstance(u, Noisy) or isinstance(v, Noisy) or not is_equal(u, v):
-                    return None
-                continue
-            if u.terms.keys() != v.terms.keys() or not _are_close(u, v):
-                return None
-            equal.append((u.terms, u.signal - v.signal))
-            size = max(size, u.reach, v.reach)
+    size = max((leaf.reach for _, *both in numbers for leaf in both), default=0.0)
     if [(p.lower, p.upper) for p in a.comparisons] != [(p.lower, p.upper) for p in b.comparisons] or a.units != b.units:
         return None
     for mine, its in zip(a.comparisons, b.comparisons, strict=True):
@@ -71,7 +64,7 @@ def _cheapest(one: Path, other: Path) -> float | None:
     if any(index >= min(len(a.noises), len(b.noises)) for index in used):
         return None
     laws = {index: a.noises[index].law for index in used}
-    if any(law.family not in SHIFTED or not _is_same(law, b.noises[index].law) for index, law in laws.items()):
+    if any(law.family not in SHIFTED or not law.is_close(b.noises[index].law) for index, law in laws.items()):
         return None
     cost = _program(laws, equal, below, size)
     return None if cost is None else cost + max(math.log(a.picked / b.picked), 0.0)
@@ -120,12 +113,3 @@ def _program(laws: Mapping[int, Law], equal: list[Row], below: list[Row], size: 
         if (np.abs(left) > LAST_BITS * (np.array(sizes) + np.abs(kept) @ found.x)).any():
             return None
     return float(found.fun) * (1.0 + TOLERANCE)
-
-
-def _are_close(u: Noisy, v: Noisy) -> bool:
-    finite = math.isfinite(u.signal) and math.isfinite(v.signal)
-    return finite and all(abs(u.terms[k] - v.terms[k]) <= LAST_BITS * abs(u.terms[k]) for k in u.terms)
-
-
-def _is_same(law: Law, other: Law) -> bool:
-    return law.family == other.family and abs(law.scale - other.scale) <= LAST_BITS * law.scale

@@ -22,9 +22,10 @@ from numpy.typing import NDArray
 from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.composition import compose
 from dpaudit.symbolic.densities import is_none, is_whole
-from dpaudit.symbolic.laws import FAMILIES, Law, combined
+from dpaudit.symbolic.faces import first_apart
+from dpaudit.symbolic.laws import FAMILIES, LAST_BITS, Law
 from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.runs import LAST_BITS, Path, Paths, is_equal, is_within
+from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
 
 SLACK = 1e-6
 LARGEST = 700.0  # of an epsilon that can be a claim
@@ -170,14 +171,14 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
     None where no shift explains the runs.
     """
     a, b = first.tape, second.tape
-    numbers = _noisy_pairs(first, second)
+    numbers = noisy_pairs(first, second)
     if numbers is None:
         return None
     parts: list[Part] = []
     solved: list[tuple[str, Noisy, Noisy]] = []
     for k, (name, u, v) in enumerate(numbers):
         elsewhere = {index for j, (_, other, _) in enumerate(numbers) if j != k for index in other.terms}
-        whole = combined([(factor, a.noises[index].law) for index, factor in u.terms.items()])
+        whole = u.law
         if whole is None or len(u.terms) == 1 or (elsewhere | a.intervals.keys() | b.intervals.keys()) & u.terms.keys():
             solved.append((name, u, v))
         else:
@@ -191,7 +192,7 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
     gaps = [u.signal - v.signal for _, u, v in solved]
     sizes = [max(abs(u.signal), abs(v.signal), u.reach, v.reach) for _, u, v in solved]
     for index in indices:
-        if index >= len(b.noises) or not _are_same(a.noises[index].law, b.noises[index].law):
+        if index >= len(b.noises) or not a.noises[index].law.is_close(b.noises[index].law):
             return None
         for end, other in zip(a.intervals.get(index, _FREE), b.intervals.get(index, _FREE), strict=True):
             if math.isfinite(end) != math.isfinite(other):
@@ -216,7 +217,7 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
 _FREE = (-math.inf, math.inf)
 
 
-def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | None:
+def noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | None:
     """The noisy numbers of two outputs that differ in nothing else and have the same noise; else None."""
     a, b = first.output, second.output
     if a is None or b is None:
@@ -228,7 +229,7 @@ def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | 
         if isinstance(u, Noisy) and isinstance(v, Noisy):
             same = u.terms.keys() == v.terms.keys() and all(
                 abs(u.terms[i] - v.terms[i]) <= LAST_BITS * abs(u.terms[i])
-                and _are_same(u.tape.noises[i].law, v.tape.noises[i].law)
+                and u.tape.noises[i].law.is_close(v.tape.noises[i].law)
                 for i in u.terms
             )
             if not same or not math.isfinite(u.signal) or not math.isfinite(v.signal):
@@ -237,10 +238,6 @@ def _noisy_pairs(first: Path, second: Path) -> list[tuple[str, Noisy, Noisy]] | 
         elif isinstance(u, Noisy) or isinstance(v, Noisy) or not is_equal(u, v):
             return None
     return found
-
-
-def _are_same(law: Law, other: Law) -> bool:
-    return law.family == other.family and abs(law.scale - other.scale) <= LAST_BITS * law.scale
 
 
 def _place(path: Path, leaf: Noisy) -> str:
@@ -306,16 +303,10 @@ def differences(first: Path, second: Path) -> list[Note]:
     """What differs between the two runs though all noise is the same."""
     notes: list[Note] = []
     a, b = first.tape.events, second.tape.events
-    place = next(
-        (k for k, (u, v) in enumerate(zip(a, b, strict=False)) if (u.primitive, u.shape) != (v.primitive, v.shape)),
-        None,
-    )
-    if place is None and len(a) != len(b):
-        place = min(len(a), len(b))
+    place, here, there = first_apart(a, b) or (None, "", "")
     if place is not None:
-        said = [str(events[place]) if place < len(events) else "none" for events in (a, b)]
         line = (a[place] if place < len(a) else b[place]).place
-        notes.append(Note("calls", f"call {place} is {said[0]} on x and {said[1]} on x_prime", line))
+        notes.append(Note("calls", f"call {place} is {here} on x and {there} on x_prime", line))
     for k, (u, v) in enumerate(zip(a[:place], b[:place], strict=False)):
         if u.parameters != v.parameters:
             notes.append(Note("parameters", f"call {k} is {u} on x and {v} on x_prime", u.place))
@@ -328,9 +319,9 @@ def differences(first: Path, second: Path) -> list[Note]:
         if first.output.skeleton != second.output.skeleton:
             notes.append(Note("form", "the output has another form on x_prime though all noise is equal", ""))
         else:
-            for name, here, there in zip(first.output.names, first.output.leaves, second.output.leaves, strict=True):
-                if not isinstance(here, Noisy) and not isinstance(there, Noisy) and not is_within([here], [there])[0]:
-                    text = f"output{name} is {here:.9g} on x and {there:.9g} on x_prime though all noise is equal"
+            for name, u, v in zip(first.output.names, first.output.leaves, second.output.leaves, strict=True):
+                if not isinstance(u, Noisy) and not isinstance(v, Noisy) and not is_within([u], [v])[0]:
+                    text = f"output{name} is {u:.9g} on x and {v:.9g} on x_prime though all noise is equal"
                     notes.append(Note("output", text, ""))
                     break
     for tape, name in ((first.tape, "x"), (second.tape, "x_prime")):

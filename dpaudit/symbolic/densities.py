@@ -20,9 +20,9 @@ import numpy as np
 
 from dpaudit.privacy.claims import gaussian_profile
 from dpaudit.symbolic.growing import Function
-from dpaudit.symbolic.laws import FAR, Law, combined
+from dpaudit.symbolic.laws import FAR, LAST_BITS, Law
 from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.runs import LAST_BITS, Path
+from dpaudit.symbolic.runs import Path
 
 ROUNDING = 1e-9
 MOST_SHARED = 300  # numbers that share noise
@@ -149,7 +149,7 @@ def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
         tape = leaf.tape
         if tape.spent.intersection(leaf.terms):
             return None
-        found = combined([(factor, tape.noises[index].law) for index, factor in leaf.terms.items()])
+        found = leaf.law
         if found is None:
             return None
         asked = [tape.intervals[index] for index in leaf.terms if index in tape.intervals]
@@ -423,7 +423,7 @@ def mixture(paths: Sequence[tuple[Path, float]], number: int) -> Mixture | None:
         tape = leaf.tape
         if tape.spent.intersection(leaf.terms) or any(index in tape.intervals for index in leaf.terms):
             return None
-        law = combined([(factor, tape.noises[index].law) for index, factor in leaf.terms.items()])
+        law = leaf.law
         if law is None or law[1].is_discrete:
             return None
         found.append((mass, leaf.signal, *law))

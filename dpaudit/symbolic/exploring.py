@@ -154,16 +154,6 @@ class Exploration:
                 )
 
 
-def explore(runner: Runner, x: Any) -> Exploration:
-    """An exploration of one input to its end; for small programs."""
-    exploration = Exploration(runner, x)
-    while exploration.is_open:
-        exploration.step()
-    exploration.repeat()
-    runner.check()
-    return exploration
-
-
 def is_python_face(subject: Subject) -> bool:
     """Whether the subject says that its generator is a `random.Random`, by an annotation."""
     return any(role == "random" for _, role in subject.keywords)

@@ -10,7 +10,7 @@ from __future__ import annotations
 import copy
 import dataclasses
 import random
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -97,6 +97,16 @@ class Event:
     def __str__(self) -> str:
         given = ", ".join(f"{name}={_short(value)}" for name, value in self.parameters)
         return f"{self.primitive}({given})" + (f" {list(self.shape)}" if self.shape else "")
+
+
+def first_apart(calls: Sequence[Event], others: Sequence[Event]) -> tuple[int, str, str] | None:
+    """The place of the first call that another run made otherwise or not at all, with both in words; None if none."""
+    ways = [[(call.primitive, call.shape) for call in side] for side in (calls, others)]
+    if ways[0] == ways[1]:
+        return None
+    place = next((k for k, (u, v) in enumerate(zip(*ways, strict=False)) if u != v), min(map(len, ways)))
+    said = [str(side[place]) if place < len(side) else "none" for side in (calls, others)]
+    return place, said[0], said[1]
 
 
 def noise_parameters(method: str, given: Mapping[str, Any]) -> tuple[tuple[str, Any], ...]:

@@ -11,11 +11,13 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+import sys
 from collections.abc import Callable
 
 import scipy
 
 FAR = 60.0  # scales from the centre: as far out as ratios of densities are looked at
+LAST_BITS = 64.0 * sys.float_info.epsilon  # relative rounding of a few sums: what is larger differs in truth
 DISCRETE = ("geometric", "two-sided geometric")
 
 
@@ -116,6 +118,10 @@ class Law:
     def is_symmetric(self) -> bool:
         """Whether noise of the other sign has the same law."""
         return self.family == "two-sided geometric" or (not self.is_discrete and FAMILIES[self.family].above is None)
+
+    def is_close(self, other: Law) -> bool:
+        """Whether another law is this one, up to the rounding of a few sums."""
+        return self.family == other.family and abs(self.scale - other.scale) <= LAST_BITS * self.scale
 
     @property
     def unit(self) -> float:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic.growing import FUNCTIONS, MOST_DIGITS, Function, rounding
-from dpaudit.symbolic.laws import probabilities_of_largest
+from dpaudit.symbolic.laws import Law, combined, probabilities_of_largest
 from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
 from dpaudit.symbolic.tape import Tape
@@ -63,6 +63,11 @@ class Noisy(Symbol):
     def value(self) -> float:
         """Its value in this run: not for the program."""
         return self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
+
+    @property
+    def law(self) -> tuple[float, Law] | None:
+        """The law of its noises together, with a coefficient, where it has a name."""
+        return combined([(factor, self.tape.noises[index].law) for index, factor in self.terms.items()])
 
     @property
     def is_far_from_zero(self) -> bool:

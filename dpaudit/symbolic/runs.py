@@ -39,7 +39,6 @@ from dpaudit.symbolic.watching import Watch
 MOST_PATHS = 256
 CHECKS = 3  # runs with numbers
 ROUNDING = 1e-9
-LAST_BITS = 64.0 * sys.float_info.epsilon  # relative rounding of a few sums: what is larger differs in truth
 MOST_STEPS = 200_000
 _SEED_SEQUENCE = np.random.SeedSequence
 

@@ -234,8 +234,10 @@ def test_a_uniform_number_that_is_compared_or_floored_falls_into_thirds(body):
 
 
 def _law(mechanism, x):
+    from traced_programs import explore
+
     from dpaudit.subjects.callables import as_subject
-    from dpaudit.symbolic.exploring import Runner, explore
+    from dpaudit.symbolic.exploring import Runner
     from dpaudit.symbolic.leaves import readable
 
     exploration = explore(Runner(as_subject(mechanism), "numpy"), x)

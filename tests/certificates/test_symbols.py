@@ -6,11 +6,12 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from traced_programs import explore
 
 import dpaudit
 from dpaudit.subjects.callables import as_subject
 from dpaudit.symbolic.exact_judging import _reason
-from dpaudit.symbolic.exploring import Exploration, Runner, explore
+from dpaudit.symbolic.exploring import Exploration, Runner
 from dpaudit.symbolic.leaves import readable
 
 THIRD = Fraction(1, 3)  # (1 - a) / (1 + a) at a = 1/2: the probability of two-sided noise 0

@@ -185,3 +185,13 @@ def explored(runner: Runner, k: int) -> Exploration:
             break
         exploration.step()
     return exploration
+
+
+def explore(runner: Runner, x: Any) -> Exploration:
+    """An exploration of one input to its end; for small programs."""
+    exploration = Exploration(runner, x)
+    while exploration.is_open:
+        exploration.step()
+    exploration.repeat()
+    runner.check()
+    return exploration
