@@ -319,9 +319,9 @@ def differences(first: Path, second: Path) -> list[Note]:
         if first.output.skeleton != second.output.skeleton:
             notes.append(Note("form", "the output has another form on x_prime though all noise is equal", ""))
         else:
-            for name, u, v in zip(first.output.names, first.output.leaves, second.output.leaves, strict=True):
-                if not isinstance(u, Noisy) and not isinstance(v, Noisy) and not is_within([u], [v])[0]:
-                    text = f"output{name} is {u:.9g} on x and {v:.9g} on x_prime though all noise is equal"
+            for name, one, other in zip(first.output.names, first.output.leaves, second.output.leaves, strict=True):
+                if not isinstance(one, Noisy) and not isinstance(other, Noisy) and not is_within([one], [other])[0]:
+                    text = f"output{name} is {one:.9g} on x and {other:.9g} on x_prime though all noise is equal"
                     notes.append(Note("output", text, ""))
                     break
     for tape, name in ((first.tape, "x"), (second.tape, "x_prime")):
