@@ -235,14 +235,22 @@ class Program:
         line = f"{name} = {text} + {noise.text(self.random)}"
         kind = self.random.choice(["plain", "round", "clip", "abs", "exp", "largest"])
         if kind == "abs":
-            law = lambda x: _yes(_within(noise, -c - query(x), c - query(x)))  # noqa: E731
-            return Test([line, f"got = bool(abs({name}) < {c})"], [True, False], law)
+
+            def inside(x: list[float]) -> Law:
+                low, high = -c - query(x), c - query(x)
+                return {True: _within(noise, low, high), False: noise.below(low) + noise.above(high)}
+
+            return Test([line, f"got = bool(abs({name}) < {c})"], [True, False], inside)
         forms = {
             "plain": f"{name} > {at}", "round": f"round({name}) >= 1", "clip": f"np.clip({name}, -1.0, 1.0) > {at}",
             "exp": f"math.exp({name}) > {math.exp(at)!r}", "largest": f"max({name}, -1.0) > {at}",
         }  # fmt: skip
         end = 0.5 if kind == "round" else at
-        return Test([line, f"got = bool({forms[kind]})"], [True, False], lambda x: _yes(noise.above(end - query(x))))
+
+        def law(x: list[float]) -> Law:
+            return {True: noise.above(end - query(x)), False: noise.below(end - query(x))}
+
+        return Test([line, f"got = bool({forms[kind]})"], [True, False], law)
 
     def _pivot(self) -> Test:
         """Two or three noisy numbers against one, which may be clipped: all answers."""
@@ -377,10 +385,6 @@ class Program:
         p, q = self.law(self.x), self.law(self.x_prime)
         sides = ((p, q), (q, p))
         return max(sum(max(a[tag] - math.exp(epsilon) * b[tag], 0.0) for tag in a) for a, b in sides)
-
-
-def _yes(mass: float) -> Law:
-    return {True: mass, False: 1.0 - mass}
 
 
 def _expected(noise: Noise, at: float, given: Callable[[float], float], bends: list[float], ends: Any) -> float:

@@ -1,7 +1,7 @@
 """The figures of docs/measurements/judge.md: python tests/judging/judging_measurements.py [PART...]
 
-Parts are "search", "bank", "museum" and "page"; without one all are run, which takes an hour. Each part is saved in
-`reports/judge`, goes on where it was ended, and the page is made of what is there.
+Parts are "search", "bank", "museum", "own" and "page"; without one all are run, which takes two hours. Each part is
+saved in `reports/judge`, goes on where it was ended, and the page is made of what is there.
 """
 
 import collections
@@ -40,7 +40,9 @@ def main(parts):
         _into("bank", _bank())
     if "museum" in parts:
         _into("museum", _museum())
-    PAGE.write_text(_page(_read("bank"), _read("museum")), encoding="utf-8")
+    if "own" in parts:
+        _into("own", _own())
+    PAGE.write_text(_page(_read("bank"), _read("museum"), _read("own")), encoding="utf-8")
 
 
 def _path(name):
@@ -112,6 +114,24 @@ def _museum():
             yield (version, exhibit.name), lambda e=exhibit, v=version: _exhibited(e, v)
 
 
+def _own():
+    from dpaudit_mechanisms.problems import problems
+
+    for one in problems():
+        yield ("sound" if one.sound else "faulty", one.id), lambda one=one: _judged_pair(one)
+
+
+def _judged_pair(problem):
+    found = judge(
+        problem.mechanism,
+        problem.claim,
+        pairs=[problem.pair],
+        seed=SEED,
+        seconds=OF_RIGHT if problem.sound else SECONDS,
+    )
+    return {"verdict": found.verdict, "by": found.by, "runs": found.runs}
+
+
 def _exhibited(exhibit, version):
     low_bits = exhibit.channel == "low bits"
     try:
@@ -130,15 +150,14 @@ def _exhibited(exhibit, version):
 INTRODUCTION = """\
 # Judgements, and the search for sensitivities
 
-`python tests/judging/judging_measurements.py` makes this page: seed 1, one core of a machine that others use too,
-so that seconds are rough and runs are exact. Measured while the judge was made, and before records and certificates
-had one tracer: cases were not run again for each change.
+`python tests/judging/judging_measurements.py` makes this page: seed 1, one core of a machine on which several other
+programs ran. Seconds are those of the processor; how far a judgement comes in its time is that of a busy machine.
 
 ## Sensitivity found
 
-The functions of `dpaudit.bench.sensitivities` on [0, 1]^n with n = 1, 3, 10 and 100 (of zcdp and noisy maxima 3);
-one number may change to any other. 25 are those of a public bank, 23 are ours. They are released with half of the
-noise that the claim needs, and searched with at most 1,000 runs.
+The functions of `dpaudit.bench.sensitivities` on [0, 1]^n with n = 1, 3, 10 and 100; one number may change to any
+other. 25 are those of a public bank, 23 are ours. With Laplace noise all of them, in other tracks every fourth. They
+are released with half of the noise that the claim needs, and searched with at most 1,000 runs.
 
 *Reached* is the share of cases in which the pair that was found has the whole sensitivity. Where one of two answers
 is released the worst pair need not have it: there *reached* counts, too, a pair whose loss is larger than that of
@@ -150,16 +169,18 @@ added (99% of the sensitivity on average); it was mended then, so that no half i
 | track | functions | cases | reached | share of the sensitivity, mean | runs, median | seconds, median | most |
 | --- | --- | --- | --- | --- | --- | --- | --- |
 """
+HEAD = """\
+| {} | cases | refuted | by proof | proved | not refuted | inconclusive | seconds, median | most |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+"""
 BANK = f"""
 ## The bank, judged
 
-Half of the noise is wrong, and all of it is right; vectors of {JUDGED} numbers; all functions with Laplace noise, every
-fourth else; {SECONDS:.0f} s a wrong one, {OF_RIGHT:.0f} s a right one. A right one is refuted by draws with a
-probability of at most .01.
+Half of the noise is wrong, and all of it is right; all functions with Laplace noise on {JUDGED} numbers, every fourth
+in other tracks and on 1, 10 and 100 numbers; {SECONDS:.0f} s a wrong one, {OF_RIGHT:.0f} s a right one. A right one is
+refuted by draws with a probability of at most .01.
 
-| track | noise | cases | refuted | by proof | not refuted | inconclusive | seconds, median | most |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
-"""
+{HEAD.format("track, noise and length")}"""
 MUSEUM = f"""
 ## The museum, judged
 
@@ -168,12 +189,16 @@ exhibit. What shows in the low bits of doubles alone is not judged, and has rows
 was refuted (two-coordinates-one-epsilon, which sits on its claim), by real runs at a rate of .01 that were to confirm
 a proof; such runs have a rate of one in a million now.
 
-| versions | cases | refuted | by proof | not refuted | inconclusive | seconds, median | most |
-| --- | --- | --- | --- | --- | --- | --- | --- |
-"""
+{HEAD.format("versions")}"""
+OWN = f"""
+## The project's own mechanisms, judged
+
+The reference mechanisms ({OF_RIGHT:.0f} s) and their faulty twins ({SECONDS:.0f} s), on the first pair that each lists.
+
+{HEAD.format("mechanisms")}"""
 
 
-def _page(bank, exhibits):
+def _page(bank, exhibits, own):
     public = {function.name: function.is_public for function in FUNCTIONS}
     text = INTRODUCTION
     for track in TRACKS:
@@ -181,20 +206,30 @@ def _page(bank, exhibits):
             of_half = [r for r in bank if r["key"][:2] == ["search", track] and public[r["key"][2]] == is_public]
             text += _search_row(track, is_public, of_half) if of_half else ""
     text += BANK
-    for track in TRACKS:
-        for share, name in ((0.5, "half"), (1.0, "right")):
-            records = [r for r in bank if r["key"][:2] == ["judge", track] and r["key"][4] == share]
-            text += _verdict_row(f"{track} | {name}", records) if records else ""
+    for track, n, (share, name) in itertools.product(TRACKS, SIZES, ((0.5, "half"), (1.0, "right"))):
+        records = [r for r in bank if [*r["key"][:2], *r["key"][3:]] == ["judge", track, n, share]]
+        text += _verdict_row(f"{track}, {name}, {n}", records) if records else ""
     text += MUSEUM
     for version in ("faulty", "mended"):
         for low_bits, name in ((False, version), (True, f"{version}, low bits")):
             records = [r for r in exhibits if r["key"][0] == version and r["low_bits"] == low_bits]
             text += _verdict_row(name, records) if records else ""
-    wrong = [r for r in exhibits if r["key"][0] == "faulty" and not r["low_bits"]]
+    shown = [r for r in exhibits if not r["low_bits"]]
+    text += f"\n{textwrap.fill(_exceptions(shown, 'mended'), 120)}\n"
+    text += OWN
+    for version in ("sound", "faulty"):
+        text += _verdict_row(version, [r for r in own if r["key"][0] == version])
+    return f"{text}\n{textwrap.fill(_exceptions(own, 'sound'), 120)}\n"
+
+
+def _exceptions(records, right):
+    """The wrong ones that are not refuted, and the right ones that are."""
+    wrong = [r for r in records if r["key"][0] == "faulty"]
     missed = [f"{r['key'][1]} ({r['verdict'].replace('_', ' ')})" for r in wrong if r["verdict"] != "refuted"]
-    accused = [r["key"][1] for r in exhibits if r["key"][0] == "mended" and r["verdict"] == "refuted"]
-    said = f"Not refuted: {', '.join(missed) or 'none'}. Mended and refuted: {', '.join(accused) or 'none'}."
-    return f"{text}\n{textwrap.fill(said, 120)}\n"
+    accused = [r["key"][1] for r in records if r["key"][0] == right and r["verdict"] == "refuted"]
+    return (
+        f"Not refuted: {', '.join(missed) or 'none'}. {right.capitalize()} and refuted: {', '.join(accused) or 'none'}."
+    )
 
 
 def _search_row(track, is_public, records):
@@ -216,11 +251,11 @@ def _search_row(track, is_public, records):
 def _verdict_row(name, records):
     verdicts = collections.Counter(r["verdict"] for r in records)
     proved = sum(r["verdict"] == "refuted" and r["by"] != "statistics" for r in records)
-    kept = verdicts["not_refuted"] + verdicts["proved"]
-    cells = (name, len(records), verdicts["refuted"], proved, kept, len(records) - verdicts["refuted"] - kept)
+    counts = verdicts["refuted"], verdicts["proved"], verdicts["not_refuted"]
+    cells = (name, len(records), counts[0], proved, *counts[1:], len(records) - sum(counts))
     seconds = [r["processor"] for r in records]
     return f"| {' | '.join(map(str, cells))} | {statistics.median(seconds):.1f} | {max(seconds):.0f} |\n"
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:] or ["search", "bank", "museum", "page"])
+    main(sys.argv[1:] or ["search", "bank", "museum", "own", "page"])

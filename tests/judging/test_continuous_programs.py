@@ -71,7 +71,9 @@ def _certified(seed, case, subject, pair, loss, text):
     found = dpaudit.certify(subject.mechanism, claim, [pair], seconds=SECONDS).pairs[0]
     assert found.verdict != ("violated" if is_kept else "kept"), f"{claim}: {found}\n{text}"
     # Delta falls in epsilon; beyond `LARGEST` it would be made of the rounding errors of the quadrature.
-    assert case.delta(min(found.epsilon_lower, LARGEST) * (1.0 - OFF) - OFF) >= found.delta - OFF, f"{found}\n{text}"
+    if found.epsilon_lower > 0.0:
+        lower = min(found.epsilon_lower, LARGEST) * (1.0 - OFF) - OFF
+        assert case.delta(lower) >= found.delta - OFF, f"{found}\n{text}"
     if found.epsilon_upper < LARGEST:
         assert case.delta(found.epsilon_upper * (1.0 + OFF) + OFF) <= found.delta + OFF, f"{found}\n{text}"
     return found.verdict
