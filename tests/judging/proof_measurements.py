@@ -1,7 +1,8 @@
 """The figures of docs/measurements/proofs.md: python tests/judging/proof_measurements.py [page]
 
-Every example of `proof_examples` is judged on its pairs, which takes half an hour. Each is saved in
-`reports/judge/proofs.jsonl`, goes on where it was ended, and the page is made of what is there.
+Every example of `proof_examples` is judged on its pairs, which takes half an hour, and the programs of
+`continuous_programs` are checked, which takes as long. Each is saved in `reports/judge`, goes on where it was ended, and
+the page is made of what is there.
 """
 
 import json
@@ -12,11 +13,13 @@ import warnings
 from pathlib import Path
 
 from proof_examples import EXAMPLES
+from test_continuous_programs import FIRST, MANY, checked
 
 from dpaudit import judge
 
 ROOT = Path(__file__).resolve().parents[2]
 SAVED = ROOT / "reports" / "judge" / "proofs.jsonl"
+CONTINUOUS = ROOT / "reports" / "judge" / "continuous.jsonl"
 PAGE = ROOT / "docs" / "measurements" / "proofs.md"
 SEED, SECONDS = 1, 60.0
 SAYS = {
@@ -49,6 +52,14 @@ own with noise that is compared or added; nothing here is said of other inputs t
 | example | from | claim | truth | verdict | seconds |
 | --- | --- | --- | --- | --- | --- |
 """
+OF_PROGRAMS = f"""
+## Random programs
+
+`tests/judging/test_continuous_programs.py`: {MANY:,} programs (seeds {FIRST:,} on) that add, compare, round, clip and log
+Laplace, exponential, Gumbel and normal noise, or take the largest, up to two tests deep, against a quadrature that has
+nothing of the prover. Each claim is 1% below or above the loss, or the delta, of its pair.
+
+"""
 
 
 def main(parts):
@@ -65,7 +76,8 @@ def main(parts):
                 record["seconds"] = round(time.perf_counter() - started, 1)
                 with SAVED.open("a") as file:
                     file.write(json.dumps(record) + "\n")
-    PAGE.write_text(_page(), encoding="utf-8")
+        _check()
+    PAGE.write_text(_page() + _programs(), encoding="utf-8")
 
 
 def _saved():
@@ -90,6 +102,40 @@ def _page():
     listed = ", ".join(f"{count} {said}" for said, count in counts.items() if count)
     said = f"{len(records)} of {len(EXAMPLES)} examples: {listed}. Wrong verdicts: {', '.join(wrong) or 'none'}."
     return f"{text}\n{textwrap.fill(said, 120)}\n"
+
+
+def _checks():
+    return [json.loads(line) for line in CONTINUOUS.read_text().splitlines()] if CONTINUOUS.is_file() else []
+
+
+def _check():
+    """Check the programs that are not saved yet; a wrong verdict ends it."""
+    known = {record["seed"] for record in _checks()}
+    for seed in range(FIRST, FIRST + MANY):
+        if seed not in known:
+            said = checked(seed)
+            with CONTINUOUS.open("a") as file:
+                file.write(json.dumps({"seed": seed, "said": said}) + "\n")
+
+
+def _programs():
+    said = [record["said"] for record in _checks()]
+    if not said:
+        return ""
+    records, certificates = [], []
+    for text in said:
+        record, _, certificate = text.partition("; certificate ")
+        records.append(record.removeprefix("record ").split(", "))
+        certificates += [certificate] if certificate else []
+    whole, none = sum("undecided" not in one for one in records), sum({*one} == {"undecided"} for one in records)
+    text = (
+        f"Of {len(said):,} programs records decide every claim of {whole:,}, some of {len(said) - whole - none:,} and none "
+        f"of {none:,}. Of the {len(certificates):,} that draw noise and give none out certificates prove "
+        f"{certificates.count('kept'):,}, disprove {certificates.count('violated'):,} and leave "
+        f"{len(certificates) - certificates.count('kept') - certificates.count('violated'):,} open. Wrong verdicts: none; "
+        "losses and probabilities are those of the quadrature to 1e-7."
+    )
+    return f"{OF_PROGRAMS}{textwrap.fill(text, 120)}\n"
 
 
 if __name__ == "__main__":
