@@ -1,8 +1,8 @@
 """The figures of docs/measurements/proofs.md: python tests/judging/proof_measurements.py [page]
 
 Every example of `proof_examples` is judged on its pairs, which takes half an hour, and the programs of
-`continuous_programs` are checked, which takes as long. Each is saved in `reports/judge`, goes on where it was ended, and
-the page is made of what is there.
+`continuous_programs` are checked, which takes as long. Each is saved in `reports/judge`, goes on where it was ended,
+and the page is made of what is there.
 """
 
 import json
@@ -55,9 +55,9 @@ own with noise that is compared or added; nothing here is said of other inputs t
 OF_PROGRAMS = f"""
 ## Random programs
 
-`tests/judging/test_continuous_programs.py`: {MANY:,} programs (seeds {FIRST:,} on) that add, compare, round, clip and log
-Laplace, exponential, Gumbel and normal noise, or take the largest, up to two tests deep, against a quadrature that has
-nothing of the prover. Each claim is 1% below or above the loss, or the delta, of its pair.
+`tests/judging/test_continuous_programs.py`: {MANY:,} programs (seeds {FIRST:,} on) that add, compare, round, clip and
+log Laplace, exponential, Gumbel and normal noise, or take the largest, up to two tests deep, against a quadrature that
+has nothing of the prover. Each claim is 1% below or above the loss, or the delta, of its pair.
 
 """
 
@@ -128,12 +128,13 @@ def _programs():
         records.append(record.removeprefix("record ").split(", "))
         certificates += [certificate] if certificate else []
     whole, none = sum("undecided" not in one for one in records), sum({*one} == {"undecided"} for one in records)
+    proved, disproved = (certificates.count(verdict) for verdict in ("kept", "violated"))
     text = (
-        f"Of {len(said):,} programs records decide every claim of {whole:,}, some of {len(said) - whole - none:,} and none "
-        f"of {none:,}. Of the {len(certificates):,} that draw noise and give none out certificates prove "
-        f"{certificates.count('kept'):,}, disprove {certificates.count('violated'):,} and leave "
-        f"{len(certificates) - certificates.count('kept') - certificates.count('violated'):,} open. Wrong verdicts: none; "
-        "losses and probabilities are those of the quadrature to 1e-7."
+        f"Of {len(said):,} programs records decide every claim of {whole:,} ({records.count(['kept']):,} of them lose "
+        f"nothing), some of {len(said) - whole - none:,} and none of {none:,}. Of {len(certificates):,} programs that "
+        f"draw noise and give none out certificates prove {proved:,}, disprove {disproved:,} and leave "
+        f"{len(certificates) - proved - disproved:,} open. Wrong verdicts: none; losses and probabilities are those of "
+        "the quadrature to 1e-7."
     )
     return f"{OF_PROGRAMS}{textwrap.fill(text, 120)}\n"
 
