@@ -43,6 +43,7 @@ _REAL_DEFAULT_RNG, _REAL_STATE, _REAL_RANDOM = np.random.default_rng, np.random.
 _REAL_SEQUENCE = np.random.SeedSequence
 STREAMS = ("MT19937", "PCG64", "PCG64DXSM", "Philox", "SFC64", "SeedSequence")
 _REAL_OPEN, _REAL_OS_OPEN = OPENING
+STATES = ("get_state", "set_state", "getstate", "setstate")
 OF_CLASSES = ("floor", "ceil", "trunc")  # which `math` asks a number for
 Replaced = tuple[Any, str, Any]  # owner, name, and what stands there meanwhile
 
@@ -148,9 +149,20 @@ def _module(tape: Tape, owner: Any, names: Iterable[str], face: Any, real: Calla
     def seed_all(seed: Any = None, version: int = 2) -> None:
         fixed[:] = [] if _is_random(tape, seed) else [real(seed)]
 
+    def of_state(name: str) -> Callable[..., Any]:
+        """To read the state or to set it: draws that come again, or that go on as before a seed, are not followed."""
+        read = getattr(owner, name)
+
+        def call(*args: Any, **keywords: Any) -> Any:
+            tape.mark_opaque()
+            return None if name.startswith("set") else read(*args, **keywords)
+
+        return call
+
     for name in names:
         yield owner, name, function(name)
     yield owner, "seed", seed_all
+    yield from ((owner, name, of_state(name)) for name in STATES if hasattr(owner, name))
 
 
 def _of_numpy(tape: Tape) -> Iterator[Replaced]:

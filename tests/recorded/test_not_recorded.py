@@ -9,6 +9,7 @@ import dataclasses
 import decimal
 import json
 import math
+import random
 import struct
 
 import numpy as np
@@ -74,6 +75,20 @@ def seeded_again(x, rng):
     return x + state.laplace()
 
 
+def seeded_for_a_while(x, rng):  # its noise is none of the seed
+    state = np.random.get_state()  # noqa: NPY002
+    np.random.seed(0)  # noqa: NPY002
+    np.random.set_state(state)  # noqa: NPY002
+    return x + np.random.laplace()  # noqa: NPY002
+
+
+def pythons_for_a_while(x, rng):
+    state = random.getstate()
+    random.seed(0)
+    random.setstate(state)
+    return x + random.gauss(0.0, 3.0)
+
+
 def set_to_a_state(x, random_state):
     random_state.set_state(random_state.get_state())
     return x + random_state.laplace()
@@ -106,6 +121,8 @@ LOST = {
     "a draw that is not followed": (lambda x, rng: int(3 * x + rng.poisson(2.0)), "looks at"),
     "an old generator that is seeded again": (seeded_again, "looks at"),
     "an old generator that is set to a state": (set_to_a_state, "looks at"),
+    "a seed for a while": (seeded_for_a_while, "looks at"),
+    "a seed of Python's for a while": (pythons_for_a_while, "looks at"),
     "nothing drawn": (lambda x, rng: 5.0, "draws nothing"),
     **{
         name: (several_ways(change), said)
