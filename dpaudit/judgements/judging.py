@@ -6,7 +6,8 @@
    the draws (`dpaudit.symbolic.certifying`). A pair that breaks the claim is made small while it is proved to.
 3. *Hold against runs.* What was proved to be kept is asked of real runs too, as a program may tell symbols from
    numbers.
-4. *Audit.* What is neither proved nor disproved is audited on fresh draws, in what is left of the time.
+4. *Audit.* What is neither proved nor disproved is audited on fresh draws, in what is left of the time. Where that
+   decides nothing, and the most sensitive pairs that were found are proved to keep the claim, that is said.
 
 "proved" is said by certificates of the pairs that the caller gave, or of all pairs of a domain. Of a domain
 with more pairs than were tried it is never said: then the verdict is "not_refuted", with the largest difference
@@ -220,7 +221,7 @@ class _Judging:
             # What a certificate leaves open may be kept by a record of all pairs, if those that were recorded are.
             if self.recorded and all(self._kept_by(pair) for pair in pairs if pair.id in self.recorded):
                 found = self._by_recording(pairs, SHARES.record_more)
-            return found or self._proved(pairs) or self._by_draws(pairs)
+            return found or self._proved(pairs) or self._kept_or(self._by_draws(pairs), pairs)
         except SubjectError as error:
             return self._judgement("error", "", f"{error}", next_step="Mend what is raised, then judge it again.")
 
@@ -395,6 +396,23 @@ class _Judging:
         known: Any = _Found(search, found)
         self.result = audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
         return self._of_audit(self.result)
+
+    def _kept_or(self, found: Judgement, pairs: Sequence[Pair]) -> Judgement:
+        """What an audit found; where that is too little, the pairs that were found without draws and keep the claim."""
+        kept = [self._kept_by(pair) for pair in pairs]
+        if found.verdict != "inconclusive" or self.climbed is None or self.climbed.lost or not kept or not all(kept):
+            return found
+        held = self._held(pairs) if self.result is None else None
+        if held is not None:
+            return held
+        by: By = "recorded noise" if "recorded noise" in kept else "certificate"
+        audited = "an audit of them takes more time" if self.result is None else f"they were audited: {found.statement}"
+        statement = (
+            f"The claim is kept by the {by} of the {counted_pairs(len(pairs))} of which its noise hides the least, of "
+            f"those that were found; of other pairs nothing is proved, and {audited.rstrip('.')}."
+        )
+        advice = "Give more time (--seconds) to audit other pairs."
+        return self._judgement("not_refuted", by, statement, pairs=pairs, next_step=advice)
 
     def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int | None:
         """How many samples fit into the time that is left, at most those that are wanted; None where none do.

@@ -72,7 +72,8 @@ def _into(name, cases):
                 file.write(json.dumps(record) + "\n")
 
 
-ADDED = ("laplace", "gdp", "zcdp")
+ADDED, DECIDED = ("laplace", "gdp", "zcdp"), ("exponential", "noisy_max", "permute_and_flip")
+EVERY_AGAIN = 12  # function of a track, with the time of a judgement by default
 
 
 def _searches():
@@ -103,13 +104,13 @@ def _searched(function, track, n):
     return {"share": share, "loss": loss, "runs": found.runs}
 
 
-def _judged(function, track, n, share):
+def _judged(function, track, n, share, seconds=None):
     found = judge(
         mechanism(function, track, n, share),
         CLAIMS[track],
         domain=domain(n),
         seed=SEED,
-        seconds=SECONDS if share < 1.0 else OF_RIGHT,
+        seconds=seconds or (SECONDS if share < 1.0 else OF_RIGHT),
     )
     return {"verdict": found.verdict, "by": found.by, "runs": found.runs}
 
@@ -121,7 +122,11 @@ def _museum():
 
 
 def _missed():
-    """The bugs that were not refuted in their time, with that of a judgement by default."""
+    """With the time of a judgement by default: right noise of decisions, and the bugs that were not refuted."""
+    for (place, function), track in itertools.product(enumerate(FUNCTIONS), DECIDED):
+        if place % EVERY_AGAIN == 0:
+            run = lambda f=function, t=track: _judged(f, t, JUDGED, 1.0, DEFAULT)  # noqa: E731
+            yield ("right", track, function.name, JUDGED), run
     missed = {r["key"][1] for r in _read("museum") if r["key"][0] == "faulty" and r["verdict"] != "refuted"}
     for exhibit in museum():
         if exhibit.name in missed and exhibit.channel != "low bits":
@@ -223,6 +228,10 @@ def _page(bank, exhibits, again, own):
     for track, n, (share, name) in itertools.product(TRACKS, SIZES, ((0.5, "half"), (1.0, "right"))):
         records = [r for r in bank if [*r["key"][:2], *r["key"][3:]] == ["judge", track, n, share]]
         text += _verdict_row(f"{track}, {name}, {n}", records) if records else ""
+    for track in DECIDED:
+        records = [r for r in again if r["key"][:2] == ["right", track]]
+        text += _verdict_row(f"{track}, right, {JUDGED}, {DEFAULT:.0f} s", records) if records else ""
+    again = [r for r in again if r["key"][0] == "again"]
     text += MUSEUM
     for version in ("faulty", "mended"):
         for low_bits, name in ((False, version), (True, f"{version}, low bits")):

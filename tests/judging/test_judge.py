@@ -16,7 +16,7 @@ from dpaudit import MetricDP, Pair, UsageError, judge
 from dpaudit.bench.sensitivities import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 from dpaudit.domains import DatasetDomain, NumberDomain
 from dpaudit.judgements import Judgement, load_judgement
-from dpaudit.judgements.judging import ERROR_RATE
+from dpaudit.judgements.judging import ERROR_RATE, _Judging
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.subjects import programs
 
@@ -121,6 +121,14 @@ def test_half_of_the_noise_is_refuted_and_all_of_it_is_not(track):
     assert wrong.verdict == "refuted"
     right = judge(mechanism(function, track, n), CLAIMS[track], domain=domain(n), seed=SEED, seconds=6.0)
     assert right.verdict in ("not_refuted", "inconclusive")
+
+
+@pytest.mark.slow
+def test_an_audit_that_decides_nothing_leaves_what_is_proved_of_the_worst_pairs(monkeypatch):
+    monkeypatch.setattr(_Judging, "_by_draws", lambda self, pairs: self._too_slow())
+    found = judge(mechanism(FUNCTIONS[0], "exponential", 1), CLAIMS["exponential"], domain=domain(1), seed=1)
+    assert (found.verdict, found.by) == ("not_refuted", "certificate"), found.text()
+    assert "of other pairs nothing is proved" in found.statement and "--seconds" in found.next_step
 
 
 def test_pairs_are_chosen_on_streams_that_the_audit_does_not_draw():
