@@ -191,11 +191,10 @@ class Mixture:
         """The average of what the structures say at all temperatures, shape (draws,)."""
         found, left = np.zeros(of_structures.shape[1]), 1.0
         for row, p in zip(self.weights, of_structures, strict=True):
+            log_odds = scipy.special.logit(p)
             for weight, temperature in zip(row.tolist(), SIZES.temperatures, strict=True):
                 if weight > SIZES.min_weight and temperature > 0.0:
-                    found += weight * (
-                        p if temperature == 1.0 else scipy.special.expit(temperature * scipy.special.logit(p))
-                    )
+                    found += weight * (p if temperature == 1.0 else scipy.special.expit(temperature * log_odds))
                     left -= weight
         return found + 0.5 * left
 
