@@ -51,7 +51,9 @@ def names_in(*places):
 def test_every_mechanism_is_in_a_list(sound):
     missing = sorted(set(sound) - names_in(*LISTS) - set(ELSEWHERE))
     assert len(sound) > 40
-    assert not missing, f"{missing} must be in a list of tests/{{{', '.join(LISTS)}}}, with a faulty twin in the second."
+    assert not missing, (
+        f"{missing} must be in a list of tests/{{{', '.join(LISTS)}}}, with a faulty twin in the second."
+    )
 
 
 def test_every_mechanism_that_states_error_bounds_has_a_row_of_utility(sound):
