@@ -65,7 +65,8 @@ class View:
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         """The view's number of each row, shape (draws,)."""
-        return values_at_once([self], matrix)[0]
+        own: FloatArray = values_at_once([self], matrix)[0]
+        return own
 
     def swaps(self, matrix: FloatArray) -> NDArray[np.bool_] | None:
         """Rows whose labels are swapped: those above the centre of a mirrored view; None for other views."""
