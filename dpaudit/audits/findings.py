@@ -221,7 +221,7 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def change_sentence(change: Change, stands: bool = False) -> str:
-    """What a pair is called inconclusive for whose outcomes do not come in any order, or what its violation says."""
+    """Explanation for a pair whose outputs failed the exchangeability test; `stands` where its violation stands."""
     seen = (
         f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)})."
     )

@@ -25,7 +25,7 @@ LEAST_DRAWS = 100  # of each input for the table
 MOST_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
 DEPTH_GAMES = 100  # of the depth, up to `MANY_PAIRS` pairs: 10 s
 DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
-FREE_TIMES = 6  # times as long that a game of any other claim takes than that of a line of its own
+SLOW_CLAIM_FACTOR = 6  # time of a game of a claim that is not one line, over that of a game of one line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,7 +106,7 @@ def selected(promise: Claim, pairs: int) -> int:
     >>> [selected(PureDP(1.0), pairs) for pairs in (12, 328, 2_000, 474_825)], selected(GaussianDP(1.0), 328)
     ([12, 100, 100, 20], 18)
     """
-    times = 1 if promise.is_one_line else FREE_TIMES
+    times = 1 if promise.is_one_line else SLOW_CLAIM_FACTOR
     if pairs > MANY_PAIRS:
         return DEPTH_OF_MANY // times
     return min(pairs, max(math.isqrt(pairs), DEPTH_GAMES // times))

@@ -1,4 +1,4 @@
-"""What is said where every call that was looked at raised: then nothing is compared, and the audit has an error.
+"""Error message of a pair on which every call raised: the audit has no outputs to compare.
 
 Raising is an outcome like any other as long as some call returns.
 """

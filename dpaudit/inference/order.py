@@ -94,7 +94,7 @@ Found = Iterator[tuple[float, str]]  # p-values, with what would be said
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What says that the outcomes of one input do not come in any order: in words, and the p-value of all tests."""
+    """Evidence that outputs on one input are not exchangeable: in words, and the p-value of all tests."""
 
     what: str
     p_value: float

@@ -140,7 +140,7 @@ class MovedDensity:
 
 
 def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
-    """What is known of a member's pair before it is drawn, for its outputs as they are read; `data[i]` is input i."""
+    """The inputs and log density ratio of a member's pair, moved as its outputs are; `data[i]` is input i."""
     x, x_prime = (data[i] for i in member.inputs)
     if member.move is not None and member.shift is not None:
         log_density = None if log_density is None else MovedDensity(log_density, x, x_prime, member.move)
