@@ -53,7 +53,7 @@ class AuditRun:
         many inputs these are. The ids of the others, and the delta of the bounds on epsilon.
     games, labelled, groups, withheld, shown
         The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
-        (`dpaudit.audits.kept`), and the outcomes of a game that fits may see, on x and on x_prime.
+        (`dpaudit.audits.memory_checks`), and the outcomes of a game that fits may see, on x and on x_prime.
     universe, changes
         The table in the place of games, and what was seen to change of its `inputs`.
     runs, played, failure, traceback

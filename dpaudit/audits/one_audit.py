@@ -9,8 +9,8 @@ from typing import Any
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import findings_of
-from dpaudit.audits.kept import why_kept
 from dpaudit.audits.many_pairs import Playing, playing_of
+from dpaudit.audits.memory_checks import why_kept
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit

@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import changes_of, finding_of, withheld, withhold_all
-from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
+from dpaudit.audits.memory_checks import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
