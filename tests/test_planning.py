@@ -100,9 +100,9 @@ def test_the_error_share_of_a_universe_is_the_least_of_its_table():
 
 
 def _drawn(inputs):
-    from dpaudit.running.crew import Crew
+    from dpaudit.running.worker_pool import WorkerPool
 
-    return Crew().drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
+    return WorkerPool().drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
 
 
 def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():

@@ -34,9 +34,9 @@ from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, read_outputs
-from dpaudit.running.crew import randomness_moved
 from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 
