@@ -62,7 +62,8 @@ class LearningState:
         self._views: list[tuple[CountedView, Counts]] = []
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
-        self._told: tuple[FloatArray, FloatArray, FloatArray] | None = None  # nats that it foretells of labels 1 and 0
+        # Structures, and the log likelihood that each gains by label 1 and by label 0 over a fair coin, in nats.
+        self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None
 
     @classmethod
     def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
@@ -143,18 +144,18 @@ class LearningState:
         self.rounds[-1].counts[:] += table
         self.draws += int(table.sum())
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
-        if self._told is None or self._told[0] is not self._of_structures:
+        if self._gains is None or self._gains[0] is not self._of_structures:
             scores = (
                 MIXTURE_SIZES.temperatures
                 * scipy.special.logit(np.clip(self._of_structures, 1e-6, 1.0 - 1e-6))[:, :, None]
             )
-            self._told = (
+            self._gains = (
                 self._of_structures,
                 np.log(2.0 * scipy.special.expit(scores)),
                 np.log(2.0 * scipy.special.expit(-scores)),
             )
-        for k, (own, of_1, of_0) in enumerate(zip(structures, *self._told[1:], strict=True)):
-            self.foretold[k] += own[1] @ of_1 + own[0] @ of_0
+        for k, (own, gain_of_1, gain_of_0) in enumerate(zip(structures, *self._gains[1:], strict=True)):
+            self.foretold[k] += own[1] @ gain_of_1 + own[0] @ gain_of_0
         # Fixed share among structures, at each temperature: else a fair coin's part would hide what is nearly certain.
         weights = weights_of(self.foretold)
         shared = (1.0 - SIZES.switching) * weights + SIZES.switching * weights.mean(axis=0)
