@@ -1,4 +1,4 @@
-"""What many pairs are played as: games, games that look once, or one table; and how their draws are divided.
+"""Choice of the test for many pairs: games, games that look once, or one table; and the division of their draws.
 
 Up to `MANY_PAIRS` pairs their number decides, by what a game takes, never the clock: where games that look after each
 round would cost too much, they look once; where these cost too much as well, the pairs are a universe (`played_as`).
@@ -49,7 +49,7 @@ def playing_of(
     pool: bool | None = None,
     needs_games: bool = False,
 ) -> Playing:
-    """What an audit of these pairs plays.
+    """The games or the table that an audit of these pairs plays.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def playing_of(
 
 
 def played_as(games: int, mode: Mode) -> Playing:
-    """What takes the place of so many label games, of at most `MANY_PAIRS` pairs, where they would cost too much.
+    """The substitute for this number of label games, of at most `MANY_PAIRS` pairs, if they would cost too much.
 
     One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
 
@@ -98,7 +98,7 @@ def replaceable_games(
 
 
 def selected(promise: Claim, pairs: int) -> int:
-    """How many of so many pairs are examined in depth: what its time pays for, or the square root of all.
+    """The number of pairs that are examined in depth, by the time that it takes, or the square root of all.
 
     Examples
     --------

@@ -30,7 +30,7 @@ from dpaudit.privacy.claims import FloatArray
 
 @dataclasses.dataclass(frozen=True)
 class StateSizes:
-    """How often columns are chosen anew, and on how many draws bins are predicted."""
+    """Limits on choosing columns anew, and on the draws that predict bins."""
 
     reread: float = 1.5  # times the draws of the last choice of columns
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
@@ -47,7 +47,7 @@ SIZES = StateSizes()
 
 
 class LearningState:
-    """What is learned of a pair, round by round."""
+    """State of learning of a pair, round by round."""
 
     def __init__(self) -> None:
         self.rounds: list[Round] = []
@@ -67,7 +67,7 @@ class LearningState:
 
     @classmethod
     def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
-        """What was learned before, with a round of its own."""
+        """A state with a mixture that was learned before, and a round of its own."""
         state = cls()
         state.counter = BinCounter(mixture)
         state.rounds.append(Round.of(predicted))
@@ -162,7 +162,7 @@ class LearningState:
         self.foretold = np.log(np.maximum(shared, 1e-300))
 
     def saved(self, origin: str) -> dict[str, Any]:
-        """What was counted and the last predictor, as JSON values; `origin` names the streams of what is counted now.
+        """The counts and the last predictor, as JSON values; `origin` names the streams of the present counts.
 
         Rounds that have counted nothing are left out; what the last one predicts of its bins goes on in `next`.
         """
