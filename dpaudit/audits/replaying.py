@@ -177,9 +177,8 @@ def replay(
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts])
     change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
-        change, _ = in_small_batches(
-            WorkerPool().drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2, None, True
-        )
+        in_batches = WorkerPool().drawer(subject, data, root, BATCH_REPLAY_DRAWS)
+        change, _ = in_small_batches(in_batches, draws // 2, None, True)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)

@@ -62,8 +62,7 @@ class LearningState:
         self._views: list[tuple[CountedView, Counts]] = []
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
-        # Structures, and the log likelihood that each gains by label 1 and by label 0 over a fair coin, in nats.
-        self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None
+        self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None  # log likelihoods, over a fair coin's
 
     @classmethod
     def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:

@@ -39,17 +39,9 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
+from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
-from dpaudit.subjects.isolation.worker_proxy import (
-    MOST_INPUTS,
-    MOST_STARTS,
-    SLACK,
-    START_SECONDS,
-    Answer,
-    Process,
-    WorkerProxy,
-)
 from dpaudit.subjects.leaving import Hold, end_of_time
 from dpaudit.subjects.plain import array_from, unpacked
 from dpaudit.subjects.tracebacks import is_news
@@ -323,7 +315,7 @@ class IsolatedSubject(Subject):
         shared.next_key = max(shared.next_key, key + 1)
         entry = (data, key, content)
         shared.keys[id(data)] = entry
-        if len(shared.keys) > MOST_INPUTS:
+        if len(shared.keys) > MAX_INPUTS:
             shared.keys.popitem(last=False)
         return entry[1], entry[2]
 
@@ -342,14 +334,14 @@ class IsolatedSubject(Subject):
         the worker that gets it.
         """
         length = len(body.get("schedule", ())) or 1
-        for _ in range(MOST_STARTS):
+        for _ in range(MAX_STARTS):
             process = proxy.worker()
             if prepare is not None:
                 prepare(body, process)
             proxy.log.clear()
             if process.is_fresh:
                 body["seed"] = (int(seeds.integers(2**63)), proxy.started)
-            if len(process.inputs) > MOST_INPUTS:
+            if len(process.inputs) > MAX_INPUTS:
                 process.inputs.clear()
                 body["forget"] = True
             body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}

@@ -23,7 +23,7 @@ from hostile_subjects import ALWAYS, HOSTILE, PIDS, Case, clock
 import dpaudit
 from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.isolation import Isolation, fork_server, isolated, worker, worker_proxy
+from dpaudit.subjects.isolation import Isolation, fork_server, isolated, proxy, worker
 from dpaudit.subjects.isolation import subject as isolated_subject
 from dpaudit.subjects.isolation.fork_server import ForkServer
 from dpaudit.subjects.plain import packed, unpacked
@@ -90,7 +90,7 @@ class Processes:
                 known.watch(started[0])
                 return started
 
-        monkeypatch.setattr(worker_proxy, "ForkServer", Watched)
+        monkeypatch.setattr(proxy, "ForkServer", Watched)
 
     def watch(self, pid: int) -> None:
         """At its start: it exists, or has ended already and is nobody else yet."""
@@ -115,7 +115,7 @@ def test_a_hostile_subject_is_contained(
     monkeypatch.setenv(PIDS, str(pids))
     is_late = case.found in ("time-out", "did not come back")
     if is_late:
-        for module in (isolated_subject, worker_proxy, worker):
+        for module in (isolated_subject, proxy, worker):
             monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=clock))
     folder, processes = os.getcwd(), Processes(monkeypatch)
     handlers = time.monotonic

@@ -27,10 +27,10 @@ from dpaudit.subjects.isolation.worker import HEADER, MAGIC, NOTES, OUTPUT_LIMIT
 from dpaudit.subjects.plain import unpacked
 
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
-MOST_STARTS = 4  # workers that end before any call, one after the other
+MAX_STARTS = 4  # workers that end before any call, one after the other
 SLACK = 0.02  # seconds between the limit of a call and its end: a call that ends just after it is marked by the worker
 KEPT_PRINTS = 500  # characters of what a call printed last
-MOST_INPUTS = 1_024  # that a worker holds
+MAX_INPUTS = 1_024  # that a worker holds
 FORK_SERVER_KILLED = "the loss of its fork server"
 
 
