@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from sampler_checks import DRAWS, is_drawn_from, is_drawn_from_outcomes
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, PureDP
@@ -229,6 +229,42 @@ def test_the_practical_calibration_is_the_least_over_the_updates():
     for updates in (1, 5, best.updates - 1, best.updates + 1, 200):
         assert practical(10**6, [1.0], 1.0, queries=100, beta=0.1, updates=updates).alpha > best.alpha
     assert printed(10**6, [1.0], 1.0, queries=100, beta=0.1).alpha > 50.0 * best.alpha
+
+
+@pytest.mark.claim("MQ-T1")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(("widths", "queries", "beta"), [([1.0], 1, 0.2), ([0.3, 1.0], 1_000, 0.05), ([1.0] * 4, 40, 0.9)])
+def test_noise_exceeds_what_the_promised_error_allows_for_with_probability_at_most_beta(widths, queries, beta, delta):
+    """The exact probabilities, of all draws of each kind together, of what alpha and the threshold leave for noise."""
+    tuned = practical(10**6, widths, 1.0, delta, queries=queries, beta=beta)
+    updates, count = tuned.updates, len(widths)
+    gamma = tuned.alpha - tuned.threshold
+    eta = tuned.threshold - gamma - float(gap_of_updates(updates, widths))
+    of_comparisons = np.linspace(0.0, gamma, 20_001)  # the largest |Lap(b2)|; its cells are counted at their upper ends
+    below = -np.expm1(-of_comparisons / tuned.query_scale)
+    above = -np.expm1(updates * np.log1p(-np.exp(-(gamma - of_comparisons[1:]) / tuned.threshold_scale - 1e-15)))
+    too_far = np.diff(below**queries) @ above + 1.0 - below[-1] ** queries
+    reach = eta / count / tuned.release_scale
+    one = stats.gamma.sf(reach, 2.0) if delta == 0.0 else 1.0 - special.erf(reach / 2.0) ** 2
+    assert too_far <= 2.0 / 3.0 * beta and -np.expm1(updates * count * np.log1p(-one)) <= beta / 3.0
+
+
+@pytest.mark.claim("MQ-T1")
+@pytest.mark.parametrize("widths", [[1.0], [0.3, 2.0], [1.0, 0.5, 0.1]])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_values_and_slopes_move_by_at_most_what_is_accounted_and_by_that_on_a_line(widths, noise):
+    far, order, records = np.array(widths), 1 if noise == "laplace" else 2, 5
+    tuned = Calibration(records, far, 1, 0.5, 1e9, 1e9, 1.0, noise, 0.0 if order == 1 else 1e-6)
+    accounted = tuned.release_epsilon if order == 1 else math.sqrt(2.0 * (tuned.rho - 0.5 * tuned.comparison_epsilon**2))
+    rest = np.random.default_rng(1).uniform(size=(records - 1, len(far))) * far
+    moved = []
+    for query in itertools.product(*([0.0, 0.4 * w, w] for w in widths)):
+        both = [AverageDistances([*rest, end], far).tangents([query]) for end in (0.0 * far, far)]
+        change = [np.concatenate([values, slopes * far], axis=None) for values, slopes in both]
+        moved.append(np.linalg.norm(change[0] - change[1], order))
+    assert max(moved) <= accounted * (1.0 + 1e-12)
+    if len(widths) == 1 or order == 1:
+        assert max(moved) == pytest.approx(accounted, rel=1e-9)
 
 
 def test_a_learner_without_slopes_makes_more_mistakes_than_were_accounted_for():
