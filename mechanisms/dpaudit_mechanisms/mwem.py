@@ -94,7 +94,7 @@ class MWEM:
     release: Release = "histogram"
 
     def __post_init__(self) -> None:
-        queries = table("queries", self.queries, (None, None))
+        queries = table("queries", self.queries, (None, None), finite=True)
         metric = budget_matrix(self.metric, queries.shape[1])
         check_queries(queries, metric)
         queries.setflags(write=False)
