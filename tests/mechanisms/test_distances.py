@@ -22,6 +22,7 @@ from dpaudit_mechanisms.distances import (
     OfflineDistances,
     RandomProjection,
     SlopeSeeker,
+    StableProjection,
     SubsetDistances,
     TangentHypotheses,
     most_updates,
@@ -44,22 +45,22 @@ def test_points_outside_of_the_box_are_moved_onto_it_one_by_one():
     assert averages.value([[0.0, 0.0]])[0] == pytest.approx(0.5 + 0.35)
 
 
-def test_hypotheses_of_many_runs_are_those_of_single_ones():
+def test_hypotheses_of_many_runs_are_the_largest_of_their_lines():
+    """Each line goes through its point, with its slope clipped: by the definition, run by run."""
     rng = np.random.default_rng(20_261_631)
     many, widths = TangentHypotheses(5, 20, [1.0, 0.5]), np.array([1.0, 0.5])
-    singles = [TangentHypotheses(1, 20, widths) for _ in range(5)]
+    lines = [[] for _ in range(5)]
     for _ in range(12):
         rows = np.flatnonzero(rng.random(5) < 0.5)
         points, values = rng.uniform(size=(2, len(rows), 2)) * widths
         slopes = rng.normal(size=(len(rows), 2))
         many.update(rows, points, values, slopes)
-        for j, row in enumerate(rows):
-            singles[row].update(np.array([0]), points[[j]], values[[j]], slopes[[j]])
+        for row, *line in zip(rows, points, values, np.clip(slopes, -1.0, 1.0), strict=True):
+            lines[row].append(line)
         at = rng.uniform(size=(5, 2)) * widths
-        expected = np.concatenate([one.predict(at[[j]]) for j, one in enumerate(singles)])
-        assert many.predict(at) == pytest.approx(expected, abs=1e-12)
-        assert many.predict_many(at, run=3) == pytest.approx(singles[3].predict_many(at), abs=1e-12)
-    assert np.abs(many.slopes).max() <= 1.0  # clipped
+        expected = [np.max([np.zeros(2), *(v + a * (y - x) for x, v, a in lines[j])], axis=0) for j, y in enumerate(at)]
+        assert many.predict(at) == pytest.approx(np.array(expected), abs=1e-12)
+        assert many.predict_many(at[[3]], run=3)[0] == pytest.approx(expected[3], abs=1e-12)
 
 
 def test_a_gap_and_its_number_of_updates_belong_together():
@@ -386,6 +387,21 @@ def test_too_many_updates_and_a_wrong_number_of_points_are_refused():
     mechanism = InteractiveDistances(Calibration(2, [1.0], 1, 0.5, 1.0, 1.0, 1.0), FixedQueries([[0.0]]), 1)
     with pytest.raises(UsageError, match="data must have 2 points, got 1"):
         mechanism.sample([[0.0]], 1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["certified", "mean", "stable"])
+def test_the_box_of_the_images_is_the_least_that_moves_none_of_them(kind, dimension):
+    if kind == "stable":
+        embedding = StableProjection(1.5, dimension, 9, side=2.0)
+        corners = np.array(list(itertools.product([0.0, 2.0], repeat=dimension)))
+    else:
+        embedding = RandomProjection(dimension, 9, scaling=kind, radius=2.0)
+        ends = 2.0 * embedding.matrix / np.linalg.norm(embedding.matrix, axis=1, keepdims=True)
+        corners = np.concatenate([ends, -ends])  # where a coordinate is at either end
+    images = embedding.embed(corners)
+    assert images - images[0] == pytest.approx((corners - corners[0]) @ embedding.matrix.T, abs=1e-12)
+    assert np.ptp(images, axis=0) == pytest.approx(embedding.widths, rel=1e-12)
 
 
 def test_two_ways_to_the_same_images():
