@@ -291,7 +291,7 @@ def test_noise_for_a_smaller_sensitivity_would_break_the_claim_of_a_mixture():
 
 
 @pytest.mark.claim("CD-T3.9.1")
-@pytest.mark.parametrize(("part", "pair"), itertools.product(range(3), repeat=2))
+@pytest.mark.parametrize(("part", "pair"), list(itertools.product(range(3), repeat=2)))
 def test_every_part_of_a_mixture_is_asked_about_every_pair(part, pair):
     pairs = [Pair(0, 1), Pair(1, 2), Pair(2, 0)]
 
