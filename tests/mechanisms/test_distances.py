@@ -322,6 +322,22 @@ def asked(analyst, queries):
     return InteractiveDistances(tuned, analyst, queries).sample([[0.0]], 1, np.random.default_rng(0))
 
 
+def test_a_query_outside_of_the_box_is_answered_as_its_nearest_point_everywhere():
+    outside, inside, widths = [[-3.0, 0.2], [9.0, 0.7]], [[0.0, 0.2], [1.0, 0.5]], [1.0, 0.5]
+    data = np.random.default_rng(1).uniform(size=(50, 2)) * widths
+    steep = Hypothesis(np.array(widths), np.array([[0.5, -1.0]]), np.array([[0.1, 0.8]]))
+    offline = OfflineDistances(50, widths, 100.0, intervals=4)
+    tuned = Calibration(50, widths, 2, 0.1, 0.01, 0.01, 0.01)
+    ways = (
+        steep.answer,
+        lambda points: offline.release(data, np.random.default_rng(2)).answer(points),
+        lambda points: offline.answers(data, points, 3, np.random.default_rng(2)),
+        lambda points: InteractiveDistances(tuned, FixedQueries(points), 2).sample(data, 3, np.random.default_rng(2)),
+    )
+    for way in ways:
+        assert np.array_equal(way(outside), way(inside))
+
+
 def test_a_query_of_one_coordinate_is_not_taken_for_one_of_all_coordinates():
     tuned = Calibration(1, [1.0, 1.0], 1, 0.5, 1.0, 1.0, 1.0)
     with pytest.raises(UsageError, match=r"queries must be of shape \(3, 2\), got shape \(3, 1\)"):
