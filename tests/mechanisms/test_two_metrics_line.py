@@ -1,6 +1,7 @@
 """The family on the real line and in several dimensions: densities, samplers, exact losses, and twins that are
 caught."""
 
+import itertools
 import math
 import time
 
@@ -263,6 +264,9 @@ def test_a_matrix_of_lower_rank_answers_in_its_column_space():
     assert samples[:, 1] == pytest.approx(2.0 * samples[:, 0])
     assert np.isfinite(mechanism.log_density([1.0, 0.0], samples)).all()
     assert np.isneginf(mechanism.log_density([1.0, 0.0], [[1.0, 2.5], [np.nan, 0.0], [np.inf, np.inf]])).all()
+    for rows in itertools.permutations([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]):  # the last two answers are equal
+        off = 0.5 * np.eye(3)[[row[1] == 1.0 for row in rows]]
+        assert np.isneginf(KNorm(rows, 1.0).log_density([1.0, 0.0], np.array(rows)[:, 0] + off)).all()
 
 
 def test_the_pairs_of_k_norm_noise_are_those_of_corners():
