@@ -65,7 +65,7 @@ def test_the_exact_loss_is_reached_and_never_exceeded_by_densities(name):
     mechanism = OnTheLine(PROFILES[name], 0.8)
     assert mechanism.epsilon_exact == mechanism.claim.value == 0.8
     points = np.linspace(-60.0, 60.0, 24_001) + 1e-4
-    for shift in (0.2, 0.9, 2.0, 3.5, 4.0, 5.5, 11.3, 23.9):
+    for shift in (0.2, 0.9, 2.0, 3.5, 4.0, 5.5, 4.3, 12.3):
         ratios = np.abs(mechanism.log_density(0.0, points) - mechanism.log_density(shift, points))
         assert ratios.max() == pytest.approx(mechanism.privacy_loss(0.0, shift), abs=1e-9)
     assert np.isneginf(mechanism.log_density(0.0, [np.nan, np.inf])).all()
