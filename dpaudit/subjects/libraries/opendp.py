@@ -23,17 +23,12 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, edit_distance
-from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
-    InBatches,
-    LibraryMechanism,
-    OnceADraw,
     Promised,
     import_library,
     library_subject,
     real_distance,
-    version_of,
 )
 
 RELATIONS: dict[str, Adjacency] = {
@@ -81,39 +76,36 @@ def subject(
     UsageError
         If it is no measurement, its map cannot be read, or `batch` promises something else.
     """
-    import_library("opendp", "opendp", "opendp")
+    import_library("opendp", "opendp")
     if not callable(getattr(measurement, "map", None)) or not hasattr(measurement, "output_measure"):
         raise UsageError(f"measurement must be an OpenDP measurement, got {type(measurement).__name__}.")
     library_claim = stated_claim(measurement, d_in, order=order)
     promised = functools.partial(_promised, measurement, d_in, order)
     adjacency, steps = _adjacency(measurement, d_in), functools.partial(_steps, measurement, d_in)
-    common: dict[str, Any] = {
-        "library": "opendp",
-        "version": version_of("opendp"),
-        # What it promises tells its scale, which OpenDP does not print.
-        "description": " ".join(f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}".split()),
-        "claim": as_claim(claim) or MapClaim(library_claim, adjacency, None, steps, True, promised),
-        "promised": promised,
-        "replayable": False,
-        "dataset_adjacency": adjacency,
-        "dataset_steps": steps,
-    }
     convert = _converter(str(measurement.input_carrier_type))
-    mechanism: LibraryMechanism
-    if batch is None:
-        mechanism = OnceADraw(draw=lambda data: measurement(convert(data)), **common)
-    else:
+    # What it promises tells its scale, which OpenDP does not print.
+    text = f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}"
+    draw: Callable[..., Any] = lambda data: measurement(convert(data))  # noqa: E731
+    if batch is not None:
         vector_claim = stated_claim(batch, d_in, order=order)
         if not _alike(vector_claim, library_claim) or not str(batch.input_carrier_type).startswith("Vec<"):
             raise UsageError(
                 f"batch must be the same noise on vectors, which promises {library_claim} at d_in={d_in!r}, "
                 f"got {batch!r}, which promises {vector_claim}."
             )
-        mechanism = InBatches(
-            draw=lambda data, size, rng: np.asarray(batch([convert(data)] * size)),
-            **{**common, "description": f"{common['description']} in batches of {' '.join(repr(batch).split())}"},
-        )
-    return library_subject(mechanism, name or "opendp measurement")
+        text += f" in batches of {batch!r}"
+        draw = lambda data, size: np.asarray(batch([convert(data)] * size))  # noqa: E731
+    return library_subject(
+        "opendp",
+        " ".join(text.split()),
+        draw,
+        name or "opendp measurement",
+        claim=claim,
+        own=MapClaim(library_claim, adjacency, None, steps, True, promised),
+        promised=promised,
+        adjacency=adjacency,
+        steps=steps,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
