@@ -31,6 +31,8 @@ from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_
 from dpaudit.subjects.plain import Seen, brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers
 
+# What a mechanism may state of its promise; `utility_bounds` are of its outputs as they are.
+STATED = frozenset({"claim", "pairs", "dataset_adjacency", "dataset_rows", "dataset_steps", "promised"})
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
@@ -376,6 +378,23 @@ class Subject:
         """The name of the one parameter of `f(data, rng)`, where that takes a generator."""
         is_only = self.interface == "f(data, rng)" and [role for _, role in self.keywords] == ["generator"]
         return self.keywords[0][0] if is_only else None
+
+
+@dataclasses.dataclass(frozen=True)
+class Around:
+    """A function `f(data, rng)` around the calls of a subject; what its mechanism states, it states."""
+
+    first: Subject
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in STATED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.first.mechanism, name)
+
+    def as_subject(self) -> Subject:
+        """The first subject, called so."""
+        how: Any = {"interface": "f(data, rng)", "keywords": (("rng", "generator"),), "one_by_one": False}
+        return dataclasses.replace(self.first, mechanism=self, **how)
 
 
 class Located(set[str]):
