@@ -41,9 +41,9 @@ from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.record import Record
 from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
-from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
+from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.leaving import Hold, end_of_time
-from dpaudit.subjects.plain import array_from, unpacked
+from dpaudit.subjects.plain import unpacked
 from dpaudit.subjects.tracebacks import is_news
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
@@ -156,45 +156,18 @@ class IsolatedSubject(Subject):
         """
         if not self.is_vectorised:
             return self.together([(data, size, rng)])[0]
-        Hold().check()
-        key, content = self._input(data)
-        ward, record = self._ward(), self.holder.record
-        body = {"kind": "batch", "key": key, "size": size, "rng": rng}
-        answer = self._ask(ward, body, {key: content}, _derived(rng, 1), self.isolation.seconds_for(size))
+        _, (outcome,), _ = self.in_random_order([(data, 1, rng)], batch=size)
         _forward(rng)
-        _check_conversation(answer)
-        record.calls[key] += 1
-        record.looked[key] += 1
-        self._note(answer, [key])
-        if answer.ended is not None:
-            record.end(key, answer.ended, answer.seconds)
-            raise CallError(self.name, size, _sentence(answer.ended))
-        record.returned += 1
-        return self._batch(answer, size)
-
-    def _batch(self, answer: Answer, size: int) -> Any:
-        """The outputs of a batch; `CallError` where there are none."""
-        try:
-            kind, *rest = answer.value
-            if kind == "array":
-                dtype, shape = rest
-                outputs: Any = array_from(dtype, tuple(shape), answer.more)
-            elif kind == "floats":
-                outputs = np.frombuffer(answer.more, dtype=float).tolist()
-            elif kind == "list":
-                (outputs,) = rest
-            else:
-                (failed,) = rest
-                if isinstance(failed, Failed):
-                    raise CallError(self.name, size, failed.described, failed.traceback) from MechanismTraceback.of(
-                        failed.traceback
-                    )
-                raise CallError(self.name, size, str(failed))
-            if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
-                raise ValueError("outputs must be as many as asked for.")
-        except (TypeError, ValueError) as error:
-            raise CallError(self.name, size, "a broken answer") from error
-        return outputs
+        if isinstance(outcome, Ended):
+            raise CallError(self.name, size, _sentence(outcome))
+        if isinstance(outcome, Failed) and outcome.kind == BAD:
+            raise CallError(self.name, size, outcome.message)
+        if isinstance(outcome, Failed):
+            error = CallError(self.name, size, outcome.described, outcome.traceback)
+            raise error from MechanismTraceback.of(outcome.traceback)
+        if not isinstance(outcome, np.ndarray | list) or len(outcome) != size:
+            raise CallError(self.name, size, "a broken answer")
+        return outcome
 
     def together(self, parts: Sequence[tuple[Any, int, np.random.Generator]]) -> list[list[Any]]:
         """Outcomes of one call a draw, for several (input, size, generator), the calls in a random order.
@@ -214,11 +187,12 @@ class IsolatedSubject(Subject):
         return sides
 
     def in_random_order(
-        self, parts: Sequence[tuple[Any, int, np.random.Generator]]
+        self, parts: Sequence[tuple[Any, int, np.random.Generator]], batch: int = 0
     ) -> tuple[NDArray[np.int64], list[Any], NDArray[np.float64]]:
         """The order in which calls were made, as positions of `parts`; their outcomes and seconds in that order.
 
-        The seconds of a call that did not come back are those that it was waited for.
+        The seconds of a call that did not come back are those that it was waited for. Where `batch` is given, each call
+        is for so many outputs.
         """
         holder, ward = self.holder, self._ward()
         record = holder.record
@@ -249,12 +223,12 @@ class IsolatedSubject(Subject):
             start = len(outcomes)
             block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
             schedule = order[start : start + block].tolist()
-            used = sorted(set(schedule))
-            body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
-            body["until"] = end_of_time()
-            seeds = _derived(parts[0][2], 1)
-            answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
-            _check_conversation(answer)
+            limit = self.isolation.seconds_for(batch) if batch else self.isolation.seconds_a_call
+            body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
+            body |= {"size": batch, "limit": limit}
+            answer = self._ask(ward, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
+            if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
+                raise ProgramError(str(answer.value[1]))  # of a call of a program: never an outcome
             found, taken = self._read_log(ward, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
@@ -272,13 +246,17 @@ class IsolatedSubject(Subject):
                 record.returned += not isinstance(outcome, Ended)
             for key, outcome in zip(keys[:logged], found, strict=False):
                 if isinstance(outcome, Ended):
-                    record.end(key, outcome, self.isolation.seconds_a_call if outcome.kind == TIME_OUT else 0.0)
-            self._note(answer, sorted(set(keys[: len(found)])) or keys[:1])
-            if len(used) == 1:
+                    record.end(key, outcome, limit if outcome.kind == TIME_OUT else 0.0)
+            for name in (name for name, count in answer.seen.items() if count):
+                record.note(name, sorted(set(keys[: len(found)])) or keys[:1])
+            for key in answer.changed:
+                record.note("mutated", [key])
+            if len(set(schedule)) == 1:
                 record.looked[keys[0]] += 1
             seconds[start : start + len(found)] = taken
             outcomes.extend(_told_once(found, told))
-            self._check_patience()
+            if not batch:  # else the audit starts again with one call a draw
+                self._check_patience()
         return order, outcomes, seconds
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
@@ -287,7 +265,7 @@ class IsolatedSubject(Subject):
             return None
         key, content = self._input(data)
         ward = self._ward()
-        body = {"kind": "density", "key": key, "outputs": outputs}
+        body = {"key": key, "outputs": outputs}
         answer = self._ask(ward, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
         self.holder.density_ended = answer.ended is not None  # it is not asked again
         if not isinstance(answer.value, bytes) or len(answer.value) % 8:
@@ -325,15 +303,14 @@ class IsolatedSubject(Subject):
         body: dict[str, Any],
         inputs: dict[int, bytes],
         seeds: np.random.Generator,
-        limit: float | None,
+        limit: float,
         prepare: Callable[[dict[str, Any], Process], None] | None = None,
     ) -> Answer:
         """One request to the worker, again with a new one where it ended before it began a call.
 
-        `limit` is of a call for a batch; None: of each call, as the isolation says. `prepare` completes the request for
-        the worker that gets it.
+        `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
         """
-        length = len(body.get("schedule", ())) or 1
+        length = len(body.get("schedule", ()))
         for _ in range(MOST_STARTS):
             process = ward.worker()
             if prepare is not None:
@@ -351,27 +328,22 @@ class IsolatedSubject(Subject):
             def expires(sent: float = sent) -> float:
                 since = float(ward.log.since[0])
                 if not since >= 0.0:  # the log is the subject's to write into
-                    return sent + START_SECONDS + self.isolation.seconds_a_call
-                each = self.isolation.seconds_a_call if limit is None else limit
-                latest = sent + START_SECONDS + each * length  # whatever the subject writes into the log
-                return min(since + each + SLACK, latest)
+                    return sent + START_SECONDS + limit
+                latest = sent + START_SECONDS + limit * max(length, 1)  # whatever the subject writes into the log
+                return min(since + limit + SLACK, latest)
 
-            answer = ward.ask(body, expires, lambda: limit is None and ward.log.place[0] >= length)
+            answer = ward.ask(body, expires, lambda: 0 < length <= ward.log.place[0])
             if answer.ended is None or ward.log.since[0] >= 0.0:
                 return answer
         return answer
 
     def _read_log(self, ward: Ward, size: int) -> tuple[list[Any], list[float]]:
         """The outcomes of the block that are in the log, and their seconds."""
-        log = ward.log
+        log, start = ward.log, 0
         count = min(max(int(log.place[0]), 0), size)
         outcomes: list[Any] = log.values[:count].tolist()
-        start = 0
-        kinds = bytes(log.kinds[:count])
-        if kinds.count(NUMBER) < count:
-            for k, kind in enumerate(kinds):
-                if kind == NUMBER:
-                    continue
+        for k, kind in enumerate(bytes(log.kinds[:count])):
+            if kind != NUMBER:
                 length = outcomes[k]
                 try:
                     if kind != OBJECT or not 0.0 <= length <= log.room - start:
@@ -388,14 +360,6 @@ class IsolatedSubject(Subject):
         if looked[keys[0]] < LOOKED_AT:
             return 1
         return next((k for k, key in enumerate(keys) if looked[key] < LOOKED_AT), len(keys))
-
-    def _note(self, answer: Answer, keys: list[int]) -> None:
-        record = self.holder.record
-        for name, count in answer.seen.items():
-            if count:
-                record.note(name, keys)
-        for key in answer.changed:
-            record.note("mutated", [key])
 
     def _check_patience(self) -> None:
         record = self.holder.record
@@ -485,12 +449,6 @@ def _told_once(outcomes: Sequence[Any], told: set[str]) -> list[Any]:
 def _sentence(ended: Ended) -> str:
     last = " ".join(ended.message.split())[-120:]
     return f"an end by {ended.kind}" + (f", after it printed {last!r}" if last else "")
-
-
-def _check_conversation(answer: Answer) -> None:
-    """Raise what a call of a program raised: never an outcome, as without isolation."""
-    if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
-        raise ProgramError(str(answer.value[1]))
 
 
 def _derived(rng: np.random.Generator, jumps: int) -> np.random.Generator:
