@@ -162,10 +162,7 @@ class Crew:
     def carry_out(self, job: DrawJob, tasks: Sequence[Task]) -> list[TaskResult]:
         """The results in the order of the tasks.
 
-        Raises
-        ------
-        SubjectError
-            Of the first task, in their order, that raised one.
+        `SubjectError` of the first task, in their order, that raised one.
         """
         found: dict[int, TaskResult | Raised] = {}
         if self.checkpoint is not None:

@@ -132,11 +132,8 @@ class Subject:
 
         Each call works on the data as they were given (`dpaudit.subjects.copies`).
 
-        Raises
-        ------
-        SubjectError
-            If a vectorised call raises: that is one observation of a call, never `size` observations. If calls that
-            cannot be repeated change their input.
+        `SubjectError` if a vectorised call raises: that is one observation of a call, never `size` observations. If
+        calls that cannot be repeated change their input.
         """
         return self._drawn(data, size, rng, copied_output)
 
@@ -285,10 +282,7 @@ class Subject:
     def claim(self) -> Claim | None:
         """The mechanism's own claim, if it states one: a `Claim`, or a text for it such as 'eps=1'.
 
-        Raises
-        ------
-        UsageError
-            If it is another value, or a text that names no claim.
+        `UsageError` if it is another value, or a text that names no claim.
         """
         claim = getattr(self.mechanism, "claim", None)
         if claim is None or isinstance(claim, Claim) or callable(claim):  # a method of that name states nothing
@@ -303,10 +297,7 @@ class Subject:
     def neighbouring(self, claim: Claim) -> Claim:
         """A claim with the relation that the mechanism states of its inputs (`dataset_adjacency`), where it has none.
 
-        Raises
-        ------
-        UsageError
-            If the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
+        `UsageError` if the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
         """
         adjacency = getattr(self.mechanism, "dataset_adjacency", None)
         rows, steps = (getattr(self.mechanism, name, None) for name in ("dataset_rows", "dataset_steps"))

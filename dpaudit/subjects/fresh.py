@@ -45,10 +45,7 @@ class Fresh(Around):
 def fresh_subject(factory: Any, target: str | None = None, name: str | None = None) -> Subject:
     """A subject whose calls have a fresh object each, made by `factory()`: a class or a function.
 
-    Raises
-    ------
-    UsageError
-        If the factory cannot be called without arguments, or what it makes is no mechanism.
+    `UsageError` if the factory cannot be called without arguments, or what it makes is no mechanism.
 
     Examples
     --------

@@ -37,11 +37,8 @@ def read_whole(value: Any) -> Any:
     Where an iterator raises, the pieces before that are followed by a `Failed`: whoever reads it has seen them. An
     output that raises before its first piece is nothing but the `Failed`, as that of a function that raises.
 
-    Raises
-    ------
-    ValueError
-        If an iterator has more than `MOST_PIECES` pieces, or a sequence so many that are not there, or an array is
-        larger than `MOST_BYTES`: as an outcome, like any other exception.
+    `ValueError` if an iterator has more than `MOST_PIECES` pieces, or a sequence so many that are not there, or an
+    array is larger than `MOST_BYTES`: as an outcome, like any other exception.
 
     Examples
     --------

@@ -130,12 +130,7 @@ class Planer:
     def plain(self, value: Any, depth: int = 0) -> Any:
         """`value` as plain data.
 
-        Raises
-        ------
-        TooLarge
-            If it is larger than what is left of the limit.
-        Exception
-            Whatever the value's own methods raise.
+        `TooLarge` if it is larger than what is left of the limit. `Exception` whatever the value's own methods raise.
         """
         kind: Any = type(value)
         self.spend(8)
@@ -382,10 +377,7 @@ def seen(output: Any) -> Any:
     noise within its claim that is written into one array), or an unsound one sound. No method of the output's own
     copies it: that could leave out what the output shows.
 
-    Raises
-    ------
-    SubjectError
-        If looking at it raises: that is no outcome of the mechanism's.
+    `SubjectError` if looking at it raises: that is no outcome of the mechanism's.
 
     Examples
     --------
@@ -440,10 +432,7 @@ def packed(value: Any) -> bytes:
 def unpacked(content: bytes) -> Any:
     """Plain data from bytes.
 
-    Raises
-    ------
-    ValueError
-        If they are none.
+    `ValueError` if they are none.
     """
     try:
         return _Reader(io.BytesIO(content)).load()

@@ -133,10 +133,7 @@ def exec_subject(
 def contained_program(subject: Subject, limits: Isolation) -> Subject:
     """The subject of a program with other limits: seconds of a batch, memory of a process, bytes of a line.
 
-    Raises
-    ------
-    UsageError
-        If the time of its calls is to be examined, which says nothing of a program's batches.
+    `UsageError` if the time of its calls is to be examined, which says nothing of a program's batches.
     """
     if limits.timing:
         raise UsageError(f"timing of isolation must be 0 for a program, got {limits.timing}.")
@@ -229,10 +226,7 @@ def encoded_input(value: Any) -> Any:
 
     Finite doubles keep their bits: they are written with as many digits as they need.
 
-    Raises
-    ------
-    UsageError
-        If a part of it has no JSON form.
+    `UsageError` if a part of it has no JSON form.
 
     Examples
     --------
@@ -405,12 +399,7 @@ class _Program:
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """The reply to one request; a program that died is an outcome of the call, anything else that is wrong is not.
 
-        Raises
-        ------
-        ProgramDied
-            If it ended before it answered.
-        ProgramError
-            If it took too long, or its answer is none.
+        `ProgramDied` if it ended before it answered. `ProgramError` if it took too long, or its answer is none.
         """
         with self.speaking:
             self.requests += 1

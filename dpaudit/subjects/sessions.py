@@ -123,10 +123,7 @@ def as_analyst(analyst: Any) -> Analyst:
     """An analyst from an object with `next_query`, a list of queries, or a function `f(transcript)` or
     `f(transcript, rng)`.
 
-    Raises
-    ------
-    UsageError
-        If it is none of these.
+    `UsageError` if it is none of these.
     """
     if isinstance(analyst, Analyst):
         return analyst

@@ -81,10 +81,7 @@ def resolve_target(text: str) -> Subject:
 def fresh_target(text: str) -> Subject:
     """A subject with a fresh object a call, from the factory that a target names: a class or a function.
 
-    Raises
-    ------
-    UsageError
-        As of `load_target` and `fresh_subject`.
+    `UsageError` as of `load_target` and `fresh_subject`.
     """
     return fresh_subject(load_target(text), target=text)
 
@@ -92,10 +89,7 @@ def fresh_target(text: str) -> Subject:
 def load_target(text: str) -> Any:
     """The object that a target names, whatever it is: an instance, a function, a class.
 
-    Raises
-    ------
-    UsageError
-        If the text has neither form, there is no such module, file or attribute, or its import raises.
+    `UsageError` if the text has neither form, there is no such module, file or attribute, or its import raises.
     """
     if text.startswith(PREFIX):
         raise UsageError(f"target must be {FORMS}, got {text!r}: the checks of a mechanism need Python code.")

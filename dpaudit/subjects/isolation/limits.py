@@ -85,10 +85,7 @@ class Isolation:
 
         Names: seconds, memory, output (bytes, or with K, M, G), patience, timing. "on" is all defaults.
 
-        Raises
-        ------
-        UsageError
-            If a name is unknown, stands twice, or has a value that makes no sense.
+        `UsageError` if a name is unknown, stands twice, or has a value that makes no sense.
         """
         stated: dict[str, Any] = {}
         if text.strip().lower() in DEFAULTS:
@@ -116,10 +113,7 @@ class Isolation:
 def as_isolation(value: Any) -> Isolation | None:
     """Limits from what a caller states: None, False or "off" (none), True (defaults), a short form, or an `Isolation`.
 
-    Raises
-    ------
-    UsageError
-        If it is none of these, or this system cannot fork processes.
+    `UsageError` if it is none of these, or this system cannot fork processes.
     """
     if value is None or value is False or (isinstance(value, str) and value.strip().lower() == "off"):
         return None

@@ -75,10 +75,7 @@ class Record:
     def from_dict(cls, record: Mapping[str, Any]) -> Record:
         """The record that `to_dict` wrote.
 
-        Raises
-        ------
-        UsageError
-            If it is none.
+        `UsageError` if it is none.
         """
         try:
             inputs = [(_count(key), str(name), str(digest)) for key, name, digest in record["inputs"]]

@@ -128,10 +128,7 @@ class IsolatedSubject(Subject):
     def go_on_from(self, contained: dict[str, Any]) -> None:
         """Go on from the record of the run before.
 
-        Raises
-        ------
-        UsageError
-            If it is none.
+        `UsageError` if it is none.
         """
         self.holder.record = Record.from_dict(contained)
         self.holder.next_key = self.holder.record.next_key
@@ -148,11 +145,8 @@ class IsolatedSubject(Subject):
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """As of any subject; outcomes of calls that did not come back are `Ended`.
 
-        Raises
-        ------
-        SubjectError
-            If a vectorised call raises, does not come back, or returns anything but `size` outputs (`CallError`), or
-            calls have lost more time than `patience` (`OutOfPatience`).
+        `SubjectError` if a vectorised call raises, does not come back, or returns anything but `size` outputs
+        (`CallError`), or calls have lost more time than `patience` (`OutOfPatience`).
         """
         if not self.is_vectorised:
             return self.together([(data, size, rng)])[0]
