@@ -141,7 +141,7 @@ def audit(
         small for it.
     pool : bool, optional
         Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
-        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): they are found with fewer
+        family (`translation_family = True`, see `dpaudit.subjects.protocol`): they are found with fewer
         runs, and together. That the finding holds for each of them rests on what the mechanism says, the error rate
         does not (`Finding.pool`). None, the default, pools wherever that is possible; True is an error where it is not.
     grey_box : bool

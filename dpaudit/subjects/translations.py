@@ -1,6 +1,6 @@
 """Translation families: mechanisms whose output law on x is one fixed law moved by the location of x.
 
-A mechanism says so by the attribute `translation_family = True` (`dpaudit.subjects.protocol.HasTranslations`). What it
+A mechanism says so by the attribute `translation_family = True` (`dpaudit.subjects.protocol`). What it
 says lets an audit pool pairs of one shift (`dpaudit.inference.pools`); no verdict's error rate rests on it.
 """
 
