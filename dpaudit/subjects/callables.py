@@ -14,7 +14,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,6 +68,8 @@ class Subject:
         Give calls the input itself, to see whether they change it.
     """
 
+    # Whether its calls are made in workers of its own, where one that does not come back is an outcome.
+    is_contained: ClassVar[bool] = False
     mechanism: Any
     interface: Interface
     name: str
@@ -83,11 +85,6 @@ class Subject:
     def is_vectorised(self) -> bool:
         """Whether one call gives many outputs."""
         return self._gives_batches and not self.one_by_one
-
-    @property
-    def is_contained(self) -> bool:
-        """Whether its calls are made in workers of its own, where one that does not come back is an outcome."""
-        return False
 
     @property
     def draws_together(self) -> bool:
@@ -212,14 +209,13 @@ class Subject:
         the same random numbers and each on a copy of its own.
         """
         before, known = copy.deepcopy(rng), Located(self._handlers)
-        outcomes: list[Any] = []
+        outcomes, again = list[Any](), list[Any]()
         for count in range(1, size + 1):
             outcomes.append(self._outcome(given, rng, hold, known))
             if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
                 break
         else:
             return outcomes
-        again: list[Any] = []
         is_repeated, has_changed, known = self.replayable, False, Located(self._handlers)
         while is_repeated and len(again) < size:
             given = copied(data)
@@ -441,44 +437,30 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     if isinstance(mechanism, type):
         raise UsageError(f"mechanism must be an instance or a function, got the class {mechanism.__name__}. Call it.")
     is_object = callable(getattr(mechanism, "sample", None))
-    if is_asynchronous(mechanism.sample if is_object else mechanism):
-        called = _name(mechanism.sample if is_object else mechanism)
+    function = mechanism.sample if is_object else mechanism
+    if is_asynchronous(function):
         raise UsageError(
-            f"mechanism must return outputs, got the function {called!r}, which is asynchronous (async def). "
+            f"mechanism must return outputs, got the function {_name(function)!r}, which is asynchronous (async def). "
             "Wrap it in a function that waits for its output, for example with asyncio.run."
         )
-    if is_object:
-        return Subject(
-            mechanism=mechanism,
-            interface="sample(data, size, rng)",
-            name=name or str(getattr(mechanism, "name", "")) or type(mechanism).__name__,
-            target=target,
-            replayable=bool(getattr(mechanism, "replayable", True)),
-            fingerprint=fingerprint(mechanism),
-            keywords=role_in_sample(mechanism.sample),
-        )
-    if not callable(mechanism):
+    if not callable(function):
         raise UsageError(
             "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), "
             f"got {type(mechanism).__name__}{f' at {target!r}' if target else ''}.{_wrapping(mechanism)}"
         )
-    keywords = recognised(mechanism, _name(mechanism))
-    roles = {role for _, role in keywords}
-    random = bool(roles - {"size"})
-    interface: Interface
-    if "size" in roles:
-        interface = "f(data, size, rng)" if random else "f(data, size)"
+    own, replayable = _name(mechanism), bool(getattr(mechanism, "replayable", True))
+    interface: Interface = "sample(data, size, rng)"
+    if is_object:
+        own, keywords = str(getattr(mechanism, "name", "")) or type(mechanism).__name__, role_in_sample(function)
     else:
-        interface = "f(data, rng)" if random else "f(data)"
-    return Subject(
-        mechanism=mechanism,
-        interface=interface,
-        name=name or _name(mechanism),
-        target=target,
-        replayable=random,
-        fingerprint=fingerprint(mechanism),
-        keywords=keywords,
-    )
+        keywords = recognised(mechanism, own)
+        roles = {role for _, role in keywords}
+        replayable = bool(roles - {"size"})
+        if "size" in roles:
+            interface = "f(data, size, rng)" if replayable else "f(data, size)"
+        else:
+            interface = "f(data, rng)" if replayable else "f(data)"
+    return Subject(mechanism, interface, name or own, target, replayable, fingerprint(mechanism), keywords)
 
 
 def _wrapping(mechanism: Any) -> str:

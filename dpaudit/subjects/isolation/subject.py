@@ -29,7 +29,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,15 +54,11 @@ class OutOfPatience(CallError):
     """Calls lost more time than the isolation allows, or none of them comes back."""
 
     def __init__(self, text: str) -> None:
-        super().__init__("", 1, "")
+        super().__init__("", 1, text)
         self.args = (text,)
-        self.text = text
-
-    def __str__(self) -> str:
-        return self.text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (OutOfPatience, (self.text,))
+        return (OutOfPatience, self.args)
 
 
 class Holder:
@@ -82,6 +78,7 @@ class Holder:
 class IsolatedSubject(Subject):
     """A subject in worker processes; see `isolated`."""
 
+    is_contained: ClassVar[bool] = True
     isolation: Isolation = dataclasses.field(default_factory=Isolation)
     holder: Holder = dataclasses.field(default_factory=Holder, compare=False, repr=False)
 
@@ -109,11 +106,6 @@ class IsolatedSubject(Subject):
         """End the worker: the next call is made by a new one, in the state that the subject had at first."""
         if self.holder.ward is not None:
             self.holder.ward.recycle()
-
-    @property
-    def is_contained(self) -> bool:
-        """True: its calls are made in workers."""
-        return True
 
     @property
     def has_lost_calls(self) -> bool:
@@ -271,25 +263,22 @@ class IsolatedSubject(Subject):
         """The ward of this process; a copy of the process makes its own."""
         holder = self.holder
         if holder.ward is None or holder.ward.owner != os.getpid():
-            plain = Subject(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Subject)})
-            holder.ward = Ward(plain, self.isolation)
+            holder.ward = Ward(Subject(**_parts(self)), self.isolation)
             holder.end_ward = weakref.finalize(holder, holder.ward.close)
         return holder.ward
 
     def _input(self, data: Any) -> tuple[int, bytes]:
         """The key of an input and its pickle."""
         holder = self.holder
-        known = holder.keys.get(id(data))
-        if known is not None and known[0] is data:
-            return known[1], known[2]
-        content = _pickled(data)
-        key = holder.record.key_of(content, holder.next_key, short_form(data, width=60))
-        holder.next_key = max(holder.next_key, key + 1)
-        entry = (data, key, content)
-        holder.keys[id(data)] = entry
-        if len(holder.keys) > MOST_INPUTS:
-            holder.keys.popitem(last=False)
-        return entry[1], entry[2]
+        known, *entry = holder.keys.get(id(data), (None, 0, b""))
+        if not entry[1] or known is not data:
+            content = _pickled(data)
+            entry = [holder.record.key_of(content, holder.next_key, short_form(data, width=60)), content]
+            holder.next_key = max(holder.next_key, entry[0] + 1)
+            holder.keys[id(data)] = (data, *entry)
+            if len(holder.keys) > MOST_INPUTS:
+                holder.keys.popitem(last=False)
+        return entry[0], entry[1]
 
     def _ask(
         self,
@@ -364,24 +353,18 @@ class IsolatedSubject(Subject):
                 f"took {recycled:.0f} seconds to end with what they had left. Use more patience, or let calls wait for "
                 "what they start."
             )
-        if not record.ended:
-            return
         ended = {key: sum(kinds.values()) for key, kinds in record.ended.items()}
         hopeless = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= HOPELESS
-        if not hopeless and record.lost + recycled <= self.isolation.patience:
+        if not ended or (not hopeless and record.lost + recycled <= self.isolation.patience):
             return
         shares = ", ".join(
             f"{ended[key]} of {record.calls[key]} on {record.names.get(key, '?')} "
             f"({', '.join(sorted(record.ended[key]))})"
             for key in sorted(ended)
         )
-        text = f"{self.name}: calls must come back, got {shares} that did not"
-        if hopeless:
-            raise OutOfPatience(f"{text}.")
-        raise OutOfPatience(
-            f"{text}, {record.lost + recycled:.0f} seconds lost to them. "
-            "Use mode='sequential', shorter seconds or more patience."
-        )
+        lost = f", {record.lost + recycled:.0f} seconds lost to them" if not hopeless else ""
+        advice = "" if hopeless else " Use mode='sequential', shorter seconds or more patience."
+        raise OutOfPatience(f"{self.name}: calls must come back, got {shares} that did not{lost}.{advice}")
 
 
 def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
@@ -402,10 +385,14 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
     """
     if isinstance(subject, IsolatedSubject):
         return subject
-    values = {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
-    found = IsolatedSubject(**values, isolation=isolation)
+    found = IsolatedSubject(**_parts(subject), isolation=isolation)
     found._ward().start()
     return found
+
+
+def _parts(subject: Subject) -> dict[str, Any]:
+    """What a subject is made of, in this process."""
+    return {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
 
 
 def as_audited(subject: Subject, options: Mapping[str, Any]) -> Subject:
@@ -430,13 +417,11 @@ def _pickled(data: Any) -> bytes:
 
 def _told_once(outcomes: Sequence[Any], told: set[str]) -> list[Any]:
     """The outcomes, of which only the first exceptions of a few kinds say where they came from; `told` has these."""
-    kept = []
-    for outcome in outcomes:
+    kept = list(outcomes)
+    for k, outcome in enumerate(kept):
         if isinstance(outcome, Failed) and outcome.traceback:
-            kept.append(outcome if is_news(outcome.kind, told) else outcome.bare)
+            kept[k] = outcome if is_news(outcome.kind, told) else outcome.bare
             told.add(outcome.kind)
-        else:
-            kept.append(outcome)
     return kept
 
 
