@@ -101,13 +101,6 @@ def test_an_exception_is_a_result_too(kept, path):
     again.close()
 
 
-def test_another_task_at_the_place_of_a_finished_one_is_another_course(kept):
-    kept.note(PURPOSE, [(task(2, 1, 0), result(1))])
-    with pytest.raises(UsageError, match=r"got another course at round 1 of input 2 .*kept"):
-        kept.find(PURPOSE, task(2, 1, 0, size=8))
-    kept.close()
-
-
 def test_what_was_contained_stands_with_the_chunk_behind_it(kept, path):
     kept.note(PURPOSE, [(task(0), result(1))], {"lost": 1})
     kept.note(PURPOSE, [(task(1), result(2)), (task(2), result(3))], {"lost": 4})

@@ -25,7 +25,6 @@ import dpaudit
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.saved import FORMAT, counted
 from dpaudit.inference.tasks import Task, TaskResult
-from dpaudit.running import crew
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.plain_data import to_bytes
 from dpaudit.running.store import Identity, SavedPair, Store
@@ -231,13 +230,6 @@ def test_a_store_killed_at_random_moments_never_loses_a_count(tmp_path, moments)
 # --- workers ---
 
 OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0), (1.0, 2.0)], "samples": 400, "seed": 7, "floating_point": False}
-
-
-@pytest.fixture
-def always_sent(monkeypatch):
-    """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
-    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 60)
 
 
 class Killer:

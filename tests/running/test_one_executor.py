@@ -17,7 +17,6 @@ import pytest
 from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.running import crew
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
@@ -305,12 +304,6 @@ WAYS = {
     "resumed": resumed,
     "in isolation": in_isolation,
 }
-
-
-@pytest.fixture
-def always_sent(monkeypatch):
-    """Workers are asked whatever a draw takes."""
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
 
 
 @pytest.mark.parametrize("one_by_one", [False, True], ids=["in batches", "one by one"])
