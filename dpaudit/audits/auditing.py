@@ -33,10 +33,10 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.crew import Crew
 from dpaudit.running.streams import fresh_seed
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.contained import contained
-from dpaudit.subjects.folders import same_folder
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation
+from dpaudit.subjects.leaving import same_folder
+from dpaudit.subjects.programs import contained
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 LOG = logging.getLogger("dpaudit")  # says nothing unless the caller's program asks for it

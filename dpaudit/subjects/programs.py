@@ -38,8 +38,8 @@ from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import as_claim, parse_claim
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.isolation.keeper import ANSWER_SECONDS, Keeper, KeeperLost
-from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.leaving import end_of_time, is_time_over
 
 PROTOCOL = 1
@@ -134,6 +134,13 @@ def exec_subject(
     subject = as_subject(mechanism, name=name or str(hello.get("name") or Path(words[0]).name))
     # Validity: where a request is for one output, what happens in it is the outcome of one draw.
     return dataclasses.replace(subject, one_by_one=mechanism.batch == 1)
+
+
+def contained(subject: Subject, limits: Isolation) -> contextlib.AbstractContextManager[Subject]:
+    """The subject with these limits, for a while."""
+    if subject.is_program:
+        return contextlib.nullcontext(contained_program(subject, limits))
+    return isolated(subject, limits)
 
 
 def contained_program(subject: Subject, limits: Isolation) -> Subject:

@@ -15,8 +15,8 @@ A mechanism that has more than `sample` is audited with fewer draws or without f
 validity of a verdict rests on `sample` alone.
 
 Additive noise is a translation family, and the location of linear queries is their exact answers; noise whose scale
-depends on the data is none, nor is an output that is clamped or rounded to a grid. Pairs of the same shift are then
-audited in one game (`dpaudit.audit`, `pool`).
+depends on the data is none, nor is an output that is clamped or rounded to a grid. What a mechanism says of it lets an
+audit pool pairs of one shift (`dpaudit.inference.pools`); no verdict's error rate rests on it.
 """
 
 from __future__ import annotations
@@ -25,6 +25,9 @@ from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
+
+LARGEST_LOCATION = 2.0**53  # integers are doubles below it
 
 
 @runtime_checkable
@@ -65,3 +68,30 @@ class Analyst(Protocol):
     """
 
     def next_query(self, transcript: Sequence[tuple[Any, Any]], rng: np.random.Generator) -> Any: ...
+
+
+def says_so(mechanism: Any) -> bool:
+    """Whether a mechanism states that it is a translation family."""
+    return getattr(mechanism, "translation_family", False) is True
+
+
+def location_of(mechanism: Any, data: Any) -> NDArray[np.float64] | None:
+    """Where the law of a translation family on `data` lies, as an array of the shape of one output.
+
+    The mechanism's `location(data)`, or the input itself where it has no such method. None where that is not a number
+    or an array of numbers, finite and below 2^53, or the mechanism refuses the input.
+
+    Examples
+    --------
+    >>> location_of(object(), [1, 2]).tolist(), location_of(object(), "a") is None
+    ([1.0, 2.0], True)
+    """
+    function = getattr(mechanism, "location", None)
+    try:
+        where = np.asarray(function(data) if callable(function) else data)
+    except Exception:  # ragged, or refused: such an input is drawn as any other, and pooled with none
+        return None
+    if where.dtype.kind not in "iuf" or where.size == 0:
+        return None
+    location = where.astype(float)
+    return location if bool(np.all(np.abs(location) < LARGEST_LOCATION)) else None
