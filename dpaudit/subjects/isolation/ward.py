@@ -23,7 +23,7 @@ from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.keeper import Keeper, KeeperLost
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.isolation.worker import HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
+from dpaudit.subjects.isolation.worker import GOES_ON, HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
 from dpaudit.subjects.plain import unpacked
 
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
@@ -204,14 +204,14 @@ class Ward:
     def _read(self, content: bytearray) -> Answer:
         found = unpacked(bytes(content[HEADER.size :]))
         try:
-            serial, value, changed, (flags, is_dirty) = found
+            serial, value, changed, notes = found
             if serial != self.serial:
                 raise ValueError("answer must be to this request.")
             answer = Answer(value, {int(k): int(n) for k, n in changed.items()})
-            answer.seen.update({name: 1 for k, name in enumerate(NOTES) if int(flags) >> k & 1})
+            answer.seen.update({name: 1 for name in NOTES if name in notes})
         except (TypeError, ValueError, AttributeError) as error:
             raise ValueError("answer must have its parts.") from error
-        if is_dirty:
+        if any(name in answer.seen for name in GOES_ON):
             self.recycle()
         return answer
 

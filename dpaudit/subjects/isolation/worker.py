@@ -45,7 +45,8 @@ UNREADABLE = "unreadable output"
 BAD = "bad batch"
 BROKEN = "broken conversation"  # with a program that the subject speaks to: an error of the audit
 NOTHING, NUMBER, OBJECT = 0, 1, 2  # kinds of records of the log
-NOTES = ("mutated", "global_generator", "working_directory", "environment", "threads", "processes", "signal_handlers")
+GOES_ON = ("threads", "processes", "signal_handlers")  # notes of a process that must be replaced
+NOTES = ("global_generator", "working_directory", "environment", *GOES_ON)
 
 
 class Log:
@@ -109,7 +110,7 @@ class Worker:  # pragma: no cover (in the worker)
         """The worker's main loop."""
         limit_memory(self.isolation.memory)
         self.pid = self.identify()
-        self.start = _State()
+        self.start = changeable()
         first = True
         while True:
             try:
@@ -122,13 +123,23 @@ class Worker:  # pragma: no cover (in the worker)
             if request.get("forget"):
                 self.inputs.clear()
             self.inputs.update(request.get("inputs", {}))
-            self.start.before()
+            self.start["global_generator"] = global_state()
             answer, notes = self.density(request) if "outputs" in request else self.calls(request)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(BaseException):
                     stream.flush()
-            content = packed((request["serial"], answer, notes, self.start.after()))
+            content = packed((request["serial"], answer, notes, self.changed()))
             channel.sendall(HEADER.pack(MAGIC, len(content)) + content)
+
+    def changed(self) -> list[str]:
+        """What the calls of a request have changed, by the names of `NOTES`; what can be put back is."""
+        found = [name for name, now in changeable().items() if now != self.start[name]]
+        if "working_directory" in found:
+            os.chdir(self.start["working_directory"])
+        if "environment" in found:
+            os.environ.clear()
+            os.environ.update(self.start["environment"])
+        return found
 
     def check_process(self) -> None:
         """End a copy of the worker that a call made, and that came back from it.
@@ -315,48 +326,24 @@ def reseed(generators: list[Any], seed: tuple[int, ...]) -> None:  # pragma: no 
                 generator.state = type(generator)(sequence).state
 
 
-class _State:  # pragma: no cover (in the worker)
-    """What a call may change in its process beside its output, before and after a request."""
+def changeable() -> dict[str, Any]:  # pragma: no cover (in the worker)
+    """What a call may change in its process beside its output, by the names of `NOTES`."""
+    try:
+        folder = os.getcwd()
+    except OSError:
+        folder = ""
+    interrupts = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP)
+    return {
+        "global_generator": global_state(),
+        "working_directory": folder,
+        "environment": dict(os.environ),
+        "threads": len(sys._current_frames()),  # of Python: libraries of linear algebra start some of their own
+        "processes": bool(children()),
+        "signal_handlers": [signal.getsignal(number) for number in interrupts],
+    }
 
-    def __init__(self) -> None:
-        self.folder, self.environment = os.getcwd(), dict(os.environ)
-        self.handlers = self._handlers()
-        self.threads = self._threads()
-        self.random = self._random()
 
-    def before(self) -> None:
-        self.random = self._random()
-
-    def after(self) -> tuple[int, bool]:
-        """Flags by the order of `NOTES`, and whether the process must be replaced: something in it goes on."""
-        found = {
-            "global_generator": self._random() != self.random,
-            "working_directory": self._folder() != self.folder,
-            "environment": dict(os.environ) != self.environment,
-            "threads": self._threads() > self.threads,
-            "processes": bool(children()),
-            "signal_handlers": self._handlers() != self.handlers,
-        }
-        if found["working_directory"]:
-            os.chdir(self.folder)
-        if found["environment"]:
-            os.environ.clear()
-            os.environ.update(self.environment)
-        flags = sum(1 << NOTES.index(name) for name, is_seen in found.items() if is_seen)
-        return flags, found["threads"] or found["processes"] or found["signal_handlers"]
-
-    def _folder(self) -> str:
-        try:
-            return os.getcwd()
-        except OSError:
-            return ""
-
-    def _threads(self) -> int:
-        return len(sys._current_frames())  # of Python's threads: libraries of linear algebra start some of their own
-
-    def _handlers(self) -> list[Any]:
-        return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP)]
-
-    def _random(self) -> tuple[Any, ...]:
-        _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
-        return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]
+def global_state() -> tuple[Any, ...]:  # pragma: no cover (in the worker)
+    """The state of the global generators."""
+    _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
+    return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]
