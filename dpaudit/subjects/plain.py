@@ -90,22 +90,12 @@ class _Writer(pickle.Pickler):
 
 
 class _Open(threading.local):
-    """What is being looked into, of each thread.
-
-    Attributes
-    ----------
-    objects : set of int
-        Ids of objects that are gone through now.
-    level : int
-        Residuals within one another.
-    told : dict
-        Objects of this residual by their ids, which are handed over once. (As long as they are held, ids stay theirs.)
-    """
+    """What is being looked into, of each thread."""
 
     def __init__(self) -> None:
-        self.objects: set[int] = set()
-        self.level = 0
-        self.told: dict[int, Any] = {}
+        self.objects: set[int] = set()  # ids of those that are gone through now
+        self.level = 0  # residuals within one another
+        self.told: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
 
 
 OPEN = _Open()

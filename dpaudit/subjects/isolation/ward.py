@@ -60,14 +60,7 @@ class Process:
 
 
 class Ward:
-    """The workers of one subject, one at a time. Not for two threads at once.
-
-    Parameters
-    ----------
-    subject : Subject
-        As it is now: every worker starts from this state.
-    isolation : Isolation
-    """
+    """The workers of one subject, one at a time, each from the state that it has now. Not for two threads at once."""
 
     def __init__(self, subject: Subject, isolation: Isolation) -> None:
         self.isolation = isolation

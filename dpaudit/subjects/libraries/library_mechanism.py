@@ -64,25 +64,12 @@ def library_subject(
     parts: Sequence[Any] = (),
     version: str | None = None,
 ) -> Subject:
-    """The subject of a library's mechanism.
+    """The subject of a library's mechanism, whose `description` has its parameters, and no addresses.
 
-    Parameters
-    ----------
-    library, version : str
-        Of the package; by default the version that is installed.
-    description : str
-        The mechanism with its parameters, without addresses.
-    draw : callable
-        See `LibraryMechanism`.
-    claim, own : Claim or str, optional
-        What is audited where the caller states no claim: `claim`, or else the library's `own`.
-    promised : callable, optional
-        The library's claim for a pair; by default `own`, by the steps of the pair.
-    adjacency, rows, steps : optional
-        The neighbouring relation for which the library calibrates its noise, how an input is read as a dataset, and how
-        the steps of a pair are counted where the library has a distance: see `dpaudit.privacy.neighbours`.
-    parts : sequence
-        Functions of the caller's own that have a part in a draw (None for none).
+    It claims `claim`, or else what the library promises, its `own`; `promised` is that for a pair, by default `own` by
+    the pair's steps. `adjacency` is the relation for which the library calibrates its noise, `rows` reads an input as a
+    dataset, and `steps` counts the steps of a pair where the library has a distance (`dpaudit.privacy.neighbours`).
+    `parts` are functions of the caller's own that have a part in a draw (None for none).
     """
     if promised is None and own is not None:
         promised = NeighbourClaim(own, adjacency or "given", rows, steps).for_pair
