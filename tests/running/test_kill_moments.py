@@ -30,8 +30,11 @@ from dpaudit.running.plain_data import to_bytes
 from dpaudit.running.store import Identity, SavedPair, Store
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
-FEW = 4
 PAIRS = [(0, 1), (1, 0)]
+
+
+def few_or(many):
+    return [pytest.param(4, marks=pytest.mark.slow), pytest.param(many, marks=pytest.mark.long)]
 
 
 def response(data, size, rng):
@@ -64,14 +67,9 @@ def killed_checkpoints(folder, moments, in_a_row=6):
             assert not path.exists()
 
 
-@pytest.mark.slow
-def test_audits_killed_at_a_few_moments_come_to_the_same_bits(tmp_path):
-    killed_checkpoints(tmp_path, FEW)
-
-
-@pytest.mark.long
-def test_audits_killed_at_many_moments_come_to_the_same_bits(tmp_path):
-    killed_checkpoints(tmp_path, MOMENTS["checkpoint"])
+@pytest.mark.parametrize("moments", few_or(MOMENTS["checkpoint"]))
+def test_audits_killed_at_random_moments_come_to_the_same_bits(tmp_path, moments):
+    killed_checkpoints(tmp_path, moments)
 
 
 # --- stores ---
@@ -114,14 +112,9 @@ def killed_nights(folder, moments, in_a_row=6):
         before = after
 
 
-@pytest.mark.slow
-def test_nights_killed_at_a_few_moments_lose_no_draw_that_was_kept(tmp_path):
-    killed_nights(tmp_path, FEW)
-
-
-@pytest.mark.long
-def test_nights_killed_at_many_moments_lose_no_draw_that_was_kept(tmp_path):
-    killed_nights(tmp_path, MOMENTS["store"])
+@pytest.mark.parametrize("moments", few_or(MOMENTS["store"]))
+def test_nights_killed_at_random_moments_lose_no_draw_that_was_kept(tmp_path, moments):
+    killed_nights(tmp_path, moments)
 
 
 @pytest.mark.long
