@@ -70,12 +70,10 @@ def held(value: Any) -> Any:
 
 def _some(pieces: dict[str, Any]) -> dict[str, Any] | None:
     """The pieces that are something; None where there are none."""
-    found = {name: part for name, part in pieces.items() if part is not None and not _is_empty(part)}
-    return found or None
-
-
-def _is_empty(part: Any) -> bool:
-    return type(part) in (tuple, list, dict, str) and not part
+    empty = (tuple, list, dict, str)
+    return {
+        name: part for name, part in pieces.items() if not (part is None or (type(part) in empty and not part))
+    } or None
 
 
 @functools.cache
