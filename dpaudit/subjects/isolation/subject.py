@@ -270,15 +270,15 @@ class IsolatedSubject(Subject):
     def _input(self, data: Any) -> tuple[int, bytes]:
         """The key of an input and its pickle."""
         holder = self.holder
-        known, *entry = holder.keys.get(id(data), (None, 0, b""))
-        if not entry[1] or known is not data:
+        known, key, content = holder.keys.get(id(data), (None, 0, b""))
+        if not content or known is not data:
             content = _pickled(data)
-            entry = [holder.record.key_of(content, holder.next_key, short_form(data, width=60)), content]
-            holder.next_key = max(holder.next_key, entry[0] + 1)
-            holder.keys[id(data)] = (data, *entry)
+            key = holder.record.key_of(content, holder.next_key, short_form(data, width=60))
+            holder.next_key = max(holder.next_key, key + 1)
+            holder.keys[id(data)] = (data, key, content)
             if len(holder.keys) > MOST_INPUTS:
                 holder.keys.popitem(last=False)
-        return entry[0], entry[1]
+        return key, content
 
     def _ask(
         self,
