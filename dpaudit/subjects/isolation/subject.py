@@ -39,8 +39,8 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
+from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
-from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.leaving import Hold, end_of_time
 from dpaudit.subjects.plain import unpacked
@@ -61,12 +61,12 @@ class OutOfPatience(CallError):
         return (OutOfPatience, self.args)
 
 
-class Holder:
-    """What the copies of one isolated subject share in one process: its ward, its inputs, the record."""
+class SharedState:
+    """What the copies of one isolated subject share in one process: its proxy, its inputs, the record."""
 
     def __init__(self) -> None:
-        self.ward: Ward | None = None
-        self.end_ward: Callable[[], Any] = lambda: None  # once; at the end of the holder, if not before
+        self.proxy: WorkerProxy | None = None
+        self.end_proxy: Callable[[], Any] = lambda: None  # once; at the end of this state, if not before
         self.record = Record()
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
@@ -80,13 +80,13 @@ class IsolatedSubject(Subject):
 
     is_contained: ClassVar[bool] = True
     isolation: Isolation = dataclasses.field(default_factory=Isolation)
-    holder: Holder = dataclasses.field(default_factory=Holder, compare=False, repr=False)
+    shared: SharedState = dataclasses.field(default_factory=SharedState, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "holder": None}
+        return {**self.__dict__, "shared": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "holder": Holder()})
+        self.__dict__.update({**state, "shared": SharedState()})
 
     def __enter__(self) -> IsolatedSubject:
         return self
@@ -95,35 +95,35 @@ class IsolatedSubject(Subject):
         self.close()
 
     def close(self) -> None:
-        """End the worker and its keeper; the next call starts new ones."""
-        holder = self.holder
-        if holder.ward is not None:
-            holder.end_ward()
-            holder.record.in_blocks["processes"] += holder.ward.left_over
-            holder.ward = None
+        """End the worker and its fork server; the next call starts new ones."""
+        shared = self.shared
+        if shared.proxy is not None:
+            shared.end_proxy()
+            shared.record.in_blocks["processes"] += shared.proxy.left_over
+            shared.proxy = None
 
     def recycle(self) -> None:
         """End the worker: the next call is made by a new one, in the state that the subject had at first."""
-        if self.holder.ward is not None:
-            self.holder.ward.recycle()
+        if self.shared.proxy is not None:
+            self.shared.proxy.recycle()
 
     @property
     def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
-        return bool(self.holder.record.ended)
+        return bool(self.shared.record.ended)
 
     def contained_so_far(self) -> dict[str, Any] | None:
-        """The record so far, with the processes that the present ward has found left."""
-        ward = self.holder.ward
-        return self.holder.record.to_dict(ward.left_over if ward is not None else 0)
+        """The record so far, with the processes that the present proxy has found left."""
+        proxy = self.shared.proxy
+        return self.shared.record.to_dict(proxy.left_over if proxy is not None else 0)
 
     def go_on_from(self, contained: dict[str, Any]) -> None:
         """Go on from the record of the run before.
 
         `UsageError` if it is none.
         """
-        self.holder.record = Record.from_dict(contained)
-        self.holder.next_key = self.holder.record.next_key
+        self.shared.record = Record.from_dict(contained)
+        self.shared.next_key = self.shared.record.next_key
 
     def describe(self) -> dict[str, Any]:
         """As of any subject, with the isolation in the interface."""
@@ -180,14 +180,14 @@ class IsolatedSubject(Subject):
         The seconds of a call that did not come back are those that it was waited for. Where `batch` is given, each call
         is for so many outputs.
         """
-        holder, ward = self.holder, self._ward()
-        record = holder.record
+        shared, proxy = self.shared, self._proxy()
+        record = shared.record
         order = np.repeat(np.arange(len(parts)), [size for _, size, _ in parts])
         if len(parts) > 1:
             _derived(parts[0][2], 2).shuffle(order)
         inputs = [self._input(data) for data, _, _ in parts]
-        holder.serial += 1
-        names = [((holder.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
+        shared.serial += 1
+        names = [((shared.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
         told: set[str] = set()  # the kinds of exceptions that have been located
         seconds = np.zeros(len(order))
@@ -212,17 +212,17 @@ class IsolatedSubject(Subject):
             limit = self.isolation.seconds_for(batch) if batch else self.isolation.seconds_a_call
             body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
             body |= {"size": batch, "limit": limit}
-            answer = self._ask(ward, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
+            answer = self._ask(proxy, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
             if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
                 raise ProgramError(str(answer.value[1]))  # of a call of a program: never an outcome
-            found, taken = self._read_log(ward, len(schedule))
+            found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
-                if ward.log.since[0] < 0.0 and not found:
+                if proxy.log.since[0] < 0.0 and not found:
                     raise SubjectError(f"{self.name}: a worker must make calls, got {_sentence(answer.ended)}.")
                 key = keys[len(found)]
                 found.append(answer.ended)
-                waited = time.monotonic() - float(ward.log.since[0])
+                waited = time.monotonic() - float(proxy.log.since[0])
                 taken.append(waited if 0.0 <= waited <= answer.seconds else answer.seconds)
                 record.end(key, answer.ended, taken[-1])
             elif not found:
@@ -247,42 +247,42 @@ class IsolatedSubject(Subject):
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
         """The mechanism's own log density, computed in a worker; None where it has none, cannot say, or takes long."""
-        if self.holder.density_ended:
+        if self.shared.density_ended:
             return None
         key, content = self._input(data)
-        ward = self._ward()
+        proxy = self._proxy()
         body = {"key": key, "outputs": outputs}
-        answer = self._ask(ward, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
-        self.holder.density_ended = answer.ended is not None  # it is not asked again
+        answer = self._ask(proxy, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
+        self.shared.density_ended = answer.ended is not None  # it is not asked again
         if not isinstance(answer.value, bytes) or len(answer.value) % 8:
             return None
         values = np.frombuffer(answer.value, dtype=float)
         return values if values.shape == (len(outputs),) else None
 
-    def _ward(self) -> Ward:
-        """The ward of this process; a copy of the process makes its own."""
-        holder = self.holder
-        if holder.ward is None or holder.ward.owner != os.getpid():
-            holder.ward = Ward(Subject(**_parts(self)), self.isolation)
-            holder.end_ward = weakref.finalize(holder, holder.ward.close)
-        return holder.ward
+    def _proxy(self) -> WorkerProxy:
+        """The proxy of this process; a copy of the process makes its own."""
+        shared = self.shared
+        if shared.proxy is None or shared.proxy.owner != os.getpid():
+            shared.proxy = WorkerProxy(Subject(**_parts(self)), self.isolation)
+            shared.end_proxy = weakref.finalize(shared, shared.proxy.close)
+        return shared.proxy
 
     def _input(self, data: Any) -> tuple[int, bytes]:
         """The key of an input and its pickle."""
-        holder = self.holder
-        known, key, content = holder.keys.get(id(data), (None, 0, b""))
+        shared = self.shared
+        known, key, content = shared.keys.get(id(data), (None, 0, b""))
         if not content or known is not data:
             content = _pickled(data)
-            key = holder.record.key_of(content, holder.next_key, short_form(data, width=60))
-            holder.next_key = max(holder.next_key, key + 1)
-            holder.keys[id(data)] = (data, key, content)
-            if len(holder.keys) > MOST_INPUTS:
-                holder.keys.popitem(last=False)
+            key = shared.record.key_of(content, shared.next_key, short_form(data, width=60))
+            shared.next_key = max(shared.next_key, key + 1)
+            shared.keys[id(data)] = (data, key, content)
+            if len(shared.keys) > MAX_INPUTS:
+                shared.keys.popitem(last=False)
         return key, content
 
     def _ask(
         self,
-        ward: Ward,
+        proxy: WorkerProxy,
         body: dict[str, Any],
         inputs: dict[int, bytes],
         seeds: np.random.Generator,
@@ -294,14 +294,14 @@ class IsolatedSubject(Subject):
         `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
         """
         length = len(body.get("schedule", ()))
-        for _ in range(MOST_STARTS):
-            process = ward.worker()
+        for _ in range(MAX_STARTS):
+            process = proxy.worker()
             if prepare is not None:
                 prepare(body, process)
-            ward.log.clear()
+            proxy.log.clear()
             if process.is_fresh:
-                body["seed"] = (int(seeds.integers(2**63)), ward.started)
-            if len(process.inputs) > MOST_INPUTS:
+                body["seed"] = (int(seeds.integers(2**63)), proxy.started)
+            if len(process.inputs) > MAX_INPUTS:
                 process.inputs.clear()
                 body["forget"] = True
             body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
@@ -309,20 +309,20 @@ class IsolatedSubject(Subject):
             sent = time.monotonic()
 
             def expires(sent: float = sent) -> float:
-                since = float(ward.log.since[0])
+                since = float(proxy.log.since[0])
                 if not since >= 0.0:  # the log is the subject's to write into
                     return sent + START_SECONDS + limit
                 latest = sent + START_SECONDS + limit * max(length, 1)  # whatever the subject writes into the log
                 return min(since + limit + SLACK, latest)
 
-            answer = ward.ask(body, expires, lambda: 0 < length <= ward.log.place[0])
-            if answer.ended is None or ward.log.since[0] >= 0.0:
+            answer = proxy.ask(body, expires, lambda: 0 < length <= proxy.log.place[0])
+            if answer.ended is None or proxy.log.since[0] >= 0.0:
                 return answer
         return answer
 
-    def _read_log(self, ward: Ward, size: int) -> tuple[list[Any], list[float]]:
+    def _read_log(self, proxy: WorkerProxy, size: int) -> tuple[list[Any], list[float]]:
         """The outcomes of the block that are in the log, and their seconds."""
-        log, start = ward.log, 0
+        log, start = proxy.log, 0
         count = min(max(int(log.place[0]), 0), size)
         outcomes: list[Any] = log.values[:count].tolist()
         for k, kind in enumerate(bytes(log.kinds[:count])):
@@ -339,14 +339,14 @@ class IsolatedSubject(Subject):
 
     def _block(self, keys: list[int]) -> int:
         """How many of the next calls make one request: one, as long as some input has not been looked at enough."""
-        looked = self.holder.record.looked
+        looked = self.shared.record.looked
         if looked[keys[0]] < LOOKED_AT:
             return 1
         return next((k for k, key in enumerate(keys) if looked[key] < LOOKED_AT), len(keys))
 
     def _check_patience(self) -> None:
-        record = self.holder.record
-        recycled = self.holder.ward.recycled if self.holder.ward is not None else 0.0
+        record = self.shared.record
+        recycled = self.shared.proxy.recycled if self.shared.proxy is not None else 0.0
         if recycled > self.isolation.patience and not record.ended:
             raise OutOfPatience(
                 f"{self.name}: calls must leave nothing running, got {sum(record.calls.values())} calls whose workers "
@@ -386,7 +386,7 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
     if isinstance(subject, IsolatedSubject):
         return subject
     found = IsolatedSubject(**_parts(subject), isolation=isolation)
-    found._ward().start()
+    found._proxy().start()
     return found
 
 
