@@ -279,7 +279,7 @@ class VectorDomain(Domain):
     def _random_change(self, rng: np.random.Generator) -> FloatArray:
         n, size = self.length, self.size(_part(rng))
         if self.adjacency == "each":
-            if n > 1 and (rng.random() < 0.25 or math.isinf(self.change)):
+            if math.isinf(self.change) or (n > 1 and rng.random() < 0.25):
                 sizes: FloatArray = size * rng.uniform(-1.0, 1.0, size=n)
                 return np.round(sizes) if self.integer else sizes
             return size * rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.4, 0.2, 0.4] if n > 1 else [0.5, 0.0, 0.5])
