@@ -30,13 +30,11 @@ from dpaudit.subjects.domains.domain import (
     spread,
 )
 
-MOST_VALUES = 24  # of a domain that starts try one by one
-MOST_SIZES = 24
-MOST_PLACES = 24  # of an example: rows that starts remove or replace, spread over all; any row at random
+MOST_TRIED = 24  # values, sizes, and rows of an example to remove or replace that starts try; any at random
 MOST_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
 MOST_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
-PRESENT_SHARE, BETWEEN_SHARE = 0.1, 0.1  # of the records at random: one that is there, and any number of `ends`
+SHARE = 0.1  # of the records at random: one that is there; and as many that are any number of `ends`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -132,7 +130,7 @@ class DatasetDomain(Domain):
                 for base in telling if size else telling[:1]:
                     yield from self._beside(family, [base] * size, telling)
         if self._grows:  # thresholds on the true size show between two small ones, and ties
-            for size in range(self.smallest, min(self.largest, self.smallest + MOST_SIZES)):
+            for size in range(self.smallest, min(self.largest, self.smallest + MOST_TRIED)):
                 for value in self.values[:3]:
                     yield from self._beside("size", [value] * size, [value])
         size = min(full, max(len(self.values), 4, self.smallest))
@@ -158,7 +156,7 @@ class DatasetDomain(Domain):
 
     def _listed(self) -> list[Any]:
         """The values that starts try one by one: the first four, and some of all others."""
-        return [*self.values[:4], *spread(self.values[4:], MOST_VALUES - 4)]
+        return [*self.values[:4], *spread(self.values[4:], MOST_TRIED - 4)]
 
     @property
     def _grows(self) -> bool:
@@ -227,7 +225,7 @@ class DatasetDomain(Domain):
     def _of_example(self, example: Any) -> Iterator[Start]:
         """An example with records removed, doubled, added in front, in the middle and at the end, or replaced."""
         rows, values = list(example), self._listed()
-        few, most = rows[: max(self.smallest, 1)], max(MOST_PLACES, MOST_COPIED // max(len(rows), 1))
+        few, most = rows[: max(self.smallest, 1)], max(MOST_TRIED, MOST_COPIED // max(len(rows), 1))
         places = [("telling", place) for place in telling_places(rows)]
         places += [("any", place) for place in spread(range(len(rows)), most)]
         found: list[tuple[str, list[Any], list[Any]]] = []
@@ -264,9 +262,9 @@ class DatasetDomain(Domain):
     def _record(self, rows: Sequence[Any], rng: np.random.Generator) -> Any:
         """A record: one of the rows, a number between the ends where there are such, or a telling value."""
         kind = float(rng.random())
-        if len(rows) and kind < PRESENT_SHARE:
+        if len(rows) and kind < SHARE:
             return rows[int(rng.integers(len(rows)))]
-        if self.ends is not None and kind < PRESENT_SHARE + BETWEEN_SHARE:
+        if self.ends is not None and kind < 2 * SHARE:
             return float(rng.uniform(*self.ends))
         return self.values[int(rng.integers(len(self.values)))]
 
@@ -293,8 +291,8 @@ def telling_places(rows: Sequence[Any]) -> list[int]:
             texts = list(map(repr, cells))
             counts = collections.Counter(texts)
             found += spread([at for at, text in enumerate(texts) if counts[text] == 1], 2)
-    found = spread(list(dict.fromkeys(found)), MOST_PLACES // 2)
-    return list(dict.fromkeys([*found, *spread(range(len(rows)), MOST_PLACES // 2)]))
+    found = spread(list(dict.fromkeys(found)), MOST_TRIED // 2)
+    return list(dict.fromkeys([*found, *spread(range(len(rows)), MOST_TRIED // 2)]))
 
 
 def _places(last: int) -> dict[str, int]:

@@ -44,7 +44,7 @@ OUTPUT_LIMIT = "output limit"
 UNREADABLE = "unreadable output"
 BAD = "bad batch"
 BROKEN = "broken conversation"  # with a program that the subject speaks to: an error of the audit
-NOTHING, NUMBER, OBJECT = 0, 1, 2  # kinds of records of the log
+NUMBER, OBJECT = 1, 2  # kinds of records of the log; 0 is none
 GOES_ON = ("threads", "processes", "signal_handlers")  # notes of a process that must be replaced
 NOTES = ("global_generator", "working_directory", "environment", *GOES_ON)
 
