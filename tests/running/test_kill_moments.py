@@ -215,7 +215,7 @@ def test_a_store_killed_at_random_moments_never_loses_a_count(tmp_path, moments)
         assert after >= before and after % 10 == 0
         grown.append(after - before)
         before = after
-    assert 0 < max(grown) <= 40
+    assert max(grown) <= 40 and (max(grown) > 0 or moments < 50)  # a few kills may all come before the first round
     saved(path)
     assert counted_in(path) == before + 40
 
