@@ -1,0 +1,299 @@
+"""Saved forms that types say: a dataclass as JSON values and back, by the annotations of its fields.
+
+Conventions: infinities are the texts "inf" and "-inf", NaN and what does not apply are null; in an exact form each
+double is the text of its hexadecimal digits. A fraction is the text "3/4". A field that an older file lacks has its
+default; names that are not among the fields are passed over.
+
+What is read is data and decides nothing about code: types say what is made, and of the classes that an annotation
+names, the tag of a record chooses one.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import math
+import types
+import typing
+from collections.abc import Callable, Mapping, Sequence
+from fractions import Fraction
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+
+from dpaudit.privacy.pairs import short_form
+
+LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
+SPECIAL = {"inf": math.inf, "-inf": -math.inf}
+Read = Callable[[Any], Any]
+# Metadata of fields: "name" in the saved form, "saved" and "write", which makes a JSON value.
+UNSAVED: Mapping[str, Any] = {"saved": False}
+ROUNDED: Mapping[str, Any] = {"write": lambda seconds: to_json(round(seconds, 3))}
+
+
+class FormError(ValueError):
+    """A value that its type cannot be read from: where it stands, what was expected, and what was given."""
+
+    def __init__(self, expected: str, given: str, path: str = "") -> None:
+        super().__init__(expected, given, path)
+        self.expected, self.given, self.path = expected, given, path
+
+    def __str__(self) -> str:
+        return f"{self.path.removeprefix('.') or 'record'} must be {self.expected}, got {self.given}"
+
+    def under(self, place: str) -> FormError:
+        """The same error of a value that holds this one at a place, as ".name" or "[0]"."""
+        return FormError(self.expected, self.given, place + self.path)
+
+
+class Form:
+    """Give a dataclass its saved form, `to_dict` and `from_dict`, by the types of its fields."""
+
+    exact: ClassVar[bool] = False
+    tag: ClassVar[str] = ""  # "kind" of the record, by which it is told from other classes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The saved form, as strict JSON values."""
+        return self._written({**({"kind": self.tag} if self.tag else {}), **fields_to_dict(self, self.exact)})
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """What `to_dict` wrote; ValueError says where a value is of another type or missing."""
+        if not isinstance(record, Mapping):
+            raise _other(cls, record)
+        found: Self = fields_from_dict(cls, cls._known(record), cls.exact)
+        return found
+
+    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The saved form from that of the fields."""
+        return record
+
+    @classmethod
+    def _known(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The saved form of the fields from a record that may be older."""
+        return record
+
+
+def fields_to_dict(value: Any, exact: bool = False) -> dict[str, Any]:
+    """The fields of a dataclass as JSON values, by the names that they are saved under."""
+    return {name: write(getattr(value, field)) for field, name, write, _ in _saved_fields(type(value), exact)}  # type: ignore[arg-type]
+
+
+def fields_from_dict(kind: Any, record: Mapping[str, Any], exact: bool = False) -> Any:
+    """A dataclass of the record of its fields; raises as `Form.from_dict`."""
+    fields = _saved_fields(kind, exact)
+    if missing := [name for field, name, *_ in fields if name not in record and field in _required(kind)]:
+        raise FormError("complete", f"one without {', '.join(missing)}")
+    return kind(**{field: _at(f".{name}", read, record[name]) for field, name, _, read in fields if name in record})
+
+
+@functools.cache
+def _saved_fields(kind: Any, exact: bool) -> tuple[tuple[str, str, Read, Read], ...]:
+    """(field, its name in the saved form, how it is written and read) of a dataclass."""
+    hints, write = typing.get_type_hints(kind), functools.partial(_encoded, exact)
+    return tuple(
+        (
+            field.name,
+            field.metadata.get("name", field.name),
+            field.metadata.get("write", to_json if hints[field.name] is Any else write),
+            reader(hints[field.name], exact),
+        )
+        for field in dataclasses.fields(kind)
+        if field.metadata.get("saved", True)
+    )
+
+
+@functools.cache
+def _required(kind: Any) -> frozenset[str]:
+    missing = dataclasses.MISSING
+    return frozenset(f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing)
+
+
+def to_json(value: Any) -> Any:
+    """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float):
+        return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"
+    if value is None or isinstance(value, bool | int | str):
+        return value
+    if isinstance(value, Mapping):
+        return {str(key): to_json(item) for key, item in value.items()}
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        return [to_json(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
+    return short_form(value, width=200)
+
+
+def from_json(value: Any) -> Any:
+    """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
+    if isinstance(value, str):
+        return SPECIAL.get(value, value)
+    if isinstance(value, list):
+        return [from_json(item) for item in value]
+    if isinstance(value, dict):
+        return {key: from_json(item) for key, item in value.items()}
+    return value
+
+
+def _encoded(exact: bool, value: Any) -> Any:
+    """`to_json` of a value that may hold saved forms; floats as hexadecimal digits where it is exact."""
+    if isinstance(value, Form):
+        return value.to_dict()
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return fields_to_dict(value, exact)
+    if isinstance(value, Fraction):
+        return fraction_text(value)
+    if isinstance(value, tuple | list):
+        return [_encoded(exact, item) for item in value]
+    if isinstance(value, Mapping):
+        return {str(key): _encoded(exact, item) for key, item in value.items()}
+    if exact and isinstance(value, np.ndarray | np.generic):
+        return _encoded(exact, value.tolist())
+    return value.hex() if exact and isinstance(value, float) else to_json(value)
+
+
+@functools.cache
+def reader(kind: Any, exact: bool = False) -> Read:
+    """What makes a value of this type of its saved form.
+
+    Examples
+    --------
+    >>> reader(tuple[float, ...])(["inf", 1]), reader(dict[str, float | None])({"a": None})
+    ((inf, 1.0), {'a': None})
+    >>> reader(list[int])([1, "2"])
+    Traceback (most recent call last):
+    dpaudit.results.codec.FormError: [1] must be int, got '2'
+    """
+    origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    if kind is Any:
+        return lambda value: value
+    if kind is float:
+        return _exact_float if exact else as_float
+    if origin is np.ndarray:
+        return functools.partial(_array, np.dtype(typing.get_args(parts[1])[0]), exact)
+    if origin in (typing.Union, types.UnionType):
+        return _union([part for part in parts if part is not types.NoneType], types.NoneType in parts, exact)
+    if origin in (tuple, list, frozenset):
+        is_fixed = origin is tuple and parts[-1] is not ...
+        return functools.partial(
+            _items, kind, origin, [reader(part, exact) for part in parts if part is not ...], is_fixed
+        )
+    if origin is dict:
+        return functools.partial(_dict, kind, reader(parts[1], exact))
+    if dataclasses.is_dataclass(kind):
+        read = getattr(kind, "from_dict", None) or functools.partial(fields_from_dict, kind, exact=exact)
+        return functools.partial(_record, kind, read)
+    return functools.partial(_plain, kind, parts if origin is Literal else None)
+
+
+def as_float(value: Any) -> float:
+    """A number of JSON as a float: "inf" and "-inf" are infinities, null is NaN."""
+    if value is None:
+        return math.nan
+    number = SPECIAL.get(value, value) if isinstance(value, str) else value
+    if isinstance(number, bool) or not isinstance(number, int | float):
+        raise _other(float, value)
+    try:
+        return float(number)
+    except OverflowError:
+        raise FormError("float", "an integer beyond the doubles") from None
+
+
+def _exact_float(value: Any) -> float:
+    try:
+        return float.fromhex(str(value))  # a saved result reads the text of an infinity back as a number
+    except (ValueError, OverflowError):
+        raise FormError("the hexadecimal digits of a float", short_form(value, width=80)) from None
+
+
+def _array(kind: np.dtype[Any], exact: bool, value: Any) -> Any:
+    read = reader(float, exact) if kind.kind == "f" else reader(int)
+    try:
+        return np.array(_nested(read, value), dtype=kind)
+    except (ValueError, OverflowError) as error:
+        raise error if isinstance(error, FormError) else FormError("lists of one shape", str(error)) from None
+
+
+def _nested(read: Read, value: Any) -> Any:
+    return [_nested(read, item) for item in value] if isinstance(value, list) else read(value)
+
+
+def _union(kinds: list[Any], optional: bool, exact: bool) -> Read:
+    """The one type that is not None, or of several the one whose tag a record has."""
+    if len(kinds) == 1:
+        only = reader(kinds[0], exact)
+        return lambda value: None if optional and value is None else only(value)
+    tagged = {kind.tag: reader(kind, exact) for kind in kinds}
+
+    def of_tag(value: Any) -> Any:
+        kind = value.get("kind") if isinstance(value, Mapping) else value
+        if not isinstance(kind, str) or kind not in tagged:
+            raise FormError(f"one of {', '.join(tagged)}", short_form(kind, width=80), ".kind")
+        return tagged[kind](value)
+
+    return of_tag
+
+
+def _items(kind: Any, origin: type, reads: list[Read], is_fixed: bool, value: Any) -> Any:
+    if not isinstance(value, list | tuple) or (is_fixed and len(value) != len(reads)):
+        raise _other(kind, value)
+    each = reads if is_fixed else reads * len(value)
+    return origin(_at(f"[{k}]", read, item) for k, (read, item) in enumerate(zip(each, value, strict=True)))
+
+
+def _dict(kind: Any, read: Read, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise _other(kind, value)
+    return {str(key): _at(f".{key:.40}", read, item) for key, item in value.items()}
+
+
+def _record(kind: Any, read: Read, value: Any) -> Any:
+    if not isinstance(value, Mapping):
+        raise _other(kind, value)
+    return read(value)
+
+
+def _plain(kind: Any, allowed: tuple[Any, ...] | None, value: Any) -> Any:
+    if allowed is not None:
+        if not isinstance(value, str) or value not in allowed:
+            raise FormError(f"one of {', '.join(filter(None, allowed))}", short_form(value, width=80))
+    elif kind is Fraction:
+        return read_fraction(value)
+    elif not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
+        raise _other(kind, value)
+    return value
+
+
+def _at(place: str, read: Read, value: Any) -> Any:
+    try:
+        return read(value)
+    except FormError as error:
+        raise error.under(place) from error.__cause__
+
+
+def _other(kind: Any, value: Any) -> FormError:
+    name = kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else str(kind).replace("typing.", "")
+    return FormError(name, short_form(value, width=80))
+
+
+def fraction_text(value: Fraction) -> str:
+    """A fraction as it is saved and shown; in hexadecimal digits where it is long.
+
+    Examples
+    --------
+    >>> fraction_text(Fraction(3, 4)), fraction_text(Fraction(2)), read_fraction("3/4")
+    ('3/4', '2/1', Fraction(3, 4))
+    """
+    is_long = max(abs(value.numerator), value.denominator).bit_length() > LONGEST_DECIMAL * 10 // 3
+    return f"{value.numerator:#x}/{value.denominator:#x}" if is_long else f"{value.numerator}/{value.denominator}"
+
+
+def read_fraction(text: str) -> Fraction:
+    """The fraction of a text; ValueError where it is none."""
+    top, slash, bottom = text.partition("/") if isinstance(text, str) else ("", "", "")
+    try:
+        if slash:
+            return Fraction(int(top, 0), int(bottom, 0))
+    except (ValueError, ZeroDivisionError):
+        pass
+    raise FormError("a fraction", f"{text!r:.40}")
