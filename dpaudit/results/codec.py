@@ -17,7 +17,7 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
 
@@ -41,10 +41,6 @@ class FormError(ValueError):
     def __str__(self) -> str:
         return f"{self.path.removeprefix('.') or 'record'} must be {self.expected}, got {self.given}"
 
-    def under(self, place: str) -> FormError:
-        """The same error of a value that holds this one at a place, as ".name" or "[0]"."""
-        return FormError(self.expected, self.given, place + self.path)
-
 
 class Form:
     """Give a dataclass its saved form, `to_dict` and `from_dict`, by the types of its fields."""
@@ -60,7 +56,7 @@ class Form:
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """What `to_dict` wrote; ValueError says where a value is of another type or missing."""
         if not isinstance(record, Mapping):
-            raise _other(cls, record)
+            _refuse(cls.__name__, record)
         found: Self = fields_from_dict(cls, cls._known(record), cls.exact)
         return found
 
@@ -165,25 +161,42 @@ def reader(kind: Any, exact: bool = False) -> Read:
     dpaudit.results.codec.FormError: [1] must be int, got '2'
     """
     origin, parts = typing.get_origin(kind) or kind, typing.get_args(kind)
+    name = kind.__name__ if isinstance(kind, type) and not parts else str(kind).replace("typing.", "")
+
+    def checked(value: Any, *kinds: type) -> Any:
+        is_odd = isinstance(value, bool) and kind is not bool
+        return _refuse(name, value) if is_odd or not isinstance(value, kinds) else value
+
+    def items(value: Any) -> Any:
+        each = reads if is_fixed else reads * len(checked(value, list, tuple))
+        if len(checked(value, list, tuple)) != len(each):
+            _refuse(name, value)
+        return origin(_at(f"[{k}]", read, item) for k, (read, item) in enumerate(zip(each, value, strict=True)))
+
     if kind is Any:
         return lambda value: value
-    if kind is float:
-        return _exact_float if exact else as_float
+    if kind in (float, Fraction):
+        return read_fraction if kind is Fraction else _exact_float if exact else as_float
     if origin is np.ndarray:
         return functools.partial(_array, np.dtype(typing.get_args(parts[1])[0]), exact)
+    if origin is Literal:
+        known = f"one of {', '.join(filter(None, parts))}"
+        return lambda value: value if isinstance(value, str) and value in parts else _refuse(known, value)
     if origin in (typing.Union, types.UnionType):
-        return _union([part for part in parts if part is not types.NoneType], types.NoneType in parts, exact)
+        return _union([part for part in parts if part is not types.NoneType], exact)
     if origin in (tuple, list, frozenset):
-        is_fixed = origin is tuple and parts[-1] is not ...
-        return functools.partial(
-            _items, kind, origin, [reader(part, exact) for part in parts if part is not ...], is_fixed
+        reads, is_fixed = (
+            [reader(part, exact) for part in parts if part is not ...],
+            origin is tuple and ... not in parts,
         )
+        return items
     if origin is dict:
-        return functools.partial(_dict, kind, reader(parts[1], exact))
+        read = reader(parts[1], exact)
+        return lambda value: {str(key): _at(f".{key:.40}", read, item) for key, item in checked(value, Mapping).items()}
     if dataclasses.is_dataclass(kind):
-        read = getattr(kind, "from_dict", None) or functools.partial(fields_from_dict, kind, exact=exact)
-        return functools.partial(_record, kind, read)
-    return functools.partial(_plain, kind, parts if origin is Literal else None)
+        made = getattr(kind, "from_dict", None) or functools.partial(fields_from_dict, kind, exact=exact)
+        return lambda value: made(checked(value, Mapping))
+    return lambda value: checked(value, kind)
 
 
 def as_float(value: Any) -> float:
@@ -192,7 +205,7 @@ def as_float(value: Any) -> float:
         return math.nan
     number = SPECIAL.get(value, value) if isinstance(value, str) else value
     if isinstance(number, bool) or not isinstance(number, int | float):
-        raise _other(float, value)
+        _refuse("float", value)
     try:
         return float(number)
     except OverflowError:
@@ -203,77 +216,45 @@ def _exact_float(value: Any) -> float:
     try:
         return float.fromhex(str(value))  # a saved result reads the text of an infinity back as a number
     except (ValueError, OverflowError):
-        raise FormError("the hexadecimal digits of a float", short_form(value, width=80)) from None
+        _refuse("the hexadecimal digits of a float", value)
 
 
 def _array(kind: np.dtype[Any], exact: bool, value: Any) -> Any:
-    read = reader(float, exact) if kind.kind == "f" else reader(int)
+    read = reader(float if kind.kind == "f" else int, exact)
+
+    def nested(value: Any) -> Any:
+        return list(map(nested, value)) if isinstance(value, list) else read(value)
+
     try:
-        return np.array(_nested(read, value), dtype=kind)
+        return np.array(nested(value), dtype=kind)
     except (ValueError, OverflowError) as error:
         raise error if isinstance(error, FormError) else FormError("lists of one shape", str(error)) from None
 
 
-def _nested(read: Read, value: Any) -> Any:
-    return [_nested(read, item) for item in value] if isinstance(value, list) else read(value)
-
-
-def _union(kinds: list[Any], optional: bool, exact: bool) -> Read:
-    """The one type that is not None, or of several the one whose tag a record has."""
+def _union(kinds: list[Any], exact: bool) -> Read:
+    """The one type that is not None; or of several, the one whose tag a record has."""
     if len(kinds) == 1:
         only = reader(kinds[0], exact)
-        return lambda value: None if optional and value is None else only(value)
+        return lambda value: None if value is None else only(value)
     tagged = {kind.tag: reader(kind, exact) for kind in kinds}
 
     def of_tag(value: Any) -> Any:
         kind = value.get("kind") if isinstance(value, Mapping) else value
-        if not isinstance(kind, str) or kind not in tagged:
-            raise FormError(f"one of {', '.join(tagged)}", short_form(kind, width=80), ".kind")
-        return tagged[kind](value)
+        read = tagged.get(kind) if isinstance(kind, str) else None
+        return read(value) if read else _at(".kind", functools.partial(_refuse, f"one of {', '.join(tagged)}"), kind)
 
     return of_tag
-
-
-def _items(kind: Any, origin: type, reads: list[Read], is_fixed: bool, value: Any) -> Any:
-    if not isinstance(value, list | tuple) or (is_fixed and len(value) != len(reads)):
-        raise _other(kind, value)
-    each = reads if is_fixed else reads * len(value)
-    return origin(_at(f"[{k}]", read, item) for k, (read, item) in enumerate(zip(each, value, strict=True)))
-
-
-def _dict(kind: Any, read: Read, value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        raise _other(kind, value)
-    return {str(key): _at(f".{key:.40}", read, item) for key, item in value.items()}
-
-
-def _record(kind: Any, read: Read, value: Any) -> Any:
-    if not isinstance(value, Mapping):
-        raise _other(kind, value)
-    return read(value)
-
-
-def _plain(kind: Any, allowed: tuple[Any, ...] | None, value: Any) -> Any:
-    if allowed is not None:
-        if not isinstance(value, str) or value not in allowed:
-            raise FormError(f"one of {', '.join(filter(None, allowed))}", short_form(value, width=80))
-    elif kind is Fraction:
-        return read_fraction(value)
-    elif not isinstance(value, kind) or (isinstance(value, bool) and kind is not bool):
-        raise _other(kind, value)
-    return value
 
 
 def _at(place: str, read: Read, value: Any) -> Any:
     try:
         return read(value)
     except FormError as error:
-        raise error.under(place) from error.__cause__
+        raise FormError(error.expected, error.given, place + error.path) from error.__cause__
 
 
-def _other(kind: Any, value: Any) -> FormError:
-    name = kind.__name__ if isinstance(kind, type) and not typing.get_args(kind) else str(kind).replace("typing.", "")
-    return FormError(name, short_form(value, width=80))
+def _refuse(expected: str, value: Any) -> NoReturn:
+    raise FormError(expected, short_form(value, width=80))
 
 
 def fraction_text(value: Fraction) -> str:
@@ -296,4 +277,4 @@ def read_fraction(text: str) -> Fraction:
             return Fraction(int(top, 0), int(bottom, 0))
     except (ValueError, ZeroDivisionError):
         pass
-    raise FormError("a fraction", f"{text!r:.40}")
+    _refuse("a fraction", text)
