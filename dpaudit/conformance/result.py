@@ -104,5 +104,5 @@ class CheckResult(Saved, Shown):
         """The records of one status."""
         return tuple(record for record in self.records if record.status == status)
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         return {**record, "counts": self.counts}

@@ -137,7 +137,7 @@ class Judgement(Saved):
         lines.append(f"{self.runs:,} runs of the mechanism, {self.seconds:.3g} s, seed {self.seed}")
         return "\n".join(line for line in lines if line)
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """With the inputs of the pair, each as a file keeps it."""
         record |= {"exit_status": self.exit_status, "replay": self.replay(), "inputs": None}
         if self.pair is not None:

@@ -17,16 +17,18 @@ import types
 import typing
 from collections.abc import Callable, Mapping, Sequence
 from fractions import Fraction
-from typing import Any, ClassVar, Literal, NoReturn, Self
+from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
 
 import numpy as np
+from numpy.typing import NDArray
 
 from dpaudit.privacy.pairs import short_form
 
 LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
 SPECIAL = {"inf": math.inf, "-inf": -math.inf}
 Read = Callable[[Any], Any]
-# Metadata of fields: "name" in the saved form, "saved" and "write", which makes a JSON value.
+Matrix = Annotated[NDArray[np.float64], 2]  # an array without this has one axis
+# Metadata of fields: "name" in the saved form, "saved", "exact", and "write", which makes a JSON value.
 UNSAVED: Mapping[str, Any] = {"saved": False}
 ROUNDED: Mapping[str, Any] = {"write": lambda seconds: to_json(round(seconds, 3))}
 
@@ -50,22 +52,22 @@ class Form:
 
     def to_dict(self) -> dict[str, Any]:
         """The saved form, as strict JSON values."""
-        return self._written({**({"kind": self.tag} if self.tag else {}), **fields_to_dict(self, self.exact)})
+        return self._to_saved({**({"kind": self.tag} if self.tag else {}), **fields_to_dict(self, self.exact)})
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
         """What `to_dict` wrote; ValueError says where a value is of another type or missing."""
         if not isinstance(record, Mapping):
             _refuse(cls.__name__, record)
-        found: Self = fields_from_dict(cls, cls._known(record), cls.exact)
+        found: Self = fields_from_dict(cls, cls._of_saved(record), cls.exact)
         return found
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """The saved form from that of the fields."""
         return record
 
     @classmethod
-    def _known(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """The saved form of the fields from a record that may be older."""
         return record
 
@@ -86,17 +88,20 @@ def fields_from_dict(kind: Any, record: Mapping[str, Any], exact: bool = False) 
 @functools.cache
 def _saved_fields(kind: Any, exact: bool) -> tuple[tuple[str, str, Read, Read], ...]:
     """(field, its name in the saved form, how it is written and read) of a dataclass."""
-    hints, write = typing.get_type_hints(kind), functools.partial(_encoded, exact)
-    return tuple(
-        (
-            field.name,
-            field.metadata.get("name", field.name),
-            field.metadata.get("write", to_json if hints[field.name] is Any else write),
-            reader(hints[field.name], exact),
-        )
-        for field in dataclasses.fields(kind)
-        if field.metadata.get("saved", True)
-    )
+    hints, fields = typing.get_type_hints(kind, include_extras=True), []
+    for field in dataclasses.fields(kind):
+        if field.metadata.get("saved", True):
+            hint, is_exact = hints[field.name], exact and field.metadata.get("exact", True)
+            write = (
+                to_json
+                if hint is Any
+                else _hex
+                if hint is float and is_exact
+                else functools.partial(_encoded, is_exact)
+            )
+            name, write = field.metadata.get("name", field.name), field.metadata.get("write", write)
+            fields.append((field.name, name, write, reader_of(hint, is_exact)))
+    return tuple(fields)
 
 
 @functools.cache
@@ -145,18 +150,22 @@ def _encoded(exact: bool, value: Any) -> Any:
         return {str(key): _encoded(exact, item) for key, item in value.items()}
     if exact and isinstance(value, np.ndarray | np.generic):
         return _encoded(exact, value.tolist())
-    return value.hex() if exact and isinstance(value, float) else to_json(value)
+    return _hex(value) if exact and isinstance(value, float) else to_json(value)
+
+
+def _hex(value: float) -> str:
+    return float(value).hex()
 
 
 @functools.cache
-def reader(kind: Any, exact: bool = False) -> Read:
+def reader_of(kind: Any, exact: bool = False, axes: int = 1) -> Read:
     """What makes a value of this type of its saved form.
 
     Examples
     --------
-    >>> reader(tuple[float, ...])(["inf", 1]), reader(dict[str, float | None])({"a": None})
+    >>> reader_of(tuple[float, ...])(["inf", 1]), reader_of(dict[str, float | None])({"a": None})
     ((inf, 1.0), {'a': None})
-    >>> reader(list[int])([1, "2"])
+    >>> reader_of(list[int])([1, "2"])
     Traceback (most recent call last):
     dpaudit.results.codec.FormError: [1] must be int, got '2'
     """
@@ -177,8 +186,10 @@ def reader(kind: Any, exact: bool = False) -> Read:
         return lambda value: value
     if kind in (float, Fraction):
         return read_fraction if kind is Fraction else _exact_float if exact else as_float
+    if origin is Annotated:
+        return reader_of(parts[0], exact, *parts[1:])
     if origin is np.ndarray:
-        return functools.partial(_array, np.dtype(typing.get_args(parts[1])[0]), exact)
+        return functools.partial(_array, np.dtype(typing.get_args(parts[1])[0]), axes, exact)
     if origin is Literal:
         known = f"one of {', '.join(filter(None, parts))}"
         return lambda value: value if isinstance(value, str) and value in parts else _refuse(known, value)
@@ -186,13 +197,16 @@ def reader(kind: Any, exact: bool = False) -> Read:
         return _union([part for part in parts if part is not types.NoneType], exact)
     if origin in (tuple, list, frozenset):
         reads, is_fixed = (
-            [reader(part, exact) for part in parts if part is not ...],
+            [reader_of(part, exact) for part in parts if part is not ...],
             origin is tuple and ... not in parts,
         )
         return items
     if origin is dict:
-        read = reader(parts[1], exact)
+        read = reader_of(parts[1], exact)
         return lambda value: {str(key): _at(f".{key:.40}", read, item) for key, item in checked(value, Mapping).items()}
+    if hasattr(kind, "_fields"):  # a named tuple, which is saved as a list
+        values = reader_of(types.GenericAlias(tuple, tuple(typing.get_type_hints(kind).values())), exact)
+        return lambda value: kind(*values(value))
     if dataclasses.is_dataclass(kind):
         made = getattr(kind, "from_dict", None) or functools.partial(fields_from_dict, kind, exact=exact)
         return lambda value: made(checked(value, Mapping))
@@ -214,19 +228,22 @@ def as_float(value: Any) -> float:
 
 def _exact_float(value: Any) -> float:
     try:
-        return float.fromhex(str(value))  # a saved result reads the text of an infinity back as a number
-    except (ValueError, OverflowError):
+        # A saved result reads the text of an infinity back as a number.
+        return value if isinstance(value, float) and math.isinf(value) else float.fromhex(value)
+    except (TypeError, ValueError, OverflowError):
         _refuse("the hexadecimal digits of a float", value)
 
 
-def _array(kind: np.dtype[Any], exact: bool, value: Any) -> Any:
-    read = reader(float if kind.kind == "f" else int, exact)
+def _array(kind: np.dtype[Any], axes: int, exact: bool, value: Any) -> Any:
+    read = reader_of(float if kind.kind == "f" else int, exact)
 
-    def nested(value: Any) -> Any:
-        return list(map(nested, value)) if isinstance(value, list) else read(value)
+    def nested(axes: int, value: Any) -> Any:
+        if axes and not isinstance(value, list):
+            _refuse("a list", value)
+        return [nested(axes - 1, item) for item in value] if axes else read(value)
 
     try:
-        return np.array(nested(value), dtype=kind)
+        return np.array(nested(axes, value), dtype=kind)
     except (ValueError, OverflowError) as error:
         raise error if isinstance(error, FormError) else FormError("lists of one shape", str(error)) from None
 
@@ -234,9 +251,9 @@ def _array(kind: np.dtype[Any], exact: bool, value: Any) -> Any:
 def _union(kinds: list[Any], exact: bool) -> Read:
     """The one type that is not None; or of several, the one whose tag a record has."""
     if len(kinds) == 1:
-        only = reader(kinds[0], exact)
+        only = reader_of(kinds[0], exact)
         return lambda value: None if value is None else only(value)
-    tagged = {kind.tag: reader(kind, exact) for kind in kinds}
+    tagged = {kind.tag: reader_of(kind, exact) for kind in kinds}
 
     def of_tag(value: Any) -> Any:
         kind = value.get("kind") if isinstance(value, Mapping) else value

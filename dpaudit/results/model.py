@@ -90,12 +90,12 @@ class LearnedLoss(Form):
     plants: int = 0
     decides: bool = True
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """What is of plants is left out where there are none."""
         return record if self.plants or not self.decides else {"form": self.form, "loss": record["loss"]}
 
     @classmethod
-    def _known(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**record, "form": FORMS_RENAMED.get(str(record.get("form")), record.get("form"))}
 
 
@@ -181,7 +181,7 @@ class Power(Form):
         """The same of the best case alone."""
         return dataclasses.replace(self, learned=()).excess(inconclusive_factor)
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """What is of plants is left out where there are none."""
         unknown = {"cells", "planted_draws"} if not self.is_planted else set()
         unknown |= {name for name in ("by_mass", "samples_needed") if not record[name]}
@@ -341,7 +341,7 @@ class Finding(Form):
     severity: Severity | None = None
     traceback: str = dataclasses.field(default="", compare=False, repr=False, metadata=UNSAVED)
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """Inputs as files keep them, and looks as lists."""
         record["looks"] = [list(look.values()) for look in record["looks"]]
         record["types"] = {}
@@ -354,7 +354,7 @@ class Finding(Form):
         return record
 
     @classmethod
-    def _known(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Of older files: looks of so many, a share for the verdict, and infinities in inputs, which are texts there.
 
         Only numbers are read back as numbers: an id, message, rule or input may be the string "inf" and stays one.
@@ -537,14 +537,14 @@ class AuditResult(Saved, Shown):
                 )
         return "\n".join(lines)
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """The content of audit.json: with the largest bounds, and without what was not asked for."""
         record |= {"epsilon_lower": to_json(self.epsilon_lower), "ratio_lower": to_json(self.ratio_lower)}
         asked_for = {name for name in ("trade_off", "universe") if record[name] is None}
         return {name: value for name, value in record.items() if name not in asked_for}
 
     @classmethod
-    def _known(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
         options = from_json(record.get("options"))
         if isinstance(options, dict):
             as_float(options.get("inconclusive_factor") or 0.0)  # which reports work with

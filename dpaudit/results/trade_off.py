@@ -88,5 +88,5 @@ class TradeOffBand(Form):
     reason: str = ""
     monotone: MonotoneLimits | None = None
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         return record if self.monotone else {name: value for name, value in record.items() if name != "monotone"}

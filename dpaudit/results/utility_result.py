@@ -99,7 +99,7 @@ class UtilityFinding(Form):
     def _over(self, value: float) -> float | None:
         return value / self.allowed if self.allowed > 0.0 else None
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         names = ("ratio", "ratio_lower", "ratio_upper", "detectable_ratio")
         return {**record, **{name: to_json(getattr(self, name)) for name in names}}
 
@@ -163,5 +163,5 @@ class UtilityResult(Saved, Shown):
         return min(self.findings, key=key, default=None)
 
     @classmethod
-    def _known(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
         return {**record, "options": from_json(record.get("options"))}

@@ -71,7 +71,7 @@ class OneRunPlan(Saved):
 
     schema = SCHEMA
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         return {**record, "shares": list(SHARES)}
 
 

@@ -180,7 +180,7 @@ class Certificate(Saved):
         number = sum(pair.verdict == "open" for pair in self.pairs)
         return f"Open: nothing is proved of {number:,} of {count}. {pair.id}: {pair.reason}"
 
-    def _written(self, record: dict[str, Any]) -> dict[str, Any]:
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         return {"verdict": self.verdict, **record}
 
 
