@@ -85,7 +85,7 @@ class Reader(Form):
     blocks: tuple[Block, ...] = ()
     keys: tuple[Key, ...] = ()
     members: tuple[tuple[str, str, str], ...] = ()
-    wanted: frozenset[str] = frozenset()
+    wanted: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"write": sorted})
     points: tuple[tuple[float, ...], ...] = ()
     density: LogRatio | None = dataclasses.field(default=None, compare=False, metadata=UNSAVED)
     tokens: tuple[tuple[float, str], ...] = dataclasses.field(default=(), metadata={"exact": False})

@@ -15,7 +15,7 @@ import functools
 import math
 import types
 import typing
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
 
@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from dpaudit.privacy.pairs import short_form
 
 LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
+PLAIN = (str, int, bool, types.NoneType)  # which are their own saved form
 SPECIAL = {"inf": math.inf, "-inf": -math.inf}
 Read = Callable[[Any], Any]
 Matrix = Annotated[NDArray[np.float64], 2]  # an array without this has one axis
@@ -82,7 +83,9 @@ def fields_from_dict(kind: Any, record: Mapping[str, Any], exact: bool = False) 
     fields = _saved_fields(kind, exact)
     if missing := [name for field, name, *_ in fields if name not in record and field in _required(kind)]:
         raise FormError("complete", f"one without {', '.join(missing)}")
-    return kind(**{field: _at(f".{name}", read, record[name]) for field, name, _, read in fields if name in record})
+    here = [(field, name, read) for field, name, _, read in fields if name in record]
+    found = _each(lambda k: f".{here[k][1]}", [read for *_, read in here], [record[name] for _, name, _ in here])
+    return kind(**{field: value for (field, *_), value in zip(here, found, strict=True)})
 
 
 @functools.cache
@@ -92,15 +95,9 @@ def _saved_fields(kind: Any, exact: bool) -> tuple[tuple[str, str, Read, Read], 
     for field in dataclasses.fields(kind):
         if field.metadata.get("saved", True):
             hint, is_exact = hints[field.name], exact and field.metadata.get("exact", True)
-            write = (
-                to_json
-                if hint is Any
-                else _hex
-                if hint is float and is_exact
-                else functools.partial(_encoded, is_exact)
-            )
-            name, write = field.metadata.get("name", field.name), field.metadata.get("write", write)
-            fields.append((field.name, name, write, reader_of(hint, is_exact)))
+            write = _hex if hint is float and is_exact else functools.partial(_encoded, is_exact)
+            write = field.metadata.get("write", to_json if hint is Any else write)
+            fields.append((field.name, field.metadata.get("name", field.name), write, reader_of(hint, is_exact)))
     return tuple(fields)
 
 
@@ -138,6 +135,8 @@ def from_json(value: Any) -> Any:
 
 def _encoded(exact: bool, value: Any) -> Any:
     """`to_json` of a value that may hold saved forms; floats as hexadecimal digits where it is exact."""
+    if type(value) in PLAIN:
+        return value
     if isinstance(value, Form):
         return value.to_dict()
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
@@ -180,7 +179,11 @@ def reader_of(kind: Any, exact: bool = False, axes: int = 1) -> Read:
         each = reads if is_fixed else reads * len(checked(value, list, tuple))
         if len(checked(value, list, tuple)) != len(each):
             _refuse(name, value)
-        return origin(_at(f"[{k}]", read, item) for k, (read, item) in enumerate(zip(each, value, strict=True)))
+        return origin(_each("[{}]".format, each, value))
+
+    def entries(value: Any) -> Any:
+        names = [*checked(value, Mapping)]
+        return dict(zip(names, _each(lambda k: f".{names[k]:.40}", reads * len(names), value.values()), strict=True))
 
     if kind is Any:
         return lambda value: value
@@ -196,14 +199,12 @@ def reader_of(kind: Any, exact: bool = False, axes: int = 1) -> Read:
     if origin in (typing.Union, types.UnionType):
         return _union([part for part in parts if part is not types.NoneType], exact)
     if origin in (tuple, list, frozenset):
-        reads, is_fixed = (
-            [reader_of(part, exact) for part in parts if part is not ...],
-            origin is tuple and ... not in parts,
-        )
+        is_fixed = origin is tuple and ... not in parts
+        reads = [reader_of(part, exact) for part in parts if part is not ...]
         return items
     if origin is dict:
-        read = reader_of(parts[1], exact)
-        return lambda value: {str(key): _at(f".{key:.40}", read, item) for key, item in checked(value, Mapping).items()}
+        reads = [reader_of(parts[1], exact)]
+        return entries
     if hasattr(kind, "_fields"):  # a named tuple, which is saved as a list
         values = reader_of(types.GenericAlias(tuple, tuple(typing.get_type_hints(kind).values())), exact)
         return lambda value: kind(*values(value))
@@ -257,17 +258,22 @@ def _union(kinds: list[Any], exact: bool) -> Read:
 
     def of_tag(value: Any) -> Any:
         kind = value.get("kind") if isinstance(value, Mapping) else value
-        read = tagged.get(kind) if isinstance(kind, str) else None
-        return read(value) if read else _at(".kind", functools.partial(_refuse, f"one of {', '.join(tagged)}"), kind)
+        if not isinstance(kind, str) or kind not in tagged:
+            raise FormError(f"one of {', '.join(tagged)}", short_form(kind, width=80), ".kind")
+        return tagged[kind](value)
 
     return of_tag
 
 
-def _at(place: str, read: Read, value: Any) -> Any:
+def _each(place: Callable[[int], str], reads: Iterable[Read], values: Iterable[Any]) -> list[Any]:
+    """What several values are read as; `place` says where each stands."""
+    found: list[Any] = []
     try:
-        return read(value)
+        for read, value in zip(reads, values, strict=True):
+            found.append(read(value))
     except FormError as error:
-        raise FormError(error.expected, error.given, place + error.path) from error.__cause__
+        raise FormError(error.expected, error.given, place(len(found)) + error.path) from error.__cause__
+    return found
 
 
 def _refuse(expected: str, value: Any) -> NoReturn:
