@@ -62,9 +62,7 @@ class View(Form):
     columns: tuple[int, ...]
     parameter: float = 0.0
     levels: tuple[tuple[float, float], ...] = ()
-    cost: float = dataclasses.field(
-        default=0.0, compare=False, metadata=UNSAVED
-    )  # nats: log of how many
+    cost: float = dataclasses.field(default=0.0, compare=False, metadata=UNSAVED)  # nats: log of how many
 
     exact = True
 
