@@ -98,7 +98,7 @@ class ExactTest(Test):
         predicted: Predicted,
         rule: GuessRule | None = None,
     ) -> ExactTest:
-        """The test of a rule that is known already, or of the best one by what is predicted of the mixture's bins."""
+        """The test of a given rule, or of the best rule by the predicted counts of the mixture's bins."""
         test = cls(claim, draws)
         test.state = LearningState.frozen(mixture, predicted)
         if rule is None:

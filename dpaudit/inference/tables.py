@@ -119,7 +119,7 @@ class EmptyCounter:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Predicted:
-    """What is predicted of each bin before a round: its probability of label 1 and its mass, shape (bins,) each."""
+    """Predictions of each bin before a round: its probability of label 1 and its mass, shape (bins,) each."""
 
     q: FloatArray
     mass: FloatArray
@@ -129,7 +129,7 @@ class Predicted:
 
     @classmethod
     def of(cls, probabilities: FloatArray) -> Predicted:
-        """What the predicted probabilities of earlier draws foretell of bins."""
+        """The predictions of bins by the predicted probabilities of earlier draws."""
         bins = bins_of(probabilities)
         count = np.bincount(bins, minlength=N_BINS)
         mean = np.bincount(bins, probabilities, minlength=N_BINS) / np.maximum(count, 1)
@@ -147,7 +147,7 @@ class Predicted:
         return Predicted(np.where(mass > 0.0, mean, MIDDLES), np.asarray(smoothed, dtype=float))
 
     def to_dict(self) -> dict[str, Any]:
-        """What is predicted as JSON values, exact.
+        """The predictions as JSON values, exact.
 
         Bins of which nothing was known are left out: they have the same mass, and their middle as q.
         """
@@ -163,7 +163,7 @@ class Predicted:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Predicted:
-        """What `to_dict` wrote; ValueError where it is no such prediction."""
+        """The predictions that `to_dict` wrote; ValueError for other values."""
         own = np.array(record["bins"], dtype=np.intp)
         size = operator.index(record["size"])
         if not 0 < size <= SIZES.max_cells or np.any((own < 0) | (own >= size)):
@@ -211,7 +211,7 @@ class Round:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], origin: str) -> Round:
-        """What `to_dict` wrote, for the session whose streams are named; ValueError where it is no such round."""
+        """The round that `to_dict` wrote, for the session whose streams are named; ValueError for other values."""
         predicted = Predicted.from_dict(record)
         size = len(predicted.q)
         by_origin = {str(name): _dense(counts, size) for name, counts in record["counts"].items()}

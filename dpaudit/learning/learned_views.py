@@ -312,13 +312,13 @@ class Neighbours(Form):
         frequency = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
         return np.where(repeats, frequency, self._ratio(distances[0], distances[1], 1)) + even
 
-    def _ratio(self, of_0: FloatArray, of_1: FloatArray, dimensions: int) -> FloatArray:
-        first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (of_0, of_1))
+    def _ratio(self, distances_0: FloatArray, distances_1: FloatArray, dimensions: int) -> FloatArray:
+        first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (distances_0, distances_1))
         return np.asarray(dimensions * (first - second))
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Neighbours:
-        """What `to_dict` wrote; a side without rows has as many columns as there are views."""
+        """The view that `to_dict` wrote; a side without rows has as many columns as there are views."""
         found = super().from_dict(record)
         sides = [side.reshape(-1, len(found.views)) for side in found.sides]
         return dataclasses.replace(found, sides=(sides[0], sides[1]))

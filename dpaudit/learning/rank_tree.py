@@ -183,7 +183,7 @@ class Steps(Form):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Steps:
-        """What `to_dict` wrote; ValueError where it is no step function of probabilities."""
+        """The steps that `to_dict` wrote; ValueError where it is no step function of probabilities."""
         steps = super().from_dict(record)
         edges, p = steps.edges, steps.probabilities
         if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or not rise(edges):
@@ -269,7 +269,7 @@ class Shifts(Form):
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Shifts:
-        """What `to_dict` wrote; ValueError where it is none."""
+        """The shifts that `to_dict` wrote; ValueError where it is none."""
         shifts = super().from_dict(record)
         edges, weights = shifts.edges, shifts.weights
         is_mean = weights.shape == (len(edges) + 1, len(SIZES.shifts)) and np.all(weights >= 0.0)

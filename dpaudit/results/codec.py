@@ -57,7 +57,7 @@ class Form:
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Self:
-        """What `to_dict` wrote; ValueError says where a value is of another type or missing."""
+        """The dataclass that `to_dict` wrote; ValueError says where a value is of another type or missing."""
         if not isinstance(record, Mapping):
             _refuse(cls.__name__, record)
         found: Self = fields_from_dict(cls, cls._of_saved(record), cls.exact)
@@ -158,7 +158,7 @@ def _hex(value: float) -> str:
 
 @functools.cache
 def reader_of(kind: Any, exact: bool = False, axes: int = 1) -> Read:
-    """What makes a value of this type of its saved form.
+    """The function that makes a value of this type of its saved form.
 
     Examples
     --------
@@ -250,7 +250,7 @@ def _array(kind: np.dtype[Any], axes: int, exact: bool, value: Any) -> Any:
 
 
 def _union(kinds: list[Any], exact: bool) -> Read:
-    """The one type that is not None; or of several, the one whose tag a record has."""
+    """A reader of the one type that is not None; or of several, of the one whose tag a record has."""
     if len(kinds) == 1:
         only = reader_of(kinds[0], exact)
         return lambda value: None if value is None else only(value)
@@ -266,7 +266,7 @@ def _union(kinds: list[Any], exact: bool) -> Read:
 
 
 def _each(place: Callable[[int], str], reads: Iterable[Read], values: Iterable[Any]) -> list[Any]:
-    """What several values are read as; `place` says where each stands."""
+    """The values that several saved forms are read as; `place` says where each stands."""
     found: list[Any] = []
     try:
         for read, value in zip(reads, values, strict=True):

@@ -43,8 +43,8 @@ from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import REPORT_DELTA, epsilon_of_profile
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
@@ -338,7 +338,7 @@ def one_table(case: OnBudget, seed: int) -> tuple[bool, bool]:
         inputs=len(case.pairs),
         samples=case.samples,
         error_rate=case.promised,
-        draw=Crew().drawer(as_subject(case.mechanism), case.pairs, seed, 8),
+        draw=WorkerPool().drawer(as_subject(case.mechanism), case.pairs, seed, 8),
         coin=lambda: stream(seed, 9),
     )
     game.start()
