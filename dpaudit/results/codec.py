@@ -17,14 +17,14 @@ import types
 import typing
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
-from typing import Annotated, Any, ClassVar, Literal, NoReturn, Self
+from typing import Annotated, Any, ClassVar, Literal, NamedTuple, NoReturn, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpaudit.numerals import fraction_text, read_fraction
 from dpaudit.privacy.pairs import short_form
 
-LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
 PLAIN = (str, int, bool, types.NoneType)  # which are their own saved form
 SPECIAL = {"inf": math.inf, "-inf": -math.inf}
 Read = Callable[[Any], Any]
@@ -73,53 +73,52 @@ class Form:
         return record
 
 
+class _Field(NamedTuple):
+    name: str
+    saved_as: str
+    is_needed: bool
+    write: Read
+    read: Read
+
+
+@functools.cache
+def _saved_fields(kind: Any, exact: bool) -> list[_Field]:
+    hints, fields = typing.get_type_hints(kind, include_extras=True), []
+    for field in dataclasses.fields(kind):
+        own, hint = field.metadata, hints[field.name]
+        if own.get("saved", True):
+            is_exact = exact and own.get("exact", True)
+            write = (
+                (lambda value: float(value).hex())
+                if hint is float and is_exact
+                else functools.partial(_encoded, is_exact)
+            )
+            write = own.get("write", to_json if hint is Any else write)
+            is_needed = field.default is field.default_factory  # both are missing
+            read = reader_of(hint, is_exact)
+            fields.append(_Field(field.name, own.get("name", field.name), is_needed, write, read))
+    return fields
+
+
 def fields_to_dict(value: Any, exact: bool = False) -> dict[str, Any]:
     """The fields of a dataclass as JSON values, by the names that they are saved under."""
-    return {name: write(getattr(value, field)) for field, name, write, _ in _saved_fields(type(value), exact)}  # type: ignore[arg-type]
+    kind: Any = type(value)
+    return {one.saved_as: one.write(getattr(value, one.name)) for one in _saved_fields(kind, exact)}
 
 
 def fields_from_dict(kind: Any, record: Mapping[str, Any], exact: bool = False) -> Any:
     """A dataclass of the record of its fields; raises as `Form.from_dict`."""
     fields = _saved_fields(kind, exact)
-    if missing := [name for field, name, *_ in fields if name not in record and field in _required(kind)]:
+    if missing := [one.saved_as for one in fields if one.is_needed and one.saved_as not in record]:
         raise FormError("complete", f"one without {', '.join(missing)}")
-    here = [(field, name, read) for field, name, _, read in fields if name in record]
-    found = _each(lambda k: f".{here[k][1]}", [read for *_, read in here], [record[name] for _, name, _ in here])
-    return kind(**{field: value for (field, *_), value in zip(here, found, strict=True)})
-
-
-@functools.cache
-def _saved_fields(kind: Any, exact: bool) -> tuple[tuple[str, str, Read, Read], ...]:
-    """(field, its name in the saved form, how it is written and read) of a dataclass."""
-    hints, fields = typing.get_type_hints(kind, include_extras=True), []
-    for field in dataclasses.fields(kind):
-        if field.metadata.get("saved", True):
-            hint, is_exact = hints[field.name], exact and field.metadata.get("exact", True)
-            write = _hex if hint is float and is_exact else functools.partial(_encoded, is_exact)
-            write = field.metadata.get("write", to_json if hint is Any else write)
-            fields.append((field.name, field.metadata.get("name", field.name), write, reader_of(hint, is_exact)))
-    return tuple(fields)
-
-
-@functools.cache
-def _required(kind: Any) -> frozenset[str]:
-    missing = dataclasses.MISSING
-    return frozenset(f.name for f in dataclasses.fields(kind) if f.default is missing and f.default_factory is missing)
+    here = [one for one in fields if one.saved_as in record]
+    found = _each(lambda k: f".{here[k].saved_as}", [one.read for one in here], [record[one.saved_as] for one in here])
+    return kind(**{one.name: value for one, value in zip(here, found, strict=True)})
 
 
 def to_json(value: Any) -> Any:
     """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
-    if isinstance(value, np.generic | np.ndarray):
-        value = value.tolist()
-    if isinstance(value, float):
-        return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-        return [to_json(item) for item in (sorted(value, key=repr) if isinstance(value, set | frozenset) else value)]
-    return short_form(value, width=200)
+    return _encoded(None, value)
 
 
 def from_json(value: Any) -> Any:
@@ -133,27 +132,28 @@ def from_json(value: Any) -> Any:
     return value
 
 
-def _encoded(exact: bool, value: Any) -> Any:
-    """`to_json` of a value that may hold saved forms; floats as hexadecimal digits where it is exact."""
+def _encoded(exact: bool | None, value: Any) -> Any:
+    """The saved form of a value; where `exact` is None, that of an input, whose objects are shown by their names."""
     if type(value) in PLAIN:
         return value
-    if isinstance(value, Form):
-        return value.to_dict()
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        return fields_to_dict(value, exact)
-    if isinstance(value, Fraction):
+    if exact is not None and dataclasses.is_dataclass(value):
+        return value.to_dict() if isinstance(value, Form) else fields_to_dict(value, exact)
+    if exact is not None and isinstance(value, Fraction):
         return fraction_text(value)
-    if isinstance(value, tuple | list):
-        return [_encoded(exact, item) for item in value]
+    if isinstance(value, np.generic | np.ndarray):
+        value = value.tolist()
+    if isinstance(value, float) and exact:
+        return float(value).hex()
+    if isinstance(value, float):
+        return None if math.isnan(value) else value if math.isfinite(value) else "inf" if value > 0 else "-inf"
+    if value is None or isinstance(value, bool | int | str):
+        return value
     if isinstance(value, Mapping):
         return {str(key): _encoded(exact, item) for key, item in value.items()}
-    if exact and isinstance(value, np.ndarray | np.generic):
-        return _encoded(exact, value.tolist())
-    return _hex(value) if exact and isinstance(value, float) else to_json(value)
-
-
-def _hex(value: float) -> str:
-    return float(value).hex()
+    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
+        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
+        return [_encoded(exact, item) for item in items]
+    return short_form(value, width=200)
 
 
 @functools.cache
@@ -188,7 +188,7 @@ def reader_of(kind: Any, exact: bool = False, axes: int = 1) -> Read:
     if kind is Any:
         return lambda value: value
     if kind in (float, Fraction):
-        return read_fraction if kind is Fraction else _exact_float if exact else as_float
+        return _fraction if kind is Fraction else _exact_float if exact else as_float
     if origin is Annotated:
         return reader_of(parts[0], exact, *parts[1:])
     if origin is np.ndarray:
@@ -235,6 +235,13 @@ def _exact_float(value: Any) -> float:
         _refuse("the hexadecimal digits of a float", value)
 
 
+def _fraction(value: Any) -> Fraction:
+    try:
+        return read_fraction(value)
+    except (AttributeError, ValueError):
+        _refuse("a fraction", value)
+
+
 def _array(kind: np.dtype[Any], axes: int, exact: bool, value: Any) -> Any:
     read = reader_of(float if kind.kind == "f" else int, exact)
 
@@ -278,26 +285,3 @@ def _each(place: Callable[[int], str], reads: Iterable[Read], values: Iterable[A
 
 def _refuse(expected: str, value: Any) -> NoReturn:
     raise FormError(expected, short_form(value, width=80))
-
-
-def fraction_text(value: Fraction) -> str:
-    """A fraction as it is saved and shown; in hexadecimal digits where it is long.
-
-    Examples
-    --------
-    >>> fraction_text(Fraction(3, 4)), fraction_text(Fraction(2)), read_fraction("3/4")
-    ('3/4', '2/1', Fraction(3, 4))
-    """
-    is_long = max(abs(value.numerator), value.denominator).bit_length() > LONGEST_DECIMAL * 10 // 3
-    return f"{value.numerator:#x}/{value.denominator:#x}" if is_long else f"{value.numerator}/{value.denominator}"
-
-
-def read_fraction(text: str) -> Fraction:
-    """The fraction of a text; ValueError where it is none."""
-    top, slash, bottom = text.partition("/") if isinstance(text, str) else ("", "", "")
-    try:
-        if slash:
-            return Fraction(int(top, 0), int(bottom, 0))
-    except (ValueError, ZeroDivisionError):
-        pass
-    _refuse("a fraction", text)
