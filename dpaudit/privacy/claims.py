@@ -27,6 +27,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
@@ -239,6 +240,11 @@ class Claim(ABC):
         return HockeyStickLine(float(epsilon[0]), float(delta[0]))
 
 
+def delegated(path: str) -> Any:
+    """A property or a method that a claim has of a part of it, as "promise.value"."""
+    return property(operator.attrgetter(path))
+
+
 @dataclasses.dataclass(frozen=True)
 class _FieldClaim(Claim):
     """A claim whose parameter is one of its fields; they are checked, and epsilon is reported at `REPORT_DELTA`."""
@@ -411,9 +417,6 @@ class GaussianDP(_FieldClaim):
             return 0.0 if self.mu == 0.0 else math.inf
         return epsilon_of_profile(self.profile, delta)
 
-    def profile(self, epsilon: float) -> float:
-        return float(gaussian_profile(np.array([self.mu]), _checked("epsilon", epsilon))[0])
-
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
         return np.full_like(values, anchor), gaussian_profile(values, anchor)
@@ -517,9 +520,6 @@ class ProfileClaim(_FieldClaim):
 
     def epsilon_at(self, delta: float) -> float:
         return epsilon_of_profile(self.profile, _checked("delta", delta))
-
-    def profile(self, epsilon: float) -> float:
-        return self._delta_at_scale(self.scale, _checked("epsilon", epsilon))
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
