@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import math
 from decimal import ROUND_FLOOR, ROUND_HALF_EVEN, Context, Decimal
+from fractions import Fraction
 from typing import Any
 
 MISSING = "–"
+LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
 ABOVE = "above "  # begins the text of a bound of which no more is proved than that it exceeds its limit
 # Relative and absolute excess up to which a bound says no more: ten times that of a rejection without a bound of its
 # own (`dpaudit.inference.bound_search.just_above`).
@@ -94,3 +96,24 @@ def _plain(value: Decimal, trim: bool = False) -> str:
     if exponent < -4 or exponent > 8:
         return f"{value:e}"
     return f"{value:,f}"
+
+
+def fraction_text(value: Fraction) -> str:
+    """A fraction as it is saved and shown; in hexadecimal digits where it is long.
+
+    Examples
+    --------
+    >>> fraction_text(Fraction(3, 4)), fraction_text(Fraction(2)), read_fraction("3/4")
+    ('3/4', '2/1', Fraction(3, 4))
+    """
+    is_long = max(abs(value.numerator), value.denominator).bit_length() > LONGEST_DECIMAL * 10 // 3
+    return f"{value.numerator:#x}/{value.denominator:#x}" if is_long else f"{value.numerator}/{value.denominator}"
+
+
+def read_fraction(text: str) -> Fraction:
+    """The fraction of a text; ValueError where it is none."""
+    top, _, bottom = text.partition("/")
+    try:
+        return Fraction(int(top, 0), int(bottom, 0))
+    except (ValueError, ZeroDivisionError):
+        raise ValueError(f"a fraction was expected, got {text!r:.40}") from None

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 
 from dpaudit.privacy.inputs import identity_of
+from dpaudit.results.codec import to_json
 from dpaudit.results.saved_inputs import NotHeldError, is_digest, kept, may_be_infinite, restored, types_of
-from dpaudit.results.saving import to_json
 
 NUMBERS = st.none() | st.booleans() | st.integers() | st.floats() | st.sampled_from([np.float32(0.1), np.int64(3)])
 TEXTS = st.text(st.characters(exclude_categories=["Cs"]), max_size=5)

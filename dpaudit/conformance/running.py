@@ -19,7 +19,7 @@ from dpaudit.conformance.faces import (
 )
 from dpaudit.conformance.outcomes import CheckFailed, CheckInconclusive, CheckSkipped
 from dpaudit.conformance.registry import check_names, statistical_count
-from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.conformance.result import CheckRecord, CheckResult, Status
 from dpaudit.environment import environment
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
@@ -153,7 +153,8 @@ def _followed(bound: BoundCheck, records: Sequence[CheckRecord]) -> CheckRecord 
 
 def _run(bound: BoundCheck, error_rate: float) -> CheckRecord:
     started = time.perf_counter()
-    status, message = "not_refuted", ""
+    status: Status = "not_refuted"
+    message = ""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # the mechanism's own, on inputs that make no sense

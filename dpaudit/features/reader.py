@@ -16,8 +16,8 @@ import dataclasses
 import functools
 import operator
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,6 +28,7 @@ from dpaudit.features.unread import LIMITS
 from dpaudit.features.views import SIZES as VIEW_SIZES
 from dpaudit.features.visitor import BLOCK, COUNT, MEMBERS, Key, Sink, read_outputs_into
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import UNSAVED, Form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -50,8 +51,7 @@ SUMMARIES = (
 )  # fmt: skip
 
 
-@dataclasses.dataclass(frozen=True)
-class Block:
+class Block(NamedTuple):
     """Several columns that hold one sequence of numbers: its path, and how many numbers of it are read."""
 
     path: str
@@ -59,7 +59,7 @@ class Block:
 
 
 @dataclasses.dataclass(frozen=True)
-class Reader:
+class Reader(Form):
     """Outputs as a matrix: see the module.
 
     Attributes
@@ -85,10 +85,12 @@ class Reader:
     blocks: tuple[Block, ...] = ()
     keys: tuple[Key, ...] = ()
     members: tuple[tuple[str, str, str], ...] = ()
-    wanted: frozenset[str] = frozenset()
+    wanted: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"write": sorted})
     points: tuple[tuple[float, ...], ...] = ()
-    density: LogRatio | None = dataclasses.field(default=None, compare=False)
-    tokens: tuple[tuple[float, str], ...] = ()
+    density: LogRatio | None = dataclasses.field(default=None, compare=False, metadata=UNSAVED)
+    tokens: tuple[tuple[float, str], ...] = dataclasses.field(default=(), metadata={"exact": False})
+
+    exact = True
 
     def __deepcopy__(self, memo: object) -> Reader:
         return self
@@ -249,38 +251,21 @@ class Reader:
         to_points = 4 if summarised and len(self.points) == 2 else 0
         return self.n_read + summarised * len(SUMMARIES) + to_points
 
-    def to_dict(self) -> dict[str, Any]:
-        """The reader as JSON values."""
-        return {
-            "columns": self.columns,
-            "blocks": [[block.path, block.width] for block in self.blocks],
-            "keys": [list(key) for key in self.keys],
-            "members": [list(one) for one in self.members],
-            "wanted": sorted(self.wanted),
-            "points": [[number.hex() for number in point] for point in self.points],
-            "density": None
-            if self.density is None
-            else {"shape": list(self.density.shape), "is_integer": self.density.is_integer},
-            "tokens": [list(one) for one in self.tokens],
-        }
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        density = self.density
+        known = None if density is None else {"shape": list(density.shape), "is_integer": density.is_integer}
+        return {**record, "density": known}
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Reader:
+    def from_dict(cls, record: Mapping[str, Any], density: LogRatio | None = None) -> Reader:
         """The reader that `to_dict` wrote; ValueError where it asks for a density and none is given."""
-        if (asked := record.get("density")) is not None:
-            if density is None:
-                raise ValueError("reader must be given the mechanism's log density, which it reads; got none.")
-            density = dataclasses.replace(density, shape=tuple(asked["shape"]), is_integer=bool(asked["is_integer"]))
-        return cls(
-            int(record["columns"]),
-            tuple(Block(str(path), int(width)) for path, width in record["blocks"]),
-            tuple((str(path), str(what)) for path, what in record["keys"]),
-            tuple((str(a), str(b), str(c)) for a, b, c in record["members"]),
-            frozenset(map(str, record["wanted"])),
-            tuple(tuple(map(float.fromhex, point)) for point in record["points"]),
-            density if asked is not None else None,
-            tuple((float(number), str(text)) for number, text in record.get("tokens", ())),
-        )
+        found = super().from_dict(record)
+        if (asked := record.get("density")) is None:
+            return found
+        if density is None:
+            raise ValueError("reader must be given the mechanism's log density, which it reads; got none.")
+        density = dataclasses.replace(density, shape=tuple(asked["shape"]), is_integer=bool(asked["is_integer"]))
+        return dataclasses.replace(found, density=density)
 
 
 class Memory:

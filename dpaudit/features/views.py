@@ -16,7 +16,7 @@ import functools
 import itertools
 import math
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,7 @@ from dpaudit.extensions import working_extensions
 from dpaudit.features.shapes import rounded
 from dpaudit.features.whole_numbers import are_above_rounding
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import UNSAVED, Form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -51,7 +52,7 @@ STEPS = (2.0, 3.0, 5.0, 10.0, 100.0, 0.1, 0.01, 0.001)  # of numbers that are no
 
 
 @dataclasses.dataclass(frozen=True)
-class View:
+class View(Form):
     """One number of a row: a kind, its columns and its parameter.
 
     `levels` are a middle and a scale of each column, where columns are brought into (0, 1) before.
@@ -61,7 +62,16 @@ class View:
     columns: tuple[int, ...]
     parameter: float = 0.0
     levels: tuple[tuple[float, float], ...] = ()
-    cost: float = dataclasses.field(default=0.0, compare=False)  # nats: the logarithm of how many it was chosen of
+    cost: float = dataclasses.field(default=0.0, compare=False, metadata=UNSAVED)  # nats: log of how many
+
+    exact = True
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> View:
+        """The view that `to_dict` wrote; ValueError where its kind is unknown."""
+        view = super().from_dict(record)
+        kind_of(view.kind)
+        return view
 
     def __call__(self, matrix: FloatArray) -> FloatArray:
         """The view's number of each row, shape (draws,)."""
@@ -389,20 +399,3 @@ def _order(values: FloatArray) -> bytes:
     known = ~np.isnan(values)
     flipped = np.where(known, ranks[known].max(initial=0) - ranks, ranks)
     return min(ranks.tobytes(), flipped.tobytes())
-
-
-def view_from_dict(record: dict[str, Any]) -> View:
-    """The view that `view_to_dict` wrote; ValueError where its kind is unknown."""
-    kind_of(record["kind"])
-    levels = tuple((float.fromhex(middle), float.fromhex(scale)) for middle, scale in record.get("levels", ()))
-    return View(record["kind"], tuple(map(int, record["columns"])), float.fromhex(record["parameter"]), levels)
-
-
-def view_to_dict(view: View) -> dict[str, Any]:
-    """The view as JSON values."""
-    return {
-        "kind": view.kind,
-        "columns": list(view.columns),
-        "parameter": float(view.parameter).hex(),
-        "levels": [[number.hex() for number in own] for own in view.levels],
-    }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,6 +21,7 @@ from dpaudit.inference.payoffs import SIZES as PAYOFF_SIZES
 from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.tables import EDGES, MIDDLES, N_BINS, Predicted
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import Form
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,7 +40,7 @@ SIZES = RuleSizes()
 
 
 @dataclasses.dataclass(frozen=True)
-class GuessRule:
+class GuessRule(Form):
     """Guess label 1 in bins from `first_up` on, label 0 in bins below `end_down`, at the line of an anchor."""
 
     first_up: int
@@ -48,10 +49,9 @@ class GuessRule:
     expected: float  # the bound on the parameter that it is expected to give
 
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> GuessRule:
+    def from_dict(cls, record: Mapping[str, Any]) -> GuessRule:
         """The rule whose fields were saved; ValueError where it guesses a bin twice, or at no anchor."""
-        first_up, end_down, anchor = (int(record[name]) for name in ("first_up", "end_down", "anchor"))
-        rule = cls(first_up, end_down, anchor, float(record["expected"]))
+        rule = super().from_dict(record)
         if not 0 <= rule.end_down <= rule.first_up <= N_BINS or not 0 <= rule.anchor < len(PAYOFF_SIZES.anchors):
             raise ValueError(f"rule must guess each bin at most once, at a known anchor, got {rule}.")
         return rule

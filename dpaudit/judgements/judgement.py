@@ -15,20 +15,20 @@ from typing import Any, Literal
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.results.codec import UNSAVED
 from dpaudit.results.saved_inputs import is_digest, kept, restored
-from dpaudit.results.saving import as_float, check_types, read_saved, to_json, write_whole
+from dpaudit.results.saving import Saved, read_saved
 
 SCHEMA = "dpaudit.judgement/1"
 Verdict = Literal["refuted", "proved", "not_refuted", "inconclusive", "error"]
 VERDICTS: tuple[Verdict, ...] = ("refuted", "proved", "not_refuted", "inconclusive", "error")
 By = Literal["recorded noise", "certificate", "statistics", ""]
-BYS: tuple[By, ...] = ("recorded noise", "certificate", "statistics", "")
 EXIT_STATUS: Mapping[str, int] = {"refuted": 1, "proved": 0, "not_refuted": 0, "inconclusive": 5, "error": 3}
 LONGEST_PAIR = 300  # characters of a pair that is written into a command
 
 
 @dataclasses.dataclass(frozen=True)
-class Judgement:
+class Judgement(Saved):
     """What was found of a function and its claim.
 
     Attributes
@@ -75,7 +75,7 @@ class Judgement:
     scope: str
     places: tuple[str, ...]
     pair_id: str
-    pair: Pair | None = dataclasses.field(compare=False)
+    pair: Pair | None = dataclasses.field(compare=False, default=None, kw_only=True, metadata=UNSAVED)
     loss: float
     error_rate: float
     guessed: str
@@ -85,6 +85,8 @@ class Judgement:
     seconds: float
     searched: dict[str, Any]
     details: dict[str, Any] = dataclasses.field(compare=False)
+
+    schema = SCHEMA
 
     @property
     def exit_status(self) -> int:
@@ -135,43 +137,25 @@ class Judgement:
         lines.append(f"{self.runs:,} runs of the mechanism, {self.seconds:.3g} s, seed {self.seed}")
         return "\n".join(line for line in lines if line)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The content of the saved form."""
-        record = {"schema": SCHEMA, **{field.name: getattr(self, field.name) for field in dataclasses.fields(self)}}
-        del record["pair"]
-        record["exit_status"], record["replay"] = self.exit_status, self.replay()
-        record["inputs"] = None
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        """With the inputs of the pair, each as a file keeps it."""
+        record |= {"exit_status": self.exit_status, "replay": self.replay(), "inputs": None}
         if self.pair is not None:
             record["inputs"] = {"x_id": self.pair.x_id, "x_prime_id": self.pair.x_prime_id}
             for name in ("x", "x_prime"):
                 saved, types, is_held = kept(getattr(self.pair, name))
                 record["inputs"][name] = {"value": saved, "types": types, "held": is_held and not is_digest(saved)}
-        return dict(to_json(record))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the judgement as JSON, complete or not at all."""
-        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
+        return record
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Judgement:
-        """The judgement of a saved form.
-
-        Raises
-        ------
-        UsageError
-            If a verdict, or what it rests on, is none.
-        """
-        fields = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "pair"}
-        for name, known in (("verdict", VERDICTS), ("by", BYS)):
-            if fields[name] not in known:
-                raise UsageError(f"{name} must be one of {', '.join(filter(None, known))}, got {fields[name]!r}.")
-        fields |= {name: as_float(record[name]) for name in ("loss", "error_rate", "seconds")}
-        fields["places"] = tuple(record["places"])
-        inputs, pair = record["inputs"], None
-        if inputs is not None and all(inputs[name]["held"] for name in ("x", "x_prime")):
-            x, x_prime = (restored(inputs[name]["value"], inputs[name]["types"]) for name in ("x", "x_prime"))
-            pair = Pair(x, x_prime, str(record["pair_id"]), inputs["x_id"], inputs["x_prime_id"])
-        return cls(**fields, pair=pair)
+        """The judgement of a saved form; `UsageError` names what is missing or of another type."""
+        found, inputs = super().from_dict(record), record["inputs"]
+        if inputs is None or not all(inputs[name]["held"] for name in ("x", "x_prime")):
+            return found
+        x, x_prime = (restored(inputs[name]["value"], inputs[name]["types"]) for name in ("x", "x_prime"))
+        pair = Pair(x, x_prime, found.pair_id, inputs["x_id"], inputs["x_prime_id"])
+        return dataclasses.replace(found, pair=pair)
 
 
 def _is_readable(claim: str) -> bool:
@@ -193,7 +177,5 @@ def load_judgement(path: str | os.PathLike[str]) -> Judgement:
     UsageError
         If there is no such file, or it is no judgement.
     """
-    found, _ = read_saved(path, {SCHEMA: Judgement.from_dict})
-    assert isinstance(found, Judgement)
-    check_types(found)
+    found: Judgement = read_saved(path, {SCHEMA: Judgement.from_dict})[0]
     return found

@@ -9,15 +9,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy
 
-from dpaudit.features.views import View, view_from_dict, view_to_dict
+from dpaudit.features.views import View
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import UNSAVED, Form, Matrix
 
 
 class LearnedView(Protocol):
@@ -68,7 +69,7 @@ class LinearSizes:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Linear:
+class Linear(Form):
     """A weighted sum of columns, of their ranks, or of the side of the median on which they lie."""
 
     name: str
@@ -80,7 +81,7 @@ class Linear:
     spread: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
     weights: FloatArray = dataclasses.field(default_factory=lambda: np.zeros(0))
 
-    kind = ""  # in what is saved
+    exact = True
     sizes = LinearSizes()
 
     def _scaled(self, matrix: FloatArray) -> Self:
@@ -112,18 +113,6 @@ class Linear:
         # there are, round a row differently in different batches.
         return np.asarray(np.multiply(self._features(matrix), self.weights, order="C").sum(axis=1))
 
-    def to_dict(self) -> dict[str, Any]:
-        numbers = {key: [v.hex() for v in getattr(self, key).tolist()] for key in _LINEAR_NUMBERS}
-        return {"kind": self.kind, "name": self.name, "of": self.of, "columns": list(self.columns), **numbers}
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Self:
-        numbers: dict[str, Any] = {key: np.array([float.fromhex(v) for v in record[key]]) for key in _LINEAR_NUMBERS}
-        return cls(str(record["name"]), tuple(map(int, record["columns"])), str(record["of"]), **numbers)
-
-
-_LINEAR_NUMBERS = ("low", "high", "centre", "spread", "weights")
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Logistic(Linear):
@@ -132,9 +121,9 @@ class Logistic(Linear):
     The ridge is that of the largest evidence (Laplace's approximation): it grows where many columns tell little.
     """
 
-    evidence: float = 0.0  # nats above a fair coin
+    evidence: float = dataclasses.field(default=0.0, metadata=UNSAVED)  # nats above a fair coin
 
-    kind = "logistic"
+    tag = "logistic"
 
     def fit(self, matrix: FloatArray, labels: Labels) -> Logistic:
         scaled = self._scaled(matrix)
@@ -194,7 +183,7 @@ class MeanDifference(Linear):
     the draws are far fewer than the columns. A fit takes a few passes over the numbers.
     """
 
-    kind = "mean difference"
+    tag = "mean difference"
 
     def fit(self, matrix: FloatArray, labels: Labels) -> MeanDifference:
         return self.fit_with_scores(matrix, labels)[0]
@@ -230,13 +219,15 @@ def _shrunk(total: FloatArray, draws: int) -> FloatArray:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Additive:
+class Additive(Form):
     """The sum of the log odds that the trees of many columns give, each of which tells a little."""
 
     name: str
     columns: tuple[int, ...]
     centres: tuple[float, ...] = ()  # NaN where labels are not swapped
     trees: tuple[Steps, ...] = ()
+
+    exact, tag = True, "additive"
 
     def fit(self, matrix: FloatArray, labels: Labels) -> Additive:
         centres, ordered = [], []
@@ -264,26 +255,9 @@ class Additive:
                     total += np.where(values > centre, -1.0, 1.0) * scipy.special.logit(tree(np.abs(values - centre)))
         return total
 
-    def to_dict(self) -> dict[str, Any]:
-        trees = [tree.to_dict() for tree in self.trees]
-        centres = [float(centre).hex() for centre in self.centres]
-        return {
-            "kind": "additive",
-            "name": self.name,
-            "columns": list(self.columns),
-            "centres": centres,
-            "trees": trees,
-        }
-
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Additive:
-        trees = tuple(Steps.from_dict(tree) for tree in record["trees"])
-        centres = tuple(map(float.fromhex, record["centres"]))
-        return cls(str(record["name"]), tuple(map(int, record["columns"])), centres, trees)
-
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Neighbours:
+class Neighbours(Form):
     """The log ratio of the two densities at a row, by the distances to the k-th nearest earlier draw of each label.
 
     In one column, draws that equal the row are counted instead where there are some: a frequency table.
@@ -293,8 +267,9 @@ class Neighbours:
     views: tuple[View, ...]
     k: int
     scale: FloatArray = dataclasses.field(default_factory=lambda: np.ones(1))
-    sides: tuple[FloatArray, FloatArray] = (np.zeros((0, 1)), np.zeros((0, 1)))
+    sides: tuple[Matrix, Matrix] = (np.zeros((0, 1)), np.zeros((0, 1)))
 
+    exact, tag = True, "neighbours"
     tiny = 1e-13  # distances below it are one
     largest = 1e6  # distances above it are one
 
@@ -341,22 +316,12 @@ class Neighbours:
         first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (distances_0, distances_1))
         return np.asarray(dimensions * (first - second))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "kind": "neighbours", "name": self.name, "k": self.k, "views": [view_to_dict(view) for view in self.views],
-            "scale": [v.hex() for v in self.scale.tolist()],
-            "sides": [[[v.hex() for v in row] for row in side.tolist()] for side in self.sides],
-        }  # fmt: skip
-
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Neighbours:
-        views = tuple(view_from_dict(view) for view in record["views"])
-        scale = np.array([float.fromhex(v) for v in record["scale"]])
-        sides = [
-            np.array([[float.fromhex(v) for v in row] for row in side]).reshape(-1, len(views))
-            for side in record["sides"]
-        ]
-        return cls(str(record["name"]), views, int(record["k"]), scale, (sides[0], sides[1]))
+    def from_dict(cls, record: Mapping[str, Any]) -> Neighbours:
+        """The view that `to_dict` wrote; a side without rows has as many columns as there are views."""
+        found = super().from_dict(record)
+        sides = [side.reshape(-1, len(found.views)) for side in found.sides]
+        return dataclasses.replace(found, sides=(sides[0], sides[1]))
 
 
 def _spread(values: FloatArray) -> float:
@@ -372,11 +337,13 @@ def _spread(values: FloatArray) -> float:
 
 
 @dataclasses.dataclass(frozen=True)
-class Known:
+class Known(Form):
     """A column that is a log odds itself: nothing is fitted."""
 
     name: str
     column: int
+
+    tag = "known"
 
     def fit(self, matrix: FloatArray, labels: Labels) -> Known:
         del matrix, labels
@@ -385,29 +352,8 @@ class Known:
     def __call__(self, matrix: FloatArray) -> FloatArray:
         return np.nan_to_num(np.clip(matrix[:, self.column], -30.0, 30.0))
 
-    def to_dict(self) -> dict[str, Any]:
-        return {"kind": "known", "name": self.name, "column": self.column}
 
-    @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Known:
-        return cls(str(record["name"]), int(record["column"]))
-
-
-KINDS: dict[str, Any] = {
-    "known": Known,
-    "logistic": Logistic,
-    "mean difference": MeanDifference,
-    "additive": Additive,
-    "neighbours": Neighbours,
-}
-
-
-def learned_from_dict(record: dict[str, Any]) -> LearnedView:
-    """The fitted estimator that `to_dict` wrote; ValueError where its kind is unknown."""
-    if record["kind"] not in KINDS:
-        raise ValueError(f"learned view must be one of {', '.join(KINDS)}, got {record['kind']!r}.")
-    found: LearnedView = KINDS[record["kind"]].from_dict(record)
-    return found
+Learned = Known | Logistic | MeanDifference | Additive | Neighbours  # in what is saved, told apart by their tags
 
 
 def learners(

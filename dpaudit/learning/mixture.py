@@ -27,8 +27,8 @@ from dpaudit.features.density import LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
 from dpaudit.features.threads import in_one_thread
-from dpaudit.features.views import View, choose_views, view_from_dict, view_to_dict
-from dpaudit.learning.learned_views import Known, LearnedView, Logistic, fit_with_scores, learned_from_dict, learners
+from dpaudit.features.views import View, choose_views
+from dpaudit.learning.learned_views import Known, Learned, LearnedView, Logistic, fit_with_scores, learners
 from dpaudit.learning.rank_tree import (
     Forest,
     Labels,
@@ -41,6 +41,7 @@ from dpaudit.learning.rank_tree import (
     told_by_shifts,
 )
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import reader_of
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +211,7 @@ class Mixture:
     def to_dict(self) -> dict[str, Any]:
         """The mixture as JSON values; models of one view share it."""
         place = {id(view): k for k, view in enumerate(self.views)}
-        own = [view_to_dict(one) if isinstance(one, View) else {"learned": one.to_dict()} for one in self.views]
+        own = [one.to_dict() if isinstance(one, View) else {"learned": one.to_dict()} for one in self.views]
         return {
             "reader": self.reader.to_dict(),
             "views": own,
@@ -231,7 +232,7 @@ class Mixture:
     @classmethod
     def _from_dict(cls, record: dict[str, Any], density: LogRatio | None) -> Mixture:
         views = [
-            learned_from_dict(one["learned"]) if "learned" in one else view_from_dict(one) for one in record["views"]
+            reader_of(Learned)(one["learned"]) if "learned" in one else View.from_dict(one) for one in record["views"]
         ]
         trees, parts = (tuple(Part.from_dict(part, views, Steps) for part in record[k]) for k in ("trees", "parts"))
         shifted = tuple(Part.from_dict(part, views, Shifts) for part in record["shifted"])

@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from dpaudit.features.outcomes import Outcomes, Reading, join
 from dpaudit.features.reader import Reader
 from dpaudit.features.views import SIZES as VIEW_SIZES
-from dpaudit.features.views import View, proposals, view_from_dict, view_to_dict
+from dpaudit.features.views import View, proposals
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import Form
 
 IntArray = NDArray[np.int64]
 
@@ -48,7 +49,7 @@ SIZES = PartitionSizes()
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Partition:
+class Partition(Form):
     """Cells 0, ..., size - 1: the atoms, then one for numbers with a NaN, then the leaves of the tree.
 
     Attributes
@@ -72,6 +73,8 @@ class Partition:
     column: IntArray
     threshold: FloatArray
     child: IntArray
+
+    exact = True
 
     def __post_init__(self) -> None:
         nodes = np.arange(len(self.child))
@@ -135,32 +138,18 @@ class Partition:
         known = np.array(self.atoms, dtype=np.uint64 if self.columns else str)
         return known, np.argsort(known)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The partition as JSON values."""
-        return {
-            "columns": self.columns,
-            "atoms": [str(atom) for atom in self.atoms],
-            "column": self.column.tolist(),
-            "threshold": [value.hex() for value in self.threshold.tolist()],
-            "child": self.child.tolist(),
-            "views": [view_to_dict(view) for view in self.views],
-            "reader": None if self.reader is None else self.reader.to_dict(),
-        }
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "atoms": [str(atom) for atom in self.atoms]}
 
-
-def partition_from_dict(record: Mapping[str, Any]) -> Partition:
-    """The partition of a record, which may be older than views; ValueError if it is none."""
-    columns, column = int(record["columns"]), np.array(record["column"], dtype=np.int64)
-    atoms = tuple(int(atom) if columns else str(atom) for atom in record["atoms"])
-    threshold = np.array([float.fromhex(value) for value in record["threshold"]])
-    child = np.array(record["child"], dtype=np.int64)
-    if "views" in record:
-        views = tuple(view_from_dict(view) for view in record["views"])
-    else:
-        used, column = np.unique(column, return_inverse=True)
-        views = tuple(View("value", (k,)) for k in used.tolist())
-    reader = Reader.from_dict(record["reader"]) if record.get("reader") else None
-    return Partition(columns, reader, views, atoms, column, threshold, child)
+    @classmethod
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """The record, which may be older than views."""
+        atoms = [int(atom) if record["columns"] else str(atom) for atom in record["atoms"]]
+        if "views" in record:
+            return {"reader": None, **record, "atoms": atoms}
+        used, column = np.unique(np.array(record["column"], dtype=np.int64), return_inverse=True)
+        views = [View("value", (k,)).to_dict() for k in used.tolist()]
+        return {**record, "atoms": atoms, "views": views, "column": column.tolist(), "reader": None}
 
 
 def keys_of(outcomes: Outcomes) -> NDArray[Any]:
@@ -315,7 +304,7 @@ def cell_score_from_dict(record: Mapping[str, Any]) -> CellScore:
     """The rule of a record whose "partition" was put back; ValueError if it has none or the cells overlap."""
     if "partition" not in record:
         raise ValueError("a score on cells needs the partition of its universe.")
-    partition = partition_from_dict(record["partition"])
+    partition = Partition.from_dict(record["partition"])
     plus, minus = (tuple(int(cell) for cell in record[name]) for name in ("plus", "minus"))
     if set(plus) & set(minus) or not all(0 <= cell < partition.size for cell in (*plus, *minus)):
         raise ValueError("cells of a score must be different ones of its partition.")

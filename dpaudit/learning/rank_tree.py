@@ -18,7 +18,7 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -26,6 +26,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
+from dpaudit.results.codec import UNSAVED, Form, Matrix
 
 LOG_2 = math.log(2.0)  # nats of a fair coin
 Labels = NDArray[np.intp]
@@ -160,15 +161,17 @@ class Grown:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Steps:
+class Steps(Form):
     """A step function of a view: probability `probabilities[k]` above `edges[k-1]`, up to `edges[k]`; NaN comes last.
 
     `evidence` is how many nats the labels of the past speak for it, above a fair coin.
     """
 
     edges: FloatArray
-    probabilities: FloatArray
-    evidence: float = 0.0
+    probabilities: FloatArray = dataclasses.field(metadata={"name": "p"})
+    evidence: float = dataclasses.field(default=0.0, metadata=UNSAVED)
+
+    exact = True
 
     def __call__(self, values: FloatArray) -> FloatArray:
         """Probabilities of label 1, shape (draws,)."""
@@ -178,18 +181,14 @@ class Steps:
         """The edges at which the log odds move most."""
         return _steepest(self.edges, scipy.special.logit(np.clip(self.probabilities, 1e-9, 1.0 - 1e-9)), most)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The steps as JSON values."""
-        return {"edges": [e.hex() for e in self.edges.tolist()], "p": [p.hex() for p in self.probabilities.tolist()]}
-
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Steps:
-        """What `to_dict` wrote; ValueError where it is no step function of probabilities."""
-        # A saved result reads the text of an infinity back as a number.
-        edges, p = (np.array([float.fromhex(str(one)) for one in record[key]]) for key in ("edges", "p"))
+    def from_dict(cls, record: Mapping[str, Any]) -> Steps:
+        """The steps that `to_dict` wrote; ValueError where it is no step function of probabilities."""
+        steps = super().from_dict(record)
+        edges, p = steps.edges, steps.probabilities
         if len(p) != len(edges) + 1 or not np.all((p >= 0.0) & (p <= 1.0)) or not rise(edges):
             raise ValueError("steps must have rising edges and one more probability than edges.")
-        return cls(edges, p)
+        return steps
 
 
 def pruned_trees(forest: Forest) -> Grown:
@@ -242,7 +241,7 @@ def pruned_trees(forest: Forest) -> Grown:
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class Shifts:
+class Shifts(Form):
     """How a tree shifts the log odds of a base along one view: weights of `SIZES.shifts` in each cell.
 
     Cell k is above `edges[k-1]` and up to `edges[k]`; `weights` has shape (cells, shifts). `evidence` is how many nats
@@ -250,8 +249,10 @@ class Shifts:
     """
 
     edges: FloatArray
-    weights: FloatArray
-    evidence: float = 0.0
+    weights: Matrix
+    evidence: float = dataclasses.field(default=0.0, metadata=UNSAVED)
+
+    exact = True
 
     def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
         """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
@@ -266,20 +267,15 @@ class Shifts:
         """The edges at which the log odds move most."""
         return _steepest(self.edges, self.weights @ np.array(SIZES.shifts), most)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The shifts as JSON values."""
-        weights = [[w.hex() for w in row] for row in self.weights.tolist()]
-        return {"edges": [e.hex() for e in self.edges.tolist()], "weights": weights}
-
     @classmethod
-    def from_dict(cls, record: dict[str, Any]) -> Shifts:
-        """What `to_dict` wrote; ValueError where it is none."""
-        edges = np.array([float.fromhex(str(one)) for one in record["edges"]])
-        weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
+    def from_dict(cls, record: Mapping[str, Any]) -> Shifts:
+        """The shifts that `to_dict` wrote; ValueError where it is none."""
+        shifts = super().from_dict(record)
+        edges, weights = shifts.edges, shifts.weights
         is_mean = weights.shape == (len(edges) + 1, len(SIZES.shifts)) and np.all(weights >= 0.0)
         if not is_mean or not np.allclose(weights.sum(axis=1), 1.0, rtol=0.0, atol=1e-6) or not rise(edges):
             raise ValueError("shifts must have rising edges, and in each cell weights of every shift that sum to 1.")
-        return cls(edges, weights)
+        return shifts
 
 
 def told_by_shifts(log_odds: FloatArray, ones: FloatArray | Labels, draws: FloatArray | Labels) -> FloatArray:

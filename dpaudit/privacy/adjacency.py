@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.metrics import budget_matrix, is_same
-from dpaudit.privacy.pairs import Pair, as_pairs, short_form
+from dpaudit.privacy.pairs import Pair, as_pairs, input_names, short_form
 
 
 def replace_one(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
@@ -54,12 +54,9 @@ def replace_one(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
     >>> [pair.x_prime for pair in replace_one((0, 1), domain=(0, 1))]
     [(1, 1), (0, 0)]
     """
-    rows, values = _rows(dataset), _domain(domain, at_least=2)
+    rows, values = _rows_and_values(dataset, domain, at_least=2)
     if not rows:
         raise UsageError("dataset must have at least one row, got none.")
-    for i, row in enumerate(rows):
-        if not any(is_same(row, value) for value in values):
-            raise UsageError(f"dataset must have rows in the domain, got {short_form(row)} at row {i}.")
     return as_pairs(
         Pair(
             dataset,
@@ -97,10 +94,7 @@ def add_remove(dataset: Sequence[Any], domain: Sequence[Any]) -> list[Pair]:
     >>> [pair.x_prime for pair in add_remove((0, 1), domain=(0, 1))]
     [(1,), (0,), (0, 1, 0), (0, 1, 1)]
     """
-    rows, values = _rows(dataset), _domain(domain, at_least=1)
-    for i, row in enumerate(rows):
-        if not any(is_same(row, value) for value in values):
-            raise UsageError(f"dataset must have rows in the domain, got {short_form(row)} at row {i}.")
+    rows, values = _rows_and_values(dataset, domain, at_least=1)
     removed = [
         Pair(dataset, typed_rows(dataset, [*rows[:i], *rows[i + 1 :]]), x_prime_id=f"without row {i}")
         for i in range(len(rows))
@@ -218,13 +212,7 @@ def within(
     """
     most = number("at_most", at_most, "in [0, inf]", lambda value: value >= 0.0)
     least = number("at_least", at_least, "in [0, at_most]", lambda value: 0.0 <= value <= most)
-    if len(inputs) < 2:
-        raise UsageError(f"inputs must be at least two, got {len(inputs)}.")
-    names = list(ids) if ids is not None else [short_form(value) for value in inputs]
-    if len(names) != len(inputs):
-        raise UsageError(f"ids must be as many as inputs, got {len(names)} ids for {len(inputs)} inputs.")
-    if ids is not None and len(set(names)) < len(names):
-        raise UsageError(f"ids must be unique, got {next(n for n in names if names.count(n) > 1)!r} twice.")
+    names = input_names(inputs, ids)
     budgets = budget_matrix(metric, inputs)
     rows, columns = np.triu_indices(len(inputs), k=1)
     values = budgets[rows, columns]
@@ -254,11 +242,21 @@ def explicit(pairs: Iterable[Any]) -> list[Pair]:
     return as_pairs(pairs)
 
 
-def _rows(dataset: Any) -> list[Any]:
+def _rows_and_values(dataset: Any, domain: Any, at_least: int) -> tuple[list[Any], list[Any]]:
+    """The rows of a dataset and the values of its domain, checked."""
     is_array = isinstance(dataset, np.ndarray) and dataset.ndim > 0
     if not (isinstance(dataset, list | tuple) or is_array):
         raise UsageError(f"dataset must be a list, tuple or array of rows, got {short_form(dataset)}.")
-    return list(dataset)
+    values = list(domain)
+    if len(values) < at_least:
+        raise UsageError(f"domain must have at least {at_least} values, got {len(values)}.")
+    for i, value in enumerate(values):
+        if any(is_same(value, other) for other in values[:i]):
+            raise UsageError(f"domain must not repeat a value, got {short_form(value)} at position {i}.")
+    for i, row in enumerate(dataset):
+        if not any(is_same(row, value) for value in values):
+            raise UsageError(f"dataset must have rows in the domain, got {short_form(row)} at row {i}.")
+    return list(dataset), values
 
 
 def typed_rows(dataset: Any, rows: list[Any]) -> Any:
@@ -271,16 +269,6 @@ def typed_rows(dataset: Any, rows: list[Any]) -> Any:
         return dataset[:0].copy()
     result = np.array(rows)
     return result.astype(np.result_type(dataset, result)) if result.dtype != object else result
-
-
-def _domain(domain: Any, at_least: int) -> list[Any]:
-    values = list(domain)
-    if len(values) < at_least:
-        raise UsageError(f"domain must have at least {at_least} values, got {len(values)}.")
-    for i, value in enumerate(values):
-        if any(is_same(value, other) for other in values[:i]):
-            raise UsageError(f"domain must not repeat a value, got {short_form(value)} at position {i}.")
-    return values
 
 
 def _counts(histogram: Any) -> NDArray[np.int64]:

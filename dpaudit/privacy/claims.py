@@ -27,9 +27,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import operator
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from typing import Any, ClassVar, Literal, Protocol, runtime_checkable
+from typing import Any, ClassVar, Literal, Protocol, Self, runtime_checkable
 
 import numpy as np
 import scipy
@@ -101,12 +102,15 @@ def _is_budget(value: float) -> bool:
     return value >= 0.0  # False for NaN; infinity is legal: "not asked"
 
 
-def _delta(delta: float) -> float:
-    return number("delta", delta, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
+_RANGES: dict[str, tuple[str, Callable[[float], bool]]] = {  # of the fields of claims, by their names
+    **dict.fromkeys(("epsilon", "mu", "rho", "scale"), ("in [0, inf]", _is_budget)),
+    "delta": ("in [0, 1]", lambda value: 0.0 <= value <= 1.0),
+    "order": ("in (1, inf)", lambda value: 1.0 < value < math.inf),
+}
 
 
-def _epsilon(epsilon: float) -> float:
-    return number("epsilon", epsilon, "in [0, inf]", _is_budget)
+def _checked(name: str, value: float) -> float:
+    return number(name, value, *_RANGES[name])
 
 
 class Claim(ABC):
@@ -205,7 +209,7 @@ class Claim(ABC):
         """The smallest delta that the claim promises at `epsilon` >= 0 (its privacy profile)."""
         if self.family == "renyi":
             raise UsageError(f"claim must have a privacy profile, got {self} ({type(self).__name__}).")
-        at, delta = (float(side[0]) for side in self.lines(np.array([self.value]), _epsilon(epsilon)))
+        at, delta = (float(side[0]) for side in self.lines(np.array([self.value]), _checked("epsilon", epsilon)))
         return min(delta, 1.0) if self.anchored else ApproxDP(at, min(delta, 1.0)).profile(epsilon)
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
@@ -236,8 +240,35 @@ class Claim(ABC):
         return HockeyStickLine(float(epsilon[0]), float(delta[0]))
 
 
+def delegated(path: str) -> Any:
+    """A property or a method that a claim has of a part of it, as "promise.value"."""
+    return property(operator.attrgetter(path))
+
+
 @dataclasses.dataclass(frozen=True)
-class ApproxDP(Claim):
+class _FieldClaim(Claim):
+    """A claim whose parameter is one of its fields; they are checked, and epsilon is reported at `REPORT_DELTA`."""
+
+    _field: ClassVar[str]  # a subclass may name its parameter as it likes
+
+    def __post_init__(self) -> None:
+        for name in filter(_RANGES.__contains__, self.__dataclass_fields__):
+            object.__setattr__(self, name, _checked(name, getattr(self, name)))
+
+    @property
+    def value(self) -> float:
+        return float(getattr(self, self._field))
+
+    def with_value(self, value: float) -> Self:
+        return dataclasses.replace(self, **{self._field: value})
+
+    @property
+    def report_delta(self) -> float:
+        return REPORT_DELTA
+
+
+@dataclasses.dataclass(frozen=True)
+class ApproxDP(_FieldClaim):
     """(epsilon, delta)-DP: P(S) <= e^epsilon Q(S) + delta for every event S, in both directions.
 
     Parameters
@@ -264,23 +295,17 @@ class ApproxDP(Claim):
     epsilon: float
     delta: float = 0.0
     parameter: ClassVar[str] = "epsilon"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _epsilon(self.epsilon))
-        object.__setattr__(self, "delta", _delta(self.delta))
+    _field: ClassVar[str] = "epsilon"
 
     @property
-    def value(self) -> float:
-        return self.epsilon
-
-    def with_value(self, value: float) -> ApproxDP:
-        return dataclasses.replace(self, epsilon=value)
+    def report_delta(self) -> float:
+        return self.delta
 
     def __str__(self) -> str:
         return f"eps={number_text(self.epsilon)},delta={number_text(self.delta)}"
 
     def epsilon_at(self, delta: float) -> float:
-        delta = _delta(delta)
+        delta = _checked("delta", delta)
         if delta >= 1.0:
             return 0.0
         if delta < self.delta:
@@ -294,7 +319,7 @@ class ApproxDP(Claim):
         return max(0.0, self.epsilon + math.log(rest)) if rest > 0.0 else 0.0
 
     def profile(self, epsilon: float) -> float:
-        epsilon = _epsilon(epsilon)
+        epsilon = _checked("epsilon", epsilon)
         if math.isinf(self.epsilon):
             return 1.0
         gap = max(0.0, -math.expm1(epsilon - self.epsilon)) / (1.0 + math.exp(-self.epsilon))
@@ -362,7 +387,7 @@ class PureDP(ApproxDP):
 
 
 @dataclasses.dataclass(frozen=True)
-class GaussianDP(Claim):
+class GaussianDP(_FieldClaim):
     """mu-Gaussian DP: telling P from Q is no easier than telling N(0, 1) from N(mu, 1).
 
     Parameters
@@ -378,35 +403,19 @@ class GaussianDP(Claim):
 
     mu: float
     parameter: ClassVar[str] = "mu"
+    _field: ClassVar[str] = "mu"
     anchored: ClassVar[bool] = True
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "mu", number("mu", self.mu, "in [0, inf]", _is_budget))
-
-    @property
-    def value(self) -> float:
-        return self.mu
-
-    def with_value(self, value: float) -> GaussianDP:
-        return dataclasses.replace(self, mu=value)
 
     def __str__(self) -> str:
         return f"mu={number_text(self.mu)}"
 
-    @property
-    def report_delta(self) -> float:
-        return REPORT_DELTA
-
     def epsilon_at(self, delta: float) -> float:
-        delta = _delta(delta)
+        delta = _checked("delta", delta)
         if math.isinf(self.mu):
             return 0.0 if delta >= 1.0 else math.inf
         if delta == 0.0:  # no epsilon is enough; the profile reaches 0 far out only because doubles underflow
             return 0.0 if self.mu == 0.0 else math.inf
         return epsilon_of_profile(self.profile, delta)
-
-    def profile(self, epsilon: float) -> float:
-        return float(gaussian_profile(np.array([self.mu]), _epsilon(epsilon))[0])
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
@@ -444,7 +453,7 @@ class DirectedProfile:
 
 
 @dataclasses.dataclass(frozen=True)
-class ProfileClaim(Claim):
+class ProfileClaim(_FieldClaim):
     """A privacy profile of the user's own: P(S) <= e^epsilon Q(S) + function(epsilon) for every S and epsilon >= 0.
 
     Its parameter is a *scale* on epsilon: the claim of scale s promises delta(epsilon) = function(epsilon / s), so 1 is
@@ -476,10 +485,11 @@ class ProfileClaim(Claim):
     name: str = "profile"
     scale: float = 1.0
     parameter: ClassVar[str] = "scale"
+    _field: ClassVar[str] = "scale"
     anchored: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "scale", number("scale", self.scale, "in [0, inf]", _is_budget))
+        super().__post_init__()
         if not callable(self.function):
             raise UsageError(f"function must be a callable from epsilon to delta, got {self.function!r}.")
         for name, function in self._functions().items():
@@ -505,25 +515,11 @@ class ProfileClaim(Claim):
             return self
         return ProfileClaim(self.function.backward if reverse else self.function.forward, self.name, self.scale)
 
-    @property
-    def value(self) -> float:
-        return self.scale
-
-    def with_value(self, value: float) -> ProfileClaim:
-        return dataclasses.replace(self, scale=value)
-
     def __str__(self) -> str:
         return self.name + ("" if self.scale == 1.0 else f" (scale {number_text(self.scale)})")
 
-    @property
-    def report_delta(self) -> float:
-        return REPORT_DELTA
-
     def epsilon_at(self, delta: float) -> float:
-        return epsilon_of_profile(self.profile, _delta(delta))
-
-    def profile(self, epsilon: float) -> float:
-        return self._delta_at_scale(self.scale, _epsilon(epsilon))
+        return epsilon_of_profile(self.profile, _checked("delta", delta))
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)
@@ -550,7 +546,7 @@ def _delta_of(function: Callable[[float], float], name: str, epsilon: float) -> 
 
 
 @dataclasses.dataclass(frozen=True)
-class RenyiDP(Claim):
+class RenyiDP(_FieldClaim):
     """(order, epsilon)-Renyi DP: the Renyi divergence of one order is at most epsilon, in both directions.
 
     Parameters
@@ -569,29 +565,15 @@ class RenyiDP(Claim):
     order: float
     epsilon: float
     parameter: ClassVar[str] = "epsilon"
+    _field: ClassVar[str] = "epsilon"
     family: ClassVar[Literal["hockey-stick", "renyi"]] = "renyi"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "order", number("order", self.order, "in (1, inf)", lambda v: 1.0 < v < math.inf))
-        object.__setattr__(self, "epsilon", _epsilon(self.epsilon))
-
-    @property
-    def value(self) -> float:
-        return self.epsilon
-
-    def with_value(self, value: float) -> RenyiDP:
-        return dataclasses.replace(self, epsilon=value)
 
     def __str__(self) -> str:
         return f"order={number_text(self.order)},rdp={number_text(self.epsilon)}"
 
-    @property
-    def report_delta(self) -> float:
-        return REPORT_DELTA
-
     def epsilon_at(self, delta: float) -> float:
         """By Mironov's conversion epsilon + log(1/delta) / (order - 1); valid, not tight."""
-        delta = _delta(delta)
+        delta = _checked("delta", delta)
         if delta >= 1.0 or self.epsilon == 0.0:  # a divergence of 0 says that the two laws are equal
             return 0.0
         return self.epsilon - math.log(delta) / (self.order - 1.0) if delta > 0.0 else math.inf
@@ -608,7 +590,7 @@ class RenyiDP(Claim):
 
 
 @dataclasses.dataclass(frozen=True)
-class ZeroConcentratedDP(Claim):
+class ZeroConcentratedDP(_FieldClaim):
     """rho-zCDP: for every order r > 1 the Renyi divergence is at most rho * r, in both directions.
 
     Parameters
@@ -624,34 +606,21 @@ class ZeroConcentratedDP(Claim):
 
     rho: float
     parameter: ClassVar[str] = "rho"
+    _field: ClassVar[str] = "rho"
     family: ClassVar[Literal["hockey-stick", "renyi"]] = "renyi"
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "rho", number("rho", self.rho, "in [0, inf]", _is_budget))
-
-    @property
-    def value(self) -> float:
-        return self.rho
-
-    def with_value(self, value: float) -> ZeroConcentratedDP:
-        return dataclasses.replace(self, rho=value)
 
     def __str__(self) -> str:
         return f"rho={number_text(self.rho)}"
 
-    @property
-    def report_delta(self) -> float:
-        return REPORT_DELTA
-
     def epsilon_at(self, delta: float) -> float:
         """By Bun and Steinke's conversion rho + 2 sqrt(rho log(1/delta)); valid, not tight."""
-        delta = _delta(delta)
+        delta = _checked("delta", delta)
         if delta >= 1.0 or self.rho == 0.0:
             return 0.0
         return self.rho + 2.0 * math.sqrt(self.rho) * math.sqrt(-math.log(delta)) if delta > 0.0 else math.inf
 
     def renyi_epsilons(self, values: FloatArray, order: float) -> FloatArray:
-        number("order", order, "in (1, inf)", lambda value: 1.0 < value < math.inf)
+        _checked("order", order)
         return np.asarray(values, dtype=float) * order
 
     @property

@@ -18,8 +18,8 @@ from __future__ import annotations
 
 import math
 import numbers
-from collections.abc import Iterable, Sequence
-from typing import cast
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import (
@@ -73,19 +73,9 @@ def compose(claims: Iterable[Claim]) -> Claim:
         raise UsageError("claims must be at least one, got none.")
     if len(parts) == 1:
         return parts[0]
-    if all(isinstance(claim, PureDP) for claim in parts):
-        return PureDP(math.fsum(claim.value for claim in parts))
-    if all(isinstance(claim, ApproxDP) for claim in parts):
-        delta = min(1.0, math.fsum(claim.delta for claim in parts))
-        return ApproxDP(math.fsum(claim.value for claim in parts), delta)
-    if all(isinstance(claim, ZeroConcentratedDP) for claim in parts):
-        return ZeroConcentratedDP(math.fsum(claim.value for claim in parts))
-    if all(isinstance(claim, GaussianDP) for claim in parts):
-        return GaussianDP(math.hypot(*(claim.value for claim in parts)))
-    if all(isinstance(claim, RenyiDP) for claim in parts):
-        return _composed_renyi(cast("list[RenyiDP]", parts))
-    if all(isinstance(claim, MetricDP) for claim in parts):
-        return _composed_metrics(cast("list[MetricDP]", parts))
+    for family, composed in _RULES.items():
+        if all(isinstance(claim, family) for claim in parts):
+            return composed(parts)
     kinds = sorted({type(claim).__name__ for claim in parts})
     raise UsageError(
         f"claims must be of families with one composition rule, got {' and '.join(kinds)}. "
@@ -237,6 +227,20 @@ def _composed_metrics(claims: Sequence[MetricDP]) -> MetricDP:
     if len({claim.on for claim in claims}) > 1:
         raise UsageError("claims must have their metrics all on inputs or all on records, got both.")
     return MetricDP(SumMetric(tuple(claim.metric for claim in claims)), on=claims[0].on)
+
+
+def _sum(claims: Sequence[Claim]) -> float:
+    return math.fsum(claim.value for claim in claims)
+
+
+_RULES: dict[type[Claim], Callable[[Sequence[Any]], Claim]] = {  # the first one that all claims are of
+    PureDP: lambda claims: PureDP(_sum(claims)),
+    ApproxDP: lambda claims: ApproxDP(_sum(claims), min(1.0, math.fsum(claim.delta for claim in claims))),
+    ZeroConcentratedDP: lambda claims: ZeroConcentratedDP(_sum(claims)),
+    GaussianDP: lambda claims: GaussianDP(math.hypot(*(claim.value for claim in claims))),
+    RenyiDP: _composed_renyi,
+    MetricDP: _composed_metrics,
+}
 
 
 def _group_delta(claim: ApproxDP, k: int) -> float:

@@ -19,7 +19,7 @@ import dataclasses
 import datetime
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -71,20 +71,37 @@ def _coordinates(name: str, value: Any) -> FloatArray:
     return result
 
 
-@dataclasses.dataclass(frozen=True)
-class _NormMetric(Metric):
-    """epsilon per unit, times a norm of the difference of two coordinate vectors."""
+def _checked(check: Callable[[str, Any], float], **default: float) -> Any:
+    """A field that is checked, and becomes a float."""
+    return dataclasses.field(**default, metadata={"check": check})  # type: ignore[call-overload]
 
-    epsilon: float = 1.0
-    norm: ClassVar[Literal["euclidean", "chebyshev"]]
-    label: ClassVar[str]
+
+@dataclasses.dataclass(frozen=True)
+class _FieldMetric(Metric):
+    """A metric that is named by its fields, those that are numbers checked."""
+
+    label: ClassVar[str]  # with the names of fields in braces
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _per_unit("epsilon", self.epsilon))
+        for field in dataclasses.fields(self):
+            if check := field.metadata.get("check"):
+                object.__setattr__(self, field.name, check(field.name, getattr(self, field.name)))
 
     @property
     def name(self) -> str:
-        return f"{self.label}({number_text(self.epsilon)})"
+        parts = {
+            field.name: (number_text if "check" in field.metadata else metric_name)(getattr(self, field.name))
+            for field in dataclasses.fields(self)
+        }
+        return self.label.format(**parts)
+
+
+@dataclasses.dataclass(frozen=True)
+class _NormMetric(_FieldMetric):
+    """epsilon per unit, times a norm of the difference of two coordinate vectors."""
+
+    epsilon: float = _checked(_per_unit, default=1.0)
+    norm: ClassVar[Literal["euclidean", "chebyshev"]]
 
     @property
     def _factor(self) -> float:
@@ -128,7 +145,7 @@ class EuclideanMetric(_NormMetric):
     """
 
     norm: ClassVar[Literal["euclidean", "chebyshev"]] = "euclidean"
-    label: ClassVar[str] = "euclidean"
+    label: ClassVar[str] = "euclidean({epsilon})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -147,7 +164,7 @@ class SupNormMetric(_NormMetric):
     """
 
     norm: ClassVar[Literal["euclidean", "chebyshev"]] = "chebyshev"
-    label: ClassVar[str] = "sup-norm"
+    label: ClassVar[str] = "sup-norm({epsilon})"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -166,7 +183,7 @@ class AbsoluteMetric(_NormMetric):
     """
 
     norm: ClassVar[Literal["euclidean", "chebyshev"]] = "chebyshev"
-    label: ClassVar[str] = "absolute"
+    label: ClassVar[str] = "absolute({epsilon})"
 
     def _vector(self, name: str, value: Any) -> FloatArray:
         if np.ndim(value) != 0:
@@ -193,17 +210,9 @@ class DateMetric(_NormMetric):
     1.0
     """
 
-    days: float = 1.0
+    days: float = _checked(_per_unit, default=1.0)
     norm: ClassVar[Literal["euclidean", "chebyshev"]] = "chebyshev"
-    label: ClassVar[str] = "dates"
-
-    def __post_init__(self) -> None:
-        super().__post_init__()
-        object.__setattr__(self, "days", _per_unit("days", self.days))
-
-    @property
-    def name(self) -> str:
-        return f"dates({number_text(self.epsilon)} per {number_text(self.days)} days)"
+    label: ClassVar[str] = "dates({epsilon} per {days} days)"
 
     @property
     def _factor(self) -> float:
@@ -225,7 +234,7 @@ class DateMetric(_NormMetric):
 
 
 @dataclasses.dataclass(frozen=True)
-class GeoMetric(Metric):
+class GeoMetric(_FieldMetric):
     """Nats per kilometre, times the great-circle distance of two places (DX-E4.3, on the sphere and not on degrees).
 
     Parameters
@@ -241,14 +250,8 @@ class GeoMetric(Metric):
     8.77
     """
 
-    nats_per_km: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "nats_per_km", _per_unit("nats_per_km", self.nats_per_km))
-
-    @property
-    def name(self) -> str:
-        return f"geo({number_text(self.nats_per_km)} per km)"
+    nats_per_km: float = _checked(_per_unit, default=1.0)
+    label: ClassVar[str] = "geo({nats_per_km} per km)"
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         u, v = self._radians("x", x), self._radians("x_prime", x_prime)
@@ -282,6 +285,8 @@ class GeoMetric(Metric):
 class _PositionMetric(Metric):
     """A sum over the positions at which two records differ."""
 
+    per_attribute: ClassVar[str] = ""  # the field with an entry for each position, if there is one
+
     @abstractmethod
     def _cost(self, position: int, value: Any, value_prime: Any) -> float:
         """What a difference at one position costs, in nats."""
@@ -289,6 +294,8 @@ class _PositionMetric(Metric):
     def _check(self, name: str, record: Any) -> Any:
         if not isinstance(record, Sequence | np.ndarray) or (isinstance(record, np.ndarray) and record.ndim == 0):
             raise UsageError(f"{name} must be a sequence of attribute values, got {short_form(record)}.")
+        if self.per_attribute and len(record) != (many := len(getattr(self, self.per_attribute))):
+            raise UsageError(f"{name} must have {many} attributes, got {len(record)}.")
         return record
 
     def __call__(self, x: Any, x_prime: Any) -> float:
@@ -328,7 +335,7 @@ def is_same(value: Any, other: Any) -> bool:
 
 
 @dataclasses.dataclass(frozen=True)
-class HammingMetric(_PositionMetric):
+class HammingMetric(_FieldMetric, _PositionMetric):
     """epsilon for each position at which two sequences differ.
 
     Parameters
@@ -342,14 +349,8 @@ class HammingMetric(_PositionMetric):
     1.5
     """
 
-    epsilon: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", budget_number("epsilon", self.epsilon))
-
-    @property
-    def name(self) -> str:
-        return f"hamming({number_text(self.epsilon)})"
+    epsilon: float = _checked(budget_number, default=1.0)
+    label: ClassVar[str] = "hamming({epsilon})"
 
     def _cost(self, position: int, value: Any, value_prime: Any) -> float:
         return self.epsilon
@@ -371,6 +372,7 @@ class AttributeMetric(_PositionMetric):
     """
 
     epsilons: Sequence[float]
+    per_attribute: ClassVar[str] = "epsilons"
 
     def __post_init__(self) -> None:
         checked = tuple(budget_number(f"epsilons[{k}]", value) for k, value in enumerate(self.epsilons))
@@ -379,12 +381,6 @@ class AttributeMetric(_PositionMetric):
     @property
     def name(self) -> str:
         return f"attributes({', '.join(map(number_text, self.epsilons))})"
-
-    def _check(self, name: str, record: Any) -> Any:
-        record = super()._check(name, record)
-        if len(record) != len(self.epsilons):
-            raise UsageError(f"{name} must have {len(self.epsilons)} attributes, got {len(record)}.")
-        return record
 
     def _cost(self, position: int, value: Any, value_prime: Any) -> float:
         return self.epsilons[position]
@@ -414,6 +410,7 @@ class ValueMetric(_PositionMetric):
 
     budgets: Sequence[Mapping[Any, float]]
     combine: Literal["min", "sum", "max"] = "min"
+    per_attribute: ClassVar[str] = "budgets"
 
     def __post_init__(self) -> None:
         if self.combine not in ("min", "sum", "max"):
@@ -430,8 +427,6 @@ class ValueMetric(_PositionMetric):
 
     def _check(self, name: str, record: Any) -> Any:
         record = super()._check(name, record)
-        if len(record) != len(self.budgets):
-            raise UsageError(f"{name} must have {len(self.budgets)} attributes, got {len(record)}.")
         for k, (value, known) in enumerate(zip(record, self.budgets, strict=True)):
             if value not in known:
                 raise UsageError(f"{name}[{k}] must be one of {sorted(map(repr, known))}, got {value!r}.")
@@ -443,7 +438,7 @@ class ValueMetric(_PositionMetric):
 
 
 @dataclasses.dataclass(frozen=True)
-class DiscreteMetric(Metric):
+class DiscreteMetric(_FieldMetric):
     """epsilon for any two different points: ordinary epsilon-DP (DX-C1).
 
     Parameters
@@ -457,21 +452,15 @@ class DiscreteMetric(Metric):
     0.5
     """
 
-    epsilon: float = 1.0
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", budget_number("epsilon", self.epsilon))
-
-    @property
-    def name(self) -> str:
-        return f"discrete({number_text(self.epsilon)})"
+    epsilon: float = _checked(budget_number, default=1.0)
+    label: ClassVar[str] = "discrete({epsilon})"
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         return 0.0 if is_same(x, x_prime) else self.epsilon
 
 
 @dataclasses.dataclass(frozen=True)
-class BlowfishMetric(Metric):
+class BlowfishMetric(_FieldMetric):
     """epsilon for two points within a threshold of each other, infinity beyond (DX-D-Blow).
 
     As printed it breaks the triangle inequality wherever two short steps make a long one; the closure, which is then
@@ -492,17 +481,10 @@ class BlowfishMetric(Metric):
     1.0
     """
 
-    epsilon: float
-    threshold: float
+    epsilon: float = _checked(_per_unit)
+    threshold: float = _checked(_per_unit)
     base: Metric = dataclasses.field(default_factory=EuclideanMetric)
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "epsilon", _per_unit("epsilon", self.epsilon))
-        object.__setattr__(self, "threshold", _per_unit("threshold", self.threshold))
-
-    @property
-    def name(self) -> str:
-        return f"blowfish({number_text(self.epsilon)}, within {number_text(self.threshold)} of {self.base.name})"
+    label: ClassVar[str] = "blowfish({epsilon}, within {threshold} of {base})"
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         return float(self._budgets(np.array([self.base(x, x_prime)]))[0])
@@ -533,16 +515,14 @@ class SmoothBlowfishMetric(BlowfishMetric):
     2.5
     """
 
-    @property
-    def name(self) -> str:
-        return f"smooth {super().name}"
+    label: ClassVar[str] = f"smooth {BlowfishMetric.label}"
 
     def _beyond(self, distances: FloatArray) -> FloatArray:
         return self.epsilon * (distances / self.threshold)
 
 
 @dataclasses.dataclass(frozen=True)
-class ScaledMetric(Metric):
+class ScaledMetric(_FieldMetric):
     """Another metric times a factor; `scaled` builds it.
 
     Parameters
@@ -554,14 +534,8 @@ class ScaledMetric(Metric):
     """
 
     metric: Any
-    factor: float
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "factor", _per_unit("factor", self.factor))
-
-    @property
-    def name(self) -> str:
-        return f"{number_text(self.factor)} * {metric_name(self.metric)}"
+    factor: float = _checked(_per_unit)
+    label: ClassVar[str] = "{factor} * {metric}"
 
     def __call__(self, x: Any, x_prime: Any) -> float:
         return self.factor * float(self.metric(x, x_prime))

@@ -22,7 +22,6 @@ from __future__ import annotations
 
 import dataclasses
 import math
-import operator
 from collections import Counter
 from collections.abc import Callable, Hashable, Mapping, Sequence, Set
 from typing import Any, Literal
@@ -30,7 +29,7 @@ from typing import Any, Literal
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.claims import Claim, PureDP, delegated
 from dpaudit.privacy.composition import group
 from dpaudit.privacy.differences import difference, frame_key, is_frame
 from dpaudit.privacy.pairs import short_form
@@ -40,11 +39,6 @@ ADJACENCIES: tuple[Adjacency, ...] = ("add_remove", "replace_one", "either", "gi
 MAX_EDITS = 100  # of an edit distance, which takes 5 ms then; beyond them every row may count as a step
 Reader = Callable[[Any], Any]  # an input to the dataset that it holds
 Steps = Callable[[Any, Any], float | None]  # of a pair; None where they cannot be told
-
-
-def _of_step(name: str) -> Any:
-    """A property or a method of the claim that is made of one step."""
-    return property(operator.attrgetter(f"claim.{name}"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,20 +90,20 @@ class NeighbourClaim(Claim):
                 f"({type(self.claim).__name__})."
             )
 
-    parameter = _of_step("parameter")
-    family = _of_step("family")
-    anchored = _of_step("anchored")
-    delta = _of_step("delta")
-    value = _of_step("value")
-    report_delta = _of_step("report_delta")
-    orders = _of_step("orders")
-    is_symmetric = _of_step("is_symmetric")
-    is_order_of_pair = _of_step("is_order_of_pair")
-    epsilon_at = _of_step("epsilon_at")
-    profile = _of_step("profile")
-    lines = _of_step("lines")
-    renyi_epsilons = _of_step("renyi_epsilons")
-    inequality = _of_step("inequality")
+    parameter = delegated("claim.parameter")
+    family = delegated("claim.family")
+    anchored = delegated("claim.anchored")
+    delta = delegated("claim.delta")
+    value = delegated("claim.value")
+    report_delta = delegated("claim.report_delta")
+    orders = delegated("claim.orders")
+    is_symmetric = delegated("claim.is_symmetric")
+    is_order_of_pair = delegated("claim.is_order_of_pair")
+    epsilon_at = delegated("claim.epsilon_at")
+    profile = delegated("claim.profile")
+    lines = delegated("claim.lines")
+    renyi_epsilons = delegated("claim.renyi_epsilons")
+    inequality = delegated("claim.inequality")
 
     def in_order(self, reverse: bool) -> NeighbourClaim:
         return self if self.is_symmetric else dataclasses.replace(self, claim=self.claim.in_order(reverse))

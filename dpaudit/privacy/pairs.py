@@ -10,6 +10,7 @@ import dataclasses
 import itertools
 import re
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, overload
 
@@ -143,6 +144,18 @@ def _as_pair(entry: Any, position: int) -> Pair:
     return Pair(entry[0], entry[1])
 
 
+def input_names(inputs: Sequence[Any], ids: Sequence[str] | None) -> list[str]:
+    """The names of two inputs or more: `ids`, which must be unique, or their short forms."""
+    if len(inputs) < 2:
+        raise UsageError(f"inputs must be at least two, got {len(inputs)}.")
+    names = list(ids) if ids is not None else [short_form(value) for value in inputs]
+    if len(names) != len(inputs):
+        raise UsageError(f"ids must be as many as inputs, got {len(names)} ids for {len(inputs)} inputs.")
+    if ids is not None and (repeated := [name for name, count in Counter(names).items() if count > 1]):
+        raise UsageError(f"ids must be unique, got {repeated[0]!r} twice.")
+    return names
+
+
 class AllPairs(Sequence[Pair]):
     """Every unordered pair of different positions of `inputs`, made when it is looked at: O(inputs) memory.
 
@@ -166,15 +179,7 @@ class AllPairs(Sequence[Pair]):
     """
 
     def __init__(self, inputs: Sequence[Any], ids: Sequence[str] | None = None) -> None:
-        if len(inputs) < 2:
-            raise UsageError(f"inputs must be at least two, got {len(inputs)}.")
-        names = list(ids) if ids is not None else [short_form(value) for value in inputs]
-        if len(names) != len(inputs):
-            raise UsageError(f"ids must be as many as inputs, got {len(names)} ids for {len(inputs)} inputs.")
-        if ids is not None and len(set(names)) < len(names):
-            seen: set[str] = set()
-            repeated = next(name for name in names if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-            raise UsageError(f"ids must be unique, got {repeated!r} twice.")
+        names = input_names(inputs, ids)
         if ids is None:  # short forms may coincide: the later ones get a number
             names = _numbered(names)
         self.inputs, self.ids = tuple(inputs), tuple(names)

@@ -38,11 +38,12 @@ of positions `[[0, 1], ...]` and `"ids"` may name the inputs.
 from __future__ import annotations
 
 import ast
+import contextlib
 import difflib
 import json
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, Literal, overload
 
 from dpaudit.errors import UsageError
@@ -130,10 +131,8 @@ def parse_claim(text: str) -> Claim:
         raise UsageError(f"claim must be a text such as 'eps=1', got {text!r}.")
     if stated := _ADJACENCY.fullmatch(text):
         claim = parse_claim(stated[1])
-        try:
+        with _at(f"claim {text!r}"):
             return NeighbourClaim(claim, stated[2])  # type: ignore[arg-type]
-        except UsageError as error:
-            raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
     if text.strip().startswith("metric="):
         return _metric_claim(text.strip())
     form, equals, rest = (piece.strip() for piece in text.partition("="))
@@ -151,10 +150,17 @@ def parse_claim(text: str) -> Claim:
     build = _CLAIMS.get(frozenset(values))
     if build is None:
         raise UsageError(f"claim must be {_forms()}, got {text!r}.")
-    try:
+    with _at(f"claim {text!r}"):
         return build(**values)
+
+
+@contextlib.contextmanager
+def _at(where: str) -> Iterator[None]:
+    """Say in an error where what is wrong was read."""
+    try:
+        yield
     except UsageError as error:
-        raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
+        raise UsageError(f"{str(error).removesuffix('.')} at {where}.") from error
 
 
 def _forms() -> str:
@@ -185,10 +191,8 @@ def _meant(text: str) -> str:
 
 def _claim_of(read: Callable[[str], Claim], rest: str, text: str) -> Claim:
     """The claim of a form that a package adds."""
-    try:
+    with _at(f"claim {text!r}"):
         claim = read(rest)
-    except UsageError as error:
-        raise UsageError(f"{str(error).removesuffix('.')} at claim {text!r}.") from error
     if not isinstance(claim, Claim):
         raise UsageError(f"the form of a claim must give a Claim, got {claim!r:.80} at claim {text!r}.")
     return claim
@@ -336,14 +340,11 @@ def _as_number(text: str) -> Any:
 
 def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
     content = read_json("metric", path)
-    known = {"ids", "matrix", "coordinates", "metric", "scale"}
     if not isinstance(content, dict) or len({"matrix", "coordinates"} & set(content)) != 1:
         raise UsageError(
             f"metric must be a JSON object with `matrix` or `coordinates`, got {short_form(content)} at {path!r}."
         )
-    unknown = sorted(set(content) - known)
-    if unknown:
-        raise UsageError(f"metric must have keys among {sorted(known)}, got {unknown[0]!r} at {path!r}.")
+    _check_keys("metric", content, {"ids", "matrix", "coordinates", "metric", "scale"}, path)
     kind = "matrix" if "matrix" in content else content.get("metric", "euclidean")
     if kind not in ("matrix", "euclidean", "geo") or ("matrix" in content and "metric" in content):
         shown = short_form(content["metric"])
@@ -362,6 +363,11 @@ def _json_table(path: str) -> tuple[list[Any], list[list[float]], str, float]:
     if len(ids) != len(rows):
         raise UsageError(f"`ids` must be as many as rows, got {len(ids)} ids for {len(rows)} rows at {path!r}.")
     return ids, rows, kind, _json_number(content.get("scale", 1.0), repr(path))
+
+
+def _check_keys(name: str, content: Mapping[str, Any], known: set[str], path: str) -> None:
+    if unknown := sorted(set(content) - known):
+        raise UsageError(f"{name} must have keys among {sorted(known)}, got {unknown[0]!r} at {path!r}.")
 
 
 def _json_number(value: Any, where: str) -> float:
@@ -463,16 +469,12 @@ def _pairs_of_file(path: str) -> Sequence[Pair]:
     if not isinstance(content, dict) or not isinstance(content.get("inputs"), list):
         form = '[[x, x\'], ...] or {"inputs": [...], "pairs": "all"}'
         raise UsageError(f"pairs must be a JSON file {form}, got {short_form(content)} at {path!r}.")
-    unknown = sorted(set(content) - {"inputs", "pairs", "ids"})
-    if unknown:
-        raise UsageError(f"pairs must have keys among ['ids', 'inputs', 'pairs'], got {unknown[0]!r} at {path!r}.")
+    _check_keys("pairs", content, {"inputs", "pairs", "ids"}, path)
     ids = content.get("ids")
     if ids is not None and not (isinstance(ids, list) and all(isinstance(name, str) for name in ids)):
         raise UsageError(f"`ids` must be a list of texts, got {short_form(ids)} at {path!r}.")
-    try:
+    with _at(repr(path)):
         return _chosen_pairs(content["inputs"], content.get("pairs", "all"), ids)
-    except UsageError as error:
-        raise UsageError(f"{str(error).removesuffix('.')} at {path!r}.") from error
 
 
 def _chosen_pairs(inputs: list[Any], chosen: Any, ids: Sequence[str] | None) -> Sequence[Pair]:

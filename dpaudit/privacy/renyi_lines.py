@@ -28,7 +28,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.privacy.claims import Claim, FloatArray, delegated
 
 # Of g off the event over g on it: 0, and steps that are even in its logarithm towards 0 and towards 1.
 RATIOS = np.concatenate([[0.0], np.geomspace(1e-6, 0.4, 30), 1.0 - np.geomspace(0.6, 1e-3, 30)])
@@ -67,25 +67,15 @@ class RenyiLines(Claim):
     parameter: ClassVar[str] = "value"
     anchored: ClassVar[bool] = True
 
-    @property
-    def value(self) -> float:
-        return self.promise.value
+    value = delegated("promise.value")
+    report_delta = delegated("promise.report_delta")
+    epsilon_at = delegated("promise.epsilon_at")
 
     def with_value(self, value: float) -> RenyiLines:
         return RenyiLines(self.promise.with_value(value))
 
     def __str__(self) -> str:
         return str(self.promise)
-
-    @property
-    def report_delta(self) -> float:
-        return self.promise.report_delta
-
-    def epsilon_at(self, delta: float) -> float:
-        return self.promise.epsilon_at(delta)
-
-    def profile(self, epsilon: float) -> float:
-        return float(self.lines(np.array([self.value]), epsilon)[1][0])
 
     def lines(self, values: FloatArray, anchor: float) -> tuple[FloatArray, FloatArray]:
         values = np.asarray(values, dtype=float)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural
-from dpaudit.results.saving import from_json
+from dpaudit.results.codec import from_json
 from dpaudit.results.side_findings import SideFinding
 
 if TYPE_CHECKING:

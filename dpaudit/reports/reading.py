@@ -30,10 +30,11 @@ from dpaudit.reports.dossier import Dossier, Result, Source
 from dpaudit.reports.evidence import SCHEMA as STORE_SCHEMA
 from dpaudit.reports.evidence import store_document
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
+from dpaudit.results.codec import as_float, from_json
 from dpaudit.results.model import SCHEMA as AUDIT_SCHEMA
 from dpaudit.results.model import AuditResult, Finding, Look
 from dpaudit.results.plan_result import SCHEMA as PLAN_SCHEMA
-from dpaudit.results.saving import as_float, from_json, read_saved
+from dpaudit.results.saving import read_saved
 from dpaudit.results.utility_result import SCHEMA as UTILITY_SCHEMA
 from dpaudit.results.utility_result import UtilityResult
 from dpaudit.scores.result import SCHEMA as SCORES_SCHEMA

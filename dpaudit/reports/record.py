@@ -11,7 +11,8 @@ from dpaudit.reports import answers, cases, first_page
 from dpaudit.reports.dossier import Dossier, kind_of
 from dpaudit.reports.items import items
 from dpaudit.reports.scope import SOURCE
-from dpaudit.results.saving import to_json, utf8
+from dpaudit.results.codec import to_json
+from dpaudit.results.saving import utf8
 
 SCHEMA = "dpaudit.compliance/1"
 

@@ -34,7 +34,8 @@ from dpaudit.reproductions.reproduction import (
     load_reproduction,
     reproduction_names,
 )
-from dpaudit.results.saving import SHARED, check_folder, to_json, write_whole
+from dpaudit.results.codec import to_json
+from dpaudit.results.saving import SHARED, check_folder, write_whole
 
 SCHEMA = "dpaudit.reproduction/1"
 DIGITS = 4  # of numbers in a printed table

@@ -12,15 +12,17 @@ import json
 import math
 import os
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
+from dpaudit.privacy.pairs import short_form
+from dpaudit.results.codec import ROUNDED, UNSAVED, Form, as_float, from_json, to_json
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
-from dpaudit.results.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.saving import Saved, read_saved, utf8, write_whole
 from dpaudit.results.shown import Shown
 from dpaudit.results.side_findings import (
     FLOATING_POINT_VERDICTS,
@@ -32,10 +34,8 @@ from dpaudit.results.side_findings import (
     SideStatus,
 )
 from dpaudit.results.trade_off import TradeOffBand
+from dpaudit.results.universe_table import UniverseTable
 from dpaudit.results.verdicts import VERDICTS, Verdict
-
-if TYPE_CHECKING:
-    from dpaudit.results.universe_table import UniverseTable
 
 __all__ = [
     "EXIT_STATUS",
@@ -70,12 +70,14 @@ LEARNED_ALLOWANCE = 1.5  # how much larger that loss may be than one in the best
 ZERO_BUDGET_LOSS = 0.1  # nats: what has to be found of a pair of budget 0 in the best case
 EARLIER_SHARE = 0.8  # `verdict_share` over `error_share` where a claim pays for a second bound, in files without it
 MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
+KEPT = {"write": lambda _: None}  # inputs, which `Finding` saves in its own way
+LOOK = ("draws", "log_wealth", "parameter_lower")  # in the order of files
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
 EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 
 
 @dataclasses.dataclass(frozen=True)
-class LearnedLoss:
+class LearnedLoss(Form):
     """What the check finds of an event of one form that it has to learn: the loss in nats, inf: none is promised.
 
     Where leaks of this form were planted into the outputs of the audit itself, `found` of `plants` of that loss were
@@ -88,9 +90,13 @@ class LearnedLoss:
     plants: int = 0
     decides: bool = True
 
-    def to_dict(self) -> dict[str, Any]:
-        """The loss as JSON values; what is of plants is left out where there are none."""
-        return dataclasses.asdict(self) if self.plants or not self.decides else {"form": self.form, "loss": self.loss}
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What is of plants is left out where there are none."""
+        return record if self.plants or not self.decides else {"form": self.form, "loss": record["loss"]}
+
+    @classmethod
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**record, "form": FORMS_RENAMED.get(str(record.get("form")), record.get("form"))}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -105,7 +111,7 @@ class PlantedCell:
 
 
 @dataclasses.dataclass(frozen=True)
-class Power:
+class Power(Form):
     """What the check would have found: the alternative is of randomised-response type.
 
     The alternative: under x the outputs fall into an event with `event_mass` in total over both labels' sides, and
@@ -175,53 +181,15 @@ class Power:
         """The same of the best case alone."""
         return dataclasses.replace(self, learned=()).excess(inconclusive_factor)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The power as JSON values; what is of plants is left out where there are none."""
-        record = {**dataclasses.asdict(self), "learned": [one.to_dict() for one in self.learned]}
-        if not self.is_planted:
-            del record["cells"], record["planted_draws"]
-        if not self.by_mass:
-            del record["by_mass"]
-        if self.samples_needed is None:
-            del record["samples_needed"]
-        return record
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        """What is of plants is left out where there are none."""
+        unknown = {"cells", "planted_draws"} if not self.is_planted else set()
+        unknown |= {name for name in ("by_mass", "samples_needed") if not record[name]}
+        return {name: value for name, value in record.items() if name not in unknown}
 
     def suffices(self, inconclusive_factor: float) -> bool:
         """Whether a pair that is not violated is "not refuted": else it is inconclusive."""
         return self.excess(inconclusive_factor) <= 1.0
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Power:
-        """What a file holds."""
-        names = ("event_mass", "probability", "detectable", "at_budget")
-        learned = [
-            LearnedLoss(
-                FORMS_RENAMED.get(str(one["form"]), str(one["form"])),
-                as_float(one["loss"]),
-                int(one.get("found", 0)),
-                int(one.get("plants", 0)),
-                bool(one.get("decides", True)),
-            )
-            for one in record.get("learned", ())
-        ]
-        cells = [
-            PlantedCell(
-                str(one["form"]),
-                as_float(one["event_mass"]),
-                as_float(one["loss"]),
-                int(one["found"]),
-                int(one["plants"]),
-            )
-            for one in record.get("cells", ())
-        ]
-        return cls(
-            **{name: as_float(record[name]) for name in names},
-            learned=tuple(learned),
-            cells=tuple(cells),
-            planted_draws=int(record.get("planted_draws", 0)),
-            samples_needed=record.get("samples_needed"),
-            by_mass=tuple((as_float(mass), as_float(loss)) for mass, loss in record.get("by_mass", ())),
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -284,7 +252,7 @@ class Severity:
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
+class Finding(Form):
     """One check of the claim on one pair.
 
     Attributes
@@ -348,8 +316,8 @@ class Finding:
     id: str
     x_id: str
     x_prime_id: str
-    x: Any
-    x_prime: Any
+    x: Any = dataclasses.field(metadata=KEPT)
+    x_prime: Any = dataclasses.field(metadata=KEPT)
     budget: Budget
     parameter: str
     parameter_budget: float
@@ -371,68 +339,47 @@ class Finding:
     keys: Keys | None = None
     verdict_share: float | None = None
     severity: Severity | None = None
-    traceback: str = dataclasses.field(default="", compare=False, repr=False)
+    traceback: str = dataclasses.field(default="", compare=False, repr=False, metadata=UNSAVED)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as strict JSON values, as an entry of `pairs` in audit.json."""
-        record = {field.name: getattr(self, field.name) for field in dataclasses.fields(self) if field.compare}
-        record["budget"] = dataclasses.asdict(self.budget)
-        record["power"] = self.power.to_dict() if self.power else None
-        record["keys"] = dataclasses.asdict(self.keys) if self.keys else None
-        record["severity"] = dataclasses.asdict(self.severity) if self.severity else None
-        record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
-        record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
-        record["printed"], record["types"] = [], {}
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        """Inputs as files keep them, and looks as lists."""
+        record["looks"] = [list(look.values()) for look in record["looks"]]
+        record["types"] = {}
         for name in ("x", "x_prime"):
             record[name], types, is_held = kept(getattr(self, name))
-            if name in self.printed or not is_held:
+            if name not in self.printed and not is_held:
                 record["printed"].append(name)
-            elif types is not None:
+            elif name not in self.printed and types is not None:
                 record["types"][name] = types
-        return {key: to_json(value) for key, value in record.items()}
+        return record
 
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Finding:
-        """The finding of one entry of `pairs` in audit.json; a bound that is null there becomes NaN.
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Of older files: looks of so many, a share for the verdict, and infinities in inputs, which are texts there.
 
         Only numbers are read back as numbers: an id, message, rule or input may be the string "inf" and stays one.
         """
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
-        if values["verdict"] not in VERDICTS:
-            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {values['verdict']!r}.")
-        for name in ("ratio_lower", "log_wealth", "p_value"):
-            values[name] = from_json(values.get(name))
-        for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
-            values[name] = as_float(values[name])
-            if values[name] < 0.0:
-                raise UsageError(f"{name} must be a number of at least 0, got {values[name]!r}.")
-        values["budget"] = Budget(**as_floats(values["budget"]))
-        if "verdict_share" not in record and values["parameter_budget"] != values["budget"].epsilon:
-            values["verdict_share"] = EARLIER_SHARE * as_float(values.get("error_share", 0.0))
-        values["power"] = Power.from_dict(values["power"]) if values.get("power") else None
-        values["keys"] = Keys(**values["keys"]) if values.get("keys") else None
-        severity = values.get("severity")
-        values["severity"] = (
-            Severity(**{**severity, "parameter_lower": as_float(severity["parameter_lower"])}) if severity else None
-        )
-        if values.get("witness") is not None:
-            line = as_floats(values["witness"]["line"])
-            values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
-        for name in ("printed", "notes"):
-            values[name] = tuple(values.get(name, ()))
+        known = dict(record)
+        if not isinstance(looks := record.get("looks", []), list) or len(looks) > MOST_LOOKS:
+            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {short_form(looks)}.")
+        known["looks"] = [dict(zip(LOOK, look, strict=True)) for look in looks]
         if "types" in record:
-            for name in ("x", "x_prime"):
-                values[name] = restored(values[name], record["types"].get(name))
-        else:  # of an older version, in which an infinity is a text
-            values["printed"] += tuple(
-                name for name in ("x", "x_prime") if name not in values["printed"] and may_be_infinite(values[name])
-            )
-        if len(values.get("looks", ())) > MOST_LOOKS:
-            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {len(values['looks']):,}.")
-        values["looks"] = tuple(
-            Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
-        )
-        return cls(**values)
+            known |= {name: restored(record[name], record["types"].get(name)) for name in ("x", "x_prime")}
+        else:
+            texts = [name for name in ("x", "x_prime") if may_be_infinite(record.get(name))]
+            known["printed"] = list(dict.fromkeys([*record.get("printed", ()), *texts]))
+        if "verdict_share" not in record and record["parameter_budget"] != record["budget"]["epsilon"]:
+            known["verdict_share"] = EARLIER_SHARE * as_float(record.get("error_share", 0.0))
+        return known
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Finding:
+        """The finding of one entry of `pairs` in audit.json; a bound that is null there becomes NaN."""
+        finding = super().from_dict(record)
+        for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
+            if getattr(finding, name) < 0.0:
+                raise UsageError(f"{name} must be a number of at least 0, got {getattr(finding, name)!r}.")
+        return finding
 
 
 def least_powerful(findings: Iterable[Finding], inconclusive_factor: float) -> Finding | None:
@@ -446,7 +393,7 @@ def least_powerful(findings: Iterable[Finding], inconclusive_factor: float) -> F
 
 
 @dataclasses.dataclass(frozen=True)
-class AuditResult(Shown):
+class AuditResult(Saved, Shown):
     """All findings of one audit of one subject, with what is needed to repeat it.
 
     Attributes
@@ -491,11 +438,11 @@ class AuditResult(Shown):
     mode: str
     seed: int
     replayable: bool
-    findings: tuple[Finding, ...]
+    findings: tuple[Finding, ...] = dataclasses.field(metadata={"name": "pairs"})
     not_asked: tuple[str, ...]
     report_delta: float
     samples: int
-    seconds: float
+    seconds: float = dataclasses.field(metadata=ROUNDED)
     subject: dict[str, Any]
     environment: dict[str, Any]
     options: dict[str, Any] = dataclasses.field(default_factory=dict)
@@ -503,6 +450,9 @@ class AuditResult(Shown):
     universe: UniverseTable | None = None
     side_findings: tuple[SideFinding, ...] = ()
     trade_off: TradeOffBand | None = None
+
+    schema = SCHEMA
+    decided_by = "findings"
 
     @property
     def verdict(self) -> Verdict:
@@ -587,32 +537,18 @@ class AuditResult(Shown):
                 )
         return "\n".join(lines)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as strict JSON values: the content of audit.json."""
-        record = {
-            "schema": SCHEMA,
-            "verdict": self.verdict,
-            "claim": self.claim,
-            "confidence": to_json(self.confidence),
-            "epsilon_lower": to_json(self.epsilon_lower),
-            "report_delta": to_json(self.report_delta),
-            "ratio_lower": to_json(self.ratio_lower),
-            "samples": to_json(self.samples),
-            "seconds": to_json(round(self.seconds, 3)),
-            "seed": to_json(self.seed),
-            "replayable": to_json(self.replayable),
-            "mode": self.mode,
-            "subject": to_json(self.subject),
-            "environment": to_json(self.environment),
-            "options": to_json(self.options),
-            "pairs": [finding.to_dict() for finding in self.findings],
-            "not_asked": list(self.not_asked),
-            "floating_point": self.floating_point.to_dict() if self.floating_point is not None else None,
-            "side_findings": [finding.to_dict() for finding in self.side_findings],
-        }
-        if self.trade_off is not None:
-            record["trade_off"] = self.trade_off.to_dict()
-        return record if self.universe is None else {**record, "universe": self.universe.to_dict()}
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        """The content of audit.json: with the largest bounds, and without what was not asked for."""
+        record |= {"epsilon_lower": to_json(self.epsilon_lower), "ratio_lower": to_json(self.ratio_lower)}
+        asked_for = {name for name in ("trade_off", "universe") if record[name] is None}
+        return {name: value for name, value in record.items() if name not in asked_for}
+
+    @classmethod
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        options = from_json(record.get("options"))
+        if isinstance(options, dict):
+            as_float(options.get("inconclusive_factor") or 0.0)  # which reports work with
+        return {**record, "options": options}
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> AuditResult:
@@ -621,45 +557,10 @@ class AuditResult(Shown):
         The verdict that the file states must be the one that its findings have, and that of a finding the one that its
         bound has: "violated" exactly where the bound is above the budget ("error" says nothing of it).
         """
-        if record.get("schema") != SCHEMA:
-            raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        from dpaudit.results.universe_table import UniverseTable
-
-        # the last four may be missing
-        apart = ("findings", "not_asked", "floating_point", "universe", "side_findings", "trade_off")
-        names = [field.name for field in dataclasses.fields(cls) if field.name not in apart]
-        missing = [name for name in [*names, "pairs", "not_asked"] if name not in record]
-        if missing:
-            raise UsageError(f"result must have all fields of {SCHEMA}, got one without {', '.join(missing)}.")
-        findings = tuple(Finding.from_dict(entry) for entry in record["pairs"])
-        for finding in findings:
+        result = super().from_dict(record)
+        for finding in result.findings:
             _check_verdict(finding)
-        values = {name: record[name] for name in names}
-        values["options"] = from_json(values["options"])
-        as_float(values["options"].get("inconclusive_factor") or 0.0)  # which reports work with
-        for name in ("confidence", "report_delta", "seconds"):
-            values[name] = as_float(values[name])
-        doubles = record.get("floating_point")
-        floating_point = FloatingPointFinding.from_dict(doubles) if doubles is not None else None
-        universe = UniverseTable.from_dict(record["universe"]) if record.get("universe") is not None else None
-        not_asked = tuple(record["not_asked"])
-        result = cls(
-            findings=findings,
-            not_asked=not_asked,
-            floating_point=floating_point,
-            universe=universe,
-            side_findings=tuple(SideFinding.from_dict(entry) for entry in record.get("side_findings", ())),
-            trade_off=TradeOffBand.from_dict(record["trade_off"]) if record.get("trade_off") is not None else None,
-            **values,
-        )
-        if record.get("verdict") != result.verdict:
-            stated = record.get("verdict")
-            raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {stated!r}.")
         return result
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write audit.json: complete, or not at all; raises as `dpaudit.results.saving.write_whole`."""
-        write_whole(path, self.to_bytes())
 
     def to_bytes(self) -> bytes:
         """The content of audit.json, in UTF-8."""

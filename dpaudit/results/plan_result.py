@@ -11,11 +11,10 @@ The saved form (schema `dpaudit.plan/1`, published in `dpaudit/schemas/`) is str
 from __future__ import annotations
 
 import dataclasses
-import json
-import os
 from typing import Any
 
-from dpaudit.results.model import LearnedLoss, to_json, write_whole
+from dpaudit.results.model import LearnedLoss
+from dpaudit.results.saving import Saved
 
 SCHEMA = "dpaudit.plan/1"
 
@@ -107,7 +106,7 @@ class PlannedBudget:
 
 
 @dataclasses.dataclass(frozen=True)
-class Plan:
+class Plan(Saved):
     """What an audit would cost and could find.
 
     Attributes
@@ -168,17 +167,4 @@ class Plan:
     samples_wanted: int | None = None
     pools: int = 0
 
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as strict JSON values."""
-        record: dict[str, Any] = to_json({"schema": SCHEMA, **dataclasses.asdict(self)})
-        for entry, planned in zip(record["budgets"], self.budgets, strict=True):
-            entry["by_form"] = to_json([one.to_dict() for one in planned.by_form])
-        return record
-
-    def to_text(self) -> str:
-        """The plan as strict JSON, with a line end."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the plan as JSON: complete, or not at all."""
-        write_whole(path, self.to_text().encode("utf-8", "backslashreplace"))
+    schema = SCHEMA

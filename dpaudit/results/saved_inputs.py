@@ -18,7 +18,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.pairs import short_form
-from dpaudit.results.saving import to_json, utf8
+from dpaudit.results.codec import to_json
+from dpaudit.results.saving import utf8
 
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 REDACTED = "(redacted)"  # what stands in the place of an input that was taken out of a report

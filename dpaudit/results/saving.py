@@ -6,22 +6,18 @@ Strict JSON: infinities are the strings "inf" and "-inf", NaN and what does not 
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import errno
-import math
+import json
 import os
 import stat
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import NoneType
-from typing import Any
-
-import numpy as np
+from typing import Any, ClassVar, Self
 
 from dpaudit.errors import DpauditError, OutputError, UsageError
 from dpaudit.files import parsed_json, read_bytes
-from dpaudit.privacy.pairs import short_form
+from dpaudit.results.codec import Form, FormError
 
 MOST_SAID = 500  # characters of an error that may repeat what stands in a file
 WRONG_PLACE = frozenset(  # what the caller can know of a place beforehand
@@ -119,37 +115,6 @@ def check_folder(argument: str, folder: Path) -> None:
     raise UsageError(f"{argument} must be a folder that can be written, got {str(folder)!r} ({reason}{place}).")
 
 
-def to_json(value: Any) -> Any:
-    """`value` as strict JSON: numpy to Python, infinities to "inf" and "-inf", NaN to null, other objects to names."""
-    if isinstance(value, np.generic):
-        value = value.item()
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, float):
-        if math.isnan(value):
-            return None
-        return value if math.isfinite(value) else ("inf" if value > 0 else "-inf")
-    if value is None or isinstance(value, bool | int | str):
-        return value
-    if isinstance(value, Mapping):
-        return {str(key): to_json(item) for key, item in value.items()}
-    if isinstance(value, Sequence | set | frozenset) and not isinstance(value, bytes | bytearray):
-        items = sorted(value, key=repr) if isinstance(value, set | frozenset) else value
-        return [to_json(item) for item in items]
-    return short_form(value, width=200)
-
-
-def from_json(value: Any) -> Any:
-    """The inverse of `to_json` on numbers, lists and objects: "inf" and "-inf" become floats again."""
-    if isinstance(value, str):
-        return {"inf": math.inf, "-inf": -math.inf}.get(value, value)
-    if isinstance(value, list):
-        return [from_json(item) for item in value]
-    if isinstance(value, dict):
-        return {key: from_json(item) for key, item in value.items()}
-    return value
-
-
 def utf8(text: str) -> bytes:
     """JSON text as UTF-8; a lone surrogate, which UTF-8 cannot hold, becomes its JSON escape."""
     return text.encode("utf-8", "backslashreplace")
@@ -161,53 +126,49 @@ def _shown(said: object) -> str:
     return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}..."
 
 
-def as_float(value: Any) -> float:
-    """A number of audit.json as a float: "inf" and "-inf" are infinities, null is NaN."""
-    number = from_json(value)
-    if number is None:
-        return math.nan
-    if isinstance(number, bool) or not isinstance(number, int | float):
-        raise TypeError(f"a number was expected, got {value!r}")
-    return float(number)
+class Saved(Form):
+    """Give a result a file of its own: strict JSON, with its schema and its verdict, which are checked in what is read.
 
-
-def as_floats(record: Mapping[str, Any]) -> dict[str, float]:
-    """Every value of an object of audit.json as a float, as `as_float` reads it."""
-    return {key: as_float(value) for key, value in record.items()}
-
-
-SAVED_TYPES: Mapping[str, tuple[type, ...]] = {
-    "str": (str,),
-    "str | None": (str, NoneType),
-    "bool": (bool,),
-    "int": (int,),
-    "float": (int, float),
-    "float | None": (int, float, NoneType),
-    "dict[str, Any]": (dict,),
-    "dict[str, str]": (dict,),
-    "dict[str, Any] | None": (dict, NoneType),
-}
-
-
-def check_types(record: Any) -> None:
-    """`TypeError` if a field of a result that was read from a file, or of a part of it, is not of its plain type;
-    `OverflowError` if it is to be a double and beyond them.
-
-    Files come from other people: what a report formats as a number must be one, and what it takes for a text a text.
+    `decided_by` names in messages what its verdict must be that of; empty for a result without one that is derived.
     """
-    for field in dataclasses.fields(record):
-        value, kind = getattr(record, field.name), str(field.type)
-        is_several = kind.startswith("tuple[") and kind.endswith(", ...]")
-        expected = SAVED_TYPES.get(kind[6:-6] if is_several else kind)
-        for one in value if is_several else (value,):
-            if dataclasses.is_dataclass(one):
-                check_types(one)
-            elif expected is not None and (
-                not isinstance(one, expected) or (isinstance(one, bool) and bool not in expected)
-            ):
-                raise TypeError(f"{field.name} must be {kind}, got {short_form(one, width=80)}")
-            elif expected is not None and float in expected and isinstance(one, int):
-                float(one)  # an integer beyond the doubles cannot be formatted as one
+
+    schema: ClassVar[str]
+    decided_by: ClassVar[str] = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The result as strict JSON values."""
+        verdict = {"verdict": getattr(self, "verdict", None)} if self.decided_by else {}
+        return {"schema": self.schema, **verdict, **super().to_dict()}
+
+    def to_text(self) -> str:
+        """The result as strict JSON, with a line end."""
+        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+    def to_bytes(self) -> bytes:
+        """The content of its file, in UTF-8."""
+        return utf8(self.to_text())
+
+    def save(self, path: str | os.PathLike[str]) -> Path:
+        """Write the result as JSON, complete or not at all, and give its place; raises as `write_whole`."""
+        write_whole(path, self.to_bytes())
+        return Path(path)
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Self:
+        """The result of the content of its file; `UsageError` names what is missing, or of another type or schema.
+
+        The verdict that the file states must be the one that the result has.
+        """
+        if record.get("schema") != cls.schema:
+            raise UsageError(f"schema must be {cls.schema!r}, got {record.get('schema')!r}.")
+        try:
+            result = super().from_dict(record)
+        except FormError as error:
+            raise UsageError(f"result must follow {cls.schema}, got another: {_shown(error)}.") from error
+        stated, found = record.get("verdict"), getattr(result, "verdict", None)
+        if cls.decided_by and stated != found:
+            raise UsageError(f"verdict must be that of the {cls.decided_by}, {found!r}, got {stated!r}.")
+        return result
 
 
 def read_saved(
@@ -239,7 +200,6 @@ def read_saved(
         )
     try:
         result = readers[schema](record)
-        check_types(result)
     except UsageError as error:
         raise UsageError(f"{_shown(error)} (at {name!r})") from error
     except KeyError as error:

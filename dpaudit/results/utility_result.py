@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
-import os
 from collections.abc import Mapping
 from typing import Any
 
-from dpaudit.errors import UsageError
-from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
+from dpaudit.results.codec import ROUNDED, Form, from_json, to_json
+from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
 from dpaudit.results.saved_inputs import saved_input
-from dpaudit.results.saving import as_float, from_json, utf8
+from dpaudit.results.saving import Saved
 from dpaudit.results.shown import Shown
 
 SCHEMA = "dpaudit.utility/1"
 
 
 @dataclasses.dataclass(frozen=True)
-class UtilityFinding:
+class UtilityFinding(Form):
     """One bound on one input.
 
     Attributes
@@ -54,7 +52,7 @@ class UtilityFinding:
     bound: str
     kind: str
     input_id: str
-    data: Any
+    data: Any = dataclasses.field(metadata={"write": saved_input})
     found_by_search: bool
     limit: float
     allowed: float
@@ -101,25 +99,13 @@ class UtilityFinding:
     def _over(self, value: float) -> float | None:
         return value / self.allowed if self.allowed > 0.0 else None
 
-    def to_dict(self) -> dict[str, Any]:
-        """The finding as strict JSON values."""
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         names = ("ratio", "ratio_lower", "ratio_upper", "detectable_ratio")
-        fields = {field.name: getattr(self, field.name) for field in dataclasses.fields(self)}
-        own = to_json({**fields, **{name: getattr(self, name) for name in names}, "data": None})
-        return {**own, "data": saved_input(self.data)}
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> UtilityFinding:
-        """The finding of an entry of `findings` in utility.json; a number that is null there becomes NaN."""
-        if record["verdict"] not in VERDICTS:
-            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {record['verdict']!r}.")
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
-        numbers = ("limit", "allowed", "measured", "lower", "upper", "p_value", "detectable", "error_share")
-        return cls(**{**values, **{name: as_float(values[name]) for name in numbers}})
+        return {**record, **{name: to_json(getattr(self, name)) for name in names}}
 
 
 @dataclasses.dataclass(frozen=True)
-class UtilityResult(Shown):
+class UtilityResult(Saved, Shown):
     """All findings of one call, with what is needed to repeat it.
 
     Attributes
@@ -139,12 +125,15 @@ class UtilityResult(Shown):
     confidence: float
     seed: int
     samples: int
-    seconds: float
+    seconds: float = dataclasses.field(metadata=ROUNDED)
     findings: tuple[UtilityFinding, ...]
     bounds: tuple[str, ...]
     subject: dict[str, Any]
     environment: dict[str, str]
     options: dict[str, Any]
+
+    schema = SCHEMA
+    decided_by = "findings"
 
     @property
     def verdict(self) -> Verdict:
@@ -173,42 +162,6 @@ class UtilityResult(Shown):
 
         return min(self.findings, key=key, default=None)
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as strict JSON values."""
-        record: dict[str, Any] = to_json(
-            {
-                "schema": SCHEMA,
-                "verdict": self.verdict,
-                "confidence": self.confidence,
-                "seed": self.seed,
-                "samples": self.samples,
-                "seconds": round(self.seconds, 3),
-                "subject": self.subject,
-                "environment": self.environment,
-                "options": self.options,
-                "bounds": self.bounds,
-            }
-        )
-        return {**record, "findings": [finding.to_dict() for finding in self.findings]}
-
-    def to_text(self) -> str:
-        """The result as strict JSON, with a line end."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON: complete, or not at all."""
-        write_whole(path, utf8(self.to_text()))
-
     @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> UtilityResult:
-        """The result of the content of utility.json; the verdict it states must be the one that its findings have."""
-        if record.get("schema") != SCHEMA:
-            raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
-        values["findings"] = tuple(UtilityFinding.from_dict(entry) for entry in record["findings"])
-        values["bounds"] = tuple(record["bounds"])
-        values["options"] = from_json(record["options"])
-        result = cls(**values)
-        if record["verdict"] != result.verdict:
-            raise UsageError(f"verdict must be that of the findings, {result.verdict!r}, got {record['verdict']!r}.")
-        return result
+    def _of_saved(cls, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        return {**record, "options": from_json(record.get("options"))}

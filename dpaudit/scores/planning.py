@@ -8,7 +8,6 @@ stated, an audit divides the error rate among four: these figures are then those
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 from collections.abc import Callable
 from typing import Any
@@ -18,7 +17,7 @@ import numpy as np
 from dpaudit.arguments import check_options
 from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Claim
-from dpaudit.results.saving import to_json
+from dpaudit.results.saving import Saved
 from dpaudit.scores.auditing import records_reject
 from dpaudit.scores.guesses import Record, Rule
 from dpaudit.scores.profile_bounds import ProfileBound, check_claim, parameter_lower
@@ -50,7 +49,7 @@ class PlannedRun:
 
 
 @dataclasses.dataclass(frozen=True)
-class OneRunPlan:
+class OneRunPlan(Saved):
     """What one run can show of a claim.
 
     Attributes
@@ -70,14 +69,10 @@ class OneRunPlan:
     needed: float
     runs: tuple[PlannedRun, ...]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The plan as strict JSON values."""
-        record: dict[str, Any] = to_json({"schema": SCHEMA, **dataclasses.asdict(self), "shares": SHARES})
-        return record
+    schema = SCHEMA
 
-    def to_text(self) -> str:
-        """The plan as strict JSON, with a line end."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False) + "\n"
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {**record, "shares": list(SHARES)}
 
 
 def plan_one_run(claim: Claim, confidence: float = 0.95) -> OneRunPlan:

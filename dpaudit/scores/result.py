@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
 from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
-from dpaudit.results.saving import as_float, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.model import EXIT_STATUS, Verdict
+from dpaudit.results.saving import Saved, read_saved
 from dpaudit.results.shown import Shown
 from dpaudit.results.trade_off import TradeOffPoint
 
 SCHEMA = "dpaudit.scores/1"
 ASSUME = ("nothing", "independent")  # what a verdict may rest on, beside the assumptions of the design
+NUMBERS = {  # which bounds cannot do without
+    "budget", "delta", "confidence", "epsilon_lower", "parameter_lower", "ceiling", "parameter_ceiling", "seconds",
+}  # fmt: skip
 REFUTED_AT = 0.01  # p-value from which on independence is taken to be false: the least that 99 drawn orders give
 
 
@@ -32,12 +34,6 @@ class GuessRecord:
     correct: int
     canaries: int
     share: float
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> GuessRecord:
-        """The record of an entry of `guesses` in scores.json."""
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
-        return cls(**{**values, "share": as_float(record["share"])})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -80,16 +76,9 @@ class IndependentBound:
             )
         return ()
 
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> IndependentBound:
-        """The bounds of the entry `independent` in scores.json."""
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls)}
-        p_value = values.pop("p_value")
-        return cls(**{name: _no_nan(name, value) for name, value in values.items()}, p_value=from_json(p_value))
-
 
 @dataclasses.dataclass(frozen=True)
-class ScoresResult(Shown):
+class ScoresResult(Saved, Shown):
     """An audit from scores, with what is needed to repeat it.
 
     All bounds hold together with probability `confidence`, under the assumptions.
@@ -156,6 +145,9 @@ class ScoresResult(Shown):
     assume: str = "nothing"
     independent: IndependentBound | None = None
 
+    schema = SCHEMA
+    decided_by = "bounds"
+
     @property
     def decisive(self) -> ScoresResult | IndependentBound:
         """The bounds that the verdict rests on: those for independent canaries if assumed, and not refuted."""
@@ -174,52 +166,17 @@ class ScoresResult(Shown):
         """As of an audit: 0 not refuted, 1 violated, 5 inconclusive."""
         return EXIT_STATUS[self.verdict]
 
-    def to_dict(self) -> dict[str, Any]:
-        """The result as strict JSON values."""
-        record: dict[str, Any] = to_json({"schema": SCHEMA, "verdict": self.verdict, **dataclasses.asdict(self)})
-        return record
-
-    def to_text(self) -> str:
-        """The result as strict JSON, with a line end."""
-        return json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the result as JSON: complete, or not at all."""
-        write_whole(path, utf8(self.to_text()))
-
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> ScoresResult:
         """The result of the content of scores.json; its verdict must be the one that its bounds give."""
-        if record.get("schema") != SCHEMA:
-            raise UsageError(f"schema must be {SCHEMA!r}, got {record.get('schema')!r}.")
-        before = {"assume": "nothing", "independent": None, **record}  # an earlier version's file has neither
-        values = {field.name: before[field.name] for field in dataclasses.fields(cls)}
-        for name in _NUMBERS:
-            values[name] = _no_nan(name, values[name])
-        if values["assume"] not in ASSUME:
-            raise UsageError(f"assume must be one of {', '.join(ASSUME)}, got {values['assume']!r}.")
-        if values["independent"] is not None:
-            values["independent"] = IndependentBound.from_dict(values["independent"])
-        values["log_wealth"] = from_json(values["log_wealth"])
-        values["trade_off"] = tuple(TradeOffPoint.from_dict(entry) for entry in record["trade_off"])
-        values["guesses"] = tuple(GuessRecord.from_dict(entry) for entry in record["guesses"])
-        values["assumptions"], values["notes"] = tuple(record["assumptions"]), tuple(record["notes"])
-        result = cls(**values)
-        if record["verdict"] not in VERDICTS or record["verdict"] != result.verdict:
-            raise UsageError(f"verdict must be that of the bounds, {result.verdict!r}, got {record['verdict']!r}.")
+        result = super().from_dict(record)
+        if result.assume not in ASSUME:
+            raise UsageError(f"assume must be one of {', '.join(ASSUME)}, got {result.assume!r}.")
+        for one in (result, *([result.independent] if result.independent is not None else [])):
+            for name in NUMBERS & vars(one).keys():
+                if math.isnan(getattr(one, name)):
+                    raise UsageError(f"{name} must be a number, got null.")
         return result
-
-
-_NUMBERS = (
-    "budget", "delta", "confidence", "epsilon_lower", "parameter_lower", "ceiling", "parameter_ceiling", "seconds",
-)  # fmt: skip
-
-
-def _no_nan(name: str, value: Any) -> float:
-    number = as_float(value)
-    if math.isnan(number):
-        raise UsageError(f"{name} must be a number, got null.")
-    return number
 
 
 def load_scores(path: str | os.PathLike[str]) -> ScoresResult:

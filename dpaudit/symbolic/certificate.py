@@ -8,17 +8,14 @@ pairs that are listed and for no others. The saved form (schema `dpaudit.certifi
 from __future__ import annotations
 
 import dataclasses
-import json
 import math
 import os
-from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Literal
 
-from dpaudit.results.saving import as_float, check_types, read_saved, to_json, write_whole
+from dpaudit.results.saving import Saved, read_saved
 
 SCHEMA = "dpaudit.certificate/1"
-LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
 Verdict = Literal["kept", "violated", "open"]
 VERDICTS: tuple[Verdict, ...] = ("violated", "open", "kept")  # the worst first
 
@@ -111,7 +108,7 @@ class CertifiedPair:
 
 
 @dataclasses.dataclass(frozen=True)
-class Certificate:
+class Certificate(Saved):
     """What is proved of a mechanism on a list of pairs.
 
     Attributes
@@ -142,6 +139,8 @@ class Certificate:
     seconds: float
     refusal: str = ""
     real_runs: int = 0
+
+    schema = SCHEMA
 
     @property
     def verdict(self) -> Verdict:
@@ -181,22 +180,8 @@ class Certificate:
         number = sum(pair.verdict == "open" for pair in self.pairs)
         return f"Open: nothing is proved of {number:,} of {count}. {pair.id}: {pair.reason}"
 
-    def to_dict(self) -> dict[str, Any]:
-        """The content of the saved form."""
-        record = {"schema": SCHEMA, "verdict": self.verdict, **dataclasses.asdict(self)}
-        return dict(to_json(_texts(record)))
-
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the certificate as JSON, complete or not at all."""
-        write_whole(path, json.dumps(self.to_dict(), indent=1, allow_nan=False, ensure_ascii=False) + "\n")
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> Certificate:
-        """The certificate of a saved form."""
-        fields = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "real_runs"}
-        fields["real_runs"] = record.get("real_runs", 0)
-        fields |= {"rounding": as_float(record["rounding"]), "seconds": as_float(record["seconds"])}
-        return cls(**{**fields, "pairs": tuple(_pair(item) for item in record["pairs"])})
+    def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
+        return {"verdict": self.verdict, **record}
 
 
 def load_certificate(path: str | os.PathLike[str]) -> Certificate:
@@ -207,64 +192,8 @@ def load_certificate(path: str | os.PathLike[str]) -> Certificate:
     UsageError
         If there is no such file, or it is no certificate.
     """
-    found, _ = read_saved(path, {SCHEMA: Certificate.from_dict})
-    assert isinstance(found, Certificate)
+    found: Certificate = read_saved(path, {SCHEMA: Certificate.from_dict})[0]
     return found
-
-
-def _pair(record: Mapping[str, Any]) -> CertifiedPair:
-    fields = {field.name: record[field.name] for field in dataclasses.fields(CertifiedPair)}
-    for name in ("claimed", "epsilon_lower", "epsilon_upper", "delta", "mass_left", "value_lower", "value_upper"):
-        fields[name] = as_float(record[name])
-    if record["verdict"] not in VERDICTS:
-        raise ValueError(f"verdict must be one of {', '.join(VERDICTS)}, got {record['verdict']!r}")
-    exact, event = record["exact"], record["event"]
-    fields["exact"] = None if exact is None else read_fraction(exact)
-    fields["profile"] = tuple(tuple(as_float(value) for value in row) for row in record["profile"])
-    if event is not None:
-        probabilities = {name: read_fraction(event[name]) for name in ("probability", "other_probability")}
-        fields["event"] = Event(**{**event, "outcomes": tuple(event["outcomes"]), **probabilities})
-        check_types(fields["event"])
-    return CertifiedPair(**fields)
-
-
-def _texts(value: Any) -> Any:
-    if isinstance(value, Fraction):
-        return fraction_text(value)
-    if isinstance(value, dict):
-        return {key: _texts(item) for key, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_texts(item) for item in value]
-    return value
-
-
-def fraction_text(value: Fraction) -> str:
-    """A fraction as it is saved and shown.
-
-    Examples
-    --------
-    >>> fraction_text(Fraction(3, 4)), fraction_text(Fraction(2)), read_fraction("3/4")
-    ('3/4', '2/1', Fraction(3, 4))
-    """
-    is_long = max(abs(value.numerator), value.denominator).bit_length() > LONGEST_DECIMAL * 10 // 3
-    return f"{value.numerator:#x}/{value.denominator:#x}" if is_long else f"{value.numerator}/{value.denominator}"
-
-
-def read_fraction(text: str) -> Fraction:
-    """The fraction of a text.
-
-    Raises
-    ------
-    ValueError
-        If it is none.
-    """
-    top, slash, bottom = text.partition("/")
-    if not slash:
-        raise ValueError(f"a fraction was expected, got {text!r:.40}")
-    try:
-        return Fraction(int(top, 0), int(bottom, 0))
-    except ZeroDivisionError:
-        raise ValueError(f"a fraction was expected, got {text!r:.40}") from None
 
 
 def short_fraction(value: Fraction) -> str:

@@ -28,7 +28,7 @@ from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, HockeyStickLine, PureDP, number_text
 from dpaudit.privacy.pairs import Pair, as_pairs
-from dpaudit.results.saving import to_json
+from dpaudit.results.codec import to_json
 from dpaudit.results.side_findings import SideFinding, SideStatus
 from dpaudit.running.streams import root_of
 from dpaudit.subjects.callables import Subject, as_subject

@@ -125,7 +125,7 @@ def test_a_decoder_and_a_view(installed):
     labels = (matrix[:, 0] > 300.0).astype(int)
     view = next(view for view in views.choose_views(matrix, labels, 1) if view.kind == "warm")
     assert view.describe(reader.names) == f"whether {reader.names[0]} is above 300"
-    assert views.view_from_dict(views.view_to_dict(view)) == view
+    assert views.View.from_dict(view.to_dict()) == view
     np.testing.assert_array_equal(view(matrix), labels)
 
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from dpaudit.features.views import View, choose_views, levels_of, view_from_dict, view_to_dict
+from dpaudit.features.views import View, choose_views, levels_of
 
 
 def rows(size=2_000, columns=3, seed=1):
@@ -43,7 +43,7 @@ def test_a_constant_column_has_a_scale():
 
 def test_a_view_of_boxes_is_saved_and_read():
     view = boxes(rows(), (0, 2))
-    assert view_from_dict(view_to_dict(view)) == view
+    assert View.from_dict(view.to_dict()) == view
 
 
 def test_a_corner_that_no_column_tells_is_chosen():

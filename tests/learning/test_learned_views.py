@@ -11,8 +11,9 @@ import pytest
 from scipy.special import expit
 
 import dpaudit
-from dpaudit.learning.learned_views import Logistic, MeanDifference, fit_with_scores, learned_from_dict
+from dpaudit.learning.learned_views import Learned, Logistic, MeanDifference, fit_with_scores
 from dpaudit.learning.rank_tree import log_likelihood
+from dpaudit.results.codec import reader_of
 
 COLUMNS = tuple(range(60))
 LINEAR = [kind("a score", COLUMNS, of) for kind in (Logistic, MeanDifference) for of in ("values", "soft signs")]
@@ -35,7 +36,7 @@ def rows(size=400, columns=60, moved=0.3):
     return rng.normal(size=(size, columns)) + moved * labels[:, None], labels
 
 
-@pytest.mark.parametrize("learner", LINEAR, ids=lambda one: f"{one.kind} of {one.of}")
+@pytest.mark.parametrize("learner", LINEAR, ids=lambda one: f"{one.tag} of {one.of}")
 def test_a_linear_score_does_not_depend_on_the_batch_and_is_read_back_as_it_was(learner):
     matrix, labels = rows()
     fitted = learner.fit(matrix, labels)
@@ -43,7 +44,7 @@ def test_a_linear_score_does_not_depend_on_the_batch_and_is_read_back_as_it_was(
     for size in (1, 2, 7, 150):
         parts = [fitted(matrix[start : start + size]) for start in range(0, len(matrix), size)]
         np.testing.assert_array_equal(np.concatenate(parts), whole)
-    again = learned_from_dict(json.loads(json.dumps(fitted.to_dict())))
+    again = reader_of(Learned)(json.loads(json.dumps(fitted.to_dict())))
     np.testing.assert_array_equal(again(matrix), whole)
 
 

@@ -11,9 +11,9 @@ from dpaudit.features.outcomes import Outcomes, from_objects, read_outputs
 from dpaudit.learning.partition import (
     SIZES,
     CellScore,
+    Partition,
     cell_score_from_dict,
     fit_partition,
-    partition_from_dict,
 )
 
 
@@ -100,7 +100,7 @@ def test_the_saved_partition_has_the_same_cells_and_so_has_a_score_on_it():
     parts = plane_parts(7)
     partition = fit_partition(parts, DRAWS)
     saved = json.loads(json.dumps(partition.to_dict()))
-    again = partition_from_dict(saved)
+    again = Partition.from_dict(saved)
     assert np.array_equal(again.cells(parts[0]), partition.cells(parts[0]))
     score = CellScore(partition, (3, 4), (7,))
     record = {**json.loads(json.dumps(score.to_dict())), "partition": saved}
@@ -111,7 +111,7 @@ def test_the_saved_partition_has_the_same_cells_and_so_has_a_score_on_it():
 def test_a_broken_record_is_refused():
     saved = fit_partition(plane_parts(8), DRAWS).to_dict()
     with pytest.raises(ValueError, match="children follow their parents"):
-        partition_from_dict({**saved, "child": [0] * len(saved["child"])})
+        Partition.from_dict({**saved, "child": [0] * len(saved["child"])})
     with pytest.raises(ValueError, match="needs the partition"):
         cell_score_from_dict({"kind": "cells", "plus": [1], "minus": [2]})
     with pytest.raises(ValueError, match="different ones"):
@@ -157,7 +157,7 @@ def test_a_partition_that_was_saved_before_views_is_read():
         "threshold": [(0.0).hex()] * 5,
         "child": [1, 3, 2, 3, 4],
     }
-    cells = partition_from_dict(record).cells(Outcomes(numbers))
+    cells = Partition.from_dict(record).cells(Outcomes(numbers))
     # Cell 0 is for NaN; leaves are counted in the order of their nodes.
     expected = np.where(numbers[:, 2] > 0.0, 1, np.where(numbers[:, 0] > 0.0, 3, 2))
     assert np.array_equal(cells, expected)

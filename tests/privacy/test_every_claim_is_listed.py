@@ -28,7 +28,7 @@ def families():
     for module in pkgutil.iter_modules(dpaudit.privacy.__path__, "dpaudit.privacy."):
         for name, one in vars(importlib.import_module(module.name)).items():
             is_own = inspect.isclass(one) and one.__module__ == module.name and issubclass(one, Claim)
-            if is_own and one is not Claim and name != "RenyiLines":
+            if is_own and one is not Claim and name != "RenyiLines" and not name.startswith("_"):
                 found[name] = one
     return found
 

@@ -340,15 +340,14 @@ def _style(strategy: str) -> dict[str, Any]:
 
 
 def _draw(figure: Any, measured: Measured, times: Times, bounds: list[BoundRow]) -> None:
-    grid = figure.add_gridspec(3, 6, height_ratios=(1.0, 1.0, 1.0))
+    grid = figure.add_gridspec(3, 1)
     epsilons = np.array(EPSILONS)
     for i, (name, number) in enumerate((("Adult", 4), ("NLTCS", 5))):
-        for j, w in enumerate(WORKLOADS):
-            axes = figure.add_subplot(grid[i, j])
-            axes.set_title(f"Figure {number}({'abcdef'[j]}): {name}, {_tex(w)}", loc="left", fontsize=9)
-            if w not in measured[name]:
-                axes.set_axis_off()
-                continue
+        shown = [(letter, w) for letter, w in zip("abcdef", WORKLOADS, strict=True) if w in measured[name]]
+        row = grid[i].subgridspec(1, max(len(shown), 3))  # small sizes have a few of the six
+        for j, (letter, w) in enumerate(shown):
+            axes = figure.add_subplot(row[j])
+            axes.set_title(f"Figure {number}({letter}): {name}, {_tex(w)}", loc="left", fontsize=9)
             for strategy in STRATEGIES:
                 axes.plot(epsilons, measured[name][w][strategy][SHOWN] / epsilons, **_style(strategy))
             axes.set_yscale("log")
@@ -361,9 +360,10 @@ def _draw(figure: Any, measured: Measured, times: Times, bounds: list[BoundRow])
                 axes.set_ylabel("relative error per entry")
                 handles, labels = axes.get_legend_handles_labels()
                 figure.legend(handles, labels, loc="outside upper center", ncols=7, fontsize=9, frameon=False)
-    _draw_times(figure.add_subplot(grid[2, 0:2]), times, "NLTCS")
-    _draw_times(figure.add_subplot(grid[2, 2:4]), times, "Adult")
-    _draw_bounds(figure.add_subplot(grid[2, 4:6]), bounds)
+    row = grid[2].subgridspec(1, 3)
+    _draw_times(figure.add_subplot(row[0]), times, "NLTCS")
+    _draw_times(figure.add_subplot(row[1]), times, "Adult")
+    _draw_bounds(figure.add_subplot(row[2]), bounds)
 
 
 def _draw_times(axes: Any, times: Times, name: str) -> None:
