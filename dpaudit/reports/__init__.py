@@ -58,25 +58,15 @@ PROFILES = ("plain", "compliance")
 
 
 def _html(result: Reported, profile: str, path: str) -> str:
-    if isinstance(result, AuditResult) and profile == "plain":
-        from dpaudit.reports.again import STAND_IN
-        from dpaudit.reports.html import render as render_page
+    from dpaudit.reports.html import render as render_page
 
-        return render_page(result, path or STAND_IN)
-    from dpaudit.reports.document_html import render as render_document
-
-    return render_document(_document(result, profile, path))
+    return render_page(_document(result, profile, path))
 
 
 def _markdown(result: Reported, profile: str, path: str) -> str:
-    if isinstance(result, AuditResult) and profile == "plain":
-        from dpaudit.reports.again import STAND_IN
-        from dpaudit.reports.markdown import render as render_summary
+    from dpaudit.reports.markdown import render as render_text
 
-        return render_summary(result, path or STAND_IN)
-    from dpaudit.reports.document_markdown import render as render_document
-
-    return render_document(_document(result, profile, path))
+    return render_text(_document(result, profile, path))
 
 
 def _pdf(result: Reported, profile: str, path: str) -> bytes:
@@ -233,10 +223,12 @@ def _dossier(result: Reported) -> Dossier:
 
 
 def _document(result: Reported, profile: str, path: str) -> Document:
-    from dpaudit.reports.compliance import build
+    from dpaudit.reports import compliance
 
+    if isinstance(result, AuditResult) and profile == "plain":
+        return compliance.audit_document(result, path)
     dossier = _dossier(result)
     if path and len(dossier.sources) == 1:
         sources = (dataclasses.replace(dossier.sources[0], name=path),)
         dossier = dataclasses.replace(dossier, sources=sources)
-    return build(dossier, with_items=profile == "compliance")
+    return compliance.build(dossier, with_items=profile == "compliance")

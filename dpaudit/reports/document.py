@@ -1,7 +1,7 @@
 """A report as a document: headings, paragraphs, facts, tables, figures and code, whatever the format that shows it.
 
 Texts are cleaned (`wording.clean`) where they come from a subject; escaping is each format's own. A renderer shows
-every kind of block: `document_html`, `document_markdown` and `pdf`.
+every kind of block: `html`, `markdown`, `pdf`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,13 @@ class Paragraph:
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary."""
+    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary.
+
+    Of "keys", the figures at the head of a page, the text has a value and on a second line its context.
+    """
 
     rows: tuple[tuple[str, str], ...]
-    kind: Literal["facts", "statements", "terms"] = "facts"
+    kind: Literal["facts", "statements", "terms", "keys"] = "facts"
 
 
 @dataclasses.dataclass(frozen=True)

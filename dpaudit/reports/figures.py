@@ -298,8 +298,8 @@ def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Markup, str], ...
 
 def scatter(result: AuditResult) -> Figure | None:
     """The lower bound of every pair against its budget; ranked, where all pairs have one budget. None without pairs."""
-    if not result.findings:
-        return None
+    if len(result.findings) < 2:
+        return None  # a single point in an empty field
     budgets = {finding.parameter_budget for finding in result.findings}
     name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
     units = f" ({units.strip()})" if units else ""

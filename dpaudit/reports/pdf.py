@@ -206,6 +206,8 @@ def _block(block: Block, width: float) -> list[Any]:
         return [_text(block.title, "h4"), *_grid(("", ""), tuple(fields), width, with_head=False), *note]
     if isinstance(block, Code):
         return [_text(line, "code") for line in block.text.splitlines()]
+    if isinstance(block, Table) and block.is_closed:
+        return [_text(f"{block.title}: in the other formats of this report, and in the saved result.", "note")]
     if isinstance(block, Table):
         rows = block.rows[:ROWS]
         rest = len(block.rows) - len(rows) + block.omitted

@@ -5,6 +5,8 @@ It is no reader of SVG: an element or a path command that the figures never writ
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -87,6 +89,10 @@ def _shapes(element: ElementTree.Element, known: Callable[[str], str]) -> list[A
 
     if name == "text":
         return [_words(element, known)]
+    if name == "image":  # the group is mirrored: an image hangs from its upper edge
+        data = base64.b64decode(place["href"].partition(",")[2])
+        image = shapes.Image(at("x"), 0.0, at("width"), at("height"), _opened(data))
+        return [shapes.Group(image, transform=(1.0, 0.0, 0.0, -1.0, 0.0, at("y") + at("height")))]
     fill, stroke, thick, dash = CLASSES[place["class"]]
     paint: dict[str, Any] = {"fillColor": _colour(fill), "strokeColor": _colour(stroke), "strokeWidth": thick}
     if dash:
@@ -101,6 +107,12 @@ def _shapes(element: ElementTree.Element, known: Callable[[str], str]) -> list[A
     if name == "path":
         return [_path(place["d"], paint)]
     raise ValueError(f"an element of a figure must be rect, circle, line, path or text, got {name!r}.")
+
+
+def _opened(data: bytes) -> Any:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data))
 
 
 def _path(data: str, paint: dict[str, Any]) -> Any:

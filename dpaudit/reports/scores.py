@@ -58,11 +58,11 @@ def render(result: ScoresResult, format: str) -> str | bytes:
     if format == "json":
         return result.to_text()
     if format == "html":
-        from dpaudit.reports.document_html import render as render_page
+        from dpaudit.reports.html import render as render_page
 
         return render_page(document(result))
     if format == "md":
-        from dpaudit.reports.document_markdown import render as render_text
+        from dpaudit.reports.markdown import render as render_text
 
         return render_text(document(result))
     if format == "pdf":

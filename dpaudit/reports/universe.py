@@ -15,6 +15,9 @@ from typing import Any
 import numpy as np
 from markupsafe import Markup
 
+from dpaudit.reports.document import Block, Paragraph, Table
+from dpaudit.reports.drawing import NARROW, svg, tag
+from dpaudit.reports.figures import WIDE, Data, Figure
 from dpaudit.reports.wording import (
     MISSING,
     UNITS,
@@ -35,17 +38,6 @@ WORST = 25  # rows of the ranked table
 NAMES = 14  # of inputs along an axis
 COLOURS = 32  # of the matrix: half a million pairs in as many shades would make a page of megabytes
 RINGED = 400  # violated pairs at most that get a ring each in the matrix
-
-
-@dataclasses.dataclass(frozen=True)
-class Image:
-    """A figure as a PNG: title, text for those who do not see it, and the image as a data URI."""
-
-    id: str
-    title: str
-    description: str
-    note: str
-    uri: Markup
 
 
 def counts(table: UniverseTable) -> list[tuple[str, str, str, str]]:
@@ -115,25 +107,28 @@ def p_value_text(log10: float) -> str:
     return number_text(10.0**log10, 3)
 
 
-def view(result: AuditResult) -> dict[str, Any] | None:
-    """What the page shows; None where the audit had no universe."""
+def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
+    """What a report says of all pairs: a sentence, the verdicts, two images, the worst pairs."""
     table = result.universe
-    if table is None:
-        return None
-    return {
-        "sentence": sentence(result),
-        "counts": counts(table),
-        "images": [matrix_image(table), budget_image(table)] if table.asked else [],
-        "columns": columns(table),
-        "worst": [(VERDICTS[max(int(table.verdict[k]), 0)], cells(table.row(int(k)))) for k in table.order()[:WORST]],
-        "omitted": max(0, table.asked - WORST),
-    }
+    assert table is not None
+    rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
+    worst = table.worst(WORST)
+    marks = tuple(row.verdict or "" for row in worst)
+    listed = tuple(tuple(cells(row)) for row in worst)
+    found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
+    if table.asked:
+        found += [
+            dataclasses.replace(image, id=f"{prefix}{image.id}") for image in (matrix_image(table), budget_image(table))
+        ]
+    found.append(Table("The worst pairs of all", columns(table), listed, max(0, table.asked - WORST), marks))
+    note = "The p-value is that of the one test on shared draws; bounds are the better of that test and the depth."
+    return [*found, Paragraph(note, "note")]
 
 
-def matrix_image(table: UniverseTable) -> Image:
+def matrix_image(table: UniverseTable) -> Figure:
     """Lower bound over budget of every two inputs, as one matrix in the order of the inputs."""
     from matplotlib.colors import FuncNorm
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
 
     matrix = table.ratio_matrix()
     finite = matrix[np.isfinite(matrix)]
@@ -141,7 +136,7 @@ def matrix_image(table: UniverseTable) -> Image:
     top = next((limit for limit in (2.0, 4.0, 8.0, 16.0) if most <= limit), 16.0)
     shown = np.ma.masked_invalid(np.where(np.isposinf(matrix), top, matrix))
     count = len(table.ids)
-    figure = Figure(figsize=(9.0, 7.9), dpi=120, layout="constrained")
+    figure = Canvas(figsize=(9.0, 7.9), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     axes.set_facecolor("#c4c8cd")
     norm = FuncNorm((lambda ratio: _scale(ratio, top), lambda share: _unscale(share, top)), vmin=0.0, vmax=top)
@@ -163,7 +158,7 @@ def matrix_image(table: UniverseTable) -> Image:
     axes.set_ylabel("input x, in the order given")
     violations = plural(len(violated), "pair")
     rings = ", each in a ring" if 0 < len(violated) <= RINGED else ""
-    return Image(
+    return _image(
         id="universe-matrix",
         title="Lower bound over budget, all pairs of the universe",
         description=(
@@ -175,19 +170,19 @@ def matrix_image(table: UniverseTable) -> Image:
             "same input, not asked, or no ratio (budget 0). A ratio near 0 says that little could be learnt about a "
             "pair (very small and very large budgets), not that it keeps its promise well."
         ),
-        uri=_uri(figure),
+        drawn=figure,
     )
 
 
-def budget_image(table: UniverseTable) -> Image:
+def budget_image(table: UniverseTable) -> Figure:
     """Lower bounds against budgets of all pairs, as a density, with the violated pairs on top."""
     from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure as Canvas
 
     shown = (table.verdict != NOT_ASKED) & (table.budget > 0.0) & (table.lower > 0.0)
     shown &= table.lower >= 1e-4 * table.lower.max(initial=0.0)  # four decades say enough
     nothing = int(np.count_nonzero((table.verdict != NOT_ASKED) & ~shown))
-    figure = Figure(figsize=(9.0, 4.6), dpi=120, layout="constrained")
+    figure = Canvas(figsize=(9.0, 4.6), dpi=120, layout="constrained")
     axes = figure.add_subplot()
     if shown.any():
         x, y = np.log10(table.budget[shown]), np.log10(table.lower[shown])
@@ -214,7 +209,7 @@ def budget_image(table: UniverseTable) -> Image:
         axes.set_yscale("log")
     axes.set_xlabel(f"{columns(table)[2]} of the pair")
     axes.set_ylabel(columns(table)[1])
-    return Image(
+    return _image(
         id="universe-budgets",
         title="Lower bound of every pair against its budget",
         description=(
@@ -222,7 +217,7 @@ def budget_image(table: UniverseTable) -> Image:
             f"logarithmic, with the line where they are equal; {table.count('violated'):,} violated pairs are marked."
         ),
         note=f"{plural(nothing, 'pair')} with a lower bound or budget of 0, or next to it, cannot be shown here.",
-        uri=_uri(figure),
+        drawn=figure,
     )
 
 
@@ -245,10 +240,18 @@ def _colours() -> Any:
     return LinearSegmentedColormap.from_list("ratio", steps, N=COLOURS)  # masked cells are clear: grey shows behind
 
 
-def _uri(figure: Any) -> Markup:
+def _image(id: str, title: str, description: str, note: str, drawn: Any) -> Figure:
+    """The image as a figure that has no data of its own: the table of the saved result has them."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
 
-    FigureCanvasAgg(figure)
+    FigureCanvasAgg(drawn)
     target = io.BytesIO()
-    figure.savefig(target, format="png", metadata={"Software": None}, pil_kwargs={"optimize": True})  # no version in it
-    return Markup("data:image/png;base64," + base64.b64encode(target.getvalue()).decode("ascii"))
+    drawn.savefig(target, format="png", metadata={"Software": None}, pil_kwargs={"optimize": True})  # no version in it
+    uri = "data:image/png;base64," + base64.b64encode(target.getvalue()).decode("ascii")
+    across, down = (float(side) for side in drawn.get_size_inches())
+
+    def shown(width: float) -> Markup:
+        height = width * down / across
+        return svg([tag("image", href=uri, x=0.0, y=0.0, width=width, height=height)], width, height, description)
+
+    return Figure(id, title, description, note, shown(WIDE), shown(NARROW), (), Data((), (), 0))

@@ -12,8 +12,8 @@ from dpaudit.privacy.claims import Budget
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import wording
 from dpaudit.reports.difference import difference
-from dpaudit.reports.document_markdown import render as render_document
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.markdown import render as render_document
 from dpaudit.reports.terminal import violation_text
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 

@@ -9,8 +9,9 @@ import numpy as np
 from rich.console import Console
 
 import dpaudit
+from dpaudit import reports
 from dpaudit.inference.learned_power import forms
-from dpaudit.reports import by_form, html, wording
+from dpaudit.reports import by_form, wording
 from dpaudit.reports.plan import plan_table
 from dpaudit.results.model import LearnedLoss, Power
 
@@ -34,7 +35,7 @@ def test_every_form_has_a_row_beside_the_best_case_in_terminal_and_html():
     rows = by_form.rows(result)
     assert [form for form, _, _ in rows] == [by_form.BEST, *forms()]
     assert float(rows[0][1]) <= min(float(loss) for _, loss, _ in rows[1:])
-    text, page = printed(by_form.table(result)), html.render(result)
+    text, page = printed(by_form.table(result)), reports.render(result, "html")
     for form, loss, _ in rows:
         assert form in text and loss in text
         assert f"<td>{form}</td><td>{loss}</td>" in page
@@ -44,7 +45,7 @@ def test_a_violated_claim_has_no_such_table():
     result = audited(lambda data, size, rng: np.full(size, data))
     assert result.verdict == "violated"
     assert by_form.rows(result) == () and by_form.table(result) is None
-    assert 'id="by-form"' not in html.render(result)
+    assert 'id="found"' not in reports.render(result, "html")
 
 
 def test_a_plan_promises_what_the_audit_reports():
@@ -60,8 +61,8 @@ def test_the_figures_go_out_with_their_probability_mass_pair_and_caveat():
     said = "found in about 9 of 10 audits; measured on 20 audits a form: an allowance, not a bound."
     caption = by_form.caption(result)
     assert caption == f"Pair 0.0|1.0, a leak in outputs of total probability 0.1: {said}"
-    text, page = " ".join(printed(by_form.table(result)).split()), html.render(result)
-    assert caption in text and f"{caption}</caption>" in page
+    text, page = " ".join(printed(by_form.table(result)).split()), reports.render(result, "html")
+    assert caption in text and f"{caption}</p>" in page
     assert '<th scope="col">loss found in 9 of 10 audits (nats)</th>' in page
     sentence = wording.power_sentence(result)
     assert "in about 90% of audits like this one it finds" in sentence and sentence.endswith("allowance, not a bound.")

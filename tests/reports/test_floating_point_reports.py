@@ -8,7 +8,10 @@ import io
 import pytest
 from rich.console import Console
 
-from dpaudit.reports import doubles, html, markdown, scope
+from dpaudit import reports
+from dpaudit.reports import doubles
+from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.items import items
 from dpaudit.reports.terminal import floating_point_text
 from dpaudit.results.model import FloatingPointFinding
 
@@ -22,12 +25,17 @@ def plain(result):
 
 
 def floating_row(result):
-    return next(row for row in scope.rows(result) if row.item == "Floating point")
+    return next(item for item in items(Dossier.of(result)) if item.key == "floating_point")
 
 
 def test_a_leak_is_told_with_its_witness_its_bound_and_what_to_do(synthetic):
     result = synthetic.make("doubles")
-    texts = (" ".join(doubles.paragraphs(result)), plain(result), html.render(result), markdown.render(result))
+    texts = (
+        " ".join(doubles.paragraphs(result)),
+        plain(result),
+        reports.render(result, "html"),
+        reports.render(result, "md"),
+    )
     for text in texts:
         flat = text.replace("\\", "")
         assert "Outputs that are no multiple of 2^-53: 185 of 6,839 on x = a, 0 of 6,905 on x′ = b." in flat
@@ -36,18 +44,20 @@ def test_a_leak_is_told_with_its_witness_its_bound_and_what_to_do(synthetic):
 
 
 def test_every_report_says_that_it_is_apart_from_the_verdict(any_result):
-    for text in (html.render(any_result), markdown.render(any_result)):
+    for text in (reports.render(any_result, "html"), reports.render(any_result, "md")):
         flat = text.replace("\\", "")
         assert "Floating point: " in flat
         assert doubles.APART in flat
-    assert html.render(any_result).index('id="pairs"') < html.render(any_result).index('id="floating-point"')
+    assert reports.render(any_result, "html").index('id="pairs"') < reports.render(any_result, "html").index(
+        'id="floating-point"'
+    )
 
 
 def test_the_headline_of_the_result_does_not_depend_on_it(synthetic):
     result = synthetic.make("doubles")
     without = dataclasses.replace(result, floating_point=None)
     assert (result.verdict, result.exit_status) == (without.verdict, without.exit_status) == ("not_refuted", 0)
-    assert markdown.render(result).splitlines()[0] == markdown.render(without).splitlines()[0]
+    assert reports.render(result, "md").splitlines()[0] == reports.render(without, "md").splitlines()[0]
 
 
 def test_where_the_claim_is_violated_too_the_leak_may_be_the_same(synthetic):
