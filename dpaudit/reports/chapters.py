@@ -144,7 +144,7 @@ def evidence(
     if not course:
         fixed = "None: in fixed mode all draws are tested together, once, so the evidence has no course over time."
         course = [Paragraph(fixed if result.mode == "fixed" else "No looks were recorded.")]
-    yield section("wealth", "Evidence over draws", course)
+    yield section("evidence", "Evidence over draws", course)
     worst = result.worst
     if worst is not None and worst.verdict != "error":
         title = f"The worst pair: {name_text(worst.id, 120)}"

@@ -11,7 +11,7 @@ from dpaudit.reports import answers, attachments, chapters, first_page, label
 from dpaudit.reports.again import STAND_IN
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.glossary import TERMS
 from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
 from dpaudit.reports.method import method
@@ -62,7 +62,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
 
 def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
     """The report of one audit, saved at `path`: the verdict, what it rests on, and what nobody looked at."""
-    dossier = Dossier.of(result)
+    dossier = Dossier((Source(path or STAND_IN, "", result),))  # no digest: it would take as long as the audit file
     version = clean(str(result.environment.get("dpaudit", "")), 30)
     found = items(dossier)
     return Document(

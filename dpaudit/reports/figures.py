@@ -51,7 +51,7 @@ class Figure:
     """One figure with everything a page needs to show it: two drawings, a legend and its data as a table.
 
     `legend` holds (swatch, text); `scale` is a colour scale drawn above it, or empty; `scrolls` says that the narrow
-    drawing is wider than a phone.
+    drawing is wider than a phone, `is_image` that it holds pixels.
     """
 
     id: str
@@ -64,6 +64,7 @@ class Figure:
     data: Data
     scale: Markup = dataclasses.field(default_factory=Markup)
     scrolls: bool = False
+    is_image: bool = False
 
 
 # --- Losses against budgets, as a matrix ----------------------------------------------------------------------------

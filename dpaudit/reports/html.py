@@ -28,7 +28,10 @@ WORDY = 24  # characters of a cell from which a table is read as text
 def render(document: Document) -> str:
     """The page, ready to be written as UTF-8."""
     page = environment().get_template("document.html.j2")
-    return page.render(document=document, linked=Linker(), version=__version__, style=style())
+    blocks = [*document.first, *(block for section in document.sections for block in section.blocks)]
+    has_images = any(isinstance(block, figures.Figure) and block.is_image for block in blocks)
+    shown = {"document": document, "linked": Linker(), "has_images": has_images}
+    return page.render(**shown, version=__version__, style=style())
 
 
 @cache

@@ -254,4 +254,4 @@ def _image(id: str, title: str, description: str, note: str, drawn: Any) -> Figu
         height = width * down / across
         return svg([tag("image", href=uri, x=0.0, y=0.0, width=width, height=height)], width, height, description)
 
-    return Figure(id, title, description, note, shown(WIDE), shown(NARROW), (), Data((), (), 0))
+    return Figure(id, title, description, note, shown(WIDE), shown(NARROW), (), Data((), (), 0), is_image=True)

@@ -12,6 +12,7 @@ from dpaudit import reports
 from dpaudit.reports import doubles
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.items import items
+from dpaudit.reports.method import method
 from dpaudit.reports.terminal import floating_point_text
 from dpaudit.results.model import FloatingPointFinding
 
@@ -91,6 +92,6 @@ def test_what_was_not_examined_is_said(synthetic, finding, headline, status):
 
 def test_what_was_examined_is_in_the_scope_and_in_the_method(synthetic):
     row = floating_row(synthetic.make("doubles"))
-    assert row.status == "tested in part" and "1 pair with a leak" in row.facts and "0.1%" in row.facts
-    assert "Floating point" in dict(html.method(synthetic.make("doubles")))
-    assert "Floating point" not in dict(html.method(synthetic.make("fixed")))
+    assert row.status == "tested in part" and "for 1 of 2 examined pairs" in row.evidence and "0.1%" in row.evidence
+    assert "Floating point" in dict(method(synthetic.make("doubles")))
+    assert "Floating point" not in dict(method(synthetic.make("fixed")))

@@ -54,7 +54,7 @@ def test_the_number_at_the_end_of_a_name_is_kept(synthetic):
     for k in range(2, 13):
         assert f"#{k}</td>" in ranked and f"#{k}</td>" in compliance and f"#{k} |" in markdown and f"#{k}" in table
     for k in range(2, 6):
-        assert f"#{k}: " in page.split('id="wealth"')[1].split("</figure>")[0]  # the legend of the wealth curves
+        assert f"#{k}: " in page.split('id="figure-wealth"')[1].split("</figure>")[0]  # the legend of the wealth curves
 
 
 def test_where_two_long_inputs_differ_is_said(long_pairs):
