@@ -39,14 +39,13 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     found = items(dossier)
     name = dossier.deployment.name if dossier.deployment is not None else ""
     title = clean(name, 100) if name else answers.subjects_text(dossier)
-    summary = answers.summary(dossier, found)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
     last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
     return Document(
         kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
-        summary=summary if with_items else summary[:-1],
+        summary=(),
         sections=(
             *first,
             *chapters.chapters(dossier),
@@ -56,7 +55,7 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *last,
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=first_page.blocks(dossier, found) if with_items else (),
+        first=first_page.blocks(dossier, found, to_sign=with_items),
     )
 
 

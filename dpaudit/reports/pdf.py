@@ -60,7 +60,7 @@ def render(document: Document) -> bytes:
     )
     width = A4[0] - 2.0 * MARGIN
     story = [*_first(document, width), PageBreak()]
-    if document.first:
+    if document.first and document.summary:
         story += [_text("The same in more words", "h2"), *_questions(document)]
     for section in document.sections:
         story += _section(section, width)

@@ -120,8 +120,7 @@ def test_a_check_that_looked_at_an_item_is_evidence_for_it(synthetic, name, key,
         assert f"{line}{word}. seen here" in after[key].evidence
         assert after[key].status == (before[key].status if key == "epsilon" and before else "tested in part")
         assert [item.key for item in after.values() if line in item.evidence] == [key]
-        missing = dict(compliance.build(Dossier.of(*results)).summary)["What was not looked at?"][0]
-        assert after[key].name not in missing
+        assert after[key].status != "not assessed"
 
 
 def test_checks_of_one_item_that_find_no_room_are_counted(synthetic):
@@ -324,21 +323,6 @@ def test_a_stated_verdict_that_the_checks_do_not_have_is_refused(synthetic, tmp_
         (tmp_path / "x.json").write_text(json.dumps({**result.to_dict(), "verdict": "not_refuted"}))
         with pytest.raises(UsageError, match="verdict must be that of the"):
             read_dossier([tmp_path / "x.json"])
-
-
-def test_the_first_page_names_the_worst_results_and_counts_the_others(synthetic):
-    quiet = [
-        dataclasses.replace(synthetic.make("not_refuted"), subject={"name": f"quiet {k}", "fingerprint": f"f{k}"})
-        for k in range(20)
-    ]
-    dossier = Dossier.of(*quiet, synthetic.make("doubles"), synthetic.make("violated"), synthetic.check())
-    answers = dict(compliance.build(dossier).summary)
-    found = answers["What was found?"]
-    assert found[0].startswith("city release: violated") and len(found) == 13
-    assert found[-1] == "And 11 more results in their chapters: 11 not refuted."
-    assert any("low bits break" in text for text in found[:3])
-    assert any("release: 1 of 6 checks failed" in text for text in found)
-    assert "counted anew for each audit" in answers["What was tested?"][0]
 
 
 def test_evidence_of_several_subjects_stands_on_lines_of_its_own(synthetic):
@@ -602,25 +586,3 @@ def test_failed_checks_beside_audits_do_not_break_their_claims(synthetic):
     assert quiet == "Checks failed: 1 of 1 check (refuses_nan); the privacy claim itself was not refuted"
     loud = answers.headline(Dossier.of(synthetic.make("violated"), check))
     assert loud == "Violated: a promise is broken in 1 of 2 results; 1 of 1 check failed"
-
-
-def sure(*results):
-    dossier = Dossier.of(*results)
-    return " ".join(dict(answers.summary(dossier, items(dossier)))["How sure is that?"])
-
-
-def test_the_first_page_states_every_error_rate_and_their_sum(synthetic):
-    text = sure(synthetic.make("not_refuted"), synthetic.check())
-    assert "speaks of a violation with probability at most 5%" in text
-    assert "fails some check of its list with probability at most 0.1%" in text
-    assert "probability at most 5.1%, the sum of their error rates" in text and "Each of" not in text
-    text = sure(synthetic.make("not_refuted"), synthetic.make("single"), synthetic.utility())
-    assert "Each of 2 audits has its own error rate." in text
-    assert "said to break one with probability at most 5%" in text
-    assert "probability at most 15%, the sum of their error rates" in text
-    assert "the sum of" not in sure(synthetic.make("not_refuted"))
-    assert "fails some check" in sure(synthetic.check())
-
-
-def test_what_was_looked_at_beside_the_claims_is_said_to_have_rates_of_its_own(synthetic):
-    assert "beside the claims has error rates of its own" in sure(synthetic.make("doubles"))
