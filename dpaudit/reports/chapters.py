@@ -122,9 +122,8 @@ def evidence(
         messages = tuple((name_text(f.id, 80), clean(f.message or "no message", 500)) for f in broken[:MESSAGES])
         table = Table("Errors", ("pair", "message"), messages, len(broken) - len(messages))
         yield section("errors", "What broke", [table])
-    if forms := by_form.rows(result):
-        table = Table("By form, and by how rare the outputs are", by_form.columns(result), forms)
-        yield section("found", "What would have been found", [table, Paragraph(by_form.caption(result), "note")])
+    if forms := by_form.blocks(result):
+        yield section("found", "What would have been found", forms)
     if result.universe is not None:
         yield section("universe", "All pairs", universe.blocks(result, prefix))
     losses = _figures(
@@ -169,7 +168,7 @@ def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
         ("Input x", _input(worst.x_id, worst.x)),
         ("Input x′", _input(worst.x_prime_id, worst.x_prime)),
         *([("Difference", differ)] if differ else []),
-        ("Rule", clean(worst.witness.description, 600) if worst.witness else "none recorded"),
+        ("Rule", wording.rule_sentence(worst)),
         ("Counts", f"{wording.counts_sentence(worst)} {wording.allowance_sentence(worst)}".strip()),
         ("Bound", wording.bound_sentence(result, worst)),
         ("Evidence", shown),

@@ -15,10 +15,14 @@ from dpaudit.results.model import Verdict
 
 @dataclasses.dataclass(frozen=True)
 class Paragraph:
-    """Running text; `kind` "note" is set smaller, "lead" larger, "words" explains the words of a table below it."""
+    """Running text; `kind` "note" is set smaller, "lead" larger, "words" explains the words of a table below it.
+
+    `mark` is a verdict or a status that colours it.
+    """
 
     text: str
     kind: Literal["text", "note", "lead", "words"] = "text"
+    mark: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -69,9 +73,10 @@ class SignOffBlock:
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """Commands, one a line."""
+    """Commands, one a line; `title` is what they do, in a word."""
 
     text: str
+    title: str = ""
 
 
 Block = Paragraph | Facts | Table | Figure | Code | SignOffBlock

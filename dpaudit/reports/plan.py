@@ -13,8 +13,7 @@ from rich.text import Text
 from dpaudit.errors import UsageError
 from dpaudit.inference.learned_power import probability_measured
 from dpaudit.reports.by_form import NOT_PROMISED
-from dpaudit.reports.terminal import short_count
-from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, short_count, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 
 NAME_WIDTH, SHORT_NAME = 22, 14

@@ -11,7 +11,7 @@ from rich.console import Console
 import dpaudit
 from dpaudit import reports
 from dpaudit.inference.learned_power import forms
-from dpaudit.reports import by_form, wording
+from dpaudit.reports import by_form, terminal, wording
 from dpaudit.reports.plan import plan_table
 from dpaudit.results.model import LearnedLoss, Power
 
@@ -35,7 +35,7 @@ def test_every_form_has_a_row_beside_the_best_case_in_terminal_and_html():
     rows = by_form.rows(result)
     assert [form for form, _, _ in rows] == [by_form.BEST, *forms()]
     assert float(rows[0][1]) <= min(float(loss) for _, loss, _ in rows[1:])
-    text, page = printed(by_form.table(result)), reports.render(result, "html")
+    text, page = printed(terminal.show(by_form.blocks(result))), reports.render(result, "html")
     for form, loss, _ in rows:
         assert form in text and loss in text
         assert f"<td>{form}</td><td>{loss}</td>" in page
@@ -44,7 +44,7 @@ def test_every_form_has_a_row_beside_the_best_case_in_terminal_and_html():
 def test_a_violated_claim_has_no_such_table():
     result = audited(lambda data, size, rng: np.full(size, data))
     assert result.verdict == "violated"
-    assert by_form.rows(result) == () and by_form.table(result) is None
+    assert by_form.rows(result) == () and by_form.blocks(result) == []
     assert 'id="found"' not in reports.render(result, "html")
 
 
@@ -61,7 +61,7 @@ def test_the_figures_go_out_with_their_probability_mass_pair_and_caveat():
     said = "found in about 9 of 10 audits; measured on 20 audits a form: an allowance, not a bound."
     caption = by_form.caption(result)
     assert caption == f"Pair 0.0|1.0, a leak in outputs of total probability 0.1: {said}"
-    text, page = " ".join(printed(by_form.table(result)).split()), reports.render(result, "html")
+    text, page = " ".join(printed(terminal.show(by_form.blocks(result))).split()), reports.render(result, "html")
     assert caption in text and f"{caption}</p>" in page
     assert '<th scope="col">loss found in 9 of 10 audits (nats)</th>' in page
     sentence = wording.power_sentence(result)
@@ -99,6 +99,6 @@ def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
     assert by_form.rows(result)
     table = types.SimpleNamespace(count=lambda verdict: {"not_refuted": 7, "inconclusive": 2}[verdict])
     universe = dataclasses.replace(result, universe=table)
-    assert by_form.rows(universe) == () and by_form.table(universe) is None and by_form.caption(universe) == ""
+    assert by_form.rows(universe) == () and by_form.blocks(universe) == [] and by_form.caption(universe) == ""
     text = wording.power_sentence(universe)
     assert "7 pairs would have been noticed at a loss not far above the budget, by a test that knows the event" in text

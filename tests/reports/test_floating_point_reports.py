@@ -9,11 +9,10 @@ import pytest
 from rich.console import Console
 
 from dpaudit import reports
-from dpaudit.reports import doubles
+from dpaudit.reports import brief, doubles, terminal
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.items import items
 from dpaudit.reports.method import method
-from dpaudit.reports.terminal import floating_point_text
 from dpaudit.results.model import FloatingPointFinding
 
 NOT_APPLICABLE = FloatingPointFinding("not_applicable", "No real number.", 1e-3)
@@ -21,7 +20,7 @@ NOT_APPLICABLE = FloatingPointFinding("not_applicable", "No real number.", 1e-3)
 
 def plain(result):
     console = Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(floating_point_text(result))
+    console.print(terminal.show(brief.low_bits(result)))
     return " ".join(console.file.getvalue().split())
 
 
@@ -87,7 +86,7 @@ def test_what_was_not_examined_is_said(synthetic, finding, headline, status):
     result = dataclasses.replace(synthetic.make("fixed"), floating_point=finding)
     assert doubles.headline(result) == headline and doubles.rows(result) == []
     assert floating_row(result).status == status
-    assert (floating_point_text(result) is None) == (finding is None)
+    assert (brief.low_bits(result) == []) == (finding is None)
 
 
 def test_what_was_examined_is_in_the_scope_and_in_the_method(synthetic):

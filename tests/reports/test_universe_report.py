@@ -11,7 +11,7 @@ import pytest
 from rich.console import Console
 
 from dpaudit import reports
-from dpaudit.reports import terminal, universe, wording
+from dpaudit.reports import brief, terminal, universe, wording
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
 from dpaudit.results.model import AuditResult
@@ -76,8 +76,8 @@ def test_markdown_and_terminal_count_all_pairs(result):
     assert "## All pairs" in text
     assert "434 · 1 violated, 1 not asked" in text
     console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(terminal.universe_text(result.universe))
-    console.print(terminal.summary_table([result]))
+    console.print(terminal.show([brief.all_pairs(result.universe)]))
+    console.print(terminal.show([brief.summary([result])]))
     shown = console.export_text()
     assert "435 pairs of 30 inputs: 1 violated" in " ".join(shown.split())
     assert "1/434" in shown
@@ -90,7 +90,7 @@ def test_a_column_of_log_wealth_and_p_values_says_which_is_which(synthetic, resu
         text = reports.render(both, format, profile)
         assert "log wealth 10.15" in text and "p = 2.18e-81" in text
     console = Console(width=80, record=True, file=open("/dev/null", "w"))  # noqa: SIM115
-    console.print(terminal.finding_table(both))
+    console.print(terminal.show([brief.pairs(both)]))
     shown = console.export_text()
     assert "log wealth 10.15" in shown and "p = 2.18e-81" in shown
     alone = reports.render(dataclasses.replace(both, findings=both.findings[:1]), "md")
