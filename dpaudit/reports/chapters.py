@@ -16,6 +16,7 @@ from dpaudit.reports.again import Again, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
+from dpaudit.reports.evidence_figure import evidence_figure
 from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import status_word
 from dpaudit.reports.mass_figure import mass_figure
@@ -67,7 +68,7 @@ def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
         blocks.append(Paragraph(wording.power_sentence(result)))
     blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
     blocks.append(Facts(key_figures(result), "keys"))
-    return (*blocks, *_figures(prefix, mass_figure(result) if is_quiet else None))
+    return (*blocks, *_figures(prefix, evidence_figure(result), mass_figure(result) if is_quiet else None))
 
 
 def key_figures(result: AuditResult) -> tuple[tuple[str, str], ...]:

@@ -235,7 +235,7 @@ class _Mask:
 
     def _witness(self, witness: WitnessRecord) -> WitnessRecord:
         counts: dict[str, Any] = {name: _count(getattr(witness, name)) for name in ("correct", "wrong", "abstained")}
-        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, **counts)
+        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, sketch=None, **counts)
 
     def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
         message = REDACTED if finding.message else ""

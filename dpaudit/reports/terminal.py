@@ -6,6 +6,7 @@ Everything is a rich renderable built from plain text: names from the subject ar
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Iterable, Mapping
 
 from rich import box
@@ -16,6 +17,7 @@ from rich.text import Text
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.figures import Figure
 
+HEAD = 14  # characters of a line of the head of a column of numbers
 NAME, WIDTH = 7, 68  # characters of a name of a fact, and of its text
 WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes
 NUMBER = re.compile(r"[≥≤=p+-]?[ ]?[\d.,/]+(e-?\d+)?[kMGT%]?|[–∞]|none|not found|not promised|")
@@ -67,8 +69,9 @@ def _grid(block: Table) -> RenderableType:
         cells = [row[place] for row in block.rows]
         is_number = place > 0 and all(NUMBER.fullmatch(cell) for cell in cells)
         gives_way = not place or max(map(len, cells), default=0) > 13
+        is_short = "\n" in name or not is_number
         grid.add_column(
-            name,
+            name if is_short else textwrap.fill(name, HEAD),
             justify="right" if is_number else "left",
             no_wrap=not gives_way,
             overflow="fold",

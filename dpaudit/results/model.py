@@ -55,6 +55,7 @@ __all__ = [
     "Power",
     "SideFinding",
     "SideStatus",
+    "Sketch",
     "Verdict",
     "WitnessRecord",
     "from_json",
@@ -237,13 +238,46 @@ class Look:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sketch:
+    """Outputs of a pair along one view, in bins, with what the rule guesses there: for a picture, no evidence.
+
+    Attributes
+    ----------
+    view : str
+        What the values are of.
+    edges : tuple of float
+        Of the bins, one more than there are; values beyond them are in the outermost bins.
+    x, x_prime : tuple of int
+        Draws on each input in each bin, of those that the rule was learned from.
+    guesses : tuple of float
+        The mean guess in each bin, from -1 (always x') over 0 (none) to 1 (always x).
+    """
+
+    view: str
+    edges: tuple[float, ...]
+    x: tuple[int, ...]
+    x_prime: tuple[int, ...]
+    guesses: tuple[float, ...]
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Sketch:
+        """The sketch of `sketch` of a witness in audit.json."""
+        edges, guesses = (tuple(map(as_float, record[name])) for name in ("edges", "guesses"))
+        found = cls(record["view"], edges, tuple(record["x"]), tuple(record["x_prime"]), guesses)
+        if {len(found.x), len(found.x_prime), len(guesses)} != {len(edges) - 1}:
+            raise UsageError(f"sketch must have {len(edges) - 1} bins, got others.")
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
 class WitnessRecord:
     """The betting rule a finding rests on, in words and in a form that `dpaudit replay` can run again.
 
     `description` is a sentence about the output; `rule` is the serialised rule; the three counts are the labelled draws
     that it was tested on (never those it was fitted on; of a rule that is learned again as draws come in, each draw is
     guessed by the rule as it stood before). `line` is the (epsilon, delta) of the inequality it bets
-    against at the budget, or the (order, epsilon) of a Renyi inequality.
+    against at the budget, or the (order, epsilon) of a Renyi inequality. `sketch` has earlier outputs along its view;
+    None where its words are of no number, and in older files.
     """
 
     description: str
@@ -252,6 +286,7 @@ class WitnessRecord:
     wrong: int
     abstained: int
     line: dict[str, float]
+    sketch: Sketch | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -381,6 +416,8 @@ class Finding:
         record["keys"] = dataclasses.asdict(self.keys) if self.keys else None
         record["severity"] = dataclasses.asdict(self.severity) if self.severity else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
+        if self.witness and self.witness.sketch is None:
+            del record["witness"]["sketch"]
         record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
         record["printed"], record["types"] = [], {}
         for name in ("x", "x_prime"):
@@ -417,7 +454,9 @@ class Finding:
         )
         if values.get("witness") is not None:
             line = as_floats(values["witness"]["line"])
-            values["witness"] = WitnessRecord(**{**values["witness"], "line": line})
+            sketch = values["witness"].get("sketch")
+            sketch = Sketch.from_dict(sketch) if sketch else None
+            values["witness"] = WitnessRecord(**{**values["witness"], "line": line, "sketch": sketch})
         for name in ("printed", "notes"):
             values[name] = tuple(values.get(name, ()))
         if "types" in record:
