@@ -416,8 +416,6 @@ class Finding:
         record["keys"] = dataclasses.asdict(self.keys) if self.keys else None
         record["severity"] = dataclasses.asdict(self.severity) if self.severity else None
         record["witness"] = dataclasses.asdict(self.witness) if self.witness else None
-        if self.witness and self.witness.sketch is None:
-            del record["witness"]["sketch"]
         record["looks"] = [[look.draws, look.log_wealth, look.parameter_lower] for look in self.looks]
         record["printed"], record["types"] = [], {}
         for name in ("x", "x_prime"):
