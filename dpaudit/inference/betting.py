@@ -321,16 +321,13 @@ class Betting(Test):
         correct, wrong, idle = (sum(both) for both in of_halves)
         return correct, wrong, idle
 
-    @property
-    def _thresholds(self) -> tuple[float, float]:
-        tells = self.is_rejected or (self.claim.family != "renyi" and self.rule.expected > self.claim.value)
-        return self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
-
     def describe(self, x: str, x_prime: str) -> str:
-        return describe(self.state.counter.mixture, self.state.shown, *self._thresholds, x, x_prime)
+        tells = self.is_rejected or (self.claim.family != "renyi" and self.rule.expected > self.claim.value)
+        thresholds = self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
+        return describe(self.state.counter.mixture, self.state.shown, *thresholds, x, x_prime)
 
     def sketch(self) -> Sketch | None:
-        return sketch(self.state.counter.mixture, self.state.shown, *self._thresholds)
+        return sketch(self.state.counter.mixture, self.state.shown, *self.rule.thresholds)
 
     def rule_record(self) -> dict[str, Any]:
         predicted = self.rounds[-1].predicted.by_bins()

@@ -16,8 +16,8 @@ from dpaudit.reports.again import Again, again
 from dpaudit.reports.apart import apart
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.evidence_figure import evidence_figure
-from dpaudit.reports.figures import Figure
 from dpaudit.reports.items import status_word
 from dpaudit.reports.mass_figure import mass_figure
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural

@@ -9,7 +9,7 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.results.model import Verdict
 
 

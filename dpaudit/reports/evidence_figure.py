@@ -8,8 +8,7 @@ from collections.abc import Callable
 from markupsafe import Markup
 
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
-from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
 from dpaudit.reports.wording import clean, name_text, number_text, plural
 from dpaudit.results.model import AuditResult, Finding, Sketch
 
@@ -47,9 +46,8 @@ def evidence_figure(result: AuditResult) -> Figure | None:
     )
     columns = (view, f"draws on {names[0]}", f"draws on {names[1]}", "mean guess, 1 for x, -1 for x′")
     draw = _drawing(worst, sketch, names, view, description)
-    title = f"What tells {names[0]} from {names[1]}"
-    data = Data(columns, rows, 0)
-    return Figure("evidence", title, description, note, draw(WIDE), draw(NARROW), tuple(legend), data)
+    title = f"Outputs on {names[0]} and on {names[1]}, and where the rule guesses"
+    return Figure("evidence", title, description, note, draw, tuple(legend), Data(columns, rows))
 
 
 def right_text(finding: Finding) -> str:

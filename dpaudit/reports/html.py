@@ -18,6 +18,7 @@ from markupsafe import Markup, escape
 from dpaudit.environment import __version__
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Document, Table
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.glossary import Linker, slug
 
 TEMPLATES = Path(__file__).parent / "templates"
@@ -29,7 +30,7 @@ def render(document: Document) -> str:
     """The page, ready to be written as UTF-8."""
     page = environment().get_template("document.html.j2")
     blocks = [*document.first, *(block for section in document.sections for block in section.blocks)]
-    has_images = any(isinstance(block, figures.Figure) and block.is_image for block in blocks)
+    has_images = any(isinstance(block, Figure) and block.is_image for block in blocks)
     shown = {"document": document, "linked": Linker(), "has_images": has_images}
     return page.render(**shown, version=__version__, style=style())
 

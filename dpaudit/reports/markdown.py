@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.wording import clean
 
 LIMIT = 900_000  # bytes

@@ -20,8 +20,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports import compliance, first_page, wording
 from dpaudit.reports.document import Document, Table
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.drawing import svg, tag
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure, svg, tag
 from dpaudit.reports.html import environment, style
 from dpaudit.reports.markdown import render as render_markdown
 from dpaudit.results.model import AuditResult

@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points

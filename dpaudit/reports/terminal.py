@@ -15,7 +15,7 @@ from rich.table import Table as Grid
 from rich.text import Text
 
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, SignOffBlock, Table
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 
 HEAD = 14  # characters of a line of the head of a column of numbers
 NAME, WIDTH = 7, 68  # characters of a name of a fact, and of its text

@@ -16,8 +16,7 @@ import numpy as np
 from markupsafe import Markup
 
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import NARROW, svg, tag
-from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.drawing import Data, Figure, svg, tag
 from dpaudit.reports.wording import (
     MISSING,
     UNITS,
@@ -254,4 +253,4 @@ def _image(id: str, title: str, description: str, note: str, drawn: Any) -> Figu
         height = width * down / across
         return svg([tag("image", href=uri, x=0.0, y=0.0, width=width, height=height)], width, height, description)
 
-    return Figure(id, title, description, note, shown(WIDE), shown(NARROW), (), Data((), (), 0), is_image=True)
+    return Figure(id, title, description, note, shown, (), Data((), ()), is_image=True)

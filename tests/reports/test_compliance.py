@@ -22,7 +22,7 @@ from dpaudit.reports.deployment import ITEMS, read_deployment
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, digest_of
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.items import SECTIONS, items
 from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted

@@ -16,7 +16,7 @@ from dpaudit.reports import html, markdown
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Table
 from dpaudit.reports.dossier import Source
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.history import courses, document, read_history, standing
 from dpaudit.results.model import Power
 
