@@ -71,7 +71,7 @@ def plan_command(
     config = read_config()
     promise = as_claim(claim)
     if design is not None:
-        from dpaudit.reports.scores import plan_table as canaries_table
+        from dpaudit.reports import scores, terminal
         from dpaudit.scores.planning import plan_one_run
 
         if target is not None or promise is None:
@@ -79,7 +79,10 @@ def plan_command(
             raise UsageError(f"design must stand with --claim and without TARGET, got {design!r} with {given}.")
         confidence = options["confidence"] if options["confidence"] is not None else 0.95
         run = plan_one_run(promise, confidence)
-        click.echo(run.to_text(), nl=False) if form == "json" else output_console().print(canaries_table(run))
+        if form == "json":
+            click.echo(run.to_text(), nl=False)
+        else:
+            output_console().print(terminal.show(scores.plan_blocks(run)))
         return
     if target is None:
         raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")

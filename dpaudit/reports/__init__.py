@@ -177,9 +177,12 @@ def render(
     from dpaudit.scores.result import ScoresResult
 
     if isinstance(result, ScoresResult):
-        from dpaudit.reports.scores import render as render_scores
+        from dpaudit.reports.scores import SCORE_FORMATS
 
-        return render_scores(result, format)
+        if format not in SCORE_FORMATS:
+            raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
+        if format == "json":
+            return result.to_text()
     if format not in FORMATS:
         return _content(result, added_formats()[format], format)
     return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
@@ -222,9 +225,14 @@ def _dossier(result: Reported) -> Dossier:
     return result if isinstance(result, Dossier) else Dossier.of(result)
 
 
-def _document(result: Reported, profile: str, path: str) -> Document:
+def _document(result: Reported | ScoresResult, profile: str, path: str) -> Document:
     from dpaudit.reports import compliance
+    from dpaudit.scores.result import ScoresResult
 
+    if isinstance(result, ScoresResult):
+        from dpaudit.reports.scores import document
+
+        return document(result)
     if isinstance(result, AuditResult) and profile == "plain":
         return compliance.audit_document(result, path)
     dossier = _dossier(result)

@@ -88,7 +88,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     finding, *others = result.violated
     replay = UNSAVED if replay is None and path is None else replay
     line = Again(replay) if replay is not None else again(result, finding.id, str(path))
-    blocks: list[Block] = [Paragraph(wording.headline(result), mark="violated"), Facts(_violated(result, finding))]
+    blocks: list[Block] = [Paragraph(wording.headline(result), mark="violated"), Facts(finding_facts(result, finding))]
     blocks.append(Code(clean(line.line, 4000), "replay"))
     rows = [("", line.needs)] if line.needs else []
     if others:
@@ -97,7 +97,8 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     return [*blocks, Facts(tuple(rows))] if rows else blocks
 
 
-def _violated(result: AuditResult, finding: Finding) -> tuple[tuple[str, str], ...]:
+def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str], ...]:
+    """All that is said of one pair, in this order: what was asked, the rule, its counts, the bound, the draws."""
     differ = apart(finding.x, finding.x_prime)
     inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}" + (f"\n{differ}" if differ else "")
     store = result.options.get("store")
@@ -116,17 +117,19 @@ def _violated(result: AuditResult, finding: Finding) -> tuple[tuple[str, str], .
     seed = str(result.seed) + ("" if result.replayable else " (of the labels; the subject takes no generator)")
     together = sum(other.pool == finding.pool for other in result.findings) if finding.pool is not None else 1
     pool = f"asked in one game with {plural(together - 1, 'other pair')} of the same shift"
+    test = wording.test_sentence(finding)
     return (
         ("subject", wording.subject_name(result)),
         ("claim", clean(result.claim, 200)),
         ("pair", f"{name_text(finding.id, 120)}\n{inputs}"),
         *([("pool", f"{pool}; a replay asks this one alone")] if together > 1 else []),
-        ("rule", wording.rule_sentence(finding, 400)),
+        ("rule", wording.rule_sentence(finding)),
         ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
         ("bound", wording.bound_sentence(result, finding) + "."),
+        *([("test", test)] if test else []),
         ("draws", draws),
         *kept,
-        ("seed", seed),
+        ("seed", clean(seed, 120)),
     )
 
 

@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, by_form, curves, doubles, figures, geometry, universe, wording
+from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, geometry, universe, wording
 from dpaudit.reports.again import Again, again
-from dpaudit.reports.apart import apart
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
@@ -158,24 +156,9 @@ def evidence(
 
 
 def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
-    """The worst pair: its inputs, its rule with counts, the bound, the evidence, the draws, and how to run it again."""
-    shown = wording.evidence_text(worst)
-    if worst.log_wealth is not None:
-        shown = f"log wealth {shown}; a violation from {number_text(wording.threshold(worst))}"
-    elif worst.p_value is not None:
-        shown = f"p-value {shown}; a violation up to {number_text(wording.verdict_level(worst), 3)}"
-    differ = apart(worst.x, worst.x_prime)
-    rows = [
-        ("Input x", _input(worst.x_id, worst.x)),
-        ("Input x′", _input(worst.x_prime_id, worst.x_prime)),
-        *([("Difference", differ)] if differ else []),
-        ("Rule", wording.rule_sentence(worst)),
-        ("Counts", f"{wording.counts_sentence(worst)} {wording.allowance_sentence(worst)}".strip()),
-        ("Bound", wording.bound_sentence(result, worst)),
-        ("Evidence", shown),
-        ("Draws", wording.draws_sentence(worst)),
-    ]
-    blocks: list[Block] = [Facts(tuple(rows))]
+    """All that is said of the worst pair, and how to run it again."""
+    rows = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
+    blocks: list[Block] = [Facts(rows)]
     if path:
         blocks += _replay(again(result, worst.id, path), "To run the same rule against this pair on fresh draws")
         if not result.replayable:
@@ -186,11 +169,6 @@ def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
 
 def _replay(line: Again, purpose: str) -> list[Block]:
     return [Paragraph(line.sentence(purpose)), Code(clean(line.line, LONGEST_LINE))]
-
-
-def _input(name: str, value: Any) -> str:
-    shown = clean(value, 300)
-    return shown if name == shown else f"{clean(name, 80)}: {shown}"
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 import textwrap
 from collections.abc import Iterable, Mapping
+from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -18,9 +19,10 @@ from dpaudit.reports.document import Block, Code, Facts, Paragraph, SignOffBlock
 from dpaudit.reports.drawing import Figure
 
 HEAD = 14  # characters of a line of the head of a column of numbers
-NAME, WIDTH = 7, 68  # characters of a name of a fact, and of its text
+NAME, WIDTH = 7, 75  # characters of a name of a fact at least, and of it with its text
 WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes
 NUMBER = re.compile(r"[≥≤=p+-]?[ ]?[\d.,/]+(e-?\d+)?[kMGT%]?|[–∞]|none|not found|not promised|")
+AS_IS: dict[str, Any] = {"expand_tabs": False, "replace_whitespace": False, "break_on_hyphens": False}
 STYLES: Mapping[str, str] = {
     "violated": "bold red",
     "error": "bold magenta",
@@ -57,8 +59,9 @@ def _text(block: Block) -> Text:
     if isinstance(block, Figure):
         return text.append(block.description, "dim")
     assert isinstance(block, Facts | SignOffBlock)
+    width = max(NAME, *(len(name) for name, _ in block.rows))
     for place, (name, value) in enumerate(block.rows):
-        text.append("\n" * (place > 0) + f"  {name:<{NAME}}  ", "dim").append(_hanging(value))
+        text.append("\n" * (place > 0) + f"  {name:<{width}}  ", "dim").append(_hanging(value, WIDTH - width))
     return text
 
 
@@ -76,7 +79,7 @@ def _grid(block: Table) -> RenderableType:
             no_wrap=not gives_way,
             overflow="fold",
             ratio=1 if not place and block.kind == "verdicts" else None,
-            max_width=16 if place and gives_way else None,
+            max_width=16 if place and gives_way and block.kind == "verdicts" else None,
         )
     for place, row in enumerate(block.rows):
         mark = block.marks[place] if block.marks else ""
@@ -107,18 +110,8 @@ def _broken(command: str) -> str:
     return " \\\n             ".join(lines)
 
 
-def _hanging(value: str, width: int = WIDTH) -> str:
+def _hanging(value: str, width: int) -> str:
     """`value` broken into lines of at most `width` characters, all but the first indented under it."""
-    lines: list[str] = []
-    for paragraph in value.split("\n"):
-        line = ""
-        for word in paragraph.split(" "):
-            while len(word) > width:
-                lines, line, word = [*lines, *([line] if line else []), word[:width]], "", word[width:]
-            if line and len(line) + 1 + len(word) > width:
-                lines.append(line)
-                line = word
-            else:
-                line = f"{line} {word}" if line else word
-        lines.append(line)
-    return ("\n" + " " * 11).join(lines)
+    indent = " " * (WIDTH - width + 4)
+    lines = [line for paragraph in value.split("\n") for line in textwrap.wrap(paragraph, width, **AS_IS) or [""]]
+    return f"\n{indent}".join(lines)
