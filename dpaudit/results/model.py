@@ -20,7 +20,7 @@ from dpaudit.errors import UsageError
 from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import Budget
 from dpaudit.results.saved_inputs import kept, may_be_infinite, restored
-from dpaudit.results.saving import as_float, as_floats, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.saving import as_float, as_floats, decoded, from_json, read_saved, to_json, utf8, write_whole
 from dpaudit.results.shown import Shown
 from dpaudit.results.side_findings import (
     FLOATING_POINT_VERDICTS,
@@ -194,35 +194,9 @@ class Power:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Power:
         """What a file holds."""
-        names = ("event_mass", "probability", "detectable", "at_budget")
-        learned = [
-            LearnedLoss(
-                FORMS_RENAMED.get(str(one["form"]), str(one["form"])),
-                as_float(one["loss"]),
-                int(one.get("found", 0)),
-                int(one.get("plants", 0)),
-                bool(one.get("decides", True)),
-            )
-            for one in record.get("learned", ())
-        ]
-        cells = [
-            PlantedCell(
-                str(one["form"]),
-                as_float(one["event_mass"]),
-                as_float(one["loss"]),
-                int(one["found"]),
-                int(one["plants"]),
-            )
-            for one in record.get("cells", ())
-        ]
-        return cls(
-            **{name: as_float(record[name]) for name in names},
-            learned=tuple(learned),
-            cells=tuple(cells),
-            planted_draws=int(record.get("planted_draws", 0)),
-            samples_needed=record.get("samples_needed"),
-            by_mass=tuple((as_float(mass), as_float(loss)) for mass, loss in record.get("by_mass", ())),
-        )
+        found: Power = decoded(cls, record)
+        renamed = (dataclasses.replace(one, form=FORMS_RENAMED.get(one.form, one.form)) for one in found.learned)
+        return dataclasses.replace(found, learned=tuple(renamed))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -262,10 +236,9 @@ class Sketch:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Sketch:
         """The sketch of `sketch` of a witness in audit.json."""
-        edges, guesses = (tuple(map(as_float, record[name])) for name in ("edges", "guesses"))
-        found = cls(record["view"], edges, tuple(record["x"]), tuple(record["x_prime"]), guesses)
-        if {len(found.x), len(found.x_prime), len(guesses)} != {len(edges) - 1}:
-            raise UsageError(f"sketch must have {len(edges) - 1} bins, got others.")
+        found: Sketch = decoded(cls, record)
+        if {len(found.x), len(found.x_prime), len(found.guesses)} != {len(found.edges) - 1}:
+            raise UsageError(f"sketch must have {len(found.edges) - 1} bins, got others.")
         return found
 
 
@@ -432,44 +405,29 @@ class Finding:
 
         Only numbers are read back as numbers: an id, message, rule or input may be the string "inf" and stays one.
         """
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
-        if values["verdict"] not in VERDICTS:
-            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {values['verdict']!r}.")
-        for name in ("ratio_lower", "log_wealth", "p_value"):
-            values[name] = from_json(values.get(name))
+        looks = record.get("looks", ())
+        if len(looks) > MOST_LOOKS:
+            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {len(looks):,}.")
+        found: Finding = decoded(cls, {**record, "looks": (), "power": None})
         for name in ("parameter_budget", "epsilon_lower", "parameter_lower"):
-            values[name] = as_float(values[name])
-            if values[name] < 0.0:
-                raise UsageError(f"{name} must be a number of at least 0, got {values[name]!r}.")
-        values["budget"] = Budget(**as_floats(values["budget"]))
-        if "verdict_share" not in record and values["parameter_budget"] != values["budget"].epsilon:
-            values["verdict_share"] = EARLIER_SHARE * as_float(values.get("error_share", 0.0))
-        values["power"] = Power.from_dict(values["power"]) if values.get("power") else None
-        values["keys"] = Keys(**values["keys"]) if values.get("keys") else None
-        severity = values.get("severity")
-        values["severity"] = (
-            Severity(**{**severity, "parameter_lower": as_float(severity["parameter_lower"])}) if severity else None
-        )
-        if values.get("witness") is not None:
-            line = as_floats(values["witness"]["line"])
-            sketch = values["witness"].get("sketch")
-            sketch = Sketch.from_dict(sketch) if sketch else None
-            values["witness"] = WitnessRecord(**{**values["witness"], "line": line, "sketch": sketch})
-        for name in ("printed", "notes"):
-            values[name] = tuple(values.get(name, ()))
+            if getattr(found, name) < 0.0:
+                raise UsageError(f"{name} must be a number of at least 0, got {getattr(found, name)!r}.")
+        if found.witness is not None:
+            line = as_floats(found.witness.line)
+            sketch = Sketch.from_dict(record["witness"]["sketch"]) if found.witness.sketch is not None else None
+            found = dataclasses.replace(found, witness=dataclasses.replace(found.witness, line=line, sketch=sketch))
+        values: dict[str, Any] = {"power": Power.from_dict(record["power"]) if record.get("power") else None}
+        values["looks"] = tuple(Look(draws, as_float(wealth), as_float(lower)) for draws, wealth, lower in looks)
+        if "verdict_share" not in record and found.parameter_budget != found.budget.epsilon:
+            values["verdict_share"] = EARLIER_SHARE * found.error_share
         if "types" in record:
             for name in ("x", "x_prime"):
-                values[name] = restored(values[name], record["types"].get(name))
+                values[name] = restored(getattr(found, name), record["types"].get(name))
         else:  # of an older version, in which an infinity is a text
-            values["printed"] += tuple(
-                name for name in ("x", "x_prime") if name not in values["printed"] and may_be_infinite(values[name])
+            values["printed"] = found.printed + tuple(
+                name for name in ("x", "x_prime") if name not in found.printed and may_be_infinite(getattr(found, name))
             )
-        if len(values.get("looks", ())) > MOST_LOOKS:
-            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {len(values['looks']):,}.")
-        values["looks"] = tuple(
-            Look(draws, as_float(log_wealth), as_float(lower)) for draws, log_wealth, lower in values.get("looks", ())
-        )
-        return cls(**values)
+        return dataclasses.replace(found, **values)
 
 
 def least_powerful(findings: Iterable[Finding], inconclusive_factor: float) -> Finding | None:

@@ -8,10 +8,12 @@ from __future__ import annotations
 import contextlib
 import dataclasses
 import errno
+import functools
 import math
 import os
 import stat
 import tempfile
+import typing
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from types import NoneType
@@ -174,6 +176,55 @@ def as_float(value: Any) -> float:
 def as_floats(record: Mapping[str, Any]) -> dict[str, float]:
     """Every value of an object of audit.json as a float, as `as_float` reads it."""
     return {key: as_float(value) for key, value in record.items()}
+
+
+def decoded(kind: Any, value: Any, name: str = "value") -> Any:
+    """What strict JSON holds of a type: dataclasses by their annotations, their defaults for what is missing.
+
+    Parameters
+    ----------
+    kind : type or annotation
+        A dataclass, a tuple, an optional one of these, a literal, a float, or anything else, which stays as it is.
+    value : object
+        Its JSON form, as `to_json` and `dataclasses.asdict` give it.
+    name : str
+        Of the value, for messages.
+
+    Raises
+    ------
+    UsageError
+        If a literal is none of its values.
+    KeyError, TypeError, ValueError
+        If a field is missing, a number is none, or a tuple has another length.
+
+    Examples
+    --------
+    >>> decoded(tuple[float, ...], [1, "inf"]), decoded(float | None, None)
+    ((1.0, inf), None)
+    """
+    if kind is float:
+        return as_float(value)
+    if dataclasses.is_dataclass(kind):
+        known = _fields(typing.cast(type, kind))
+        given = {name: hint for name, (hint, is_optional) in known.items() if name in value or not is_optional}
+        return typing.cast(Any, kind)(**{one: decoded(hint, value[one], one) for one, hint in given.items()})
+    origin, parts = typing.get_origin(kind), typing.get_args(kind)
+    if origin is tuple:
+        kinds = [parts[0]] * len(value) if parts[-1] is ... else parts
+        return tuple(decoded(one, item, name) for one, item in zip(kinds, value, strict=True))
+    if NoneType in parts:
+        return None if value is None else decoded(next(one for one in parts if one is not NoneType), value, name)
+    if origin is typing.Literal and value not in parts:
+        raise UsageError(f"{name} must be one of {', '.join(parts)}, got {value!r}.")
+    return value
+
+
+@functools.cache
+def _fields(kind: type) -> dict[str, tuple[Any, bool]]:
+    """The annotations of a dataclass by name, and whether a field has a default."""
+    hints, none = typing.get_type_hints(kind), dataclasses.MISSING
+    fields = (one for one in dataclasses.fields(kind) if one.compare)
+    return {one.name: (hints[one.name], not one.default is one.default_factory is none) for one in fields}
 
 
 SAVED_TYPES: Mapping[str, tuple[type, ...]] = {

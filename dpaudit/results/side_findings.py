@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.results.saving import as_float, as_floats, to_json
+from dpaudit.results.saving import decoded, to_json
 
 FloatingPointVerdict = Literal["leaks", "nothing_found", "not_applicable"]
 FLOATING_POINT_VERDICTS: tuple[FloatingPointVerdict, ...] = ("leaks", "nothing_found", "not_applicable")
@@ -53,7 +53,7 @@ class FloatingPointPair:
     x_id: str
     x_prime_id: str
     budget: Budget
-    verdict: FloatingPointVerdict
+    verdict: Literal["leaks", "nothing_found"]
     epsilon_lower: float
     p_value: float
     error_share: float
@@ -101,20 +101,12 @@ class FloatingPointFinding:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> FloatingPointFinding:
         """The finding of `floating_point` of audit.json; the verdict must be the one that its pairs have."""
-        pairs = tuple(_floating_point_pair(entry) for entry in record["pairs"])
-        finding = cls(**{**record, "error_rate": as_float(record["error_rate"]), "pairs": pairs})
-        leaks = any(pair.verdict == "leaks" for pair in pairs)
-        expected = "leaks" if leaks else "nothing_found" if pairs else "not_applicable"
+        finding: FloatingPointFinding = decoded(cls, record)
+        leaks = any(pair.verdict == "leaks" for pair in finding.pairs)
+        expected = "leaks" if leaks else "nothing_found" if finding.pairs else "not_applicable"
         if finding.verdict != expected:
             raise UsageError(f"verdict of floating_point must be {expected!r}, got {finding.verdict!r}.")
         return finding
-
-
-def _floating_point_pair(entry: Mapping[str, Any]) -> FloatingPointPair:
-    numbers = {name: as_float(entry[name]) for name in ("epsilon_lower", "p_value", "error_share", "detectable_share")}
-    if entry["verdict"] not in FLOATING_POINT_VERDICTS[:2]:
-        raise UsageError(f"verdict must be one of leaks, nothing_found, got {entry['verdict']!r}.")
-    return FloatingPointPair(**{**entry, **numbers, "budget": Budget(**as_floats(entry["budget"]))})
 
 
 @dataclasses.dataclass(frozen=True)
@@ -149,7 +141,5 @@ class SideFinding:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> SideFinding:
         """The finding of an entry of `side_findings` in audit.json."""
-        if record["status"] not in SIDE_STATUSES:
-            raise UsageError(f"status must be one of {', '.join(SIDE_STATUSES)}, got {record['status']!r}.")
-        rate = record.get("error_rate")
-        return cls(**{**record, "error_rate": None if rate is None else as_float(rate)})
+        found: SideFinding = decoded(cls, record)
+        return found

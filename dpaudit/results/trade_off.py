@@ -6,7 +6,7 @@ import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
-from dpaudit.results.saving import as_float, to_json
+from dpaudit.results.saving import decoded, to_json
 
 
 @dataclasses.dataclass(frozen=True)
@@ -29,17 +29,6 @@ class TradeOffPoint:
     upper: float
     thresholds_lower: float | None
     claimed: float
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> TradeOffPoint:
-        """The point of an entry of `trade_off` in scores.json, or of `points` in that of audit.json."""
-        lower = record["thresholds_lower"]
-        return cls(
-            as_float(record["type_one"]),
-            as_float(record["upper"]),
-            None if lower is None else as_float(lower),
-            as_float(record["claimed"]),
-        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -68,12 +57,6 @@ class MonotoneLimits:
     number: str
     limits: tuple[LossLimit, ...] = ()
     reason: str = ""
-
-    @classmethod
-    def from_dict(cls, record: Mapping[str, Any]) -> MonotoneLimits:
-        """The limits of `monotone` in `trade_off` of audit.json."""
-        limits = tuple(LossLimit(as_float(one["mass"]), as_float(one["upper"])) for one in record["limits"])
-        return cls(record["number"], limits, record["reason"])
 
 
 @dataclasses.dataclass(frozen=True)
@@ -114,8 +97,5 @@ class TradeOffBand:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> TradeOffBand:
         """The band of `trade_off` in audit.json."""
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name != "monotone"}
-        values["monotone"] = MonotoneLimits.from_dict(record["monotone"]) if "monotone" in record else None
-        values["error_rate"] = as_float(values["error_rate"])
-        values["points"] = tuple(TradeOffPoint.from_dict(entry) for entry in values["points"])
-        return cls(**values)
+        found: TradeOffBand = decoded(cls, record)
+        return found

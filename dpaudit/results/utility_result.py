@@ -12,7 +12,7 @@ from typing import Any
 from dpaudit.errors import UsageError
 from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict, to_json, write_whole
 from dpaudit.results.saved_inputs import saved_input
-from dpaudit.results.saving import as_float, from_json, utf8
+from dpaudit.results.saving import decoded, from_json, utf8
 from dpaudit.results.shown import Shown
 
 SCHEMA = "dpaudit.utility/1"
@@ -111,11 +111,8 @@ class UtilityFinding:
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> UtilityFinding:
         """The finding of an entry of `findings` in utility.json; a number that is null there becomes NaN."""
-        if record["verdict"] not in VERDICTS:
-            raise UsageError(f"verdict must be one of {', '.join(VERDICTS)}, got {record['verdict']!r}.")
-        values = {field.name: record[field.name] for field in dataclasses.fields(cls) if field.name in record}
-        numbers = ("limit", "allowed", "measured", "lower", "upper", "p_value", "detectable", "error_share")
-        return cls(**{**values, **{name: as_float(values[name]) for name in numbers}})
+        found: UtilityFinding = decoded(cls, record)
+        return found
 
 
 @dataclasses.dataclass(frozen=True)

@@ -11,7 +11,7 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
-from dpaudit.results.saving import as_float, from_json, read_saved, to_json, utf8, write_whole
+from dpaudit.results.saving import as_float, decoded, from_json, read_saved, to_json, utf8, write_whole
 from dpaudit.results.shown import Shown
 from dpaudit.results.trade_off import TradeOffPoint
 
@@ -201,7 +201,7 @@ class ScoresResult(Shown):
         if values["independent"] is not None:
             values["independent"] = IndependentBound.from_dict(values["independent"])
         values["log_wealth"] = from_json(values["log_wealth"])
-        values["trade_off"] = tuple(TradeOffPoint.from_dict(entry) for entry in record["trade_off"])
+        values["trade_off"] = decoded(tuple[TradeOffPoint, ...], record["trade_off"])
         values["guesses"] = tuple(GuessRecord.from_dict(entry) for entry in record["guesses"])
         values["assumptions"], values["notes"] = tuple(record["assumptions"]), tuple(record["notes"])
         result = cls(**values)
