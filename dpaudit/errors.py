@@ -73,4 +73,4 @@ class DpauditInconclusiveWarning(UserWarning):
 
 
 class DpauditNoteWarning(UserWarning):
-    """What strikes one about the outputs of an audit that found nothing, and may be a mistake: no verdict tells it."""
+    """An audit found nothing, and the outputs are degenerate (constant, all exceptions): perhaps a mistake."""

@@ -46,7 +46,7 @@ def names(group: str) -> list[str]:
 
 
 def load(entry: importlib.metadata.EntryPoint) -> Any:
-    """The object of an entry point.
+    """The object that an entry point names.
 
     Raises
     ------

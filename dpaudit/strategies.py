@@ -4,9 +4,9 @@ They need `hypothesis`, which is imported when a strategy is asked for. Examples
 and small whole weights. `random_mechanisms` gives thousands of matrices at once, for exact checks in numpy; it needs no
 hypothesis.
 
->>> from hypothesis import given, settings
+>>> from hypothesis import HealthCheck, given, settings
 >>> @given(mechanism=finite_mechanisms(PureDP(1.0)), kernel=kernels(outcomes=4))
-... @settings(max_examples=10, derandomize=True, database=None)
+... @settings(max_examples=10, derandomize=True, database=None, suppress_health_check=[HealthCheck.too_slow])
 ... def test(mechanism, kernel):
 ...     assert mechanism.claim == PureDP(1.0)
 >>> test()

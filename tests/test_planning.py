@@ -17,7 +17,7 @@ from scipy import special, stats
 import dpaudit
 from dpaudit import SubjectError, UsageError
 from dpaudit.audits import planning
-from dpaudit.audits.planning import LARGEST_SAMPLES, MOST_BUDGETS, _round_sizes, least_share
+from dpaudit.audits.planning import LARGEST_SAMPLES, MAX_BUDGETS, _round_sizes, least_share
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 
@@ -100,9 +100,9 @@ def test_the_error_share_of_a_universe_is_the_least_of_its_table():
 
 
 def _drawn(inputs):
-    from dpaudit.running.crew import Crew
+    from dpaudit.running.worker_pool import WorkerPool
 
-    return Crew().drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
+    return WorkerPool().drawer(dpaudit.as_subject(laplace), list(range(inputs)), 1, 0)
 
 
 def test_the_known_figure_of_a_universe_is_that_of_its_table_for_the_least_ranked_pair():
@@ -200,7 +200,7 @@ def test_a_budget_of_0_has_no_ratio_and_seeks_a_tenth_of_a_nat():
 def test_many_budgets_are_represented_from_the_least_to_the_largest():
     pairs = [(0.0, 0.1 * (k + 1)) for k in range(30)]
     budgets = plan(METRIC, pairs, event_masses=[0.5], samples=100).budgets
-    assert len(budgets) == MOST_BUDGETS and sum(budget.pairs for budget in budgets) == 30
+    assert len(budgets) == MAX_BUDGETS and sum(budget.pairs for budget in budgets) == 30
     assert (budgets[0].id, budgets[-1].id) == ("0.0|0.1", "0.0|3.0")
     assert [b.budget for b in budgets] == sorted(b.budget for b in budgets)
 

@@ -16,7 +16,7 @@ from dpaudit.errors import UsageError
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.universe_table import UniverseTable
-from dpaudit.running import crew
+from dpaudit.running import worker_pool
 from dpaudit.subjects.callables import Subject
 
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
@@ -101,7 +101,9 @@ def test_a_violated_pair_that_is_no_finding_still_decides_the_verdict(found):
 
 def test_the_result_does_not_depend_on_the_number_of_jobs(found, monkeypatch):
     # else these few runs would all be made here
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     again = audited(moved, jobs=2)
     assert again.to_dict() == {**found.to_dict(), "seconds": again.to_dict()["seconds"]}
 

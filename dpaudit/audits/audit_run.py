@@ -25,7 +25,7 @@ from dpaudit.results.model import (
 )
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
-from dpaudit.running.crew import Crew
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 
 
@@ -44,7 +44,7 @@ class AuditRun:
 
     Attributes
     ----------
-    subject, promise, chosen, options, root, crew, store, tell, searched
+    subject, promise, chosen, options, root, worker_pool, store, tell, searched
         What is audited, of which pairs and how hard, with the seed, who draws, the path of a store, who is told of
         progress, and where pairs come from that were searched for. Where a batch raises the subject becomes one that is
         called once a draw, and `options` have the mode that is played.
@@ -53,7 +53,7 @@ class AuditRun:
         many inputs these are. The ids of the others, and the delta of the bounds on epsilon.
     games, labelled, groups, withheld, shown
         The games, their labelled draws, the positions of the pairs that each asks, why nothing can be said of a game
-        (`dpaudit.audits.kept`), and the outcomes of a game that fits may see, on x and on x_prime.
+        (`dpaudit.audits.memory_checks`), and the outcomes of a game that fits may see, on x and on x_prime.
     universe, changes
         The table in the place of games, and what was seen to change of its `inputs`.
     runs, played, failure, traceback
@@ -78,7 +78,7 @@ class AuditRun:
     chosen: Sequence[Pair]
     options: Options
     root: int
-    crew: Crew
+    worker_pool: WorkerPool
     store: str | os.PathLike[str] | None = None
     tell: Callable[[Progress], None] | None = None
     searched: ChosenPairs | None = None

@@ -30,8 +30,8 @@ from dpaudit.privacy.pairs import MANY_PAIRS
 from dpaudit.results.model import AuditResult
 from dpaudit.results.shown import session_progress
 from dpaudit.running.checkpoint import CheckpointPlan
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import fresh_seed
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.contained import contained
 from dpaudit.subjects.folders import same_folder
@@ -263,14 +263,14 @@ def _audited(
     running: Running,
     features: dict[str, Any],
 ) -> AuditResult:
-    """The audit, and what is looked at beside it, with its crew and its checkpoint."""
+    """The audit, and what is looked at beside it, with its worker pool and its checkpoint."""
     plan = running.checkpoint
     stated = plan.seed() if options.seed is None and plan is not None else options.seed
     root = fresh_seed() if stated is None else int(stated)
     LOG.info("auditing %s, claim %s, seed %s", subject.name, promise, root)
     if isinstance(pairs, PairSource) and not subject.replayable:
         plan = None  # a temporary one: to begin again with other pairs is a second path
-    crew = Crew(running.jobs, running.backend, running.cluster)
+    worker_pool = WorkerPool(running.jobs, running.backend, running.cluster)
     searched: ChosenPairs | None = None
     finished = False
     try:
@@ -284,22 +284,22 @@ def _audited(
         if len(chosen) > MANY_PAIRS:
             many = {**features, "universe": f"{len(chosen):,} pairs"}
             check_composition(many, replayable=subject.replayable, called_once=subject.draws_together)
-        tell = crew.telling(running.on_progress)
-        run = AuditRun(subject, promise, chosen, options, root, crew, running.store, tell, searched)
+        tell = worker_pool.telling(running.on_progress)
+        run = AuditRun(subject, promise, chosen, options, root, worker_pool, running.store, tell, searched)
         if plan is not None:
-            crew.checkpoint = plan.open({**header(run), **running.limits}, replayable=subject.repeats_its_draws)
-            if crew.checkpoint is not None and crew.checkpoint.beside is not None:
-                subject.go_on_from(crew.checkpoint.beside)
+            worker_pool.checkpoint = plan.open({**header(run), **running.limits}, replayable=subject.repeats_its_draws)
+            if worker_pool.checkpoint is not None and worker_pool.checkpoint.beside is not None:
+                subject.go_on_from(worker_pool.checkpoint.beside)
         with same_folder() as left:
             result = played(run)
         finished = not run.cut  # what was cut as the time was over can be gone on from
     except SubjectError as error:
-        finished = error is crew.noted_error  # it would end there again
+        finished = error is worker_pool.noted_error  # it would end there again
         raise
     finally:
-        crew.close()
+        worker_pool.close()
         if plan is not None:
             plan.close(finished=finished)
-    more: dict[str, Any] = {"resumed": True} if crew.found and not subject.repeats_its_draws else {}
+    more: dict[str, Any] = {"resumed": True} if worker_pool.found and not subject.repeats_its_draws else {}
     beside = (*result.side_findings, *(left_folder(folder) for folder in left))
     return dataclasses.replace(result, options={**result.options, **more, **running.limits}, side_findings=beside)

@@ -43,8 +43,8 @@ from dpaudit.inference.witness import describe_score
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.trade_off import TradeOffBand, TradeOffPoint
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import BAND_DRAWS
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores.auditing import claimed_trade_off
 from dpaudit.scores.bands import Band
 from dpaudit.scores.profile_bounds import TYPE_ONE
@@ -79,14 +79,14 @@ def examine(
     samples: int,
     level: float,
     seed: int,
-    crew: Crew,
+    worker_pool: WorkerPool,
     monotone: str = "density",
 ) -> tuple[TradeOffBand, int]:
     """The band of a pair at an error rate of `level`, or why there is none, and the runs that it took.
 
     `monotone` names the number for upper limits on the loss: "density" or "value", as `dpaudit.audit` has it.
     """
-    draw = crew.drawer(subject, [pair.x, pair.x_prime], seed, BAND_DRAWS)
+    draw = worker_pool.drawer(subject, [pair.x, pair.x_prime], seed, BAND_DRAWS)
     runs = 0
     state = LearningState()
     predicted: list[list[NDArray[np.float64]]] = []

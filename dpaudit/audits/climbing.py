@@ -108,7 +108,7 @@ def climb(noise_free: NoiseFree, domain: Any, seed: int, limits: Limits = LIMITS
     >>> def spread_out(x, rng):  # noise for a sensitivity of 1/4; that of the sum is 1/2
     ...     return sum(abs(v - 0.5) for v in x) + rng.laplace(scale=0.25)
     >>> noise_free = NoiseFree(as_subject(spread_out), PureDP(1.0), 1)
-    >>> climb(noise_free, VectorDomain(4, 0.0, 1.0, adjacency="one"), 1).best[0].distance
+    >>> round(climb(noise_free, VectorDomain(4, 0.0, 1.0, adjacency="one"), 1).best[0].distance, 9)
     2.0
     """
     search = _Climbing(noise_free, stream(seed, SEARCH_CHOICES, CLIMBS), limits)

@@ -1,4 +1,4 @@
-"""What a game says of its pair: a `Finding`, with its verdict, its power and its witness."""
+"""Findings of games: the verdict of each pair, with its power and its witness."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def findings_of(run: AuditRun) -> tuple[Finding, ...]:
 
 
 def named(pair: Pair) -> dict[str, Any]:
-    """What a finding says of which pair it is about."""
+    """The fields of a finding that name its pair."""
     return {"id": pair.id, "x_id": pair.x_id, "x_prime_id": pair.x_prime_id, "x": pair.x, "x_prime": pair.x_prime}
 
 
@@ -222,7 +222,7 @@ def with_controls(findings: Sequence[Finding]) -> list[Finding]:
 
 
 def change_sentence(change: Change, stands: bool = False) -> str:
-    """What a pair is called inconclusive for whose outcomes do not come in any order, or what its violation says."""
+    """Explanation for a pair whose outputs failed the exchangeability test; `stands` where its violation stands."""
     seen = (
         f"Draws depend on each other: of the outcomes on one input, in their order, {change.what} ({_p_text(change)})."
     )
@@ -230,14 +230,14 @@ def change_sentence(change: Change, stands: bool = False) -> str:
 
 
 def withhold_all(games: Sequence[PairGame]) -> None:
-    """Where the outcomes of one pair tell that calls depend on each other, let that be said of all pairs."""
+    """Give the change that one pair shows to all pairs: their calls depend on each other too."""
     change = next((game.change for game in games if game.change is not None), None)
     for game in games:
         game.change = game.change or change
 
 
 def changes_of(games: Sequence[PairGame]) -> tuple[list[Change], int]:
-    """What was seen to change from call to call in these games, and of how many inputs it was asked."""
+    """The changes from call to call in these games, and the number of inputs that were tested for one."""
     return [game.change for game in games if game.change is not None], sum(len(game.inputs) for game in games)
 
 
@@ -264,7 +264,7 @@ def _p_text(change: Change) -> str:
 
 
 def _notes(pair: Pair, game: PairGame) -> tuple[str, ...]:
-    """What else is to be known of a pair, beside its verdict."""
+    """The notes on a pair, beside its verdict."""
     same: tuple[str, ...] = (SAME_INPUT,) if is_same_input(pair) else ()
     if same and game.is_violated and game.change is None:
         same = (*same, CONTROL_VIOLATED)

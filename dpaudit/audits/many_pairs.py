@@ -1,4 +1,4 @@
-"""What many pairs are played as: games, games that look once, or one table; and how their draws are divided.
+"""Choice of the test for many pairs: games, games that look once, or one table; and the division of their draws.
 
 Up to `MANY_PAIRS` pairs their number decides, by what a game takes, never the clock: where games that look after each
 round would cost too much, they look once; where these cost too much as well, the pairs are a universe (`played_as`).
@@ -25,7 +25,7 @@ LEAST_DRAWS = 100  # of each input for the table
 MOST_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
 DEPTH_GAMES = 100  # of the depth, up to `MANY_PAIRS` pairs: 10 s
 DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
-FREE_TIMES = 6  # times as long that a game of any other claim takes than that of a line of its own
+SLOW_CLAIM_FACTOR = 6  # time of a game of a claim that is not one line, over that of a game of one line
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +49,7 @@ def playing_of(
     pool: bool | None = None,
     needs_games: bool = False,
 ) -> Playing:
-    """What an audit of these pairs plays.
+    """The games or the table that an audit of these pairs plays.
 
     Parameters
     ----------
@@ -64,7 +64,7 @@ def playing_of(
 
 
 def played_as(games: int, mode: Mode) -> Playing:
-    """What takes the place of so many label games, of at most `MANY_PAIRS` pairs, where they would cost too much.
+    """The substitute for this number of label games, of at most `MANY_PAIRS` pairs, if they would cost too much.
 
     One exact test of all draws takes a sixth of the time that bets take, and finds a little less near the budget.
 
@@ -98,7 +98,7 @@ def replaceable_games(
 
 
 def selected(promise: Claim, pairs: int) -> int:
-    """How many of so many pairs are examined in depth: what its time pays for, or the square root of all.
+    """The number of pairs that are examined in depth, by the time that it takes, or the square root of all.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def selected(promise: Claim, pairs: int) -> int:
     >>> [selected(PureDP(1.0), pairs) for pairs in (12, 328, 2_000, 474_825)], selected(GaussianDP(1.0), 328)
     ([12, 100, 100, 20], 18)
     """
-    times = 1 if promise.is_one_line else FREE_TIMES
+    times = 1 if promise.is_one_line else SLOW_CLAIM_FACTOR
     if pairs > MANY_PAIRS:
         return DEPTH_OF_MANY // times
     return min(pairs, max(math.isqrt(pairs), DEPTH_GAMES // times))

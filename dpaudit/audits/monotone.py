@@ -51,7 +51,7 @@ from dpaudit.subjects.callables import Subject
 
 @dataclasses.dataclass(frozen=True)
 class MonotoneSizes:
-    """Sizes of thresholds, and of the test of the assumption."""
+    """Settings of the thresholds, and of the test that the likelihood ratio is monotone."""
 
     masses: tuple[float, ...] = (0.1, 0.01, 0.001)  # of the events that are spoken of
     # Of a mass: an upper limit on a threshold's mass must be below it, and ranks of 3,000 draws are off by 5 to 60%.

@@ -9,8 +9,8 @@ from typing import Any
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import findings_of
-from dpaudit.audits.kept import why_kept
 from dpaudit.audits.many_pairs import Playing, playing_of
+from dpaudit.audits.memory_checks import why_kept
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.audits.stages import BESIDE, EVIDENCE, play_stages
 from dpaudit.audits.universe_auditing import UniverseAudit
@@ -127,7 +127,7 @@ def _play_pairs(run: AuditRun) -> None:
     run.not_asked = tuple(pair.id for pair, claim in zip(run.chosen, claims, strict=True) if claim.is_vacuous)
     run.report_delta = max((claim.report_delta for claim in run.claims), default=run.promise.report_delta)
     data, run.positions = distinct_inputs(run.pairs)
-    run.inputs, run.crew.expected = len(data), run.options.samples * len(data)
+    run.inputs, run.worker_pool.expected = len(data), run.options.samples * len(data)
     if asked and run.store is not None:
         _play_night(run, run.store)
     elif asked:
@@ -155,7 +155,7 @@ def _play_games(run: AuditRun, data: Sequence[Any]) -> None:
             games = pooling.placed(apart)
         game = game_on(
             subject, inputs, of_games, games, options.samples, error_rate, options.mode,
-            root=run.root, restart=restart, crew=run.crew, shows=shows, moved=moved,
+            root=run.root, restart=restart, worker_pool=run.worker_pool, shows=shows, moved=moved,
         )  # fmt: skip
         game.start()
         return game
@@ -197,7 +197,7 @@ def _has_fair_labels(run: AuditRun, game: LabelGame, data: Sequence[Any]) -> boo
     if subject.draws_together:
         return True
     is_one_pair = len(game.pairs) == 1 and len(data) == 2 and data[0] is not data[1]
-    is_here = run.crew.workers is None and not run.crew.found
+    is_here = run.worker_pool.workers is None and not run.worker_pool.found
     return is_one_pair and is_here and subject.makes_calls_one_by_one(data)
 
 
@@ -217,7 +217,7 @@ def _play_night(run: AuditRun, path: str | os.PathLike[str]) -> None:
             mode=run.options.mode,
             confidence=run.options.confidence,
             seed=run.root,
-            crew=run.crew,
+            worker_pool=run.worker_pool,
         ).play(run.tell)
     run.subject, run.runs = night.subject, night.runs
     run.games, run.labelled = [game for game, _ in night.games], [labelled for _, labelled in night.games]

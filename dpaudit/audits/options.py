@@ -1,4 +1,4 @@
-"""What a caller may choose of an audit, checked: how hard to look, and where it runs."""
+"""Options of an audit, checked: effort (`Options`) and place of execution (`Running`)."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ BAND_SHARE = 0.2  # of the error rate of a call that asks for a band
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How hard an audit looks: see `dpaudit.audit`. Its verdict and bounds depend on these, the seed and the subject.
+    """Effort of an audit: see `dpaudit.audit`. Its verdict and bounds depend on these, the seed and the subject.
 
     Raises
     ------
@@ -60,7 +60,7 @@ class Options:
 
     @property
     def said(self) -> dict[str, Any]:
-        """What the result says of them."""
+        """The options as results state them."""
         names = ("samples", "event_mass", "inconclusive_factor", "pool", "severity")
         return {name: getattr(self, name) for name in (*names, *self._more)}
 
@@ -72,7 +72,7 @@ class Options:
 
 @dataclasses.dataclass(frozen=True)
 class Running:
-    """Where an audit runs and what it remembers, as a caller gave it.
+    """Place of execution and memory of an audit, as a caller gave them.
 
     Its verdict and bounds do not depend on jobs, backend, cluster, checkpoint, resume and on_progress. A store has the
     evidence of earlier nights, and isolation decides which calls come back.

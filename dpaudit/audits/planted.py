@@ -99,7 +99,7 @@ class _Plants:
         self.forms = [form for form in self.planting.seen.forms if self._made(form, self.known.event_mass) > 0.0]
 
     def _made(self, form: PlantedForm, mass: float) -> float:
-        """The mass of an event of this form that is asked to have this mass."""
+        """The true mass of the event of this form that is planted for a mass of `mass`."""
         rng = stream(self.run.root, PLANTS, self.place)
         return mass_of(self.planting.seen.event(form, mass, rng))
 

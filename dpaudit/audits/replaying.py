@@ -41,7 +41,6 @@ from dpaudit.privacy.pairs import Pair, short_form
 from dpaudit.privacy.renyi_lines import as_lines
 from dpaudit.results.model import AuditResult, Finding, FloatingPointPair
 from dpaudit.results.saved_inputs import is_digest, is_redacted
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import (
     BATCH_REPLAY_DRAWS,
     FLOAT_REPLAY_COINS,
@@ -51,6 +50,7 @@ from dpaudit.running.streams import (
     root_of,
     stream,
 )
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
@@ -169,7 +169,7 @@ def replay(
     density = subject.log_density if subject.has_log_density else None
     hints = hints_of(member, (inputs.x, inputs.x_prime), density)
     game = _game(pair_claim, rule, draws, level, hints)
-    drawer, coin = Crew().drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
+    drawer, coin = WorkerPool().drawer(subject, data, root, REPLAY_DRAWS), stream(root, REPLAY_COINS)
     campaign = WitnessGame(game, level, draws, drawer, coin, member.move)
     campaign.start()
     campaign.round()
@@ -177,7 +177,8 @@ def replay(
     failure = common_failure([first.rows(slice(0, FIRST_DRAWS)) for first in firsts])
     change = campaign.draws.change(0) or campaign.draws.change(1)
     if change is None and subject.is_vectorised:
-        change, _ = in_small_batches(Crew().drawer(subject, data, root, BATCH_REPLAY_DRAWS), draws // 2, None, True)
+        in_batches = WorkerPool().drawer(subject, data, root, BATCH_REPLAY_DRAWS)
+        change, _ = in_small_batches(in_batches, draws // 2, None, True)
     if failure is not None:
         text = f"{subject.name} must return outputs, got {failure.text}. Are these the inputs of the audit?"
         raise SubjectError(subject.with_passed(text)) from MechanismTraceback.of(failure.traceback)
@@ -266,7 +267,7 @@ def replay_floating_point(
     candidate = Candidate(Pair(*data, found.id, found.x_id, found.x_prime_id), (0, 1), found.budget, 0)
     level = result.floating_point.error_rate
     labelled = 2 * samples if samples is not None else found.correct + found.wrong + found.abstained
-    draw = Crew().drawer(subject, data, root, FLOAT_REPLAY_DRAWS)
+    draw = WorkerPool().drawer(subject, data, root, FLOAT_REPLAY_DRAWS)
     again = count_again(candidate, rule, labelled, draw, stream(root, FLOAT_REPLAY_COINS), level)
     names = ("description", "correct", "wrong", "abstained", "budget", "epsilon_lower", "p_value")
     figures: dict[str, Any] = {name: getattr(again, name) for name in names}

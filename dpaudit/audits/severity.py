@@ -32,8 +32,8 @@ from dpaudit.inference.pair_game import PairGame
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.pairs import Pair
 from dpaudit.results.model import Severity
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 
 MOST_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
@@ -92,7 +92,7 @@ def examine(
     subject: Subject,
     draws: int,
     seed: int,
-    crew: Crew,
+    worker_pool: WorkerPool,
 ) -> tuple[Severity | None, Change | None, int]:
     """The bound of one violated pair on fresh draws, what says that these depend on each other, and the runs.
 
@@ -109,7 +109,7 @@ def examine(
         samples=draws,
         error_rate=game.level,
         mode="fixed",
-        draw=crew.drawer(subject, data, seed, SEVERITY_DRAWS),
+        draw=worker_pool.drawer(subject, data, seed, SEVERITY_DRAWS),
         coin=lambda round_, _: stream(seed, SEVERITY_COINS, place, round_),
         calls=not subject.is_vectorised,
         largest_batch=batch_of(draws),

@@ -83,7 +83,7 @@ def containment_finding(subject: IsolatedSubject) -> SideFinding:
     what was seen, so at least as large in truth. Ends the subject's worker.
     """
     subject.close()  # what it left running is counted at its end
-    record = subject.holder.record
+    record = subject.shared.record
     own = [record.names[key] for key in sorted(record.calls)]
     of_calls = zip(sorted(record.calls), own, strict=True)
     names = {key: f"{name} #{key}" if own.count(name) > 1 else name for key, name in of_calls}

@@ -110,7 +110,7 @@ class SeverityStage(Stage):
             game, place = run.games[k], run.groups[k][0]
             run.severities[place], game.change, runs = severity.examine(
                 run.pairs[place], run.claims[place], game, place, shown=run.shown(game), subject=run.subject,
-                draws=draws, seed=run.root, crew=run.crew,
+                draws=draws, seed=run.root, worker_pool=run.worker_pool,
             )  # fmt: skip
             run.runs += runs
             if game.change is not None:
@@ -133,7 +133,7 @@ class Dependence(Stage):
             game, x = run.games[place], run.pairs[run.groups[place][0]].x
             most = most_runs_of_batches(run.played, game.hint)
             sizes = run.options.samples, most, game.is_violated
-            game.change, runs = ask_batches(run.subject, x, run.root, run.crew, *sizes)
+            game.change, runs = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += runs
         withhold_all(run.games)
         changes = changes_of(run.games) if run.universe is None else (run.changes, run.inputs)
@@ -181,7 +181,7 @@ class BandStage(Stage):
         member = run.groups[run.clearest(self._places(run))][0]
         run.trade_off, runs = band.examine(
             run.pairs[member], run.claims[member], subject=run.subject, samples=run.options.samples,
-            level=self.rate(run.options), seed=run.root, crew=run.crew, monotone=run.options.monotone,
+            level=self.rate(run.options), seed=run.root, worker_pool=run.worker_pool, monotone=run.options.monotone,
         )  # fmt: skip
         run.runs += runs
 
@@ -210,7 +210,7 @@ class LowBits(Stage):
         if self._draws(run) == 0:
             least = low_bits.SIZES.min_samples
             return f"samples must be at least {least:,} for this check, got {run.options.samples:,}."
-        is_slow = not run.subject.is_vectorised and run.crew.seconds_a_run > low_bits.SIZES.slow_call
+        is_slow = not run.subject.is_vectorised and run.worker_pool.seconds_a_run > low_bits.SIZES.slow_call
         if run.verdict == "violated" and is_slow and run.options.floating_point is None:
             return NOT_BEHIND_VIOLATION
         # Validity: these draws are made input by input: a time-out could tell when it was, and so of which input.
@@ -225,7 +225,7 @@ class LowBits(Stage):
     def run(self, run: AuditRun) -> None:
         candidates, omitted = self._candidates(run)
         data = {i: x for one in candidates for i, x in zip(one.inputs, (one.pair.x, one.pair.x_prime), strict=True)}
-        draw = run.crew.drawer(run.subject, data, run.root, streams.FLOAT_DRAWS)
+        draw = run.worker_pool.drawer(run.subject, data, run.root, streams.FLOAT_DRAWS)
         found = low_bits.examine(
             candidates, self._draws(run), draw, lambda place: stream(run.root, streams.FLOAT_COINS, place)
         )

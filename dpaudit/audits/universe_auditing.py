@@ -20,8 +20,8 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import changes_of, finding_of, withheld, withhold_all
-from dpaudit.audits.kept import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
+from dpaudit.audits.memory_checks import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Progress
 from dpaudit.campaign.label_game import LabelGame
@@ -74,7 +74,7 @@ class UniverseAudit:
         first, second = inputs.first[asked], inputs.second[asked]
         used = len(np.unique(np.concatenate([first, second])))
         draws = table_draws(options.samples, used, len(asked))
-        run.crew.expected = draws * used
+        run.worker_pool.expected = draws * used
         moved: dict[int, bool] = {}
         game = UniverseGame(
             first,
@@ -83,7 +83,7 @@ class UniverseAudit:
             inputs=len(inputs.data),
             samples=draws,
             error_rate=TABLE_SHARE * (1.0 - options.confidence),
-            draw=run.crew.drawer(run.subject, inputs.data, run.root, UNIVERSE_DRAWS + restart, moved),
+            draw=run.worker_pool.drawer(run.subject, inputs.data, run.root, UNIVERSE_DRAWS + restart, moved),
             coin=lambda: stream(run.root, UNIVERSE_COINS + restart),
         )
         game.start()
@@ -92,7 +92,7 @@ class UniverseAudit:
         run.runs = game.runs
         if not (game.changes or failure):
             x, sizes = inputs.data[int(first[0])], (options.samples, None, bool(game.violated.any()))
-            shared, more = ask_batches(run.subject, x, run.root, run.crew, *sizes)
+            shared, more = ask_batches(run.subject, x, run.root, run.worker_pool, *sizes)
             run.runs += more
             game.changes = {} if shared is None else {int(first[0]): shared}
         # What changes on one input is said of all; nothing is left to examine then.
@@ -156,7 +156,7 @@ class UniverseAudit:
             of_depth.update({k: True for k, i in enumerate(used.tolist()) if moved.get(i)})
             game = game_on(
                 subject, data, claims, games, *sizes, "fixed",
-                root=run.root, restart=restart, crew=run.crew, moved=of_depth,
+                root=run.root, restart=restart, worker_pool=run.worker_pool, moved=of_depth,
             )  # fmt: skip
             begun.append(game)
             game.start()

@@ -1,4 +1,4 @@
-"""What it is worth: the error bounds of a mechanism, tested on draws.
+"""Utility audit: test the error bounds that a mechanism states.
 
 `audit_utility` tests every bound (`UtilityBound`) on every input that is given, and on the worst inputs that a search
 finds. One test a bound and input, on draws of its own:

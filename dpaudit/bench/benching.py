@@ -57,7 +57,7 @@ def run_bench(
     resume : bool
         Go on from the file that is there, and measure what it lacks or what broke.
     tell : callable
-        Told in words what was measured.
+        Called with a line of text on each measurement.
 
     Returns
     -------

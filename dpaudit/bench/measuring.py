@@ -124,8 +124,8 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
     """Lower bounds on the claim's own parameter in fixed mode, and the optimum's.
 
     Of many problems with few audits each the worst is the unluckiest one. So where the first few say that the shortfall
-    is above `DOUBTFUL` standard errors, more of them are held, and the median of all of these stands. (A lucky median
-    of the few stays: the worst that is reported is that of the doubtful ones.)
+    is above `DOUBTFUL` standard errors, the bench adds audits, and takes the median of all. (A lucky
+    median of few audits stays: the worst reported problem is a doubtful one.)
     """
     assert problem.law is not None
     best = parameter_bound(problem.law, problem.pair_claim, design.bound_draws, CONFIDENCE)
@@ -133,7 +133,7 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
     lower: list[float] = []
     inside, spent = 0.0, 0.0
 
-    def hold(audits: int) -> float:
+    def median_of(audits: int) -> float:
         nonlocal inside, spent
         for number in range(len(lower), audits):
             seed = design.audit_seed(problem.id, "bounds", number)
@@ -142,9 +142,9 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
             inside, spent = inside + seconds, spent + result.seconds
         return statistics.median(lower)
 
-    error, median = best.standard_error, hold(design.bound_seeds)
+    error, median = best.standard_error, median_of(design.bound_seeds)
     if best.median - median > DOUBTFUL * error:
-        median = hold(design.doubtful_seeds)
+        median = median_of(design.doubtful_seeds)
     return {
         "parameter": problem.pair_claim.parameter,
         "lower": lower,

@@ -58,7 +58,7 @@ class Fresh:
 
 
 class Draws:
-    """Who draws for a campaign, and what is kept of it.
+    """Draws of a campaign: it makes them, and keeps outputs for fits.
 
     Parameters
     ----------
@@ -143,7 +143,7 @@ class Draws:
         return drawn
 
     def joined(self, i: int) -> Outcomes:
-        """What fits may see of one input, as one object."""
+        """The outputs of one input that fits may see, as one object."""
         if self._is_open:
             raise RuntimeError("a fit must not see a round that is not absorbed.")
         parts = self.kept[i]
@@ -166,7 +166,7 @@ class Draws:
         return change_of(first.narrowed(COLUMNS), self._batches.get(i, ()), later)
 
     def hint(self, i: int) -> float:
-        """How the outcomes of one input are spread over the batches of this run: an approximate p-value."""
+        """An approximate p-value: are the outcomes of one input spread evenly over the batches of this run?"""
         later = self.later[i].parts if i in self.later else []
         if self._calls or i in self._trimmed or not (self._batches.get(i) or later):
             return 1.0
@@ -194,7 +194,7 @@ class Draws:
         return tasks
 
     def _room(self, i: int, plan: RoundPlan, count: int) -> int:
-        """How many more outcomes of an input fits may see, of so many that are drawn."""
+        """The number of further outcomes of an input that fits may see, of `count` that are drawn."""
         if not plan.keeps:
             return 0
         there = sum(len(part) for part in self.kept.get(i, ()))

@@ -292,7 +292,7 @@ class LabelGame(Campaign):
         return unseen(output for outcomes in kept for output in outcomes.raw[:FIRST_DRAWS])
 
     def shown(self, pair: PairGame) -> tuple[Outcomes, Outcomes]:
-        """The outcomes of both sides of a pair that fits may see, as many of each."""
+        """Equally many outputs on x and on x_prime of a pair, of those that fits may see."""
         # Of an input that other pairs draw there are more, and a guess of it would often be right.
         return self._training(pair, min(len(self.draws.joined(i)) for i in pair.inputs), self._shows)
 

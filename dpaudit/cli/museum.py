@@ -40,7 +40,7 @@ def museum_command(
     resume: bool,
     quiet: bool,
 ) -> None:
-    """Audit re-created real bugs, with the pair told and with the pair searched, and their mended twins.
+    """Audit re-created real bugs, with a known pair and with a searched pair, and their mended versions.
 
     Exit status 0 if every bug that is run was found in each way and no mended version was called violated, else 3.
     """

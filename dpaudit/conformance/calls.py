@@ -115,7 +115,7 @@ def input_unchanged(case: Case) -> str | None:
     sharing = dataclasses.replace(case.subject, shares_input=True)
     sizes = [SIZE] if sharing.is_vectorised else [1] * SIZE  # calls may undo the changes of others
     for k, data in enumerate(case.inputs):
-        for form in _changeable(data):
+        for form in _mutable_forms(data):
             before = _contents(form)
             for step, size in enumerate(sizes):
                 try:
@@ -132,7 +132,7 @@ def input_unchanged(case: Case) -> str | None:
     return None
 
 
-def _changeable(data: Any) -> list[Any]:
+def _mutable_forms(data: Any) -> list[Any]:
     """The input itself, where it can be changed, and the same numbers as an array and as a list."""
     copied = copy.deepcopy(data)
     forms = [] if isinstance(data, int | float | str | bytes | bool | tuple | frozenset | type(None)) else [copied]

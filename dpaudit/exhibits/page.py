@@ -9,7 +9,7 @@ from typing import Any
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.results.model import Verdict
 
-COLUMNS = ("bug", "source", "claim", "pair told", "runs", "pair searched", "runs", "mended", "witness")
+COLUMNS = ("bug", "source", "claim", "known pair", "runs", "searched pair", "runs", "mended", "witness")
 
 
 def page(records: Sequence[dict[str, Any]]) -> Document:
@@ -34,7 +34,7 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
     verdict: Verdict = "violated" if any(_found(record, "told") for record in records) else "not_refuted"
     return Document(
         kicker="A museum of bugs in differential-privacy code",
-        headline=f"{len(records)} bugs, {sum(_found(record, 'told') for record in records)} found with the pair told",
+        headline=f"{len(records)} bugs, {sum(_found(record, 'told') for record in records)} found with a known pair",
         verdict=verdict,
         summary=(),
         sections=tuple(sections),
@@ -46,7 +46,7 @@ def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     """The figures of a whole run, in words and numbers."""
     rows = [("bugs", str(len(records)))]
     rows.append(("sources", str(len({_origin(record["source"]) for record in records}))))
-    for part, name in (("told", "pair told"), ("searched", "pair searched")):
+    for part, name in (("told", "known pair"), ("searched", "searched pair")):
         seen = [record[part] for record in records if part in record]
         found = [entry for entry in seen if entry["found"]]
         if not seen:
@@ -90,7 +90,7 @@ def _found(record: dict[str, Any], part: str) -> bool:
 
 
 def _missed(record: dict[str, Any]) -> str:
-    parts = [name for part, name in (("told", "pair told"), ("searched", "pair searched")) if not _found(record, part)]
+    parts = [name for part, name in (("told", "known pair"), ("searched", "searched pair")) if not _found(record, part)]
     return ", ".join(parts)
 
 

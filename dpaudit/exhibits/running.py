@@ -1,4 +1,4 @@
-"""Running an auditor on exhibits: what it finds with the pair told, with the pair searched, and of the mended version.
+"""Running an auditor on exhibits: what it finds with a known pair, with a searched pair, and on the mended version.
 
 What a run of an exhibit is
 ---------------------------

@@ -32,7 +32,7 @@ from dpaudit.privacy.claims import FloatArray
 
 @dataclasses.dataclass(frozen=True)
 class ReaderSizes:
-    """How many columns there are."""
+    """Limits on the number of columns."""
 
     max_members: int = 48  # members of one path that are looked for
     min_count: int = 2  # outputs that show a path, without which it is no column
@@ -221,7 +221,7 @@ class Reader:
 
     @property
     def names(self) -> list[str]:
-        """What each column is, in words."""
+        """The name of each column, in words."""
         names = []
         for block in self.blocks:
             at = f"the output{block.path}"
@@ -238,13 +238,13 @@ class Reader:
 
     @property
     def n_read(self) -> int:
-        """How many columns are read; those behind them are worked out."""
+        """The number of columns that are read; summaries stand behind them."""
         singles = len(self.keys) + len(self.members) + (self.density is not None)
         return sum(block.width for block in self.blocks) + singles
 
     @property
     def n_columns(self) -> int:
-        """How many columns the matrix has."""
+        """The number of columns of the matrix."""
         summarised = sum(block.width > 1 for block in self.blocks[: SIZES.max_summaries])
         to_points = 4 if summarised and len(self.points) == 2 else 0
         return self.n_read + summarised * len(SUMMARIES) + to_points
@@ -266,7 +266,7 @@ class Reader:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Reader:
-        """What `to_dict` wrote; ValueError where it asks for a density and none is given."""
+        """The reader that `to_dict` wrote; ValueError where it asks for a density and none is given."""
         if (asked := record.get("density")) is not None:
             if density is None:
                 raise ValueError("reader must be given the mechanism's log density, which it reads; got none.")
@@ -284,7 +284,7 @@ class Reader:
 
 
 class Memory:
-    """What a reader read of outcomes that grow: each output is read once, as long as the reader stays.
+    """Cache of the rows that a reader read of growing outcomes: each output is read once, as long as the reader stays.
 
     Validity: a row is a function of its output, so that what is remembered is what would be read again.
     """
@@ -318,7 +318,7 @@ def outputs_of(outcomes: Outcomes) -> Sequence[Any]:
 
 
 def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> FloatArray:
-    """What sequences of numbers show as a whole, shape (draws, summaries): `SUMMARIES`, and nearness to two points.
+    """Summaries of sequences of numbers, shape (draws, summaries): `SUMMARIES`, and nearness to two points.
 
     NaN is missing. Sums are rounded to 36 bits of the sum of sizes.
     """

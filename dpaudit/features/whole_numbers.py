@@ -13,10 +13,10 @@ MIN_SHARE_OF_SIZE = 1e-11  # of a step, by the largest number: 2^15 times the sp
 def are_integers(numbers: ArrayLike) -> bool:
     """Whether all numbers are integers, and not whole for their size alone; NaN and infinities are none.
 
-    A real number that is rounded to doubles 2^-k apart is whole with probability 2^-k. So different numbers, all of
-    them whole, are evidence of integers by the sum of their k: at least `MIN_BITS` are asked for (0 counts for none, as
-    it is whole in any unit). From 2^52 on all doubles are whole, from 2^53 on even: noise in a small unit, say
-    1e18 of it, has no parity. (Integers of Python and numpy are objects there, not doubles.)
+    A real number that is rounded to doubles 2^-k apart is whole with probability 2^-k. Different numbers that are all
+    whole are evidence of integers by the sum of their k, which must be `MIN_BITS` or more; 0 adds nothing, as it is
+    whole in any unit. From 2^52 on all doubles are whole, from 2^53 on even: noise in a small unit, say 1e18 of it,
+    has no parity. (Integers of Python and numpy are objects there, not doubles.)
 
     Examples
     --------

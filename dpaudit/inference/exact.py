@@ -99,7 +99,7 @@ class ExactTest(Test):
         predicted: Predicted,
         rule: GuessRule | None = None,
     ) -> ExactTest:
-        """The test of a rule that is known already, or of the best one by what is predicted of the mixture's bins."""
+        """The test of a given rule, or of the best rule by the predicted counts of the mixture's bins."""
         test = cls(claim, draws)
         test.state = LearningState.frozen(mixture, predicted)
         if rule is None:
@@ -124,7 +124,7 @@ class ExactTest(Test):
             self.state.learn(training, SIZES.fitted_share)
         self._choose()
         is_tried = training.may_try and not self.is_sure  # what draws could still teach is worth more in the test
-        self.trial = BinCounter(self.state.counter.mixture) if is_tried else None
+        self.trial = BinCounter(self.state.counter.mixture, is_last=True) if is_tried else None
 
     def try_out(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         if self._own_table:
@@ -149,7 +149,7 @@ class ExactTest(Test):
 
     @property
     def statistic(self) -> Statistic:
-        return self._counter or BinCounter(self.state.counter.mixture)
+        return self._counter or BinCounter(self.state.counter.mixture, is_last=True)
 
     def add(self, counts_x: NDArray[np.int64], counts_x_prime: NDArray[np.int64]) -> None:
         self._counts += np.stack([counts_x_prime[:N_BINS], counts_x[:N_BINS]])

@@ -1,4 +1,4 @@
-"""What is said where every call that was looked at raised: then nothing is compared, and the audit has an error.
+"""Error message of a pair on which every call raised: the audit has no outputs to compare.
 
 Raising is an outcome like any other as long as some call returns.
 """
@@ -19,7 +19,7 @@ KINDS = 3  # of exceptions that a sentence names
 
 @dataclasses.dataclass(frozen=True)
 class Failure:
-    """What all calls on some inputs did, so that there is nothing to compare."""
+    """Common failure of all calls on some inputs: they leave nothing to compare."""
 
     what: str  # the kinds of exceptions, each with the text and the place of its first one
     calls: int = 0  # that raised; 0 where they returned what shows nothing
@@ -28,7 +28,7 @@ class Failure:
 
     @property
     def text(self) -> str:
-        """What was got from the mechanism, and from how many calls."""
+        """The exceptions, and the number of calls that raised them."""
         return f"{self.what} from all {self.calls:,} calls" if self.calls else self.what
 
     def on_both(self, other: Failure) -> Failure:
@@ -37,7 +37,7 @@ class Failure:
 
 
 class Returned:
-    """How many calls returned: a statistic of tasks."""
+    """Number of calls that returned: a statistic of tasks."""
 
     def count(self, outcomes: Outcomes) -> NDArray[np.int64]:
         raised = 0 if outcomes.tokens is None else sum(isinstance(output, Failed) for output in outcomes.raw)
@@ -48,7 +48,7 @@ class Returned:
 
 
 def common_failure(inputs: Sequence[Outcomes]) -> Failure | None:
-    """What all calls on all of these inputs did, if every one raised; else None."""
+    """The common failure of all calls on all of these inputs; None if any returned."""
     outputs = [output for outcomes in inputs for output in (outcomes.raw if outcomes.tokens is not None else (None,))]
     if not all(isinstance(output, Failed) for output in outputs):
         return None

@@ -30,7 +30,7 @@ from dpaudit.privacy.claims import FloatArray
 
 @dataclasses.dataclass(frozen=True)
 class StateSizes:
-    """How often columns are chosen anew, and on how many draws bins are predicted."""
+    """Limits on choosing columns anew, and on the draws that predict bins."""
 
     reread: float = 1.5  # times the draws of the last choice of columns
     predicted_on: int = 4_000  # draws: their bins' masses are known to a few percent of themselves
@@ -49,7 +49,7 @@ SIZES = StateSizes()
 
 
 class LearningState:
-    """What is learned of a pair, round by round."""
+    """State of learning of a pair, round by round."""
 
     def __init__(self) -> None:
         self.rounds: list[Round] = []
@@ -64,11 +64,11 @@ class LearningState:
         self._views: list[tuple[CountedView, Counts]] = []
         self._record: tuple[Mixture, dict[str, Any]] | None = None
         self._of_structures: FloatArray = np.zeros((0, 0))  # what each structure predicts of its own bins
-        self._told: tuple[FloatArray, FloatArray, FloatArray] | None = None  # nats that it foretells of labels 1 and 0
+        self._gains: tuple[FloatArray, FloatArray, FloatArray] | None = None  # log likelihoods, over a fair coin's
 
     @classmethod
     def frozen(cls, mixture: Mixture, predicted: Predicted) -> LearningState:
-        """What was learned before, with a round of its own."""
+        """A state with a mixture that was learned before, and a round of its own."""
         state = cls()
         state.counter = BinCounter(mixture)
         state.rounds.append(Round.of(predicted))
@@ -147,25 +147,25 @@ class LearningState:
         self.rounds[-1].counts[:] += table
         self.draws += int(table.sum())
         self._views = [(view, before + now) for (view, before), now in zip(self._views, views, strict=True)]
-        if self._told is None or self._told[0] is not self._of_structures:
+        if self._gains is None or self._gains[0] is not self._of_structures:
             scores = (
                 MIXTURE_SIZES.temperatures
                 * scipy.special.logit(np.clip(self._of_structures, 1e-6, 1.0 - 1e-6))[:, :, None]
             )
-            self._told = (
+            self._gains = (
                 self._of_structures,
                 np.log(2.0 * scipy.special.expit(scores)),
                 np.log(2.0 * scipy.special.expit(-scores)),
             )
-        for k, (own, of_1, of_0) in enumerate(zip(structures, *self._told[1:], strict=True)):
-            self.foretold[k] += own[1] @ of_1 + own[0] @ of_0
+        for k, (own, gain_of_1, gain_of_0) in enumerate(zip(structures, *self._gains[1:], strict=True)):
+            self.foretold[k] += own[1] @ gain_of_1 + own[0] @ gain_of_0
         # Fixed share among structures, at each temperature: else a fair coin's part would hide what is nearly certain.
         weights = weights_of(self.foretold)
         shared = (1.0 - SIZES.switching) * weights + SIZES.switching * weights.mean(axis=0)
         self.foretold = np.log(np.maximum(shared, 1e-300))
 
     def saved(self, origin: str) -> dict[str, Any]:
-        """What was counted and the last predictor, as JSON values; `origin` names the streams of what is counted now.
+        """The counts and the last predictor, as JSON values; `origin` names the streams of the present counts.
 
         Rounds that have counted nothing are left out; what the last one predicts of its bins goes on in `next`.
         """

@@ -94,7 +94,7 @@ Found = Iterator[tuple[float, str]]  # p-values, with what would be said
 
 @dataclasses.dataclass(frozen=True)
 class Change:
-    """What says that the outcomes of one input do not come in any order: in words, and the p-value of all tests."""
+    """Evidence that outputs on one input are not exchangeable: in words, and the p-value of all tests."""
 
     what: str
     p_value: float
@@ -122,9 +122,9 @@ class LaterOutcomes:
 def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = ()) -> Change | None:
     """The clearest change among the outcomes of one input, in the order of the calls; None where none is.
 
-    Of the `first` ones so many are looked at, and all that were kept of `later` ones, which are of a batch each. Those
-    that are first were drawn in batches of these `sizes`. Validity: which are looked at goes by their places alone.
-    Calls that did not come back are left out: they may come together where a machine is busy.
+    The tests see the first `MOST_OBJECTS` outcomes of `first`, drawn in batches of these `sizes`, and all of `later`, a
+    batch each. Validity: which outcomes the tests see depends on their places alone. Calls that did not come back are
+    left out: they may come together where a machine is busy.
     """
     clearest = _clearest(first, sizes, later)
     return clearest if clearest.p_value <= RATE else None

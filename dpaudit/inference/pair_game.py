@@ -80,7 +80,7 @@ class PairGame:
         self.hint = 1.0  # an approximate p-value of how its outcomes are spread over batches: `order.dependence_hint`
         # Whether the labels of its draws are fair coins given all that came before, whatever calls remember.
         self.is_fair = False
-        self.remarks: tuple[str, ...] = ()  # what strikes one about the outputs that were kept
+        self.remarks: tuple[str, ...] = ()  # warnings about degenerate outputs, of those that were kept
         self.keys: Keys | None = None  # of those of them that are dictionaries
         self.looks: list[Look] = []
         self.trained_on = self.labelled_at_fit = 0

@@ -64,7 +64,7 @@ class Member:
 
 @dataclasses.dataclass(frozen=True)
 class Read:
-    """What one game reads of one input in a round: `quota` draws from position `start` on, of a member's side."""
+    """Draws of one input that one game reads in a round: `quota` from position `start` on, for a member's side."""
 
     input: int
     side: int
@@ -101,7 +101,7 @@ class Pool:
         return int(self.breadth * draws)
 
     def quotas(self, labelled: int, coin: np.random.Generator) -> NDArray[np.int64]:
-        """How many of the labelled draws are of each side and member, shape (2, members): side 0 is x, label 1."""
+        """Numbers of labelled draws of each side and member, shape (2, members): side 0 is x, label 1."""
         sides = np.array(toss(labelled, coin))[:, None]
         if len(self.members) == 1:
             return sides
@@ -110,7 +110,7 @@ class Pool:
         return np.stack([coin.multinomial(int(side[0]), even) for side in sides])
 
     def reads(self, quotas: NDArray[np.int64]) -> list[Read]:
-        """Where the draws of each kind are read: no draw twice."""
+        """The places at which the draws of each side and member are read: no draw twice."""
         taken = dict.fromkeys(self.inputs, 0)
         reads = []
         for side in (0, 1):
@@ -140,7 +140,7 @@ class MovedDensity:
 
 
 def hints_of(member: Member, data: Sequence[Any], log_density: LogDensity | None) -> Hints:
-    """What is known of a member's pair before it is drawn, for its outputs as they are read; `data[i]` is input i."""
+    """The inputs and log density ratio of a member's pair, moved as its outputs are; `data[i]` is input i."""
     x, x_prime = (data[i] for i in member.inputs)
     if member.move is not None and member.shift is not None:
         log_density = None if log_density is None else MovedDensity(log_density, x, x_prime, member.move)
@@ -158,7 +158,7 @@ class Pooling:
 
     @property
     def pools(self) -> int:
-        """How many games ask several pairs."""
+        """The number of games of several pairs."""
         return sum(len(group) > 1 for group in self.groups)
 
     def placed(self, positions: Sequence[tuple[int, int]]) -> tuple[Pool, ...]:
@@ -173,7 +173,7 @@ class Pooling:
 
     @property
     def options(self) -> dict[str, Any]:
-        """What the options of a result say of it: nothing where there are no pools."""
+        """The pools as the options of a result state them: nothing where there are none."""
         return {**({"pools": self.pools} if self.pools else {}), **({"pool_note": self.note} if self.note else {})}
 
 

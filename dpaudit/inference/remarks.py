@@ -20,8 +20,8 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
-LEAST = 20  # outputs, of which it is worth saying that all are the same
-FEW = 64  # first outputs of an input that show what of them is not read
+MIN_EQUAL_OUTPUTS = 20  # fewer equal outputs can be chance: no warning
+N_READ_OUTPUTS = 64  # first outputs of each input that are searched for unread parts
 TEXTS_DIFFER = (
     "The texts of the exceptions on x are none of those on x′. Look at them: a text that names a record gives it away, "
     "and no rule may have seen it."
@@ -29,7 +29,7 @@ TEXTS_DIFFER = (
 
 
 def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
-    """Sentences on the outputs of all inputs of a pair; none where nothing strikes one.
+    """Sentences on the outputs of all inputs of a pair; none where they are not degenerate.
 
     Parameters
     ----------
@@ -50,7 +50,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
         text += f": {', '.join(kinds)}{more}. "
         text += "The kind of each is an outcome like any other; rules look at its text, too."
         return (text, TEXTS_DIFFER) if _have_texts_of_their_own(inputs) else (text,)
-    same = _one_value(parts) if count >= LEAST else ""
+    same = _one_value(parts) if count >= MIN_EQUAL_OUTPUTS else ""
     if not same:
         return ()
     text = f"All {count:,} outputs that were looked at, on {on}, read as {same}"
@@ -59,7 +59,7 @@ def remarks(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
 
 def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
     """A sentence on what of the first outputs of a pair's inputs nobody looks at; none where that is nothing."""
-    looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:FEW])
+    looked_at = (output for of_input in inputs for part in of_input[:1] for output in part.raw[:N_READ_OUTPUTS])
     kinds = unread(looked_at, forms={form for of_input in inputs for part in of_input for form in part.forms})
     if not kinds:
         return ()
@@ -74,7 +74,7 @@ def _have_texts_of_their_own(inputs: Sequence[Sequence[Outcomes]]) -> bool:
     seen = []
     for of_input in inputs:
         texts = [output.message for part in of_input for output in part.raw if isinstance(output, Failed)]
-        if len(texts) < LEAST or len(set(texts)) > len(texts) / 2:
+        if len(texts) < MIN_EQUAL_OUTPUTS or len(set(texts)) > len(texts) / 2:
             return False
         seen.append(set(texts))
     return len(seen) == 2 and seen[0].isdisjoint(seen[1])

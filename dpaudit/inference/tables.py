@@ -49,24 +49,31 @@ def bins_of(probabilities: FloatArray) -> NDArray[np.intp]:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class BinCounter:
-    """Counts outputs by the bins of a frozen predictor: of the mixture, of each structure, and by cells of views."""
+    """Counts outputs by the bins of a frozen predictor: of the mixture, of each structure, and by cells of views.
+
+    A test that is fitted once has no use for more than the mixture's bins: `is_last` counts nothing else.
+    """
 
     mixture: Mixture
     views: tuple[CountedView, ...] = ()
+    is_last: bool = False
 
     def count(self, outcomes: Outcomes) -> Counts:
         """Counts, the parts that `split` takes apart one after the other."""
         if not len(outcomes):
             return self.zeros()
         matrix = self.mixture.reader(outcomes)
+        if matrix.shape[1] == 1:
+            matrix = np.sort(matrix, axis=0)  # what follows one another falls into the same cells: a third of the time
         of_structures = self.mixture.of_matrix(matrix)
-        parts = [self.mixture.mixed(of_structures), *of_structures]
+        parts = [self.mixture.mixed(of_structures), *([] if self.is_last else of_structures)]
         found = [np.bincount(bins_of(p), minlength=N_BINS) for p in parts]
         found += [np.bincount(view.cells_of(matrix), minlength=view.size) for view in self.views]
         return np.concatenate(found).astype(np.int64)
 
     def zeros(self) -> Counts:
-        return np.zeros((1 + len(STRUCTURES)) * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
+        tables = 1 if self.is_last else 1 + len(STRUCTURES)
+        return np.zeros(tables * N_BINS + sum(v.size for v in self.views), dtype=np.int64)
 
     def split(self, counts: Counts) -> tuple[Counts, list[Counts], list[Counts]]:
         """Counts of both labels, shape (2, size), as those of the table, of structures and of views."""
@@ -112,7 +119,7 @@ class EmptyCounter:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Predicted:
-    """What is predicted of each bin before a round: its probability of label 1 and its mass, shape (bins,) each."""
+    """Predictions of each bin before a round: its probability of label 1 and its mass, shape (bins,) each."""
 
     q: FloatArray
     mass: FloatArray
@@ -122,7 +129,7 @@ class Predicted:
 
     @classmethod
     def of(cls, probabilities: FloatArray) -> Predicted:
-        """What the predicted probabilities of earlier draws foretell of bins."""
+        """The predictions of bins by the predicted probabilities of earlier draws."""
         bins = bins_of(probabilities)
         count = np.bincount(bins, minlength=N_BINS)
         mean = np.bincount(bins, probabilities, minlength=N_BINS) / np.maximum(count, 1)
@@ -140,7 +147,7 @@ class Predicted:
         return Predicted(np.where(mass > 0.0, mean, MIDDLES), np.asarray(smoothed, dtype=float))
 
     def to_dict(self) -> dict[str, Any]:
-        """What is predicted as JSON values, exact.
+        """The predictions as JSON values, exact.
 
         Bins of which nothing was known are left out: they have the same mass, and their middle as q.
         """
@@ -156,7 +163,7 @@ class Predicted:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any]) -> Predicted:
-        """What `to_dict` wrote; ValueError where it is no such prediction."""
+        """The predictions that `to_dict` wrote; ValueError for other values."""
         own = np.array(record["bins"], dtype=np.intp)
         size = operator.index(record["size"])
         if not 0 < size <= SIZES.max_cells or np.any((own < 0) | (own >= size)):
@@ -204,7 +211,7 @@ class Round:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], origin: str) -> Round:
-        """What `to_dict` wrote, for the session whose streams are named; ValueError where it is no such round."""
+        """The round that `to_dict` wrote, for the session whose streams are named; ValueError for other values."""
         predicted = Predicted.from_dict(record)
         size = len(predicted.q)
         by_origin = {str(name): _dense(counts, size) for name, counts in record["counts"].items()}

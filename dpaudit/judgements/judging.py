@@ -252,7 +252,7 @@ class _Judging:
     # Step 2.
 
     def _by_recording(self, pairs: Sequence[Pair], share: float = SHARES.record) -> Judgement | None:
-        """A refutation by recorded noise; what it says of the pairs is kept."""
+        """The judgement "refuted" by recorded noise, or None; what is found of each pair goes into `recorded`."""
         if self.noise_free is None:
             return None
         end = time.perf_counter() + share * self.limit

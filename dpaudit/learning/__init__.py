@@ -4,5 +4,5 @@ The room knows columns of numbers and labels, and nothing of claims or tests. Ra
 grow on views of the columns, some of which are learned themselves (`dpaudit.learning.learned_views`); a mixture
 averages all of them (`dpaudit.learning.mixture`).
 
-Validity: a mixture is a function of released draws alone. What it is worth is decided by draws that come later.
+Validity: a mixture is a function of released draws alone. Draws that come later decide its value.
 """

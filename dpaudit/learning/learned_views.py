@@ -337,8 +337,8 @@ class Neighbours:
         frequency = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
         return np.where(repeats, frequency, self._ratio(distances[0], distances[1], 1)) + even
 
-    def _ratio(self, of_0: FloatArray, of_1: FloatArray, dimensions: int) -> FloatArray:
-        first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (of_0, of_1))
+    def _ratio(self, distances_0: FloatArray, distances_1: FloatArray, dimensions: int) -> FloatArray:
+        first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (distances_0, distances_1))
         return np.asarray(dimensions * (first - second))
 
     def to_dict(self) -> dict[str, Any]:

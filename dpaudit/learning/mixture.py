@@ -45,7 +45,7 @@ from dpaudit.privacy.claims import FloatArray
 
 @dataclasses.dataclass(frozen=True)
 class MixtureSizes:
-    """How many models a mixture keeps, and what learned views cost."""
+    """Limits on the models of a mixture, and costs of learned views."""
 
     max_parts: int = 4  # models of a structure that predict: a count of a draw asks all of them
     min_weight: float = 1e-3  # of a model, below which it is left out
@@ -98,7 +98,7 @@ class Part:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], views: Sequence[View | LearnedView], kind: Any) -> Part:
-        """What `to_dict` wrote, with a tree of this kind."""
+        """The part that `to_dict` wrote, with a tree of this kind."""
         place, tree = operator.index(record["view"]), record["tree"]
         if place < 0:
             raise ValueError(f"view must be a place in the list of views, got {place}.")
@@ -176,7 +176,7 @@ class Mixture:
     def _averaged(
         self, parts: Sequence[Part], base: FloatArray, matrix: FloatArray, known: dict[int, FloatArray]
     ) -> FloatArray:
-        """What models say, averaged with a base that has the rest of their weights."""
+        """The average of models, and of a base that has the rest of their weights."""
         # Validity: sums go draw by draw. A matrix product adds up in an order that depends on how many there are.
         p, log_odds = base * (1.0 - sum(part.weight for part in parts)), scipy.special.logit(base)
         for part in parts:
@@ -191,11 +191,10 @@ class Mixture:
         """The average of what the structures say at all temperatures, shape (draws,)."""
         found, left = np.zeros(of_structures.shape[1]), 1.0
         for row, p in zip(self.weights, of_structures, strict=True):
+            log_odds = scipy.special.logit(p)
             for weight, temperature in zip(row.tolist(), SIZES.temperatures, strict=True):
                 if weight > SIZES.min_weight and temperature > 0.0:
-                    found += weight * (
-                        p if temperature == 1.0 else scipy.special.expit(temperature * scipy.special.logit(p))
-                    )
+                    found += weight * (p if temperature == 1.0 else scipy.special.expit(temperature * log_odds))
                     left -= weight
         return found + 0.5 * left
 
@@ -223,7 +222,7 @@ class Mixture:
 
     @classmethod
     def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Mixture:
-        """What `to_dict` wrote; ValueError where it is damaged, or reads the mechanism's density and none is given."""
+        """The mixture that `to_dict` wrote; ValueError if it is damaged, or reads a density and none is given."""
         try:
             return cls._from_dict(record, density)
         except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:

@@ -256,9 +256,10 @@ class Shifts:
     def __call__(self, values: FloatArray, log_odds: FloatArray) -> FloatArray:
         """Probabilities of label 1 of draws with these values of the view and these log odds of the base."""
         own = np.minimum(np.searchsorted(self.edges, values), len(self.weights) - 1)
-        found = np.zeros(len(values))
-        for k, shift in enumerate(SIZES.shifts):  # draw by draw, whatever the batch
-            found += self.weights[own, k] * scipy.special.expit(log_odds + shift)
+        found, odds_against = np.zeros(len(values)), np.exp(-log_odds)
+        for weights, shift in zip(np.ascontiguousarray(self.weights.T), SIZES.shifts, strict=True):
+            if weights.any():  # draw by draw, whatever the batch
+                found += weights[own] / (1.0 + math.exp(-shift) * odds_against)
         return found
 
     def steepest(self, most: int) -> FloatArray:

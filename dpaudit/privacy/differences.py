@@ -1,7 +1,7 @@
 """Two inputs as a difference, in words: "row 3 removed: age=50, city='c'" instead of two long lists.
 
 Known are lists and tuples, dictionaries, numpy arrays and pandas DataFrames (which need not be installed). Rows are
-counted from 0. What is equal is not repeated; of what differs, the first `MOST` are said and the rest is counted.
+counted from 0. A text names the first `MAX_CHANGES` differences, and counts the others.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-MOST = 3  # differences that are said
+MAX_CHANGES = 3  # named in one text
 WIDTH = 60  # characters of a value
 
 
@@ -38,7 +38,7 @@ def difference(x: Any, x_prime: Any) -> str:
     if is_array and x.shape == x_prime.shape and x.ndim > 0:
         places = [place for place in np.ndindex(x.shape) if _key(x[place]) != _key(x_prime[place])]
         shown = [place[0] if len(place) == 1 else place for place in places]
-        changes = [f"[{_text(at)}]: {_text(x[at])} becomes {_text(x_prime[at])}" for at in shown[: MOST + 1]]
+        changes = [f"[{_text(at)}]: {_text(x[at])} becomes {_text(x_prime[at])}" for at in shown[: MAX_CHANGES + 1]]
         return _said(changes, len(places))
     both = (x, x_prime)
     if is_array or all(isinstance(side, list | tuple) for side in both):
@@ -121,8 +121,8 @@ def _record(value: Any) -> str:
 
 def _said(changes: Sequence[str], count: int | None = None) -> str:
     total = len(changes) if count is None else count
-    more = f"; and {total - MOST} more" if total > MOST else ""
-    return "; ".join(changes[:MOST]) + more
+    more = f"; and {total - MAX_CHANGES} more" if total > MAX_CHANGES else ""
+    return "; ".join(changes[:MAX_CHANGES]) + more
 
 
 def _text(value: Any) -> str:

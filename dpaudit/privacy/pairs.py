@@ -61,8 +61,8 @@ class Pair:
         >>> Pair(0, 1).said, Pair([0] * 20, [0] * 19 + [1]).said
         (('0', '1'), ('x', 'x′'))
         """
-        is_told = self.x_id != self.x_prime_id and not self.x_id.endswith("…") and not self.x_prime_id.endswith("…")
-        return (self.x_id, self.x_prime_id) if is_told else ("x", "x′")
+        differ = self.x_id != self.x_prime_id and not self.x_id.endswith("…") and not self.x_prime_id.endswith("…")
+        return (self.x_id, self.x_prime_id) if differ else ("x", "x′")
 
 
 def short_form(value: Any, width: int = 40) -> str:

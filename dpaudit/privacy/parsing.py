@@ -426,7 +426,7 @@ def _due(mark: str) -> str:
 
 
 def _in_brackets(value: Any) -> str:
-    """How a list that was given for one pair, or for several, is written; empty where it is neither."""
+    """Advice for a list in the place of one pair or of several; empty for other values."""
     entries = value if isinstance(value, list) else []
     ways = [[entries]] if len(entries) == 2 else []
     if entries and all(isinstance(entry, list) and len(entry) == 2 for entry in entries):

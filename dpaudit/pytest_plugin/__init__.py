@@ -35,7 +35,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.pytest_plugin.ending import ends_are_told
+from dpaudit.pytest_plugin.ending import reports_exit
 from dpaudit.pytest_plugin.marks import LINES, known_violation
 from dpaudit.pytest_plugin.options import SEED_INPUT, Settings, add_options
 from dpaudit.pytest_plugin.planning import STATE, Plan, bound_check, can_audit
@@ -123,7 +123,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
     """A mechanism that ends the process ends it with a status that fails."""
     if not can_audit(item) and bound_check(item) is None:
         return (yield)
-    with ends_are_told(item):
+    with reports_exit(item):
         return (yield)
 
 

@@ -18,12 +18,12 @@ ENDED = int(pytest.ExitCode.INTERNAL_ERROR)  # where the mechanism chose 0
 
 
 @contextlib.contextmanager
-def ends_are_told(item: pytest.Item) -> Iterator[None]:
-    """While a test runs, an end of the process by `os._exit` is told, and never has status 0."""
+def reports_exit(item: pytest.Item) -> Iterator[None]:
+    """While a test runs, `os._exit` reports the test that called it, and never has status 0."""
     own, end = os.getpid(), os._exit
     capture = item.config.pluginmanager.getplugin("capturemanager")
 
-    def told(status: int) -> NoReturn:
+    def reported_exit(status: int) -> NoReturn:
         if os.getpid() != own:
             end(status)
         if capture is not None:
@@ -37,7 +37,7 @@ def ends_are_told(item: pytest.Item) -> Iterator[None]:
             (sys.__stderr__ or sys.stderr).flush()
         end(status or ENDED)
 
-    os._exit = told
+    os._exit = reported_exit
     try:
         yield
     finally:

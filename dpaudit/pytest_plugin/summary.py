@@ -92,7 +92,7 @@ class Summary:
             lines.append(f"dpaudit: {_plural(counts.total(), 'audit')}: {', '.join(parts)}{text}")
             told = {"low bits leak": self.leaking(), "cut to fit into its time": self.cut(), "beside": self.side()}
             for name, tests in told.items():
-                lines += _told(name, tests, is_short)
+                lines += _lines_of(name, tests, is_short)
         lines += [f"dpaudit: {line}" for line in self.witness_lines()]
         if self.checks:
             lines.append(f"dpaudit: {checks.counted(self.ordered_checks)}")
@@ -302,7 +302,7 @@ class Summary:
         return lines
 
 
-def _told(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
+def _lines_of(name: str, tests: Sequence[tuple[str, str]], is_short: bool) -> list[str]:
     """What was seen in some tests: a line for each of the first, or one line that names a few and says how to see all.
 
     `tests` are node ids, each with the details; one test has its details in its one line.

@@ -74,7 +74,7 @@ def side_texts(result: AuditResult) -> list[str]:
 
 
 def notes_text(result: AuditResult) -> str:
-    """What strikes one about the outputs of an audit that found nothing; empty where nothing does."""
+    """The warnings about degenerate outputs of an audit that found nothing; empty without any."""
     from dpaudit.reports import wording
 
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"

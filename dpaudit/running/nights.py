@@ -23,7 +23,6 @@ from dpaudit.inference.tasks import Task, TaskResult
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.inputs import distinct_inputs, inputs_apart
 from dpaudit.privacy.pairs import Pair
-from dpaudit.running.crew import Crew
 from dpaudit.running.digests import input_key
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.playing import ask_batches, game_on, start_or_restart, until_it_raises
@@ -37,6 +36,7 @@ from dpaudit.running.store import (
     next_generation,
     share_of,
 )
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 
 SHARE_OF_SAVING = 0.1  # of the time, that saving may take
@@ -61,7 +61,7 @@ class AccumulatingAudit:
         mode: Mode = "sequential",
         confidence: float,
         seed: int,
-        crew: Crew,
+        worker_pool: WorkerPool,
     ) -> None:
         if not subject.replayable:
             raise UsageError(
@@ -70,7 +70,7 @@ class AccumulatingAudit:
             )
         self.store, self.subject = store, subject
         self.claims, self.pairs = claims, pairs
-        self.samples, self.mode, self.confidence, self.crew = samples, mode, confidence, crew
+        self.samples, self.mode, self.confidence, self.worker_pool = samples, mode, confidence, worker_pool
         self._runs_of_batches = 0
         self.keys = _numbered(
             [input_key((pair.x, pair.x_prime, claim_digest(claim))) for pair, claim in zip(pairs, claims, strict=True)]
@@ -142,7 +142,7 @@ class AccumulatingAudit:
         error_rate = (1.0 - self.confidence) * share_of(generation)  # of the new pairs
         self.game = game = game_on(
             self.subject, self.data, self.claims, self.positions, self.samples, error_rate, self.mode,
-            root=self.night.stream_seed, restart=restart, crew=self.crew,
+            root=self.night.stream_seed, restart=restart, worker_pool=self.worker_pool,
         )  # fmt: skip
         drawer = game.draws.draw
 
@@ -203,7 +203,7 @@ class AccumulatingAudit:
         most = most_runs_of_batches(self.runs, hint)
         is_violated, x = bool(self.runs) and pair.is_violated, self.data[pair.pool.members[0].inputs[0]]
         shared, self._runs_of_batches = ask_batches(
-            self.subject, x, self.night.stream_seed, self.crew, self.samples, most, is_violated
+            self.subject, x, self.night.stream_seed, self.worker_pool, self.samples, most, is_violated
         )
         if shared is not None:
             for pair in pairs:

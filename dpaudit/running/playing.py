@@ -11,8 +11,8 @@ from dpaudit.campaign.schedules import Mode
 from dpaudit.inference.order import Change, in_small_batches
 from dpaudit.inference.pools import Pool
 from dpaudit.privacy.claims import Claim
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import BATCH_DRAWS, COINS, DRAWS, RESTART, stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation import OutOfPatience
 
@@ -30,7 +30,7 @@ def game_on(
     *,
     root: int,
     restart: int,
-    crew: Crew,
+    worker_pool: WorkerPool,
     shows: int = 0,
     moved: dict[int, bool] | None = None,
 ) -> LabelGame:
@@ -44,7 +44,7 @@ def game_on(
         samples=samples,
         error_rate=error_rate,
         mode=mode,
-        draw=crew.drawer(subject, data, root, DRAWS + restart, moved),
+        draw=worker_pool.drawer(subject, data, root, DRAWS + restart, moved),
         coin=lambda round_, pair: stream(root, COINS + restart, round_, pair),
         log_density=subject.log_density if subject.has_log_density else None,
         data=data,
@@ -80,9 +80,9 @@ def start_or_restart(begin: Callable[[Subject, int], Begun], subject: Subject) -
 
 
 def ask_batches(
-    subject: Subject, x: Any, seed: int, crew: Crew, samples: int, most: int | None, is_violated: bool
+    subject: Subject, x: Any, seed: int, worker_pool: WorkerPool, samples: int, most: int | None, is_violated: bool
 ) -> tuple[Change | None, int]:
     """What small batches of a vectorised subject share, on streams of their own (`in_small_batches`), and the runs."""
     if not subject.is_vectorised or subject.has_lost_calls:
         return None, 0
-    return in_small_batches(crew.drawer(subject, [x], seed, BATCH_DRAWS), samples, most, is_violated)
+    return in_small_batches(worker_pool.drawer(subject, [x], seed, BATCH_DRAWS), samples, most, is_violated)

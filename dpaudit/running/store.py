@@ -429,8 +429,8 @@ class Store:
     def forget(self, digests: Sequence[str]) -> int:
         """Forget the evidence of these subjects; the number of pairs that were forgotten.
 
-        Nights stay on record, so that no stream is ever drawn again. What comes next is a new life, with an error rate
-        of its own.
+        Nights stay on record, so that no stream is ever drawn again. Later evidence of a subject that was forgotten has
+        an error rate of its own.
         """
         forgotten = 0
         with self.transaction() as execute:

@@ -421,7 +421,7 @@ async def dask_setup(worker: Any) -> None:
 
 def _import_numbers() -> None:
     """What a worker's first group needs, before it comes."""
-    importlib.import_module("dpaudit.running.crew")
+    importlib.import_module("dpaudit.running.worker_pool")
 
 
 @atexit.register

@@ -71,7 +71,7 @@ def audit_training(
     seed: int | None = None,
     **options: Any,
 ) -> ScoresResult:
-    """Train once with canaries that coins put in, and audit their scores.
+    """Train once with canaries that fair coins include, and audit their scores.
 
     Parameters
     ----------

@@ -115,7 +115,7 @@ class Subject:
         """Make the next call in a fresh process: nothing without isolation."""
 
     def contained_so_far(self) -> dict[str, Any] | None:
-        """What isolation has contained so far, as strict JSON values; None without it."""
+        """The record of isolation so far, as strict JSON values; None without it."""
         return None
 
     def go_on_from(self, contained: dict[str, Any]) -> None:
@@ -144,7 +144,7 @@ class Subject:
         return outputs if self.is_vectorised else Seen(outputs)
 
     def held_output(self, data: Any, rng: Any, hold: Callable[[Any], Any]) -> Any:
-        """What `hold` makes of the output of one call, or of the exception that it raised as an outcome (`Failed`)."""
+        """`hold` of the output of one call, or of its exception as an outcome (`Failed`)."""
         return self._outcome(self._given(data), rng, hold, Located(self._handlers))
 
     def observe_one_by_one(self, data: Any, size: int, rng: np.random.Generator) -> Iterator[Any]:
@@ -159,7 +159,7 @@ class Subject:
         return not self.is_vectorised and all(self._given(data) is data or is_small(data) for data in inputs)
 
     def _drawn(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
-        """What `sample` gives; `hold` makes of an output what later calls do not change."""
+        """The outputs of `sample`; `hold` copies an output, so that later calls do not change it."""
         if not self.is_vectorised:
             return list(self._outcomes(data, size, rng, hold))
         known = Located(self._handlers)
@@ -259,7 +259,7 @@ class Subject:
 
     @property
     def batch_advice(self) -> str:
-        """What to do where a call for several outputs raises when draws are counted already, as a sentence."""
+        """Advice for a call for several outputs that raises when draws are counted already, as a sentence."""
         usual = "Let it return one output a call, f(data, rng), to audit exceptions as outcomes."
         return str(getattr(self.mechanism, "batch_advice", usual))
 
@@ -332,7 +332,7 @@ class Subject:
         return pairs() if callable(pairs) else pairs
 
     def with_passed(self, message: str) -> str:
-        """What is said of calls that raised, with what they were passed as randomness, where that may be the reason."""
+        """The message of calls that raised, with the generator that they were passed, where that may be the reason."""
         if not any(kind in message for kind in ("AttributeError", "TypeError", "ValueError")):
             return message
         first = getattr(self.mechanism, "first", None)  # of a fresh object a call
@@ -472,7 +472,7 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
 
 
 def _wrapping(mechanism: Any) -> str:
-    """What makes a subject of an object of another library, as a sentence with a space in front."""
+    """Advice on the adapter of another library's object, as a sentence with a space in front."""
     for method, wrapper in _WRAPPERS.items():
         if callable(getattr(mechanism, method, None)):
             return f" For an object with {method}: dpaudit.libraries.{wrapper}(...)."

@@ -1,4 +1,4 @@
-"""Subjects with limits: calls in workers, or a program in its own process, each under a keeper."""
+"""Subjects with limits: calls in workers, or a program in its own process, each under a fork server."""
 
 from __future__ import annotations
 

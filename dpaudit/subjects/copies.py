@@ -172,7 +172,7 @@ def is_small(value: Any) -> bool:
 
 
 def _left_of(left: int, value: Any, depth: int) -> int:
-    """What is left of so many comparisons behind those that a value takes; below 0 for too many."""
+    """`left` less the comparisons that a value takes; below 0 for too many."""
     kind = type(value)
     if kind is np.ndarray:
         return left - 1 - int(value.size if value.dtype.hasobject else value.nbytes // BYTES_COMPARED)

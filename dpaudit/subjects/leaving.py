@@ -24,7 +24,7 @@ COPY_STATUS = 3  # the exit status of a copy: it has found nothing
 LEFT = "dpaudit: a call forked the process of the auditor. The copy ends here; the audit goes on in the first one.\n"
 
 _leave, _present, _write, _clock = os._exit, os.getpid, os.write, time.monotonic  # bound before a mechanism is loaded
-_is_told = mmap.mmap(-1, 1)  # shared by all copies: a mechanism may fork in every call
+_is_reported = mmap.mmap(-1, 1)  # shared by all copies: a mechanism may fork in every call
 _until: contextvars.ContextVar[float] = contextvars.ContextVar("_until", default=float("inf"))
 
 
@@ -74,8 +74,8 @@ def is_time_over() -> bool:
 
 
 def _end_copy() -> NoReturn:
-    if not _is_told[0]:
-        _is_told[0] = 1
+    if not _is_reported[0]:
+        _is_reported[0] = 1
         with contextlib.suppress(OSError):
             _write(2, LEFT.encode())
     _leave(COPY_STATUS)

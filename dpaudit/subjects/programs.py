@@ -1,7 +1,7 @@
 """Programs in any language as subjects: `exec:COMMAND`, JSON lines on stdin and stdout (docs/exec-protocol.md).
 
 One process a worker, started when it is first needed, ended when it breaks the protocol, takes too long or too much, or
-is not needed any more: by a keeper, with every process that it has left (`dpaudit.subjects.isolation.keeper`). The
+is not needed any more: by a fork server, with every process that it has left (`dpaudit.subjects.isolation`). The
 messages follow `dpaudit/schemas/exec-1.json`.
 """
 
@@ -38,7 +38,7 @@ from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import as_claim, parse_claim
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.isolation.keeper import ANSWER_SECONDS, Keeper, KeeperLost
+from dpaudit.subjects.isolation.fork_server import ANSWER_SECONDS, ForkServer, ForkServerLost
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.leaving import end_of_time, is_time_over
 
@@ -354,23 +354,23 @@ def _become(words: tuple[str, ...], memory: int, channel: socket.socket) -> None
 class _Program:
     """A running program: one line to it, one line back, with a time limit, and stderr read meanwhile.
 
-    It is the worker of a keeper of its own, which ends it with all that it has started.
+    It is the worker of a fork server of its own, which ends it with all that it has started.
     """
 
     def __init__(self, words: tuple[str, ...], limits: Isolation) -> None:
         self.words, self.limits, self.requests = words, limits, 0
         self.unread, self.errors = b"", b""
         self.speaking = threading.Lock()  # threads of one process share the program
-        self.keeper = Keeper(lambda: None, functools.partial(_become, words, limits.memory))
+        self.fork_server = ForkServer(lambda: None, functools.partial(_become, words, limits.memory))
         try:
-            self.pid, channel, self.stderr = self.keeper.start()
+            self.pid, channel, self.stderr = self.fork_server.start()
             with channel:
                 channel.settimeout(ANSWER_SECONDS)
                 _, (self.stdin, self.stdout), _, _ = socket.recv_fds(channel, 1, 2)
                 failed = channel.recv(START_ERROR.size)  # nothing once it has started
-        except (KeeperLost, OSError, ValueError) as error:
-            self.keeper.close()
-            raise ProgramError(f"{self._name()} must be started by its keeper, which did not answer.") from error
+        except (ForkServerLost, OSError, ValueError) as error:
+            self.fork_server.close()
+            raise ProgramError(f"{self._name()} must be started by its fork server, which did not answer.") from error
         for handle in (self.stdin, self.stdout, self.stderr):
             os.set_blocking(handle, False)
         self.is_open, self.how = True, ""
@@ -425,19 +425,19 @@ class _Program:
         return ProgramError(f"{self._name()} must follow the protocol: {what}.{self._stderr()}")
 
     def close(self, patience: float = END_SECONDS) -> None:
-        """End the program: close its input, wait, and let the keeper end it and what it has left behind."""
+        """End the program: close its input, wait, and let the fork server end it and what it has left behind."""
         if not self.is_open:
             return
         self.is_open = False
         os.close(self.stdin)
         if patience:
             _wait_for_end(self.pid, patience)
-        with contextlib.suppress(KeeperLost):
-            status, _ = self.keeper.end(at_once=not patience)
+        with contextlib.suppress(ForkServerLost):
+            status, _ = self.fork_server.end(at_once=not patience)
             code = os.waitstatus_to_exitcode(status)
             known = {one.value: one.name for one in signal.Signals}
             self.how = f"signal {known.get(-code, -code)}" if code < 0 else f"exit status {code}"
-        self.keeper.close()
+        self.fork_server.close()
         with contextlib.suppress(OSError):
             self._keep(os.read(self.stderr, 1 << 16))
         os.close(self.stdout)

@@ -182,7 +182,7 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
             solved.append((name, u, v))
         else:
             gap = abs(u.signal - v.signal) / abs(whole[0])
-            parts.append(_shifted(whole[1], gap, f"output{name}", _place(first, u)))
+            parts.append(_loss_of_shift(whole[1], gap, f"output{name}", _place(first, u)))
     indices = sorted({index for _, u, _ in solved for index in u.terms} | (compared & set(a.intervals)))
     spent = a.spent | b.spent
     if spent & {index for _, u, _ in numbers for index in u.terms}:
@@ -209,7 +209,7 @@ def _moved(first: Path, second: Path, compared: set[int]) -> tuple[list[Part], d
     names = {index: f"output{name}" for name, u, _ in solved for index in u.terms if len(u.terms) == 1}
     for index, law, step in zip(indices, laws, shift, strict=True):
         name = names.get(index, "a noise of the output")
-        parts.append(_shifted(law, abs(step), name, a.events[a.noises[index].event].place))
+        parts.append(_loss_of_shift(law, abs(step), name, a.events[a.noises[index].event].place))
     return parts, dict(zip(indices, shift, strict=True)), is_unique
 
 
@@ -285,8 +285,8 @@ def _solution(
     ], is_unique
 
 
-def _shifted(law: Law, gap: float, name: str, place: str) -> Part:
-    """The loss of a noise that is shifted."""
+def _loss_of_shift(law: Law, gap: float, name: str, place: str) -> Part:
+    """The privacy loss of noise of this law that is shifted by `gap`."""
     loss, is_bounded = _distance(law, gap)
     unit = "standard deviations" if law.family == "normal" else "scales"
     text = f"the noise-free part of {name} moves by {gap:.6g}, {gap / law.unit:.6g} {unit} of its {law.family} noise"

@@ -191,7 +191,7 @@ class ExactDraws(Source):
         return order
 
     def _drawn(self, draw: Callable[..., Any], name: str, *arguments: Any, **options: Any) -> Any:
-        """One draw for each set of arguments, which are numbers or arrays that are spread to one shape."""
+        """One draw for each set of arguments: numbers, or arrays that are broadcast to one shape."""
         real = getattr(REFERENCE, name)(*arguments, **options)
         if not isinstance(real, np.ndarray):
             drawn = draw(*[value.item() if isinstance(value, np.ndarray) else value for value in arguments])

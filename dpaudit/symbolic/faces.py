@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 _MT19937, _PCG64 = np.random.MT19937, np.random.PCG64  # as they are outside of recorded runs
-MOST_CALLS = 20_000  # of one run that a log keeps
+MAX_LOGGED_CALLS = 20_000  # of one run that a log keeps
 
 # The parameters of each method, in their order.
 PARAMETERS: Mapping[str, tuple[str, ...]] = {
@@ -311,14 +311,14 @@ class Log(Source):
     def __init__(self, stream: np.random.BitGenerator, parent: Log | None = None) -> None:
         self._stream, self._plain = stream, np.random.Generator(stream)
         self._first: Log = parent._first if parent is not None else self  # which has the log of all that were spawned
-        self.calls: list[Event] = []  # the first `MOST_CALLS`
+        self.calls: list[Event] = []  # the first `MAX_LOGGED_CALLS`
         self.count = 0  # of all calls
         self.is_open = False  # whether the stream itself was handed out
 
     def note(self, event: Event) -> None:
         """Note a call, of a child too."""
         self._first.count += 1
-        if self._first.count <= MOST_CALLS:
+        if self._first.count <= MAX_LOGGED_CALLS:
             self._first.calls.append(event)
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:

@@ -43,7 +43,7 @@ def rounding(digits: int) -> Function:
     Examples
     --------
     >>> rounding(1).last(0.3), rounding(-5).last(300_000.0), FUNCTIONS["trunc"].last(-1.0)
-    (0.35, 350000.0, -1)
+    (0.35, 350000.0, -1.0)
     """
     steps, size = 10.0 ** max(digits, 0), 10.0 ** max(-digits, 0)  # of which one is 1: 1e-5 is no double
 

@@ -4,7 +4,7 @@
 * diffprivlib: `randomise` of its Laplace and Gaussian mechanisms, as noise of the law that they document;
   python-dp: `add_noise` of its Laplace and Gaussian mechanisms.
 * OpenDP measurements, other mechanisms of these libraries, torch, jax and tensorflow: the output is drawn by the
-  library, noted, and the same on both inputs. What is inside is not told.
+  library, noted, and the same on both inputs. The noise inside is not recorded.
 
 A module that the program has not imported is not imported here.
 """
@@ -41,7 +41,7 @@ OTHERS = {
     ),
     "tensorflow.random": ("normal", "uniform", "truncated_normal", "gamma", "poisson", "categorical", "shuffle"),
 }  # fmt: skip
-PARAMETERS = ("mean", "std", "scale", "loc", "stddev", "minval", "maxval", "p", "probs", "shape", "size", "sigma")
+SHOWN_KEYWORDS = ("mean", "std", "scale", "loc", "stddev", "minval", "maxval", "p", "probs", "shape", "size", "sigma")
 
 
 def replacements(tape: Tape) -> Iterator[Replacement]:
@@ -64,7 +64,7 @@ def replacements(tape: Tape) -> Iterator[Replacement]:
 def _noted(tape: Tape, library: str, name: str) -> Callable[[Any], Any]:
     def make(old: Any) -> Any:
         def call(*args: Any, **keywords: Any) -> Any:
-            shown = [(key, keywords[key]) for key in PARAMETERS if isinstance(keywords.get(key), float | int)]
+            shown = [(key, keywords[key]) for key in SHOWN_KEYWORDS if isinstance(keywords.get(key), float | int)]
             shown += [(f"#{k}", value) for k, value in enumerate(args) if isinstance(value, float | int)]
             return tape.other(f"{library} {name}", shown, lambda _: old(*args, **keywords))
 

@@ -97,7 +97,7 @@ class ExpSum:
             if low == high or (low * high > 0 and high - low <= enough * min(abs(low), abs(high))):
                 return low, high
             places *= 2
-        raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials is not told from 0 by {MOST_PLACES:,} digits")
+        raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials has no known sign at {MOST_PLACES:,} digits")
 
     def sign(self) -> int:
         """-1, 0 or 1."""

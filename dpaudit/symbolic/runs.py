@@ -36,7 +36,7 @@ from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
 from dpaudit.symbolic.watching import Watch
 
 MOST_PATHS = 256
-CHECKS = 3  # runs with numbers
+N_CHECK_RUNS = 3  # of a traced run against a real one with the same noise
 ROUNDING = 1e-9
 LAST_BITS = 64.0 * sys.float_info.epsilon  # relative rounding of a few sums: what is larger differs in truth
 MOST_STEPS = 200_000
@@ -60,12 +60,12 @@ class Path:
 
     @property
     def outcomes(self) -> tuple[int, ...]:
-        """The outcomes of its decisions."""
+        """The branch that each decision took."""
         return tuple(decision.outcome for decision in self.tape.decisions)
 
     @property
     def is_known(self) -> bool:
-        """Whether its output is known for all noise that decides as this run did."""
+        """Whether the run gives the output for all noise that takes the same branches."""
         return not self.problem and not self.tape.is_opaque
 
 
@@ -229,7 +229,7 @@ def explore(subject: Subject, x: Any, seed: int, most_paths: int = MOST_PATHS, i
         count += 1
         if not _are_equal(plain, run(subject, x, tape(0, is_plain=True, salt=1))):
             message = "it makes noise of its seed that is not recorded."
-    for number in range(CHECKS):
+    for number in range(N_CHECK_RUNS):
         if message:
             break
         one, other = first, plain

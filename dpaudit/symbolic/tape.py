@@ -251,7 +251,7 @@ class Tape(Choices):
             return above == 0.0
         ends = (low, min(threshold, high)), (max(threshold, low), high)
         if index in self.units:
-            outcome = self._told([((), {index: end}) for end in ends], abs(threshold), "comparison")
+            outcome = self._holding([((), {index: end}) for end in ends], abs(threshold), "comparison")
             if outcome is None:
                 return self.look(noise.value) <= threshold
             return outcome == 0
@@ -275,15 +275,15 @@ class Tape(Choices):
             return None
         before = dict(self.units)
         self.units.update(units)
-        found = self._told([(tuple(option), {}) for option in options], reach, what)
+        found = self._holding([(tuple(option), {}) for option in options], reach, what)
         if found is None:
             self.units = before
         return found
 
-    def _told(
+    def _holding(
         self, options: Sequence[tuple[Sequence[Comparison], Mapping[int, tuple[float, float]]]], reach: float, what: str
     ) -> int | None:
-        """Which of some sets of comparisons and intervals holds, of which just one does: a decision."""
+        """Decide which of some sets of comparisons and intervals holds: exactly one of them does."""
         asked = {one for pairs, ends in options for one in (*ends, *(k for p in pairs for k in (p.lower, p.upper)))}
         nodes = connected(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
         known = [pair for pair in self.comparisons if pair.lower in nodes]

@@ -322,7 +322,7 @@ def atoms(tracer: Tracer, variable: Variable, count: int) -> None:
 
 
 def tell(tracer: Tracer, variable: Variable) -> None:
-    """Choose among the values of X; of many, or without an end, among the first ones and the rest, or two halves."""
+    """Choose a value of X, or a part of its values: of many, a first block and the rest, or two halves."""
     if variable.size is None:
         atoms(tracer, variable, BLOCK)
     elif variable.size <= WIDEST:

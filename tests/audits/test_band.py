@@ -15,8 +15,13 @@ from dpaudit.audits.options import BAND_SHARE
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
+<<<<<<< HEAD
 from dpaudit.reports import render
 from dpaudit.running.crew import Crew
+=======
+from dpaudit.reports.html import render
+from dpaudit.running.worker_pool import WorkerPool
+>>>>>>> main
 from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
@@ -49,7 +54,7 @@ def is_wrong(points, curve):
 def examined(mechanism, x_prime, seed, samples=80):
     subject = as_subject(mechanism, None, None)
     pair = Pair(0.0, x_prime, "pair")
-    options = {"subject": subject, "samples": samples, "level": LEVEL, "seed": seed, "crew": Crew()}
+    options = {"subject": subject, "samples": samples, "level": LEVEL, "seed": seed, "worker_pool": WorkerPool()}
     return stage.examine(pair, dpaudit.PureDP(1.0), **options)
 
 

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 import dpaudit
-from dpaudit.audits import kept
+from dpaudit.audits import memory_checks
 from dpaudit.cli import main
 from dpaudit.features.outcomes import read_outputs
 
@@ -65,7 +65,7 @@ def test_kept_noise_is_inconclusive_with_the_reason_first(kind, mode):
         None,
         0.0,
     )
-    assert finding.notes[0] == kept.KEPT_NOISE
+    assert finding.notes[0] == memory_checks.KEPT_NOISE
     assert dpaudit.AuditResult.from_dict(json.loads(json.dumps(result.to_dict()))).findings == result.findings
 
 
@@ -73,7 +73,7 @@ def test_kept_noise_is_inconclusive_under_isolation_too():
     # Other processes have other noise, whatever the machine does beside: no clock is asked.
     result = dpaudit.audit(Cached().__call__, "eps=1", [(0, 1)], isolation="seconds=600", **PLAIN)
     (finding,) = result.findings
-    assert (result.verdict, finding.notes[0]) == ("inconclusive", kept.SHARED_NOISE)
+    assert (result.verdict, finding.notes[0]) == ("inconclusive", memory_checks.SHARED_NOISE)
 
 
 @pytest.mark.parametrize("isolation", [None, "seconds=600"])
@@ -113,17 +113,17 @@ def test_a_pair_with_kept_noise_takes_nothing_from_another():
 def test_a_mechanism_that_is_rarely_another_is_not_called_spent():
     rng = np.random.default_rng(3)
     rare = [0.5 if draw < 0.005 else "no" for draw in rng.random(4_000)]  # first ones with probability below 1/4000
-    assert not kept.spent([read_outputs(rare, 4_000), read_outputs(rare[::-1], 4_000)])
-    assert not kept.spent([read_outputs(["no"] * 4_000, 4_000), read_outputs(["yes"] * 4_000, 4_000)])
-    assert not kept.spent([read_outputs([0.5, *["no"] * 50], 51)] * 2)  # too few to say anything
-    assert kept.spent([read_outputs([0.5, *["no"] * 500], 501), read_outputs(["no"] * 501, 501)])
+    assert not memory_checks.spent([read_outputs(rare, 4_000), read_outputs(rare[::-1], 4_000)])
+    assert not memory_checks.spent([read_outputs(["no"] * 4_000, 4_000), read_outputs(["yes"] * 4_000, 4_000)])
+    assert not memory_checks.spent([read_outputs([0.5, *["no"] * 50], 51)] * 2)  # too few to say anything
+    assert memory_checks.spent([read_outputs([0.5, *["no"] * 500], 501), read_outputs(["no"] * 501, 501)])
 
 
 def test_the_rate_of_a_false_spent_is_at_most_one_in_as_many_outcomes():
     # One other outcome among 100, in any place: the first with probability 1/100, as the docstring says.
     places = [[("other" if k == place else "no") for k in range(100)] for place in range(100)]
     plain = read_outputs(["no"] * 100, 100)
-    assert sum(bool(kept.spent([read_outputs(one, 100), plain])) for one in places) == 1
+    assert sum(bool(memory_checks.spent([read_outputs(one, 100), plain])) for one in places) == 1
 
 
 def test_a_fresh_object_a_call_has_no_memory():

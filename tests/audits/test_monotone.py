@@ -21,7 +21,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.reports.wording import monotone_sentence
 from dpaudit.results.trade_off import TradeOffBand
-from dpaudit.running.crew import Crew
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores.bands import Band
 from dpaudit.subjects.callables import as_subject
 
@@ -135,7 +135,7 @@ class SecondColumn:
 
 
 def examined(mechanism, number, seed, samples=4_000):
-    options = {"samples": samples, "level": LEVEL, "seed": seed, "crew": Crew(), "monotone": number}
+    options = {"samples": samples, "level": LEVEL, "seed": seed, "worker_pool": WorkerPool(), "monotone": number}
     subject = as_subject(mechanism, None, None)
     return stage.examine(Pair(0.0, 1.0, "pair"), dpaudit.PureDP(1.0), subject=subject, **options)[0]
 

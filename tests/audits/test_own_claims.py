@@ -24,8 +24,8 @@ from dpaudit.privacy.inputs import inputs_of
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.pairs import as_pairs
 from dpaudit.reports.wording import bound_sentence, symbol
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 
@@ -370,7 +370,7 @@ def alarms(name, excess, audits=AUDITS):
     for seed in range(audits):
         game = UniverseGame(
             inputs.first, inputs.second, lines, inputs=12, samples=200, error_rate=PROMISED,
-            draw=Crew().drawer(mechanism, inputs.data, seed, 8), coin=functools.partial(stream, seed, 9),
+            draw=WorkerPool().drawer(mechanism, inputs.data, seed, 8), coin=functools.partial(stream, seed, 9),
         )  # fmt: skip
         game.start()
         game.play()

@@ -14,8 +14,8 @@ from dpaudit.campaign.universe import UniverseGame
 from dpaudit.inference.order import COLUMNS
 from dpaudit.inference.pair_lines import PairLines, detectable_losses
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 ROOT_SEED = 20_261_121
@@ -43,7 +43,7 @@ def play(mechanism, data, promise, samples=400, error_rate=0.05, seed=0):
         inputs=len(data),
         samples=samples,
         error_rate=error_rate,
-        draw=Crew().drawer(as_subject(mechanism), data, seed, 8),
+        draw=WorkerPool().drawer(as_subject(mechanism), data, seed, 8),
         coin=lambda: stream(seed, 9),
     )
     game.start()

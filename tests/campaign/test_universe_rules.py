@@ -18,8 +18,8 @@ from dpaudit.inference.pair_lines import SIZES as LINE_SIZES
 from dpaudit.inference.pair_lines import PairLines
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 BOTH, ONLY_X, ONLY_X_PRIME = range(3)  # positions in `WAYS`
@@ -42,7 +42,7 @@ def made(mechanism, data, delta=0.0, samples=800, error_rate=0.05, seed=4):
         inputs=len(data),
         samples=samples,
         error_rate=error_rate,
-        draw=Crew().drawer(as_subject(mechanism), data, seed, 8),
+        draw=WorkerPool().drawer(as_subject(mechanism), data, seed, 8),
         coin=lambda: stream(seed, 9),
     )
 

@@ -101,3 +101,35 @@ def test_a_page_is_short_and_so_are_its_paragraphs(page):
 def test_paragraphs_are_counted():
     text = "One\ntwo\n\n- a\n  b\n- c\n\n```text\n1\n2\n3\n4\n5\n6\n7\n```\n| a |\n\n" + "x\n" * 7
     assert [length for _, length in paragraphs(text)] == [2, 2, 1, 7]
+
+
+OF_CONTRIBUTORS = ("ARCHITECTURE.md", "CONTRIBUTING.md", "docs/explanation/two-walks.md")
+FOLDERS = ("", "dpaudit", "mechanisms", "mechanisms/dpaudit_mechanisms")  # in which their paths start
+PATH = re.compile(r"`([\w./-]*(?:\.(?:py|md|toml|html)|/))`")
+
+
+@pytest.mark.parametrize("page", OF_CONTRIBUTORS)
+def test_every_path_that_a_contributor_is_sent_to_is_there(page):
+    """A name without a folder may be anywhere: the sentence says where."""
+    names = {path.name for folder in ("dpaudit", "mechanisms", "tests") for path in (ROOT / folder).rglob("*.py")}
+    missing = [
+        path
+        for path in PATH.findall((ROOT / page).read_text("utf-8"))
+        if not any((ROOT / folder / path).exists() for folder in FOLDERS) and path not in names
+    ]
+    assert not missing, f"{page} must not send its reader to what is not there: {', '.join(missing)}."
+
+
+ASKS = re.compile(r"isinstance\([^)]*\b(?:PureDP|ApproxDP|GaussianDP|RenyiDP|ZeroConcentratedDP|ProfileClaim|FDP)\b")
+OWN_BUSINESS = ("inference/saved.py", "subjects/libraries/opendp.py")  # how a claim is saved, and what a library states
+
+
+def test_the_walk_of_a_claim_names_every_module_that_asks_for_its_class():
+    text = (ROOT / "docs/explanation/two-walks.md").read_text("utf-8")
+    asking = [
+        path.relative_to(ROOT / "dpaudit").as_posix()
+        for path in sorted((ROOT / "dpaudit").rglob("*.py"))
+        if ASKS.search(path.read_text("utf-8")) and path.parent.name != "privacy"
+    ]
+    missing = [path for path in asking if f"`{path}`" not in text and path not in OWN_BUSINESS]
+    assert len(asking) > 10 and not missing, f"two-walks.md, on a claim family, must name {', '.join(missing)}."

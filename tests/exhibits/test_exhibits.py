@@ -112,7 +112,7 @@ def test_a_bug_that_was_not_found_stays_on_the_page_with_its_reason():
     record = {"name": "one", "kind": "noise", "source": "a/b#1", "wrong": "w", "claim": "eps=1", "seed": 1}
     record |= {"told": seen, "out_of_reach": "needs 1e9 draws", "mended": ["violated"]}
     sections = {section.id: section for section in page([record]).sections}
-    assert sections["missed"].blocks[0].rows == (("one", "pair told", "needs 1e9 draws"),)
+    assert sections["missed"].blocks[0].rows == (("one", "known pair", "needs 1e9 draws"),)
     assert dict(figures([record]))["mended versions called violated"] == "1 of 1 audits"
 
 

@@ -10,7 +10,12 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.inference import order
 from dpaudit.inference.order import pair_p_values, pair_tests, paired_places
+<<<<<<< HEAD
 from dpaudit.running.crew import Crew
+=======
+from dpaudit.reports import html, markdown
+from dpaudit.running.worker_pool import WorkerPool
+>>>>>>> main
 from dpaudit.subjects.callables import as_subject
 
 
@@ -86,14 +91,16 @@ FORMS = {
 def test_small_batches_show_outputs_that_come_twice(form):
     """Behind a violation, in 640 outcomes of an input; more are drawn where these hint."""
     for seed in range(3):
-        change, runs = order.in_small_batches(Crew().drawer(as_subject(FORMS[form]), [0.0], seed, 1), 1_000, 200, True)
+        change, runs = order.in_small_batches(
+            WorkerPool().drawer(as_subject(FORMS[form]), [0.0], seed, 1), 1_000, 200, True
+        )
         assert change is not None and change.p_value <= order.RATE and runs in (640, 640 + 2_048)
 
 
 def test_independent_outputs_are_not_called_alike():
     """At 1e-9 each of two looks, 40 times: 8e-8."""
     for seed in range(40):
-        change, _ = order.in_small_batches(Crew().drawer(as_subject(response), [0.0], seed, 1), 1_000, 64, True)
+        change, _ = order.in_small_batches(WorkerPool().drawer(as_subject(response), [0.0], seed, 1), 1_000, 64, True)
         assert change is None
 
 

@@ -13,7 +13,7 @@ from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.pools import Member, MovedDensity, Pool, pool_pairs
 from dpaudit.inference.tasks import Request
 from dpaudit.privacy.inputs import distinct_inputs
-from dpaudit.running.crew import Crew
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 from dpaudit.subjects.translations import location_of, says_so
 from dpaudit_mechanisms.cities import CityLaplaceOpenDP
@@ -227,7 +227,7 @@ def test_what_a_worker_is_sent_of_a_pool_counts_the_same_there():
         samples=200,
         error_rate=0.05,
         mode="fixed",
-        draw=Crew().drawer(as_subject(LAPLACE), [0.0, 1.0, 2.0], 1, 0),
+        draw=WorkerPool().drawer(as_subject(LAPLACE), [0.0, 1.0, 2.0], 1, 0),
         coin=lambda round_, pair: np.random.default_rng([round_, pair]),
         log_density=as_subject(LAPLACE).log_density,
         data=[0.0, 1.0, 2.0],

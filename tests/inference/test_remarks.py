@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from dpaudit.features.outcomes import from_objects, read_outputs
-from dpaudit.inference.remarks import LEAST, TEXTS_DIFFER, keys_of, remarks
+from dpaudit.inference.remarks import MIN_EQUAL_OUTPUTS, TEXTS_DIFFER, keys_of, remarks
 from dpaudit.results.model import Keys
 from dpaudit.subjects.call_outcomes import Ended, Failed
 
@@ -32,7 +32,7 @@ def test_one_value_for_all_outputs_is_remarked_in_its_printed_form(batch, printe
     (text,) = remarks([parts_of(batch), parts_of(batch)])
     question = "does the mechanism return its answer?"
     assert text == f"All 30 outputs that were looked at, on both inputs, read as {printed}: {question}"
-    assert remarks([parts_of(batch)]) == ()  # fewer than LEAST say little
+    assert remarks([parts_of(batch)]) == ()  # fewer than MIN_EQUAL_OUTPUTS say little
     assert "on all 3 inputs, read as" in remarks([parts_of(batch)] * 3)[0]
 
 
@@ -50,7 +50,7 @@ def test_one_value_for_all_outputs_is_remarked_in_its_printed_form(batch, printe
     ids=str,
 )
 def test_outputs_that_differ_anywhere_are_not_remarked(batch, other):
-    assert LEAST <= 200
+    assert MIN_EQUAL_OUTPUTS <= 200
     assert remarks([parts_of(batch), parts_of(other)]) == remarks([parts_of(other, batch), []]) == ()
 
 

@@ -17,10 +17,10 @@ from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.rank_tree import Shifts, Steps
 from dpaudit.privacy.claims import DirectedProfile, MetricDP, ProfileClaim, PureDP
 from dpaudit.privacy.parsing import parse_claim
-from dpaudit.running.crew import Crew
 from dpaudit.running.digests import digest
 from dpaudit.running.plain_data import outcomes_as_bytes, outcomes_from_bytes
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 FAMILIES = {"eps=1": 200, "eps=0.8,delta=0.01": 100, "mu=0.9": 50, "rho=0.4": 40, "order=2,rdp=0.8": 40}
@@ -42,7 +42,7 @@ def game_of(mechanism, claim, seed, samples=200):
         samples=samples,
         error_rate=0.05,
         mode="sequential",
-        draw=Crew().drawer(as_subject(mechanism), data, seed, 0),
+        draw=WorkerPool().drawer(as_subject(mechanism), data, seed, 0),
         coin=lambda round_, pair: stream(seed, 1, round_, pair),
         data=data,
     )

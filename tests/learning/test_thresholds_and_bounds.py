@@ -20,8 +20,8 @@ from dpaudit.inference.low_bit_rules import LowBitRule
 from dpaudit.inference.pair_lines import WAYS, PairLines
 from dpaudit.privacy.claims import ApproxDP
 from dpaudit.privacy.pair_budgets import PairBudgets
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 # --- bounds from their records ---
@@ -64,7 +64,7 @@ def test_the_bounds_of_a_universe_are_those_of_its_records(mechanism, delta):
     first, second = np.triu_indices(6, 1)
     game = UniverseGame(
         first, second, own_lines(len(first), delta), inputs=6, samples=2_000, error_rate=0.05,
-        draw=Crew().drawer(as_subject(mechanism), list(range(6)), 3, 8), coin=lambda: stream(3, 9),
+        draw=WorkerPool().drawer(as_subject(mechanism), list(range(6)), 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
     game.start()
     game.play()
@@ -136,7 +136,7 @@ def test_a_universe_counts_on_no_draw_of_its_pilot():
     first, second = np.triu_indices(4, 1)
     game = UniverseGame(
         first, second, own_lines(6, 0.0), inputs=4, samples=500, error_rate=0.05,
-        draw=Crew().drawer(as_subject(noted), [0.0, 1.0, 2.0, 3.0], 3, 8), coin=lambda: stream(3, 9),
+        draw=WorkerPool().drawer(as_subject(noted), [0.0, 1.0, 2.0, 3.0], 3, 8), coin=lambda: stream(3, 9),
     )  # fmt: skip
     game.start()
     in_pilot = len(drawn)

@@ -9,13 +9,14 @@ FOLDER = engine.ROOT / "docs" / "measurements" / "constants"
 
 
 def test_the_pages_are_what_the_code_has():
-    """`make constants` writes them."""
     there = {path.name: path.read_text(encoding="utf-8") for path in FOLDER.glob("*.md")}
-    assert there == engine.written(engine.constants(), engine.pages())
+    is_current = there == engine.written(engine.constants(), engine.pages())
+    assert is_current, f"{FOLDER.relative_to(engine.ROOT)} must be what the code has: run `make constants`"
 
 
 def test_every_constant_has_a_reason():
-    assert [f"{one.room}/{one.module}.{one.name}" for one in engine.constants() if len(one.reason) < 5] == []
+    bare = [f"{one.room}/{one.module}.{one.name}" for one in engine.constants() if len(one.reason) < 5]
+    assert not bare, f"a constant must have a reason, as a comment on its line or above it, got none of {bare}"
 
 
 def test_a_page_that_names_a_constant_names_one_that_is_there():

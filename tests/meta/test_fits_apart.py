@@ -21,7 +21,7 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import ApproxDP, PureDP
 from dpaudit.privacy.pairs import Pair
 from dpaudit.running import streams
-from dpaudit.running.crew import Crew
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores import auditing, bets, guesses
 from dpaudit.subjects.callables import as_subject
 
@@ -153,9 +153,9 @@ def test_the_score_of_a_band_is_fitted_on_draws_that_the_band_does_not_count(mon
     monkeypatch.setattr(band, "describe_score", lambda mixture: "it")
     monkeypatch.setattr(band, "band_of_bins", band_of)
     purposes = []
-    drawer = Crew.drawer
-    monkeypatch.setattr(Crew, "drawer", lambda *arguments: purposes.append(arguments[4]) or drawer(*arguments))
-    options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "crew": Crew()}
+    drawer = WorkerPool.drawer
+    monkeypatch.setattr(WorkerPool, "drawer", lambda *arguments: purposes.append(arguments[4]) or drawer(*arguments))
+    options = {"subject": as_subject(laplace), "samples": 200, "level": 0.03, "seed": 1, "worker_pool": WorkerPool()}
     found, runs = band.examine(PAIR, PureDP(1.0), **options)
     (train,), ((first, second, level),) = fitted, counted
     assert purposes == [streams.BAND_DRAWS]
@@ -171,14 +171,14 @@ class Ended(Exception):
 
 
 def drawers(monkeypatch):
-    """The seed and purpose of what a crew makes to draw, which ends it."""
+    """The seed and purpose of what a worker pool draws, which ends it."""
     made = []
 
-    def noted(crew, subject, data, seed, purpose, *rest):
+    def noted(worker_pool, subject, data, seed, purpose, *rest):
         made.append((seed, purpose))
         raise Ended
 
-    monkeypatch.setattr(Crew, "drawer", noted)
+    monkeypatch.setattr(WorkerPool, "drawer", noted)
     return made
 
 
@@ -195,7 +195,7 @@ def test_the_stages_of_two_pairs_draw_from_streams_of_their_own(monkeypatch):
     for place in (0, 3):
         with pytest.raises(Ended):
             severity.examine(PAIR, PureDP(1.0), SimpleNamespace(level=0.1), place, shown=(None, None),
-                             subject=as_subject(laplace), draws=100, seed=9, crew=Crew())  # fmt: skip
+                             subject=as_subject(laplace), draws=100, seed=9, worker_pool=WorkerPool())  # fmt: skip
     assert asked == [(streams.SEVERITY_DRAWS, 9, (0, 1)), (streams.SEVERITY_DRAWS, 9, (6, 7))]
     assert tossed == [streams.stream(9, streams.SEVERITY_COINS, place, 4).random() for place in (0, 3)]
 
@@ -205,7 +205,7 @@ def test_a_table_its_depth_and_a_replay_draw_for_purposes_of_their_own(monkeypat
                            mode="fixed", floating_point=False)  # fmt: skip
     made = drawers(monkeypatch)
     options = Options(100, "fixed", 0.95, 7, 0.1, 2.0, None, None)
-    run = AuditRun(as_subject(laplace), PureDP(1.0), [PAIR], options, 7, Crew())
+    run = AuditRun(as_subject(laplace), PureDP(1.0), [PAIR], options, 7, WorkerPool())
     for restart in (0, streams.RESTART):
         with pytest.raises(Ended):
             UniverseAudit(run).play(restart)

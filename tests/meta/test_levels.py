@@ -51,9 +51,9 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroCo
 from dpaudit.privacy.pair_budgets import PairBudgets
 from dpaudit.privacy.pairs import Pair
 from dpaudit.pytest_plugin import calls
-from dpaudit.running.crew import Crew
 from dpaudit.running.nights import AccumulatingAudit
 from dpaudit.running.store import Identity, SavedPair, Store, share_of
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.scores import auditing, bands, bets, guesses, ledger
 from dpaudit.scores.order import order_p_value
 from dpaudit.search import shrinking
@@ -213,7 +213,7 @@ def test_the_table_of_a_universe_and_its_depth_share_one_rate(monkeypatch):
     pairs = [Pair(float(i), float(j), f"{i}{j}") for i, j in ((0, 1), (1, 2), (0, 2))]
     options = Options(100, "fixed", 0.97, 1, 0.1, 2.0, None, None)
     with pytest.raises(Reached):
-        UniverseAudit(AuditRun(as_subject(response), PureDP(1.0), pairs, options, 1, Crew())).play(0)
+        UniverseAudit(AuditRun(as_subject(response), PureDP(1.0), pairs, options, 1, WorkerPool())).play(0)
     (one,) = depth
     assert spent == pytest.approx([TABLE_SHARE * 0.03]) and spent[0] + one["error_rate"] == pytest.approx(0.03)
 
@@ -250,7 +250,7 @@ def test_a_violated_pair_has_the_bound_of_its_stage_at_its_own_level_never_the_l
     game.main._lower = 5.0
     shown = (read_outputs([0.0], 1), read_outputs([1.0], 1))
     found, change, runs = severity.examine(PAIR, game.claim, game, 0, shown=shown, subject=as_subject(response),
-                                           draws=200, seed=1, crew=Crew())  # fmt: skip
+                                           draws=200, seed=1, worker_pool=WorkerPool())  # fmt: skip
     assert Stage.asked["error_rate"] == 0.0123 and Stage.asked["mode"] == "fixed" and (change, runs) == (None, 200)
     assert found.parameter_lower == reported
     (finding,) = dpaudit.audit(response, "eps=1", [(0.0, 1.0)], samples=10, seed=1, mode="fixed",
@@ -476,7 +476,7 @@ def test_the_new_pairs_of_a_night_share_their_generation(monkeypatch, tmp_path, 
         night = store.begin(identity, 0.97, 1, 100)
         for k in range(generation):
             store.admit(night, [saved_pair(f"pair {k}", k, 1e-3)])
-        options = {"samples": 100, "confidence": 0.97, "seed": 1, "crew": Crew()}
+        options = {"samples": 100, "confidence": 0.97, "seed": 1, "worker_pool": WorkerPool()}
         pairs = [PAIR, Pair(1.0, 0.0, "other")]
         audit = AccumulatingAudit(store, subject, PureDP(1.0), [PureDP(1.0)] * 2, pairs, **options)
         with pytest.raises(Reached):

@@ -12,14 +12,16 @@ def found():
 
 
 def test_every_room_keeps_its_ceiling(found):
-    """Lines above it, by room."""
-    assert size.above_ceiling(found, size.budgets()["ceilings"]) == {}
+    over = size.above_ceiling(found, size.budgets()["ceilings"])
+    assert not over, (
+        f"rooms must keep the ceilings of tests/meta/size.toml (its first lines say when one may rise): {over}"
+    )
 
 
 def test_the_page_is_what_the_code_has(found):
-    """`make size` writes it."""
     page = size.PAGE.read_text(encoding="utf-8").split(size.MEASURED[:20])
-    assert page[0] == size.written(found, **size.budgets()) and len(page) == 2
+    is_current = page[0] == size.written(found, **size.budgets()) and len(page) == 2
+    assert is_current, "docs/size.md must be what the code has: run `make size`"
 
 
 MODULE = """

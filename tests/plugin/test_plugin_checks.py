@@ -91,7 +91,7 @@ def test_the_summary_names_the_tests_whose_low_bits_leak():
     found.found = {f"test_it.py::test_{n:02}": {1: record} for n in range(12)}
     found.found["test_it.py::test_quiet"] = {1: record | {"leaks": False}}
     told = [f"dpaudit:   low bits leak: test_it.py::test_{n:02}" for n in range(10)]
-    assert summary._told("low bits leak", found.leaking(), False) == [*told, "dpaudit:   low bits leak: and 2 more"]
-    (line,) = summary._told("low bits leak", found.leaking(), True)
+    assert summary._lines_of("low bits leak", found.leaking(), False) == [*told, "dpaudit:   low bits leak: and 2 more"]
+    (line,) = summary._lines_of("low bits leak", found.leaking(), True)
     named = ", ".join(f"test_it.py::test_{n:02}" for n in range(3))
     assert line.endswith(f"12 tests ({named} and 9 more); pytest -v has the details")

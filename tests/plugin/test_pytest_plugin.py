@@ -131,7 +131,7 @@ def test_a_warning_that_is_an_error_has_its_details(pytester, write):
     write(WEAK)
     result = pytester.runpytest("-W", "error::dpaudit.DpauditInconclusiveWarning")
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *Inconclusive: too little evidence *: sound, claim eps=1*Take more samples."])
+    result.stdout.fnmatch_lines(["E *Inconclusive: * pair: sound, claim eps=1*Take more samples."])
 
 
 def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
@@ -256,7 +256,7 @@ def test_an_inconclusive_audit_fails_where_strict_is_asked_for(pytester, write, 
         pytester.makepyprojecttoml("[tool.dpaudit]\nstrict = true\n")
     result = pytester.runpytest(*(["--dp-strict"] if place == "command line" else []))
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["Inconclusive: too little evidence*", "  replay   pytest test_it.py::test_weak --dp*"])
+    result.stdout.fnmatch_lines(["Inconclusive: * pair: sound*", "  replay   pytest test_it.py::test_weak --dp*"])
 
 
 PRINTED = """

@@ -13,7 +13,7 @@ import dpaudit
 from dpaudit.campaign.campaign import Progress
 from dpaudit.reports import progress
 from dpaudit.reports.progress import Clock, live_progress, state_text, status_line
-from dpaudit.running import crew
+from dpaudit.running import worker_pool
 
 STATE = Progress(45_000, 200_000, 47_000, 2, 1, 1.23, 7.5, open_pairs=1)
 
@@ -158,7 +158,7 @@ def test_a_file_that_is_full_is_said_once_and_ends_no_audit(capsys):
 def test_a_long_round_is_told_of_chunk_by_chunk(monkeypatch):
 
     monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 100)
-    monkeypatch.setattr(crew, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(worker_pool, "TELL_SECONDS", 0.0)
     states = []
     dpaudit.audit(
         laplace,

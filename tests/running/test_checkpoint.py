@@ -18,7 +18,7 @@ import dpaudit
 from dpaudit.features.outcomes import canonical
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.running import checkpoint as checkpoints
-from dpaudit.running import crew
+from dpaudit.running import worker_pool
 from dpaudit.running.checkpoint import Checkpoint, CheckpointPlan, open_checkpoint, read_header
 from dpaudit.running.journal import Journal
 from dpaudit.running.plain_data import NotPlainError, from_data, to_data
@@ -216,7 +216,9 @@ def test_a_subject_that_returns_garbage_has_ended_its_audit(tmp_path):
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_the_number_of_jobs_may_change_on_the_way(tmp_path, monkeypatch, jobs):
     monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 200)
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 800, "seed": 3, "mode": "fixed"}
     alone = evidence(dpaudit.audit(laplace, **options))
     path = tmp_path / "kept"

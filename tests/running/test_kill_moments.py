@@ -25,7 +25,7 @@ import dpaudit
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.saved import FORMAT, counted
 from dpaudit.inference.tasks import Task, TaskResult
-from dpaudit.running import crew
+from dpaudit.running import worker_pool
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.plain_data import to_bytes
 from dpaudit.running.store import Identity, SavedPair, Store
@@ -236,7 +236,9 @@ OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0), (1.0, 2.0)], "samples": 400, 
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 60)
 
 

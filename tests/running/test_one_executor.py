@@ -1,6 +1,6 @@
 """The contract of an executor, held by all who carry out work, and broken by twins.
 
-Those of `dpaudit.running.workers.Workers` carry out groups of items; a `Crew` carries out the tasks of an audit on top
+Those of `dpaudit.running.workers.Workers` carry out groups of items; a `WorkerPool` carries out an audit's tasks on top
 of them, here, in isolation, or from a journal. Validity asks one thing of both: who does the work, when, and how often
 it was begun leaves no trace in what is counted.
 """
@@ -17,10 +17,10 @@ import pytest
 from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.running import crew
+from dpaudit.running import worker_pool
 from dpaudit.running.checkpoint import open_checkpoint
-from dpaudit.running.crew import Crew
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.running.workers import (
     VERSIONS,
     DaskWorkers,
@@ -227,7 +227,7 @@ def test_a_twin_that_breaks_the_contract_of_workers_is_caught(twin, broken):
         broken(twin())
 
 
-# --- a crew: tasks of an audit, whoever carries them out ---
+# --- a worker pool: tasks of an audit, whoever carries them out ---
 
 
 def release(data, size, rng):
@@ -241,9 +241,9 @@ def one_release(data, rng):
 PLAN = RoundPlan({0: 90, 1: 75}, keeps=1_000)
 
 
-def drawn(subject, crew):
+def drawn(subject, worker_pool):
     """Outcomes of two rounds by input, and the runs."""
-    made = Draws(crew.drawer(subject, [0.0, 1.0], 7, 8), largest_batch=40)
+    made = Draws(worker_pool.drawer(subject, [0.0, 1.0], 7, 8), largest_batch=40)
     for _ in range(2):
         made.learn(PLAN)
     return {i: made.joined(i).numbers[:, 0].tolist() for i in (0, 1)}, made.runs
@@ -264,17 +264,17 @@ def by_hand(one_by_one):
 
 def here(subject, tmp_path):
     del tmp_path
-    return drawn(subject, Crew())
+    return drawn(subject, WorkerPool())
 
 
 def in_workers(jobs, backend="loky"):
     def way(subject, tmp_path):
         del tmp_path
-        crew = Crew(jobs, backend)
+        worker_pool = WorkerPool(jobs, backend)
         try:
-            return drawn(subject, crew)
+            return drawn(subject, worker_pool)
         finally:
-            crew.close()
+            worker_pool.close()
 
     return way
 
@@ -282,20 +282,20 @@ def in_workers(jobs, backend="loky"):
 def resumed(subject, tmp_path):
     """A first process draws one round and ends; a second one finds it, and draws the other."""
     for rounds in (1, 2):
-        noted = open_checkpoint(tmp_path / "crew.ckpt", {"seed": 7}, resume=rounds == 2, replayable=True)
-        crew = Crew(checkpoint=noted)
-        made = Draws(crew.drawer(subject, [0.0, 1.0], 7, 8), largest_batch=40)
+        noted = open_checkpoint(tmp_path / "worker_pool.ckpt", {"seed": 7}, resume=rounds == 2, replayable=True)
+        worker_pool = WorkerPool(checkpoint=noted)
+        made = Draws(worker_pool.drawer(subject, [0.0, 1.0], 7, 8), largest_batch=40)
         for _ in range(rounds):
             made.learn(PLAN)
         noted.close()
-    assert crew.found == 5  # chunks of the first round
+    assert worker_pool.found == 5  # chunks of the first round
     return {i: made.joined(i).numbers[:, 0].tolist() for i in (0, 1)}, made.runs
 
 
 def in_isolation(subject, tmp_path):
     del tmp_path
     with isolated(subject, Isolation(seconds_a_call=20.0)) as alone:
-        return drawn(alone, Crew())
+        return drawn(alone, WorkerPool())
 
 
 WAYS = {
@@ -310,7 +310,9 @@ WAYS = {
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes."""
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
 
 
 @pytest.mark.parametrize("one_by_one", [False, True], ids=["in batches", "one by one"])
@@ -325,7 +327,7 @@ def test_who_draws_leaves_no_trace(way, one_by_one, tmp_path, always_sent):
     assert runs == 2 * sum(PLAN.needed.values())
 
 
-class OneStream(Crew):
+class OneStream(WorkerPool):
     """Draws all tasks of a round from the stream of the first."""
 
     def carry_out(self, job, tasks):
@@ -333,14 +335,14 @@ class OneStream(Crew):
         return [super(OneStream, self).carry_out(job, [dataclasses.replace(task, **same)])[0] for task in tasks]
 
 
-class OutOfOrder(Crew):
+class OutOfOrder(WorkerPool):
     """Gives results as they come."""
 
     def carry_out(self, job, tasks):
         return super().carry_out(job, tasks)[::-1]
 
 
-class DrawsAgain(Crew):
+class DrawsAgain(WorkerPool):
     """Draws a task a second time, from what its stream has left."""
 
     def carry_out(self, job, tasks):
@@ -349,6 +351,6 @@ class DrawsAgain(Crew):
 
 
 @pytest.mark.parametrize("twin", [OneStream, OutOfOrder, DrawsAgain])
-def test_a_crew_that_leaves_a_trace_is_caught(twin):
+def test_a_worker_pool_that_leaves_a_trace_is_caught(twin):
     found, _ = drawn(as_subject(release), twin())
     assert found != by_hand(False)

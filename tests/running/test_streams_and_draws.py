@@ -10,9 +10,9 @@ import pytest
 import dpaudit
 from dpaudit.errors import SubjectError
 from dpaudit.inference.tasks import Request, Task
-from dpaudit.running import crew, streams
-from dpaudit.running.crew import Crew, DrawJob
+from dpaudit.running import streams, worker_pool
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import DrawJob, WorkerPool
 from dpaudit.subjects.callables import CallError, as_subject
 
 
@@ -49,7 +49,7 @@ def raising(data, size, rng):
 
 
 def drawer(mechanism=laplace, **kwargs):
-    return Crew(**kwargs).drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS)
+    return WorkerPool(**kwargs).drawer(as_subject(mechanism), [0.0, 1.0], 7, streams.DRAWS)
 
 
 def task(input_=0, round_=0, chunk=0, start=0, size=100, quotas=(100,), keep=100):
@@ -125,7 +125,9 @@ def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(qu
 
 @pytest.mark.parametrize("mechanism", [laplace, laplace_one])
 def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     tasks = [task(i, 0, c, size=50, quotas=(20, 50), keep=10) for c in range(3) for i in (0, 1)]
     for first, second in zip(drawer(mechanism)(tasks), drawer(mechanism, jobs=2)(tasks), strict=True):
         assert [c.tolist() for c in first.counts] == [c.tolist() for c in second.counts]
@@ -134,7 +136,9 @@ def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
 
 @pytest.mark.parametrize("jobs", [1, 2])
 def test_a_call_that_raises_names_itself_from_any_worker(monkeypatch, jobs):
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     with pytest.raises(CallError, match=r"raising: a call for 100 outputs .* ValueError: no outputs today"):
         drawer(raising, jobs=jobs)([task()])
 
@@ -152,15 +156,17 @@ class NoWorkers:
 
 
 def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch):
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
-    monkeypatch.setattr(crew, "open_workers", lambda *args: NoWorkers())
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
+    monkeypatch.setattr(worker_pool, "open_workers", lambda *args: NoWorkers())
     assert len(drawer(unseeded)([task()])) == 1
     with pytest.raises(AssertionError, match="a worker was asked"):  # the control: another subject is sent
         drawer(laplace)([task()])
 
 
 def test_few_draws_are_not_worth_a_worker(monkeypatch):
-    monkeypatch.setattr(crew, "open_workers", lambda *args: NoWorkers())
+    monkeypatch.setattr(worker_pool, "open_workers", lambda *args: NoWorkers())
     two = drawer()
     assert len(two([task(), task(1)])) == 2
     two.func.__self__._seconds, two.func.__self__._runs = 10.0, 100  # a tenth of a second a draw
@@ -184,7 +190,9 @@ def test_an_audit_has_the_same_bits_for_one_worker_and_two(monkeypatch, mode):
     monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 1_000)  # many chunks a round
     pairs, options = [(0.0, 1.0), (1.0, 2.0)], {"samples": 3_000, "seed": 11, "mode": mode}
     alone = dpaudit.audit(laplace, "eps=1", pairs, **options)
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     assert evidence(dpaudit.audit(laplace, "eps=1", pairs, jobs=2, **options)) == evidence(alone)
 
 
@@ -221,7 +229,7 @@ def calls_of(inputs, size, chunk, mechanism):
         for i in range(inputs)
         for number, start in enumerate(range(0, size, chunk))
     ]
-    return Crew().drawer(as_subject(called), list(range(inputs)), 5, 0)(tasks), order
+    return WorkerPool().drawer(as_subject(called), list(range(inputs)), 5, 0)(tasks), order
 
 
 def test_calls_on_several_inputs_come_in_one_random_order_and_change_no_output():
@@ -240,8 +248,10 @@ def test_calls_on_many_inputs_are_made_input_by_input():
 
 
 def test_tasks_are_complete_one_after_the_other_so_that_outputs_are_let_go(monkeypatch):
-    done, count = [], crew.counted
-    monkeypatch.setattr(crew, "counted", lambda outputs, task: (done.append(task.chunk), count(outputs, task))[1])
+    done, count = [], worker_pool.counted
+    monkeypatch.setattr(
+        worker_pool, "counted", lambda outputs, task: (done.append(task.chunk), count(outputs, task))[1]
+    )
     calls_of(2, 5_000, 100, lambda data, rng: 0.0)
     assert len(done) == 100 and max(abs(chunk - place // 2) for place, chunk in enumerate(done)) <= 3
 
@@ -250,4 +260,4 @@ def test_the_task_that_breaks_is_told_though_others_before_it_are_not_complete()
     subject = dataclasses.replace(as_subject(lambda data, size, rng: 0.0 if data else [0.0]), one_by_one=True)
     tasks = [Task(i, 1, 0, 0, 500, (), 4) for i in (0, 1)]
     with pytest.raises(SubjectError, match="must return a batch of 1 output"):
-        Crew().drawer(subject, [0, 1], 5, 0)(tasks)
+        WorkerPool().drawer(subject, [0, 1], 5, 0)(tasks)

@@ -17,8 +17,8 @@ from scale_subjects import EndsItsProcess, Slow, labels
 import dpaudit
 from dpaudit.campaign.draws import CHUNK_CALLS
 from dpaudit.inference.tasks import Task
-from dpaudit.running import crew, workers
-from dpaudit.running.crew import Crew, DrawJob
+from dpaudit.running import worker_pool, workers
+from dpaudit.running.worker_pool import DrawJob, WorkerPool
 from dpaudit.running.workers import DaskWorkers, LokyWorkers, Packed
 from dpaudit.subjects.callables import as_subject
 
@@ -29,7 +29,9 @@ OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode"
 @pytest.fixture
 def always_sent(monkeypatch):
     """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0)
+    monkeypatch.setattr(
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
+    )
     monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 100)
 
 
@@ -74,7 +76,7 @@ def test_the_error_of_the_first_task_is_raised_whoever_comes_first(always_sent):
     for jobs in (1, 2):
         tasks = [Task(i, 0, 0, 0, 10, (), 0) for i in (0, 1)]
         with pytest.raises(dpaudit.SubjectError, match=r"no outputs on 0\.0"):
-            Crew(jobs).carry_out(DrawJob(subject, [0.0, 1.0], 1, 0), tasks)
+            WorkerPool(jobs).carry_out(DrawJob(subject, [0.0, 1.0], 1, 0), tasks)
 
 
 def test_a_job_is_handed_over_in_a_file_and_the_file_removed():
@@ -118,8 +120,8 @@ def test_workers_of_another_version_are_refused():
 
 def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatch):
     seen = []
-    count = crew.counted
-    monkeypatch.setattr(crew, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
+    count = worker_pool.counted
+    monkeypatch.setattr(worker_pool, "counted", lambda outputs, task: (seen.append(task), count(outputs, task))[1])
     dpaudit.audit(labels, "eps=1", [(0.0, 1.0)], samples=3_000, seed=3, mode="fixed", floating_point=False)
     last = [task for task in seen if task.round == max(task.round for task in seen) and task.input == 0]
     assert len(last) > 2 and all(task.size <= CHUNK_CALLS for task in last)

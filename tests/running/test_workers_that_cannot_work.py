@@ -8,7 +8,7 @@ import threading
 import pytest
 
 import dpaudit
-from dpaudit.running import crew
+from dpaudit.running import worker_pool
 
 
 def noise(data, size, rng):
@@ -32,7 +32,7 @@ def test_an_unknown_backend_is_refused_before_the_first_draw():
 
 def test_a_mechanism_that_cannot_be_sent_to_workers_is_named_with_what_to_do(monkeypatch):
     monkeypatch.setattr(
-        crew.Crew, "seconds_saved", lambda crew, _: math.inf if crew.workers else 0.0
+        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
     )  # workers are asked, whatever a draw takes
     with pytest.raises(dpaudit.UsageError, match=r"mechanism must be one that can be sent .* got Locked .* Use jobs=1"):
         dpaudit.audit(Locked(), "eps=1", [(0, 1)], jobs=2, samples=1_000)

@@ -47,7 +47,7 @@ KEEP: Alter = lambda rows, rng: rows  # noqa: E731
 def columns(rng: RNG, laws: Laws, width: int, alone: Sequence[int] = ()) -> tuple[str, Draw, Score]:
     """Columns at any scale, in words first, and the map back to unit scale.
 
-    Columns have one law or a law each, and may share noise. Those in `alone` share none, and then all have one law.
+    Columns have one law or a law each, and may share noise. Those in `alone` share no noise: then all have one law.
     """
     names = rng.choice(sorted(laws), 1 if len(alone) or rng.random() < 0.5 else width).tolist()
     own = [functools.partial(laws[name], rng.random()) for name in names]

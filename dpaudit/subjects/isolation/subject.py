@@ -39,8 +39,8 @@ from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
+from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
-from dpaudit.subjects.isolation.ward import MOST_INPUTS, MOST_STARTS, SLACK, START_SECONDS, Answer, Process, Ward
 from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.leaving import Hold, end_of_time
 from dpaudit.subjects.plain import array_from, unpacked
@@ -65,12 +65,12 @@ class OutOfPatience(CallError):
         return (OutOfPatience, (self.text,))
 
 
-class Holder:
-    """What the copies of one isolated subject share in one process: its ward, its inputs, the record."""
+class SharedState:
+    """What the copies of one isolated subject share in one process: its proxy, its inputs, the record."""
 
     def __init__(self) -> None:
-        self.ward: Ward | None = None
-        self.end_ward: Callable[[], Any] = lambda: None  # once; at the end of the holder, if not before
+        self.proxy: WorkerProxy | None = None
+        self.end_proxy: Callable[[], Any] = lambda: None  # once; at the end of this state, if not before
         self.record = Record()
         self.keys: OrderedDict[int, tuple[Any, int, bytes]] = OrderedDict()  # by id: the input, its key, its pickle
         self.next_key = 0
@@ -83,13 +83,13 @@ class IsolatedSubject(Subject):
     """A subject in worker processes; see `isolated`."""
 
     isolation: Isolation = dataclasses.field(default_factory=Isolation)
-    holder: Holder = dataclasses.field(default_factory=Holder, compare=False, repr=False)
+    shared: SharedState = dataclasses.field(default_factory=SharedState, compare=False, repr=False)
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "holder": None}
+        return {**self.__dict__, "shared": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update({**state, "holder": Holder()})
+        self.__dict__.update({**state, "shared": SharedState()})
 
     def __enter__(self) -> IsolatedSubject:
         return self
@@ -98,17 +98,17 @@ class IsolatedSubject(Subject):
         self.close()
 
     def close(self) -> None:
-        """End the worker and its keeper; the next call starts new ones."""
-        holder = self.holder
-        if holder.ward is not None:
-            holder.end_ward()
-            holder.record.in_blocks["processes"] += holder.ward.left_over
-            holder.ward = None
+        """End the worker and its fork server; the next call starts new ones."""
+        shared = self.shared
+        if shared.proxy is not None:
+            shared.end_proxy()
+            shared.record.in_blocks["processes"] += shared.proxy.left_over
+            shared.proxy = None
 
     def recycle(self) -> None:
         """End the worker: the next call is made by a new one, in the state that the subject had at first."""
-        if self.holder.ward is not None:
-            self.holder.ward.recycle()
+        if self.shared.proxy is not None:
+            self.shared.proxy.recycle()
 
     @property
     def is_contained(self) -> bool:
@@ -118,12 +118,12 @@ class IsolatedSubject(Subject):
     @property
     def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
-        return bool(self.holder.record.ended)
+        return bool(self.shared.record.ended)
 
     def contained_so_far(self) -> dict[str, Any] | None:
-        """The record so far, with the processes that the present ward has found left."""
-        ward = self.holder.ward
-        return self.holder.record.to_dict(ward.left_over if ward is not None else 0)
+        """The record so far, with the processes that the present proxy has found left."""
+        proxy = self.shared.proxy
+        return self.shared.record.to_dict(proxy.left_over if proxy is not None else 0)
 
     def go_on_from(self, contained: dict[str, Any]) -> None:
         """Go on from the record of the run before.
@@ -133,8 +133,8 @@ class IsolatedSubject(Subject):
         UsageError
             If it is none.
         """
-        self.holder.record = Record.from_dict(contained)
-        self.holder.next_key = self.holder.record.next_key
+        self.shared.record = Record.from_dict(contained)
+        self.shared.next_key = self.shared.record.next_key
 
     def describe(self) -> dict[str, Any]:
         """As of any subject, with the isolation in the interface."""
@@ -158,9 +158,9 @@ class IsolatedSubject(Subject):
             return self.together([(data, size, rng)])[0]
         Hold().check()
         key, content = self._input(data)
-        ward, record = self._ward(), self.holder.record
+        proxy, record = self._proxy(), self.shared.record
         body = {"kind": "batch", "key": key, "size": size, "rng": rng}
-        answer = self._ask(ward, body, {key: content}, _derived(rng, 1), self.isolation.seconds_for(size))
+        answer = self._ask(proxy, body, {key: content}, _derived(rng, 1), self.isolation.seconds_for(size))
         _forward(rng)
         _check_conversation(answer)
         record.calls[key] += 1
@@ -220,14 +220,14 @@ class IsolatedSubject(Subject):
 
         The seconds of a call that did not come back are those that it was waited for.
         """
-        holder, ward = self.holder, self._ward()
-        record = holder.record
+        shared, proxy = self.shared, self._proxy()
+        record = shared.record
         order = np.repeat(np.arange(len(parts)), [size for _, size, _ in parts])
         if len(parts) > 1:
             _derived(parts[0][2], 2).shuffle(order)
         inputs = [self._input(data) for data, _, _ in parts]
-        holder.serial += 1
-        names = [((holder.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
+        shared.serial += 1
+        names = [((shared.serial << 20) + k, key) for k, (key, _) in enumerate(inputs)]
         outcomes: list[Any] = []
         told: set[str] = set()  # the kinds of exceptions that have been located
         seconds = np.zeros(len(order))
@@ -253,16 +253,16 @@ class IsolatedSubject(Subject):
             body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
             body["until"] = end_of_time()
             seeds = _derived(parts[0][2], 1)
-            answer = self._ask(ward, body, dict(inputs), seeds, None, give_streams)
+            answer = self._ask(proxy, body, dict(inputs), seeds, None, give_streams)
             _check_conversation(answer)
-            found, taken = self._read_log(ward, len(schedule))
+            found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
-                if ward.log.since[0] < 0.0 and not found:
+                if proxy.log.since[0] < 0.0 and not found:
                     raise SubjectError(f"{self.name}: a worker must make calls, got {_sentence(answer.ended)}.")
                 key = keys[len(found)]
                 found.append(answer.ended)
-                waited = time.monotonic() - float(ward.log.since[0])
+                waited = time.monotonic() - float(proxy.log.since[0])
                 taken.append(waited if 0.0 <= waited <= answer.seconds else answer.seconds)
                 record.end(key, answer.ended, taken[-1])
             elif not found:
@@ -283,45 +283,45 @@ class IsolatedSubject(Subject):
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
         """The mechanism's own log density, computed in a worker; None where it has none, cannot say, or takes long."""
-        if self.holder.density_ended:
+        if self.shared.density_ended:
             return None
         key, content = self._input(data)
-        ward = self._ward()
+        proxy = self._proxy()
         body = {"kind": "density", "key": key, "outputs": outputs}
-        answer = self._ask(ward, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
-        self.holder.density_ended = answer.ended is not None  # it is not asked again
+        answer = self._ask(proxy, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
+        self.shared.density_ended = answer.ended is not None  # it is not asked again
         if not isinstance(answer.value, bytes) or len(answer.value) % 8:
             return None
         values = np.frombuffer(answer.value, dtype=float)
         return values if values.shape == (len(outputs),) else None
 
-    def _ward(self) -> Ward:
-        """The ward of this process; a copy of the process makes its own."""
-        holder = self.holder
-        if holder.ward is None or holder.ward.owner != os.getpid():
+    def _proxy(self) -> WorkerProxy:
+        """The proxy of this process; a copy of the process makes its own."""
+        shared = self.shared
+        if shared.proxy is None or shared.proxy.owner != os.getpid():
             plain = Subject(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Subject)})
-            holder.ward = Ward(plain, self.isolation)
-            holder.end_ward = weakref.finalize(holder, holder.ward.close)
-        return holder.ward
+            shared.proxy = WorkerProxy(plain, self.isolation)
+            shared.end_proxy = weakref.finalize(shared, shared.proxy.close)
+        return shared.proxy
 
     def _input(self, data: Any) -> tuple[int, bytes]:
         """The key of an input and its pickle."""
-        holder = self.holder
-        known = holder.keys.get(id(data))
+        shared = self.shared
+        known = shared.keys.get(id(data))
         if known is not None and known[0] is data:
             return known[1], known[2]
         content = _pickled(data)
-        key = holder.record.key_of(content, holder.next_key, short_form(data, width=60))
-        holder.next_key = max(holder.next_key, key + 1)
+        key = shared.record.key_of(content, shared.next_key, short_form(data, width=60))
+        shared.next_key = max(shared.next_key, key + 1)
         entry = (data, key, content)
-        holder.keys[id(data)] = entry
-        if len(holder.keys) > MOST_INPUTS:
-            holder.keys.popitem(last=False)
+        shared.keys[id(data)] = entry
+        if len(shared.keys) > MAX_INPUTS:
+            shared.keys.popitem(last=False)
         return entry[1], entry[2]
 
     def _ask(
         self,
-        ward: Ward,
+        proxy: WorkerProxy,
         body: dict[str, Any],
         inputs: dict[int, bytes],
         seeds: np.random.Generator,
@@ -334,14 +334,14 @@ class IsolatedSubject(Subject):
         the worker that gets it.
         """
         length = len(body.get("schedule", ())) or 1
-        for _ in range(MOST_STARTS):
-            process = ward.worker()
+        for _ in range(MAX_STARTS):
+            process = proxy.worker()
             if prepare is not None:
                 prepare(body, process)
-            ward.log.clear()
+            proxy.log.clear()
             if process.is_fresh:
-                body["seed"] = (int(seeds.integers(2**63)), ward.started)
-            if len(process.inputs) > MOST_INPUTS:
+                body["seed"] = (int(seeds.integers(2**63)), proxy.started)
+            if len(process.inputs) > MAX_INPUTS:
                 process.inputs.clear()
                 body["forget"] = True
             body["inputs"] = {key: content for key, content in inputs.items() if key not in process.inputs}
@@ -349,21 +349,21 @@ class IsolatedSubject(Subject):
             sent = time.monotonic()
 
             def expires(sent: float = sent) -> float:
-                since = float(ward.log.since[0])
+                since = float(proxy.log.since[0])
                 if not since >= 0.0:  # the log is the subject's to write into
                     return sent + START_SECONDS + self.isolation.seconds_a_call
                 each = self.isolation.seconds_a_call if limit is None else limit
                 latest = sent + START_SECONDS + each * length  # whatever the subject writes into the log
                 return min(since + each + SLACK, latest)
 
-            answer = ward.ask(body, expires, lambda: limit is None and ward.log.place[0] >= length)
-            if answer.ended is None or ward.log.since[0] >= 0.0:
+            answer = proxy.ask(body, expires, lambda: limit is None and proxy.log.place[0] >= length)
+            if answer.ended is None or proxy.log.since[0] >= 0.0:
                 return answer
         return answer
 
-    def _read_log(self, ward: Ward, size: int) -> tuple[list[Any], list[float]]:
+    def _read_log(self, proxy: WorkerProxy, size: int) -> tuple[list[Any], list[float]]:
         """The outcomes of the block that are in the log, and their seconds."""
-        log = ward.log
+        log = proxy.log
         count = min(max(int(log.place[0]), 0), size)
         outcomes: list[Any] = log.values[:count].tolist()
         start = 0
@@ -384,13 +384,13 @@ class IsolatedSubject(Subject):
 
     def _block(self, keys: list[int]) -> int:
         """How many of the next calls make one request: one, as long as some input has not been looked at enough."""
-        looked = self.holder.record.looked
+        looked = self.shared.record.looked
         if looked[keys[0]] < LOOKED_AT:
             return 1
         return next((k for k, key in enumerate(keys) if looked[key] < LOOKED_AT), len(keys))
 
     def _note(self, answer: Answer, keys: list[int]) -> None:
-        record = self.holder.record
+        record = self.shared.record
         for name, count in answer.seen.items():
             if count:
                 record.note(name, keys)
@@ -398,8 +398,8 @@ class IsolatedSubject(Subject):
             record.note("mutated", [key])
 
     def _check_patience(self) -> None:
-        record = self.holder.record
-        recycled = self.holder.ward.recycled if self.holder.ward is not None else 0.0
+        record = self.shared.record
+        recycled = self.shared.proxy.recycled if self.shared.proxy is not None else 0.0
         if recycled > self.isolation.patience and not record.ended:
             raise OutOfPatience(
                 f"{self.name}: calls must leave nothing running, got {sum(record.calls.values())} calls whose workers "
@@ -446,7 +446,7 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
         return subject
     values = {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
     found = IsolatedSubject(**values, isolation=isolation)
-    found._ward().start()
+    found._proxy().start()
     return found
 
 

@@ -5,7 +5,7 @@ in the order of a schedule that names an input for each: the outcome of each cal
 next one begins, with the time that it took, so that a call which ends the worker takes nothing with it.
 
 An input that can be changed is given as a fresh copy to every call. Generators of the process are seeded anew when a
-worker starts: it is a copy of the keeper, and would repeat the noise of the worker before it.
+worker starts: it is a copy of the fork server, and would repeat the noise of the worker before it.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from dpaudit.errors import ProgramError
 from dpaudit.files import address_space
 from dpaudit.subjects.call_outcomes import Ended, Failed
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.isolation.keeper import children
+from dpaudit.subjects.isolation.fork_server import children
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
 from dpaudit.subjects.tracebacks import is_news, located, located_once
@@ -112,7 +112,7 @@ class Worker:  # pragma: no cover (in the worker)
         self.clock, self.call, self.leave, self.identify = time.monotonic, subject._call, os._exit, os.getpid
 
     def prepare(self) -> None:
-        """Once, in the keeper: find the generators that every worker gets a copy of."""
+        """Once, in the fork server: find the generators that every worker gets a copy of."""
         self.generators = live_generators()
 
     def serve(self, channel: socket.socket) -> None:

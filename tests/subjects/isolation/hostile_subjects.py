@@ -339,7 +339,7 @@ ENDS: dict[str, tuple[Callable[[Any, Any], Any], str]] = {
     "os._exit": (leave, "exit 3"),
     "overflow the stack of C": (overflow, "did not come back"),
     "print endlessly": (print_endlessly, "output limit"),
-    "kill the parent": (kill_parent, "loss of its keeper"),
+    "kill the parent": (kill_parent, "loss of its fork server"),
     "return too much": (large, "output limit"),
     "return a cycle": (cyclic, "did not come back"),
     "return what has no methods that work": (sly, "unreadable output"),

@@ -23,9 +23,9 @@ from hostile_subjects import ALWAYS, HOSTILE, PIDS, Case, clock
 import dpaudit
 from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.isolation import Isolation, isolated, keeper, ward, worker
+from dpaudit.subjects.isolation import Isolation, fork_server, isolated, proxy, worker
 from dpaudit.subjects.isolation import subject as isolated_subject
-from dpaudit.subjects.isolation.keeper import Keeper
+from dpaudit.subjects.isolation.fork_server import ForkServer
 from dpaudit.subjects.plain import packed, unpacked
 
 # No verdict may depend on how busy the machine is. Subjects that time out are audited by a clock that only they move;
@@ -68,7 +68,7 @@ def no_longer_there(pid: int) -> bool:
 
 
 class Processes:
-    """Every keeper and worker that an audit starts, by a handle that tells when it has ended.
+    """Every fork server and worker that an audit starts, by a handle that tells when it has ended.
 
     Only these are looked at: other processes of the test run, such as an idle pool of workers that a test before this
     one has left, may begin and end beside an audit whenever they like.
@@ -76,13 +76,13 @@ class Processes:
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.handles: dict[int, int] = {}  # by process id, of those that could still be watched
-        self.keepers: list[int] = []
+        self.fork_servers: list[int] = []
         known = self
 
-        class Watched(Keeper):
+        class Watched(ForkServer):
             def __init__(self, *arguments: Any) -> None:
                 super().__init__(*arguments)
-                known.keepers.append(self.pid)
+                known.fork_servers.append(self.pid)
                 known.watch(self.pid)
 
             def start(self) -> tuple[int, socket.socket, int]:
@@ -90,7 +90,7 @@ class Processes:
                 known.watch(started[0])
                 return started
 
-        monkeypatch.setattr(ward, "Keeper", Watched)
+        monkeypatch.setattr(proxy, "ForkServer", Watched)
 
     def watch(self, pid: int) -> None:
         """At its start: it exists, or has ended already and is nobody else yet."""
@@ -98,11 +98,11 @@ class Processes:
             self.handles[pid] = os.pidfd_open(pid)
 
     def wait(self) -> None:
-        """Until each has ended: a worker whose keeper was killed is ended by the kernel, which takes its time."""
+        """Until each has ended: a worker whose fork server was killed is ended by the kernel, which takes its time."""
         for handle in self.handles.values():
             select.select([handle], [], [])  # bounded by the time limit of all tests, which is a failure
             os.close(handle)
-        for pid in self.keepers:
+        for pid in self.fork_servers:
             with pytest.raises(ChildProcessError):  # the auditor's children: none is left unreaped
                 os.waitpid(pid, os.WNOHANG)
 
@@ -115,7 +115,7 @@ def test_a_hostile_subject_is_contained(
     monkeypatch.setenv(PIDS, str(pids))
     is_late = case.found in ("time-out", "did not come back")
     if is_late:
-        for module in (isolated_subject, ward, worker):
+        for module in (isolated_subject, proxy, worker):
             monkeypatch.setattr(module, "time", types.SimpleNamespace(monotonic=clock))
     folder, processes = os.getcwd(), Processes(monkeypatch)
     handlers = time.monotonic
@@ -131,7 +131,7 @@ def test_a_hostile_subject_is_contained(
     assert case.found in str(contained.to_dict())
     assert capfd.readouterr() == ("", "")
     processes.wait()
-    assert processes.keepers
+    assert processes.fork_servers
     assert os.getcwd() == folder and time.monotonic is handlers
     for pid in pids.read_text().split() if pids.exists() else []:
         assert no_longer_there(int(pid))
@@ -148,7 +148,7 @@ def test_other_processes_may_end_beside_an_audit(
             pools[-1].kill()
             pools.pop().wait()
 
-    monkeypatch.setattr(Keeper, "start", _after(Keeper.start, ended))
+    monkeypatch.setattr(ForkServer, "start", _after(ForkServer.start, ended))
     test_a_hostile_subject_is_contained(case, tmp_path, monkeypatch, capfd)
     assert not pools
 
@@ -165,7 +165,7 @@ def _after(function: Callable[..., Any], then: Callable[..., None]) -> Callable[
 def test_the_watch_over_processes_sees_one_that_is_left(monkeypatch: pytest.MonkeyPatch) -> None:
     processes = Processes(monkeypatch)
     left = subprocess.Popen(["sleep", "1000"])
-    processes.keepers.append(left.pid)
+    processes.fork_servers.append(left.pid)
     with pytest.raises(pytest.fail.Exception):
         processes.wait()
     left.kill()
@@ -188,7 +188,7 @@ def test_what_happens_whatever_the_input_is_an_error(name: str) -> None:
 
 
 def test_a_keeper_that_is_stopped_does_not_hang_the_audit(monkeypatch):
-    monkeypatch.setattr(keeper, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(fork_server, "ANSWER_SECONDS", 0.5)
     auditor = os.getpid()
 
     def stops(data, rng):
@@ -200,7 +200,7 @@ def test_a_keeper_that_is_stopped_does_not_hang_the_audit(monkeypatch):
     started = time.monotonic()
     with isolated(as_subject(stops), Isolation(seconds_a_call=1.0)) as subject:
         outcomes = subject.sample(1.0, 100, np.random.default_rng(1))
-        left = subject.holder.ward._keeper.pid
+        left = subject.shared.proxy._fork_server.pid
     assert any(isinstance(one, Ended) for one in outcomes) and len(outcomes) == 100
     assert time.monotonic() - started < 60.0 and os.getpid() == auditor
     with pytest.raises(OSError):

@@ -171,7 +171,7 @@ def test_a_generator_of_the_caller_moves_on_and_draws_are_those_of_the_subject()
 def test_a_new_worker_does_not_repeat_the_noise_of_the_last_one() -> None:
     with isolated(as_subject(with_its_own_generator), Isolation()) as subject:
         first = subject.sample(0.0, 4, np.random.default_rng(1))
-        subject._ward().recycle()
+        subject._proxy().recycle()
         second = subject.sample(0.0, 4, np.random.default_rng(2))
     assert not set(first) & set(second)
 
@@ -184,18 +184,18 @@ def test_a_call_that_was_late_and_ended_its_worker_is_counted() -> None:
 
     with isolated(as_subject(late_and_deaf), Isolation(seconds_a_call=0.05)) as subject:
         assert subject.sample(0, 3, np.random.default_rng(1)) == [Ended("time-out", "")] * 3
-        assert subject.holder.record.ended[0] == {"time-out": 3}
+        assert subject.shared.record.ended[0] == {"time-out": 3}
 
 
 def test_a_closed_subject_keeps_nothing_of_its_workers() -> None:
     subject = isolated(as_subject(lambda data, rng: float(rng.laplace())), Isolation())
-    wards = []
+    proxies = []
     for _ in range(3):
         subject.sample(0, 1, np.random.default_rng(1))
-        wards.append(weakref.ref(subject.holder.ward))
+        proxies.append(weakref.ref(subject.shared.proxy))
         subject.close()
     gc.collect()
-    assert [ward() for ward in wards] == [None] * 3
+    assert [proxy() for proxy in proxies] == [None] * 3
 
 
 def test_a_forked_copy_of_the_auditor_leaves_its_workers_alone() -> None:

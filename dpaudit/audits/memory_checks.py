@@ -7,8 +7,7 @@ Two kinds of memory leave outcomes that come in no suspicious order, and an audi
 * **A spent budget.** A few calls are answered, and all later ones refused, whatever the input is: nearly identical
   outcomes on both inputs, of which nothing was learnt, beside a few that are too few for any order test.
 
-Where one is seen a pair is inconclusive, without a bound and without power. No error rate grows by that: it only takes
-violations and power away.
+Where one is seen a pair is inconclusive, without a bound and without power: no error rate grows by that.
 
 Kept noise. A mechanism without memory whose randomness is the generator that it is given decides to take from it before
 it has anything random: it does so in every call on an input, or in none. So one that moved its generator in the first
@@ -34,9 +33,9 @@ from dpaudit.audits.findings import NONE_GIVEN
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import Outcomes, read_outputs
-from dpaudit.running.crew import randomness_moved
 from dpaudit.running.streams import KEPT_NOISE as KEPT_DRAWS
 from dpaudit.running.streams import stream
+from dpaudit.running.worker_pool import randomness_moved
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import Subject
 

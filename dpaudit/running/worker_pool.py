@@ -112,7 +112,7 @@ class DrawJob:
         return Packed(self, self.subject.name)
 
 
-class Crew:
+class WorkerPool:
     """Who draws for one audit, and where it is noted: this process, its workers (`open_workers`), its checkpoint.
 
     Attributes

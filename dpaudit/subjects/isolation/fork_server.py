@@ -1,12 +1,12 @@
-"""The keeper: a process with one thread that forks workers, and ends them with all that they started.
+"""The fork server: a process with one thread that forks workers, and ends them with all that they started.
 
 It is forked once, from the auditor, and every worker is forked from it: locks of the auditor's other threads are taken
-once at most and are of no use to it, and a worker starts from the state that the subject had when the keeper was made.
+once at most and are of no use to it, and a worker starts from the state that the subject had at the first fork.
 
 A worker leads a session and a process group of its own. To end it is to kill its group, and then every process that is
-left: the keeper is the *subreaper* of what it forks (Linux), so that a process which left the group, or whose parent
-died, becomes a child of the keeper, whatever it did to hide. Where there are no subreapers the group alone is killed.
-The keeper ends when the auditor does: its end of the control socket is closed then.
+left: the fork server is the *subreaper* of what it forks (Linux), so that a process which left the group, or whose
+parent died, becomes its child, whatever it did to hide. Where there are no subreapers the group alone is killed.
+The fork server ends when the auditor does: its end of the control socket is closed then.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from typing import Any
 START, END, END_AT_ONCE, QUIT = b"s", b"e", b"k", b"q"
 STARTED = struct.Struct("!q")
 ENDED = struct.Struct("!iq")
-QUIT_SECONDS = 5.0  # for the keeper to end its worker and itself
-ANSWER_SECONDS = 10.0  # for the keeper to answer: one that something has stopped is continued, and then ended
+QUIT_SECONDS = 5.0  # for the fork server to end its worker and itself
+ANSWER_SECONDS = 10.0  # for the fork server to answer: one that something has stopped is continued, and then ended
 GRACE = 0.2  # seconds for a worker that closed its channel to end by itself, so that its status is its own
 PR_SET_PDEATHSIG, PR_SET_CHILD_SUBREAPER = 1, 36
 CHILDREN = "/proc/self/task/{}/children"
@@ -39,8 +39,8 @@ CHILDREN = "/proc/self/task/{}/children"
 Serve = Callable[[socket.socket], None]  # what a worker does with its end of the channel
 
 
-class KeeperLost(Exception):
-    """The keeper does not answer: something killed it."""
+class ForkServerLost(Exception):
+    """The fork server does not answer: something killed it."""
 
 
 def _prctl(option: int, value: int) -> None:
@@ -59,13 +59,13 @@ def children() -> list[int]:
         return []
 
 
-class Keeper:
-    """The auditor's handle of a keeper.
+class ForkServer:
+    """The auditor's handle of a fork server.
 
     Parameters
     ----------
     prepare : callable
-        What the keeper does first, once.
+        What the fork server does first, once.
     serve : callable
         What a worker does: `serve(channel)`, with a socket. The worker ends when it returns.
     """
@@ -95,9 +95,9 @@ class Keeper:
             self._control.sendall(START)
             content, handles, _, _ = socket.recv_fds(self._control, STARTED.size, 2)
             if len(content) != STARTED.size or len(handles) != 2:
-                raise KeeperLost
+                raise ForkServerLost
         except OSError as error:
-            raise KeeperLost from error
+            raise ForkServerLost from error
         return int(STARTED.unpack(content)[0]), socket.socket(fileno=handles[0]), handles[1]
 
     def end(self, *, at_once: bool) -> tuple[int, int]:
@@ -108,25 +108,25 @@ class Keeper:
             while len(content) < ENDED.size:
                 part = self._control.recv(ENDED.size - len(content))
                 if not part:
-                    raise KeeperLost
+                    raise ForkServerLost
                 content += part
         except OSError as error:
-            raise KeeperLost from error
+            raise ForkServerLost from error
         status, others = ENDED.unpack(content)
         return status, others
 
     def close(self) -> None:
-        """End the keeper and its worker."""
+        """End the fork server and its worker."""
         self._close()
 
 
 def _close(control: socket.socket, pid: int, owner: int) -> None:
-    if os.getpid() != owner:  # a forked copy of the auditor: the keeper is not its child
+    if os.getpid() != owner:  # a forked copy of the auditor: the fork server is not its child
         control.close()
         return
     with contextlib.suppress(OSError):  # one that was stopped ends its worker, and what that has left, all the same
         os.kill(pid, signal.SIGCONT)
-    with contextlib.suppress(OSError):  # said aloud: another keeper may hold a copy of this end
+    with contextlib.suppress(OSError):  # said aloud: another fork server may hold a copy of this end
         control.sendall(QUIT)
     control.close()
     until = time.monotonic() + QUIT_SECONDS
@@ -182,7 +182,7 @@ def _keep(control: socket.socket, prepare: Callable[[], None], serve: Serve) -> 
         control.sendall(ENDED.pack(status, others))
 
 
-def _forget_files(kept: int) -> None:  # pragma: no cover (in the keeper)
+def _forget_files(kept: int) -> None:  # pragma: no cover (in the fork server)
     """Put nothing in the place of whatever the auditor has open for writing: files, pipes, sockets.
 
     The numbers stay taken: an object that closes its file later on must not close another one of the same number.
@@ -202,7 +202,7 @@ def _forget_files(kept: int) -> None:  # pragma: no cover (in the keeper)
                 os.dup2(nothing, number)
 
 
-def _end(worker: int, *, at_once: bool) -> tuple[int, int]:  # pragma: no cover (in the keeper)
+def _end(worker: int, *, at_once: bool) -> tuple[int, int]:  # pragma: no cover (in the fork server)
     """Kill the worker, its group and all that is left; its status and the number of the others."""
     status, others = 0, 0
     if worker:
@@ -230,7 +230,7 @@ def _end(worker: int, *, at_once: bool) -> tuple[int, int]:  # pragma: no cover 
 
 
 def _become_worker(printed: int) -> None:  # pragma: no cover (in the worker)
-    """A session and group of its own, ended with the keeper; what it prints goes into the pipe `printed`."""
+    """A session and group of its own, ended with the fork server; what it prints goes into the pipe `printed`."""
     os.setsid()
     _prctl(PR_SET_CHILD_SUBREAPER, 0)
     _prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

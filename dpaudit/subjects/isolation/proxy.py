@@ -1,7 +1,7 @@
 """The auditor's end: a worker that answers requests, or is ended and replaced.
 
-`Ward.ask` sends one request and waits, for the answer, for the end of the worker, or for a limit. It never waits for
-anything that the worker alone decides: neither for its channel to be read, nor for its death.
+`WorkerProxy.ask` sends one request and waits, for the answer, for the end of the worker, or for a limit. It never waits
+for anything that the worker alone decides: neither for its channel to be read, nor for its death.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ from typing import Any
 from dpaudit.errors import SubjectError
 from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.isolation.keeper import Keeper, KeeperLost
+from dpaudit.subjects.isolation.fork_server import ForkServer, ForkServerLost
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.isolation.worker import HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
 from dpaudit.subjects.plain import unpacked
 
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
-MOST_STARTS = 4  # workers that end before any call, one after the other
+MAX_STARTS = 4  # workers that end before any call, one after the other
 SLACK = 0.02  # seconds between the limit of a call and its end: a call that ends just after it is marked by the worker
 KEPT_PRINTS = 500  # characters of what a call printed last
-MOST_INPUTS = 1_024  # that a worker holds
-KEEPER_KILLED = "the loss of its keeper"
+MAX_INPUTS = 1_024  # that a worker holds
+FORK_SERVER_KILLED = "the loss of its fork server"
 
 
 @dataclasses.dataclass
@@ -59,7 +59,7 @@ class Process:
     is_deaf: bool = False  # its end of the channel is closed
 
 
-class Ward:
+class WorkerProxy:
     """The workers of one subject, one at a time. Not for two threads at once.
 
     Parameters
@@ -73,7 +73,7 @@ class Ward:
         self.isolation = isolation
         self.log = Log(isolation.output)
         self._worker = Worker(subject, isolation, self.log)
-        self._keeper: Keeper | None = None
+        self._fork_server: ForkServer | None = None
         self.process: Process | None = None
         self.started = 0  # workers
         self.serial = 0  # of requests: an answer to an earlier one is none
@@ -82,19 +82,19 @@ class Ward:
         self.owner = os.getpid()
 
     def close(self) -> None:
-        """End the worker and the keeper; nothing in a forked copy of the auditor, whose they are not."""
+        """End the worker and the fork server; nothing in a forked copy of the auditor, whose they are not."""
         if os.getpid() != self.owner:
             return
         if self.process is not None:
             self._end(at_once=True)
-        if self._keeper is not None:
-            self._keeper.close()
-            self._keeper = None
+        if self._fork_server is not None:
+            self._fork_server.close()
+            self._fork_server = None
 
     def start(self) -> None:
-        """The keeper, now: from the state of the subject that every worker starts with."""
-        if self._keeper is None:
-            self._keeper = Keeper(self._worker.prepare, self._worker.serve)
+        """The fork server, now: from the state of the subject that every worker starts with."""
+        if self._fork_server is None:
+            self._fork_server = ForkServer(self._worker.prepare, self._worker.serve)
 
     def worker(self) -> Process:
         """The worker, a new one if there is none."""
@@ -102,15 +102,15 @@ class Ward:
             return self.process
         for _ in range(2):
             self.start()
-            assert self._keeper is not None
+            assert self._fork_server is not None
             try:
-                pid, channel, printed = self._keeper.start()
+                pid, channel, printed = self._fork_server.start()
                 break
-            except KeeperLost:
-                self._keeper.close()
-                self._keeper = None
+            except ForkServerLost:
+                self._fork_server.close()
+                self._fork_server = None
         else:
-            raise SubjectError("isolation must be able to start processes, got none from a new keeper.")
+            raise SubjectError("isolation must be able to start processes, got none from a new fork server.")
         self.started += 1
         os.set_blocking(printed, False)
         try:
@@ -257,16 +257,16 @@ class Ward:
         self.process = None
         status = 0
         try:
-            assert self._keeper is not None
-            status, others = self._keeper.end(at_once=at_once)
+            assert self._fork_server is not None
+            status, others = self._fork_server.end(at_once=at_once)
             self.left_over += others
-        except KeeperLost:
+        except ForkServerLost:
             with contextlib.suppress(OSError):  # its workers die with it (Linux); elsewhere this ends the group
                 os.killpg(process.pid, signal.SIGKILL)
-            if self._keeper is not None:
-                self._keeper.close()
-            self._keeper = None
-            how = how or KEEPER_KILLED
+            if self._fork_server is not None:
+                self._fork_server.close()
+            self._fork_server = None
+            how = how or FORK_SERVER_KILLED
         finally:
             process.channel.close()
             os.close(process.printed)

@@ -1,0 +1,54 @@
+"""Every kind of view is tried, and gives a row one number: alone, among others, and with other views at once."""
+
+import numpy as np
+import pytest
+
+from dpaudit.features import views
+from dpaudit.features.views import KINDS, View, ViewKind, choose_views, proposals, values_at_once
+
+SIZE = 400
+RNG = np.random.default_rng(1)
+LABELS = RNG.integers(0, 2, SIZE)
+MATRIX = np.column_stack([
+    np.round(RNG.normal(scale=50.0, size=SIZE), 2),  # a lattice of 0.01
+    RNG.normal(scale=50.0, size=SIZE),
+    RNG.integers(0, 35, SIZE),
+    RNG.integers(0, 1_000, SIZE),
+    RNG.integers(0, 30, SIZE),
+    RNG.choice([-0.0, 0.0, 1.5], SIZE),
+])  # fmt: skip
+
+
+def of_kind(name):
+    """Views of a kind on `MATRIX`."""
+    return [view for same in proposals(MATRIX, LABELS, MATRIX.shape[1]) for view in same if view.kind == name]
+
+
+def test_every_kind_is_tried():
+    tried = {view.kind for same in proposals(MATRIX, LABELS, MATRIX.shape[1]) for view in same}
+    missing = sorted(set(KINDS) - tried)
+    assert not missing, (
+        f"{missing} of KINDS must be in proposals() of features/views.py, or MATRIX here must suit them."
+    )
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_a_row_has_one_number(name):
+    """Validity: alone, among others, and with other views at once; the words take the names of the columns."""
+    several = of_kind(name)[:200]
+    at_once = values_at_once(several, MATRIX)
+    for view, found in zip(several, at_once, strict=True):
+        own = view(MATRIX)
+        alone = np.concatenate([view(MATRIX[k : k + 1]) for k in range(20)])
+        np.testing.assert_array_equal(own[:20], alone, f"{name}: a row alone against the row among others")
+        np.testing.assert_array_equal(own, found, f"{name}: one view against many at once")
+        assert view.describe([f"column {k}" for k in range(MATRIX.shape[1])])
+
+
+@pytest.mark.parametrize("function", [lambda v, _: v - v.mean(), lambda v, _: np.argsort(np.argsort(v))])
+def test_a_view_of_a_package_that_looks_at_other_rows_is_left_out(function, monkeypatch):
+    centred, value = (ViewKind(one, "{0}", lambda *_: [((1,), 0.0)]) for one in (function, lambda v, _: -v))
+    monkeypatch.setattr(views, "kinds_of_packages", lambda: {"centred": centred, "own": value})
+    assert np.isfinite(View("centred", (1,))(MATRIX)).all()
+    with pytest.warns(UserWarning, match="a view must give a row alone the number .* by the kind 'centred'"):
+        assert "centred" not in {view.kind for view in choose_views(MATRIX, LABELS, MATRIX.shape[1])}
