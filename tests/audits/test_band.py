@@ -15,13 +15,8 @@ from dpaudit.audits.options import BAND_SHARE
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-<<<<<<< HEAD
 from dpaudit.reports import render
-from dpaudit.running.crew import Crew
-=======
-from dpaudit.reports.html import render
 from dpaudit.running.worker_pool import WorkerPool
->>>>>>> main
 from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())

@@ -10,12 +10,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.inference import order
 from dpaudit.inference.order import pair_p_values, pair_tests, paired_places
-<<<<<<< HEAD
-from dpaudit.running.crew import Crew
-=======
-from dpaudit.reports import html, markdown
 from dpaudit.running.worker_pool import WorkerPool
->>>>>>> main
 from dpaudit.subjects.callables import as_subject
 
 
