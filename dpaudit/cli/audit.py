@@ -328,7 +328,8 @@ def _cut_to_time(
         If a subject is too slow for any audit in its time; its plan is printed.
     """
     from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
-    from dpaudit.reports.plan import plan_table
+    from dpaudit.reports import terminal
+    from dpaudit.reports.plan import plan_blocks
 
     cut: dict[int, int] = {}
     for number, subject in enumerate(subjects):
@@ -337,7 +338,7 @@ def _cut_to_time(
                 check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
         except TooSlowError as error:
             if not error.fits:
-                output_console().print(plan_table(error.plan))
+                output_console().print(terminal.show(plan_blocks(error.plan)))
                 raise
             cut[number] = error.plan.samples
             if not quiet:

@@ -65,13 +65,14 @@ def plan_command(
     """
     from dpaudit.audits.planning import plan
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.reports.plan import excess, plan_table, share, shares
+    from dpaudit.reports import terminal
+    from dpaudit.reports.plan import excess, plan_blocks, share, shares
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     config = read_config()
     promise = as_claim(claim)
     if design is not None:
-        from dpaudit.reports import scores, terminal
+        from dpaudit.reports import scores
         from dpaudit.scores.planning import plan_one_run
 
         if target is not None or promise is None:
@@ -102,4 +103,4 @@ def plan_command(
     if form == "json":
         click.echo(planned.to_text(), nl=False)
     else:
-        output_console().print(plan_table(planned))
+        output_console().print(terminal.show(plan_blocks(planned)))

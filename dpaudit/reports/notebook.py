@@ -27,7 +27,7 @@ from dpaudit.results.model import AuditResult
 from dpaudit.results.saving import write_whole
 from dpaudit.scores.result import ScoresResult
 
-PREFERRED = ("by-mass", "trade-off", "profile", "promises", "errors")  # pictures, the first that a result has
+PREFERRED = ("by-mass", "evidence", "trade-off", "profile", "promises", "errors")  # the first that a result has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,7 +79,7 @@ def document(result: Any) -> Document:
         page = compliance.audit_document(result)
         kicker = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}"
         first = page.first
-        if not any(isinstance(block, Figure) for block in first):
+        if not any(isinstance(block, Figure) for block in first):  # a file of an older version
             drawn = [block for section in page.sections for block in section.blocks if isinstance(block, Figure)]
             first += tuple(block for block in drawn if block.id in PREFERRED)[-1:]
         return dataclasses.replace(page, kicker=kicker, headline=f"{page.headline}.", first=first)

@@ -21,7 +21,6 @@ from dpaudit.reports.drawing import Figure
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
 ROWS = 120  # of a table
-FIGURE_ROWS = 15
 WORD = 16  # characters of a word that is not broken
 CELL = 6_000  # characters of a cell, which may go on on the next page
 INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
@@ -222,10 +221,7 @@ def _block(block: Block, width: float) -> list[Any]:
     key = _legend(block)
     scale = [convert(str(block.scale), 0.45 * width, known)] if block.scale else []
     shown = [_text(block.title, "h4"), drawing, *scale, *key, _text(f"{block.description} {block.note}", "note")]
-    data = block.data
-    rest = len(data.rows) - len(data.rows[:FIGURE_ROWS]) + data.omitted
-    table = _grid(data.columns, data.rows[:FIGURE_ROWS], width)
-    return [KeepTogether(shown), _text("Data of this figure", "h4"), *table, *_more(rest)]
+    return [KeepTogether(shown)]
 
 
 def _legend(figure: Figure, across: int = 1) -> list[Any]:

@@ -21,7 +21,7 @@ from dpaudit.reports.drawing import Figure
 HEAD = 14  # characters of a line of the head of a column of numbers
 NAME, WIDTH = 7, 75  # characters of a name of a fact at least, and of it with its text
 WORDS = re.compile(r"""(?:'[^']*'|"[^"]*"|\\.|[^\s'"\\])+""")  # of a command line, with their quotes
-NUMBER = re.compile(r"[≥≤=p+-]?[ ]?[\d.,/]+(e-?\d+)?[kMGT%]?|[–∞]|none|not found|not promised|")
+NUMBER = re.compile(r"[<≥≤=p+-]?[ ]?\d[\d.,/]*(e-?\d+)?.{0,5}|[–∞]|any|none|not found|not promised|")
 AS_IS: dict[str, Any] = {"expand_tabs": False, "replace_whitespace": False, "break_on_hyphens": False}
 STYLES: Mapping[str, str] = {
     "violated": "bold red",

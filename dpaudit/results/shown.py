@@ -48,8 +48,8 @@ class Shown:
         Parameters
         ----------
         name : str, optional
-            Of an audit "trade-off", "profile", "wealth", "bounds", "matrix" or "by-mass", as far as it has them. By
-            default what could have been missed where nothing is refuted, else the trade-off function.
+            Of an audit "evidence", "trade-off", "profile", "wealth", "bounds", "matrix" or "by-mass", as far as it has
+            them. By default what could have been missed where nothing is refuted, else the outputs on both inputs.
 
         Returns
         -------

@@ -12,7 +12,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.inference.learned_power import forms
 from dpaudit.reports import by_form, terminal, wording
-from dpaudit.reports.plan import plan_table
+from dpaudit.reports.plan import plan_blocks
 from dpaudit.results.model import LearnedLoss, Power
 
 
@@ -52,7 +52,7 @@ def test_a_plan_promises_what_the_audit_reports():
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=5_000, seed=1)
     power = audited().findings[0].power
     assert planned.budgets[0].by_form == power.learned
-    text = printed(plan_table(planned))
+    text = printed(terminal.show(plan_blocks(planned)))
     assert all(form in text for form in forms())
 
 
@@ -72,7 +72,9 @@ def test_a_plan_for_another_probability_has_the_table_by_form_at_90():
     options = {"samples": 5_000, "seed": 1, "event_masses": [0.5]}
     planned, usual = (dpaudit.plan(released, "eps=1", [(0.0, 1.0)], power=power, **options) for power in (0.5, 0.9))
     assert planned.budgets[0].by_form == usual.budgets[0].by_form
-    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(printed(plan_table(planned)).split())
+    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(
+        printed(terminal.show(plan_blocks(planned))).split()
+    )
 
 
 def test_figures_that_are_no_numbers_are_not_said():
@@ -90,7 +92,7 @@ def test_what_is_not_promised_is_not_called_none():
     assert best[1:] == ("1.25", "1.25") and row[1:] == ("not promised", "–")
     assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
-    lines = [" ".join(line.split()) for line in printed(plan_table(planned)).splitlines()]
+    lines = [" ".join(line.split()) for line in printed(terminal.show(plan_blocks(planned))).splitlines()]
     assert all(f"{form} not promised" in lines for form in forms())
 
 
