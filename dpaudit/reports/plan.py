@@ -37,8 +37,8 @@ def plan_blocks(plan: Plan) -> list[Block]:
     found = f"\nFound with probability {probability} in {plan.samples:,} samples ({mode}):"
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
     title = f"Found in about {often} of audits of an event of mass 0.1, by where it shows (nats; not a bound):"
-    forms = [Paragraph(title), _by_form(plan)] if plan.budgets[0].by_form else []
-    tables = [Paragraph(found), _found(plan), *forms, Paragraph(needed), _needed(plan)]
+    forms: list[Block] = [Paragraph(title), _by_form(plan)] if plan.budgets[0].by_form else []
+    tables: list[Block] = [Paragraph(found), _found(plan), *forms, Paragraph(needed), _needed(plan)]
     return [Paragraph(opening), *tables, *map(Paragraph, _sentences(plan))]
 
 

@@ -55,7 +55,8 @@ def _text(block: Block) -> Text:
         text = Text(f"  {block.title:<{NAME}}  ", "dim", no_wrap=True, overflow="ignore", end="\n")
         return text.append(_broken(block.text), "bold not dim")
     if isinstance(block, Paragraph):
-        return text.append(block.text, STYLES.get(block.mark, "dim" if block.kind == "note" else ""))
+        style = {"note": "dim", "lead": "bold"}.get(block.kind, "")
+        return text.append(block.text, STYLES.get(block.mark, style))
     if isinstance(block, Figure):
         return text.append(block.description, "dim")
     assert isinstance(block, Facts | SignOffBlock)
@@ -67,6 +68,13 @@ def _text(block: Block) -> Text:
 
 def _grid(block: Table) -> RenderableType:
     """A table whose first column gives way; columns of numbers stand to the right."""
+    if not any(block.columns):  # words with texts
+        grid = Grid.grid(padding=(0, 2, 0, 0))
+        grid.add_column(no_wrap=True)
+        grid.add_column(ratio=1, overflow="fold")
+        for row, mark in zip(block.rows, block.marks or [""] * len(block.rows), strict=True):
+            grid.add_row(Text(row[0], STYLES.get(mark, "")), Text(row[1], "dim" if mark == "skipped" else ""))
+        return grid
     grid = Grid(box=box.SIMPLE_HEAD, expand=block.kind == "verdicts", padding=(0, 1, 0, 0), pad_edge=False)
     for place, name in enumerate(block.columns):
         cells = [row[place] for row in block.rows]
