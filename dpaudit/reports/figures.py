@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
 
@@ -59,27 +59,31 @@ def ratio_step(ratio: float, top: float) -> int:
     return STEPS + min(STEPS - 1, int(STEPS * math.log(min(ratio, top)) / math.log(top)))
 
 
-def top_ratio(result: AuditResult) -> float:
-    finite = [f.ratio_lower for f in result.findings if f.ratio_lower is not None and math.isfinite(f.ratio_lower)]
-    most = max(finite, default=1.0)
+def top_ratio(ratios: Iterable[float | None]) -> float:
+    """The upper end of the colour scale of some ratios."""
+    most = max((one for one in ratios if one is not None and math.isfinite(one)), default=1.0)
     return next((top for top in (2.0, 4.0, 8.0, 16.0, 64.0) if top >= most), 256.0)
 
 
-def palette_css(dark: bool) -> str:
-    """CSS of the colour steps: blue below 1, red above, palest (or darkest) next to 1."""
+def palette(dark: bool = False) -> list[tuple[int, int, int]]:
+    """The colours of the steps: blue below 1, red above, palest (or darkest) next to 1."""
     low, low_mid, high_mid, high = (
         ((66, 108, 154), (36, 45, 56), (86, 50, 42), (255, 100, 84))
         if dark
         else ((104, 148, 196), (232, 240, 247), (252, 218, 200), (160, 12, 28))
     )
-    rules = []
-    for step in range(2 * STEPS):
-        start, end, share = (
-            (low, low_mid, step / (STEPS - 1)) if step < STEPS else (high_mid, high, (step - STEPS) / (STEPS - 1))
-        )
-        red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
-        rules.append(f".k{step}{{fill:#{red:02x}{green:02x}{blue:02x}}}")
-    return "".join(rules)
+    found = []
+    for start, end in ((low, low_mid), (high_mid, high)):
+        for step in range(STEPS):
+            share = step / (STEPS - 1)
+            red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
+            found.append((red, green, blue))
+    return found
+
+
+def palette_css(dark: bool) -> str:
+    """CSS of the colour steps."""
+    return "".join(f".k{step}{{fill:#{r:02x}{g:02x}{b:02x}}}" for step, (r, g, b) in enumerate(palette(dark)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -126,7 +130,7 @@ def heatmap(result: AuditResult) -> Figure | None:
     matrix = _matrix(result)
     if matrix is None:
         return None
-    count, top = len(matrix.inputs), top_ratio(result)
+    count, top = len(matrix.inputs), top_ratio(finding.ratio_lower for finding in result.findings)
     violated = sum(cell.verdict == "violated" for cell in matrix.cells.values())
     description = (
         f"Matrix of {count} by {count} inputs; each cell is the ratio of lower bound to budget of one pair. "

@@ -55,7 +55,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     used = list(dict.fromkeys(name for finding in drawn for name in (finding.x_id, finding.x_prime_id)))
     if len(used) < 3 or len(used) > PLACES:
         return None
-    top = top_ratio(result)
+    top = top_ratio(finding.ratio_lower for finding in result.findings)
     violated = sum(finding.verdict == "violated" for finding in drawn)
     rest = len(result.findings) - len(drawn)
     missing = f"{plural(rest, 'more pair')} not drawn: no place is known, no answer was reached, or too many are worse."
