@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
-from dpaudit.reports.dossier import Dossier, Source, subject_of
+from dpaudit.reports.dossier import Dossier, Judged, Source, subject_of
 from dpaudit.reports.items import Item, status_word
-from dpaudit.reports.judged import Judged
 from dpaudit.reports.measured_picture import Bar, picture
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE, RULE, Severity, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
