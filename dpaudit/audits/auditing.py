@@ -33,10 +33,10 @@ from dpaudit.running.checkpoint import CheckpointPlan
 from dpaudit.running.streams import fresh_seed
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.contained import contained
-from dpaudit.subjects.folders import same_folder
 from dpaudit.subjects.fresh import fresh_subject
 from dpaudit.subjects.isolation import Isolation
+from dpaudit.subjects.leaving import same_folder
+from dpaudit.subjects.programs import contained
 from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 LOG = logging.getLogger("dpaudit")  # says nothing unless the caller's program asks for it
@@ -141,7 +141,7 @@ def audit(
         small for it.
     pool : bool, optional
         Whether pairs of one shift and budget are asked in one game, where the mechanism says that it is a translation
-        family (`translation_family = True`, see `dpaudit.subjects.protocol.HasTranslations`): they are found with fewer
+        family (`translation_family = True`, see `dpaudit.subjects.protocol`): they are found with fewer
         runs, and together. That the finding holds for each of them rests on what the mechanism says, the error rate
         does not (`Finding.pool`). None, the default, pools wherever that is possible; True is an error where it is not.
     grey_box : bool

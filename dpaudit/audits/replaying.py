@@ -54,7 +54,7 @@ from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.fresh import subject_of
 from dpaudit.subjects.isolation import as_audited
-from dpaudit.subjects.translations import location_of, says_so
+from dpaudit.subjects.protocol import location_of, says_so
 
 _Entry = TypeVar("_Entry", Finding, FloatingPointPair)
 

@@ -18,9 +18,9 @@ from dpaudit.privacy.claims import Claim, number, number_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.plan_result import Plan
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.contained import contained
 from dpaudit.subjects.isolation import as_isolation
 from dpaudit.subjects.leaving import is_time_over, within
+from dpaudit.subjects.programs import contained
 
 PLANNED = ("samples", "mode", "confidence", "seed")  # options that an audit and its plan share
 

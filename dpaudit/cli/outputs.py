@@ -17,8 +17,7 @@ from dpaudit.cli.chatter import Sparing, told, warnings_once
 from dpaudit.cli.group import note, plain, report_error
 from dpaudit.config import Config, formats
 from dpaudit.errors import UsageError
-from dpaudit.subjects.folders import same_folder
-from dpaudit.subjects.leaving import Hold
+from dpaudit.subjects.leaving import Hold, same_folder
 
 if TYPE_CHECKING:
     from rich.console import Console

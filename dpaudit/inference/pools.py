@@ -1,6 +1,6 @@
 """Pools: pairs of one shift, audited in one game.
 
-For a translation family (`dpaudit.subjects.translations`) the two output laws of a pair (x, x'), both moved by minus
+For a translation family (`dpaudit.subjects.protocol`) the two output laws of a pair (x, x'), both moved by minus
 the location of x, are the same for every pair with the same x' - x. A pool is a set of such pairs with one budget. It
 pays one share of the error rate, and the draws of all its inputs serve one test.
 
@@ -43,7 +43,7 @@ from dpaudit.inference.tasks import toss
 from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.privacy.pairs import short_form
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.translations import location_of, says_so
+from dpaudit.subjects.protocol import location_of, says_so
 
 SHIFT_PRECISION = 1e-12  # of the largest coordinate of any location: shifts that differ by less are one
 BUDGET_PRECISION = 1e-9  # relative: budgets that differ by less are one

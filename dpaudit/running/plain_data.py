@@ -38,10 +38,7 @@ class NotPlainError(Exception):
 def block(data: Any, *parts: bytes) -> bytes:
     """A JSON text with its length, and the bytes behind it.
 
-    Raises
-    ------
-    NotPlainError
-        If an integer is beyond the limit of its text.
+    `NotPlainError` if an integer is beyond the limit of its text.
     """
     try:
         text = json.dumps(data, separators=(",", ":")).encode()
@@ -75,10 +72,7 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
 
     Without `places`: only what is part of the outcomes, not where exceptions came from.
 
-    Raises
-    ------
-    NotPlainError
-        If a training draw is no plain value.
+    `NotPlainError` if a training draw is no plain value.
     """
     if isinstance(result, Raised):
         error = result.error
@@ -104,10 +98,7 @@ def to_bytes(result: TaskResult | Raised, places: bool = True) -> bytes:
 def from_bytes(content: bytes) -> TaskResult | Raised:
     """What `to_bytes` wrote.
 
-    Raises
-    ------
-    ValueError
-        If it is something else.
+    `ValueError` if it is something else.
     """
     try:
         data, start = text_of(content)

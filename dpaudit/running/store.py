@@ -66,6 +66,7 @@ create table looks (
     pair integer not null references pairs, night integer not null references nights, labelled integer not null,
     log_wealth real, lower real not null, primary key (pair, night));
 """
+LOOK = ("pairs.key", "seed", "number", "started", "looks.labelled", "looks.log_wealth", "looks.lower")  # as listed
 Row = dict[str, Any]
 KINDS: dict[str, tuple[type, ...]] = {"integer": (int,), "real": (int, float), "text": (str,), "blob": (bytes,)}
 # What each column may hold: SQLite keeps a text in a column of numbers where it is none.
@@ -322,11 +323,8 @@ class Store:
             earlier = _rows(execute, "nights", subject=subject, seed=str(seed))
             number = max((night["number"] for night in earlier), default=-1) + 1
             night = {"subject": subject, "life": life, "seed": str(seed), "number": number, "started": _now()}
-            id_ = _put(
-                execute,
-                "nights",
-                {**night, "status": "started", "samples": samples, "runs": 0, "version": __version__},
-            )
+            first = {"status": "started", "samples": samples, "runs": 0, "version": __version__}
+            id_ = _put(execute, "nights", {**night, **first})
             ordinal = len(_rows(execute, "nights", subject=subject, life=life))
         return Night(subject, id_, life, seed, number, identity.digest, ordinal)
 
@@ -414,16 +412,9 @@ class Store:
             for subject in found:
                 subject["nights"] = _rows(execute, "nights", subject=subject["id"])
                 subject["pairs"] = list(self._pairs_at(execute, subject["id"], subject["life"]).values())
-                names = ("key", "seed", "number", "started", "labelled", "log_wealth", "lower")
-                query = (
-                    "select pairs.key, nights.seed, nights.number, nights.started, looks.labelled, looks.log_wealth, "
-                    "looks.lower from looks join pairs on looks.pair = pairs.id join nights on looks.night = nights.id "
-                    "where pairs.subject = ? and pairs.life = ? order by nights.id"
-                )
-                rows = execute(query, (subject["id"], subject["life"])).fetchall()
-                subject["looks"] = [dict(zip(names, row, strict=True)) for row in rows]
-                for look in subject["looks"]:
-                    _check_types(look)
+                query = f"select {', '.join(LOOK)} from looks join pairs on looks.pair = pairs.id join nights on "
+                query += "looks.night = nights.id where pairs.subject = ? and pairs.life = ? order by nights.id"
+                subject["looks"] = _read(execute(query, (subject["id"], subject["life"])), LOOK)
         return found
 
     def forget(self, digests: Sequence[str]) -> int:
@@ -555,20 +546,19 @@ def _rows(execute: Any, table: str, **which: Any) -> list[Row]:
     """The rows of a table that have these values, in the order in which they came."""
     columns, chosen = COLUMNS[table], " and ".join(f"{name} = ?" for name in which) or "1"
     query = f"select {', '.join(columns)} from {table} where {chosen} order by rowid"
-    found = [dict(zip(columns, row, strict=True)) for row in execute(query, tuple(which.values())).fetchall()]
-    for row in found:
-        for name, value in row.items():
-            if name not in STATES and isinstance(value, str | bytes) and len(value) > LONGEST_TEXT:
-                raise UsageError(f"store must have texts of at most {LONGEST_TEXT:,} characters, got more in {name}.")
-        _check_types(row)
-    return found
+    return _read(execute(query, tuple(which.values())), columns)
 
 
-def _check_types(row: Row) -> None:
-    """Check that values are of the types of their columns; no column's name has two of them."""
-    for name, value in row.items():
+def _read(rows: Any, columns: Sequence[str]) -> list[Row]:
+    """Rows by the names of their columns, checked: no column's name has two types."""
+    names = [column.rpartition(".")[2] for column in columns]
+    found = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
+    for name, value in (cell for row in found for cell in row.items()):
+        if name not in STATES and isinstance(value, str | bytes) and len(value) > LONGEST_TEXT:
+            raise UsageError(f"store must have texts of at most {LONGEST_TEXT:,} characters, got more in {name}.")
         if type(value) not in TYPES[name]:
             raise UsageError(f"store must have values of the types of its columns, got {value!r:.40} in {name}.")
+    return found
 
 
 def _put(execute: Any, table: str, row: Row, *, keeps: bool = False, adds: bool = False) -> int:

@@ -115,14 +115,8 @@ class DrawJob:
 class WorkerPool:
     """Who draws for one audit, and where it is noted: this process, its workers (`open_workers`), its checkpoint.
 
-    Attributes
-    ----------
-    expected : int
-        Runs that the audit will take, about: whether it is worth to start workers.
-    found : int
-        Chunks that were found in the checkpoint.
-    noted_error : SubjectError or None
-        The last one that a task raised, which is its result.
+    `expected` are the runs that it will take, about: whether it is worth to start workers. `found` are the chunks that
+    were found in the checkpoint, and `noted_error` is the last one that a task raised, which is its result.
     """
 
     def __init__(
@@ -162,10 +156,7 @@ class WorkerPool:
     def carry_out(self, job: DrawJob, tasks: Sequence[Task]) -> list[TaskResult]:
         """The results in the order of the tasks.
 
-        Raises
-        ------
-        SubjectError
-            Of the first task, in their order, that raised one.
+        `SubjectError` of the first task, in their order, that raised one.
         """
         found: dict[int, TaskResult | Raised] = {}
         if self.checkpoint is not None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import atexit
 import contextlib
 import copy
+import functools
 import hashlib
 import importlib
 import os
@@ -195,27 +196,29 @@ class LokyWorkers(Workers):
     def warm_up(self) -> None:
         if self._starting:
             return
-        try:
+        with contextlib.suppress(WorkerDied), self._replaced():  # one since the last batch: the next has new ones
             self._starting = [self._pool().submit(_import_numbers) for _ in range(self.slots)]
-        except _loky().BrokenProcessPool:  # one was killed since the last batch: the next batch has new ones
-            self._end()
 
     def _submit(self, packed: Packed, content: bytes) -> Any:
         self.warm_up()
         self._folder = self._folder or tempfile.TemporaryDirectory(prefix="dpaudit-")
-        try:
+        with self._replaced():
             return self._pool().submit(carry_out_group, VERSIONS, packed.in_file(self._folder.name), content)
-        except _loky().BrokenProcessPool as error:
-            self._end()
-            raise WorkerDied(type(error).__name__) from error
 
     def _ended(self, calls: list[Any]) -> Iterator[tuple[Any, bytes]]:
         for call in as_completed(calls):
-            try:
-                yield call, call.result()
-            except _loky().BrokenProcessPool as error:
-                self._end()
-                raise WorkerDied(type(error).__name__) from error
+            with self._replaced():
+                content = call.result()
+            yield call, content
+
+    @contextlib.contextmanager
+    def _replaced(self) -> Iterator[None]:
+        """Where a process has died the others end too, and the next call starts new ones."""
+        try:
+            yield
+        except _loky().BrokenProcessPool as error:
+            self._end()
+            raise WorkerDied(type(error).__name__) from error
 
     def _cancel(self, calls: list[Any]) -> None:
         for call in calls:
@@ -277,14 +280,9 @@ class DaskWorkers(Workers):
                 client = distributed.Client.current()
         try:
             if client is None:
-                of_this_machine = {
-                    "n_workers": jobs if jobs > 1 else (os.cpu_count() or 1),
-                    "threads_per_worker": 1,
-                    "dashboard_address": None,
-                    "silence_logs": 50,
-                    "preload": [__name__],
-                }
-                options = {} if address else of_this_machine
+                count = jobs if jobs > 1 else (os.cpu_count() or 1)
+                of_this_machine: Any = {"n_workers": count, "threads_per_worker": 1, "preload": [__name__]}
+                options = {} if address else {**of_this_machine, "dashboard_address": None, "silence_logs": 50}
                 client = distributed.Client(address, timeout=TIMEOUT, set_as_default=False, **options)
                 self._own = [client]
             client.wait_for_workers(1, timeout=TIMEOUT)
@@ -378,9 +376,7 @@ class RayWorkers(Workers):
             self._ray.shutdown()
 
 
-def _loky() -> Any:
-    """The processes of joblib; imported when some are asked for, as most audits ask for none."""
-    return importlib.import_module("joblib.externals.loky")
+_loky = functools.partial(importlib.import_module, "joblib.externals.loky")  # most audits ask for no processes
 
 
 def _library(module: str, extra: str) -> Any:

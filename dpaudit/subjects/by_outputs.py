@@ -14,7 +14,7 @@ import logging
 import warnings
 from typing import Any
 
-from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.callables import Around, Subject, as_subject
 
 BY_OUTPUTS = "with what calls warn of, log and print, "  # in front of the interface of results
 
@@ -31,10 +31,9 @@ class _Records(logging.Handler):
 
 
 @dataclasses.dataclass(frozen=True)
-class _WithByOutputs:
-    """A function `f(data, rng)` that calls the subject once, and listens."""
+class _WithByOutputs(Around):
+    """Calls the subject once, and listens."""
 
-    subject: Subject
     dpaudit_calls = BY_OUTPUTS
 
     def __call__(self, data: Any, rng: Any) -> dict[str, Any]:
@@ -50,27 +49,13 @@ class _WithByOutputs:
                 contextlib.redirect_stderr(printed),
             ):
                 warnings.simplefilter("always")
-                (output,) = self.subject.sample(data, 1, rng)
+                (output,) = self.first.sample(data, 1, rng)
         finally:
             root.handlers = handlers
             root.setLevel(level)
             logging.disable(disabled)
         texts = [f"{one.category.__name__}: {one.message}" for one in said]
         return {"output": output, "warnings": texts, "log": records.messages, "printed": printed.getvalue()}
-
-    @property
-    def claim(self) -> Any:
-        """What the mechanism states."""
-        return getattr(self.subject.mechanism, "claim", None)
-
-    @property
-    def dataset_adjacency(self) -> Any:
-        """What the mechanism states."""
-        return getattr(self.subject.mechanism, "dataset_adjacency", None)
-
-    def pairs(self) -> Any:
-        """Those of the mechanism."""
-        return self.subject.pairs()
 
 
 def with_by_outputs(mechanism: Any, target: str | None = None, name: str | None = None) -> Subject:
@@ -101,8 +86,4 @@ def with_by_outputs(mechanism: Any, target: str | None = None, name: str | None 
     >>> with_by_outputs(release).sample([1, 0], 1, np.random.default_rng(1))[0]["printed"]
     'rows: 2\\n'
     """
-    first = as_subject(mechanism, target, name)
-    heard = _WithByOutputs(dataclasses.replace(first, one_by_one=True))
-    return dataclasses.replace(
-        first, mechanism=heard, interface="f(data, rng)", keywords=(("rng", "generator"),), one_by_one=False
-    )
+    return _WithByOutputs(dataclasses.replace(as_subject(mechanism, target, name), one_by_one=True)).as_subject()

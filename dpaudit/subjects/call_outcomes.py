@@ -102,42 +102,6 @@ class Noted:
         return not self.beside.keys() <= FORM
 
 
-class NotedDict(dict[Any, Any], Noted):
-    """A dictionary with notes."""
-
-
-class NotedList(list[Any], Noted):
-    """A list with notes."""
-
-
-class NotedTuple(tuple[Any, ...], Noted):
-    """A tuple with notes."""
-
-
-class NotedText(str, Noted):
-    """A text with notes."""
-
-
-class NotedBytes(bytes, Noted):
-    """Bytes with notes."""
-
-
-class NotedInteger(int, Noted):
-    """An integer with notes."""
-
-
-class NotedFloat(float, Noted):
-    """A float with notes."""
-
-
-class NotedSet(set[Any], Noted):
-    """A set with notes."""
-
-
-class NotedFrozenSet(frozenset[Any], Noted):
-    """A frozen set with notes."""
-
-
 class NotedArray(np.ndarray[Any, Any], Noted):
     """An array with notes."""
 
@@ -149,10 +113,12 @@ class NotedArray(np.ndarray[Any, Any], Noted):
 
 
 FORM = frozenset({"class", "type", "order", "mask", "read-only"})  # notes that say in which form numbers are held
+BARE: tuple[type, ...] = (dict, list, tuple, str, bytes, int, float, set, frozenset)
 NOTED: dict[type, type] = {
-    dict: NotedDict, list: NotedList, tuple: NotedTuple, str: NotedText, bytes: NotedBytes, int: NotedInteger,
-    float: NotedFloat, set: NotedSet, frozenset: NotedFrozenSet, np.ndarray: NotedArray,
-}  # fmt: skip
+    kind: type(f"Noted{kind.__name__.title()}", (kind, Noted), {"__module__": __name__}) for kind in BARE
+}
+NOTED[np.ndarray] = NotedArray
+globals().update({kind.__name__: kind for kind in NOTED.values()})  # where pickle looks for them
 
 
 def noted(value: Any, beside: dict[str, Any]) -> Any:

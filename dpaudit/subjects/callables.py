@@ -14,7 +14,7 @@ import numbers
 import re
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from types import CellType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,6 +31,8 @@ from dpaudit.subjects.parameters import given_as, passed_text, recognised, role_
 from dpaudit.subjects.plain import Seen, brief, seen
 from dpaudit.subjects.tracebacks import is_outcome, located, located_once, signal_handlers
 
+# What a mechanism may state of its promise; `utility_bounds` are of its outputs as they are.
+STATED = frozenset({"claim", "pairs", "dataset_adjacency", "dataset_rows", "dataset_steps", "promised"})
 Interface = Literal["sample(data, size, rng)", "f(data, size, rng)", "f(data, size)", "f(data, rng)", "f(data)"]
 LOOKED_AFTER = frozenset(4**k for k in range(12))  # calls that share a large input, after which it is looked at
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")  # as object.__repr__ writes it, alone or inside a container
@@ -66,6 +68,8 @@ class Subject:
         Give calls the input itself, to see whether they change it.
     """
 
+    # Whether its calls are made in workers of its own, where one that does not come back is an outcome.
+    is_contained: ClassVar[bool] = False
     mechanism: Any
     interface: Interface
     name: str
@@ -81,11 +85,6 @@ class Subject:
     def is_vectorised(self) -> bool:
         """Whether one call gives many outputs."""
         return self._gives_batches and not self.one_by_one
-
-    @property
-    def is_contained(self) -> bool:
-        """Whether its calls are made in workers of its own, where one that does not come back is an outcome."""
-        return False
 
     @property
     def draws_together(self) -> bool:
@@ -130,11 +129,8 @@ class Subject:
 
         Each call works on the data as they were given (`dpaudit.subjects.copies`).
 
-        Raises
-        ------
-        SubjectError
-            If a vectorised call raises: that is one observation of a call, never `size` observations. If calls that
-            cannot be repeated change their input.
+        `SubjectError` if a vectorised call raises: that is one observation of a call, never `size` observations. If
+        calls that cannot be repeated change their input.
         """
         return self._drawn(data, size, rng, copied_output)
 
@@ -213,14 +209,13 @@ class Subject:
         the same random numbers and each on a copy of its own.
         """
         before, known = copy.deepcopy(rng), Located(self._handlers)
-        outcomes: list[Any] = []
+        outcomes, again = list[Any](), list[Any]()
         for count in range(1, size + 1):
             outcomes.append(self._outcome(given, rng, hold, known))
             if (count == size or count in LOOKED_AFTER) and not are_same(data, given):
                 break
         else:
             return outcomes
-        again: list[Any] = []
         is_repeated, has_changed, known = self.replayable, False, Located(self._handlers)
         while is_repeated and len(again) < size:
             given = copied(data)
@@ -283,10 +278,7 @@ class Subject:
     def claim(self) -> Claim | None:
         """The mechanism's own claim, if it states one: a `Claim`, or a text for it such as 'eps=1'.
 
-        Raises
-        ------
-        UsageError
-            If it is another value, or a text that names no claim.
+        `UsageError` if it is another value, or a text that names no claim.
         """
         claim = getattr(self.mechanism, "claim", None)
         if claim is None or isinstance(claim, Claim) or callable(claim):  # a method of that name states nothing
@@ -301,10 +293,7 @@ class Subject:
     def neighbouring(self, claim: Claim) -> Claim:
         """A claim with the relation that the mechanism states of its inputs (`dataset_adjacency`), where it has none.
 
-        Raises
-        ------
-        UsageError
-            If the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
+        `UsageError` if the mechanism states what is no relation: see `dpaudit.privacy.neighbours`.
         """
         adjacency = getattr(self.mechanism, "dataset_adjacency", None)
         rows, steps = (getattr(self.mechanism, name, None) for name in ("dataset_rows", "dataset_steps"))
@@ -378,6 +367,23 @@ class Subject:
         return self.keywords[0][0] if is_only else None
 
 
+@dataclasses.dataclass(frozen=True)
+class Around:
+    """A function `f(data, rng)` around the calls of a subject; what its mechanism states, it states."""
+
+    first: Subject
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in STATED:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        return getattr(self.first.mechanism, name)
+
+    def as_subject(self) -> Subject:
+        """The first subject, called so."""
+        how: Any = {"interface": "f(data, rng)", "keywords": (("rng", "generator"),), "one_by_one": False}
+        return dataclasses.replace(self.first, mechanism=self, **how)
+
+
 class Located(set[str]):
     """The kinds of exceptions that have been located, the signal handlers from before the first call, and the hold."""
 
@@ -431,44 +437,30 @@ def as_subject(mechanism: Any, target: str | None = None, name: str | None = Non
     if isinstance(mechanism, type):
         raise UsageError(f"mechanism must be an instance or a function, got the class {mechanism.__name__}. Call it.")
     is_object = callable(getattr(mechanism, "sample", None))
-    if is_asynchronous(mechanism.sample if is_object else mechanism):
-        called = _name(mechanism.sample if is_object else mechanism)
+    function = mechanism.sample if is_object else mechanism
+    if is_asynchronous(function):
         raise UsageError(
-            f"mechanism must return outputs, got the function {called!r}, which is asynchronous (async def). "
+            f"mechanism must return outputs, got the function {_name(function)!r}, which is asynchronous (async def). "
             "Wrap it in a function that waits for its output, for example with asyncio.run."
         )
-    if is_object:
-        return Subject(
-            mechanism=mechanism,
-            interface="sample(data, size, rng)",
-            name=name or str(getattr(mechanism, "name", "")) or type(mechanism).__name__,
-            target=target,
-            replayable=bool(getattr(mechanism, "replayable", True)),
-            fingerprint=fingerprint(mechanism),
-            keywords=role_in_sample(mechanism.sample),
-        )
-    if not callable(mechanism):
+    if not callable(function):
         raise UsageError(
             "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), "
             f"got {type(mechanism).__name__}{f' at {target!r}' if target else ''}.{_wrapping(mechanism)}"
         )
-    keywords = recognised(mechanism, _name(mechanism))
-    roles = {role for _, role in keywords}
-    random = bool(roles - {"size"})
-    interface: Interface
-    if "size" in roles:
-        interface = "f(data, size, rng)" if random else "f(data, size)"
+    own, replayable = _name(mechanism), bool(getattr(mechanism, "replayable", True))
+    interface: Interface = "sample(data, size, rng)"
+    if is_object:
+        own, keywords = str(getattr(mechanism, "name", "")) or type(mechanism).__name__, role_in_sample(function)
     else:
-        interface = "f(data, rng)" if random else "f(data)"
-    return Subject(
-        mechanism=mechanism,
-        interface=interface,
-        name=name or _name(mechanism),
-        target=target,
-        replayable=random,
-        fingerprint=fingerprint(mechanism),
-        keywords=keywords,
-    )
+        keywords = recognised(mechanism, own)
+        roles = {role for _, role in keywords}
+        replayable = bool(roles - {"size"})
+        if "size" in roles:
+            interface = "f(data, size, rng)" if replayable else "f(data, size)"
+        else:
+            interface = "f(data, rng)" if replayable else "f(data)"
+    return Subject(mechanism, interface, name or own, target, replayable, fingerprint(mechanism), keywords)
 
 
 def _wrapping(mechanism: Any) -> str:

@@ -34,10 +34,9 @@ FLAT = (set, bytearray, array.array)  # of what cannot change, as far as it is l
 CONTAINERS = frozenset({*MAPPINGS, *FLAT, list, tuple, collections.deque})
 LARGEST = 1 << 26  # bytes of an array that is copied
 DEEPEST = 100  # levels of nesting that are copied
-MOST_COMPARED = 256  # items of an input that is compared with its copy after each call
-BYTES_COMPARED = 256  # of an array, in the time of an item
+MOST_COMPARED = 1 << 16  # bytes of an input that is compared with its copy after each call
 BYTES_KEPT = 1 << 28  # of copies that are kept for calls to work on, about; the last one is kept whatever it takes
-BYTES_OF_ITEM = 64  # of a container, about
+BYTES_OF_ITEM = 256  # of a container: as many of an array are compared in the time of one
 
 
 def copied(value: Any) -> Any:
@@ -112,7 +111,7 @@ class WorkingCopies:
             return copy
         copy = copied(value)
         if copy is not value:
-            size = _bytes_of(copy, set(), 0)
+            size = _bytes_of(copy)
             self._let_go(id(value))
             while self._known and self._bytes + size > BYTES_KEPT:
                 self._let_go(next(iter(self._known)))
@@ -151,41 +150,31 @@ def copied_output(output: Any) -> Any:
         return known
 
 
-def _bytes_of(value: Any, known: set[int], depth: int) -> int:
-    """About how many bytes a copy takes; what is `known` is counted already, as a value may hold a part many times."""
-    kind = type(value)
-    if kind is np.ndarray:
-        return int(value.nbytes)
-    if _is_of_pandas(value):
-        return int(value.size) * 8
-    if kind not in CONTAINERS or depth > DEEPEST or id(value) in known:
-        return 0
-    known.add(id(value))
-    items = () if kind in FLAT else value.values() if kind in MAPPINGS else value
-    inner = sum(_bytes_of(item, known, depth + 1) for item in items if type(item) not in FIXED)
-    return BYTES_OF_ITEM * len(value) + inner
-
-
 def is_small(value: Any) -> bool:
     """Whether to compare a value with its copy takes no longer than a call, about."""
-    return _left_of(MOST_COMPARED, value, 0) >= 0
+    return _bytes_of(value, MOST_COMPARED) <= MOST_COMPARED
 
 
-def _left_of(left: int, value: Any, depth: int) -> int:
-    """`left` less the comparisons that a value takes; below 0 for too many."""
-    kind = type(value)
-    if kind is np.ndarray:
-        return left - 1 - int(value.size if value.dtype.hasobject else value.nbytes // BYTES_COMPARED)
-    if _is_of_pandas(value):
-        return left - 1 - int(value.size) * 8 // BYTES_COMPARED
-    if kind not in CONTAINERS or depth > DEEPEST:
-        return left - 1
-    left -= 1 + len(value)
-    if left >= 0 and kind not in FLAT:
-        for item in value.values() if kind in MAPPINGS else value:
-            if type(item) not in FIXED and (left := _left_of(left, item, depth + 1)) < 0:
-                break
-    return left
+def _bytes_of(value: Any, most: float = math.inf) -> int:
+    """About how many bytes a copy takes; of one that takes more than `most`, that it does.
+
+    A part that a value holds many times is counted once.
+    """
+    found, waiting, known = 0, [value], set[int]()
+    while waiting and found <= most:
+        part = waiting.pop()
+        kind = type(part)
+        if kind is np.ndarray:
+            found += int(part.size * BYTES_OF_ITEM if part.dtype.hasobject else part.nbytes)
+        elif _is_of_pandas(part):
+            found += int(part.size) * 8
+        elif kind in CONTAINERS and id(part) not in known:
+            known.add(id(part))
+            found += BYTES_OF_ITEM * (1 + len(part))
+            if kind not in FLAT and found <= most:
+                items = part.values() if kind in MAPPINGS else part
+                waiting += [item for item in items if type(item) not in FIXED]
+    return found
 
 
 def are_same(first: Any, second: Any) -> bool:

@@ -13,21 +13,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.callables import Around, Subject, as_subject
 from dpaudit.subjects.iterators import read_whole
 
 FRESH = "a fresh object a call, "  # in front of the interface of results
 
 
 @dataclasses.dataclass(frozen=True)
-class Fresh:
-    """A function `f(data, rng)` that makes a mechanism with `factory` and asks it once.
+class Fresh(Around):
+    """Makes a mechanism with `factory` and asks it once.
 
     `first` is the subject of a first object, which is never asked: how the others are called, and what it states.
     """
 
     factory: Callable[[], Any]
-    first: Subject
     dpaudit_calls = FRESH
 
     def __call__(self, data: Any, rng: Any) -> Any:
@@ -39,20 +38,6 @@ class Fresh:
             raise ValueError(f"a batch of 1 output must be returned for size=1, got {output!r:.80}")
         return read_whole(output[0])
 
-    @property
-    def claim(self) -> Any:
-        """What the first object states."""
-        return getattr(self.first.mechanism, "claim", None)
-
-    @property
-    def dataset_adjacency(self) -> Any:
-        """What the first object states."""
-        return getattr(self.first.mechanism, "dataset_adjacency", None)
-
-    def pairs(self) -> Any:
-        """Those of the first object."""
-        return self.first.pairs()
-
     def __repr__(self) -> str:
         return f"Fresh({getattr(self.factory, '__qualname__', self.factory)}, {self.first.fingerprint})"
 
@@ -60,10 +45,7 @@ class Fresh:
 def fresh_subject(factory: Any, target: str | None = None, name: str | None = None) -> Subject:
     """A subject whose calls have a fresh object each, made by `factory()`: a class or a function.
 
-    Raises
-    ------
-    UsageError
-        If the factory cannot be called without arguments, or what it makes is no mechanism.
+    `UsageError` if the factory cannot be called without arguments, or what it makes is no mechanism.
 
     Examples
     --------
@@ -85,11 +67,7 @@ def fresh_subject(factory: Any, target: str | None = None, name: str | None = No
         raise UsageError(
             f"mechanism must be a factory with fresh=True, called without arguments, got {factory!r:.80} ({error})."
         ) from error
-    first = as_subject(factory(), target, name)
-    keywords = (("rng", "generator"),)
-    return dataclasses.replace(
-        first, mechanism=Fresh(factory, first), interface="f(data, rng)", keywords=keywords, one_by_one=False
-    )
+    return Fresh(as_subject(factory(), target, name), factory).as_subject()
 
 
 def subject_of(mechanism: Any, description: Mapping[str, Any]) -> Subject:

@@ -19,14 +19,13 @@ import numpy as np
 
 from dpaudit.subjects.call_outcomes import Failed, noted
 from dpaudit.subjects.copies import copied_output
-from dpaudit.subjects.plain import brief
+from dpaudit.subjects.plain import DEEPEST, brief
 from dpaudit.subjects.tracebacks import is_of_output
 
 MOST_PIECES = 10_000  # of one output, in all its parts: a generator need not have an end
 MOST_COUNTED = 1_000_000  # of a collection that is no list, tuple or dict of Python's own
 ENDS = object()  # behind the last piece
 MOST_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
-DEEPEST = 40  # levels of nesting that are looked through, as deep as an output is read
 PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 
 
@@ -37,11 +36,8 @@ def read_whole(value: Any) -> Any:
     Where an iterator raises, the pieces before that are followed by a `Failed`: whoever reads it has seen them. An
     output that raises before its first piece is nothing but the `Failed`, as that of a function that raises.
 
-    Raises
-    ------
-    ValueError
-        If an iterator has more than `MOST_PIECES` pieces, or a sequence so many that are not there, or an array is
-        larger than `MOST_BYTES`: as an outcome, like any other exception.
+    `ValueError` if an iterator has more than `MOST_PIECES` pieces, or a sequence so many that are not there, or an
+    array is larger than `MOST_BYTES`: as an outcome, like any other exception.
 
     Examples
     --------

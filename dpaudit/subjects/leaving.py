@@ -1,4 +1,4 @@
-"""Calls that outlast the auditor's hold: a copy of the process that a call made, and a limit of time.
+"""What calls leave behind: a copy of the process, another working directory; and the limit of time that ends them.
 
 A mechanism that calls `os.fork` returns twice. The second auditor would draw, look and write beside the first one, so
 the copy is ended as soon as the call comes back in it.
@@ -71,6 +71,29 @@ def end_of_time() -> float:
 def is_time_over() -> bool:
     """Whether the time of calls is over."""
     return _clock() > _until.get()
+
+
+@contextlib.contextmanager
+def same_folder() -> Iterator[list[str]]:
+    """For a while a mechanism may change the working directory; then it is what it was before.
+
+    Gives a list, which has the directory that was left behind once the while is over, where it is another one.
+    """
+    before, found = _folder(), list[str]()
+    try:
+        yield found
+    finally:
+        if (after := _folder()) != before:
+            found.append(after)
+            with contextlib.suppress(OSError):  # it may be gone
+                os.chdir(before)
+
+
+def _folder() -> str:
+    try:
+        return os.getcwd()
+    except OSError:
+        return "a folder that is gone"
 
 
 def _end_copy() -> NoReturn:

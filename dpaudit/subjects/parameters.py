@@ -88,10 +88,7 @@ def role_of(parameter: inspect.Parameter, function: Any) -> str:
 def recognised(function: Callable[..., Any], name: str) -> tuple[tuple[str, str], ...]:
     """The recognised parameters of a function behind its first, as (name, role).
 
-    Raises
-    ------
-    UsageError
-        If it takes no data, or needs a parameter that is not recognised.
+    `UsageError` if it takes no data, or needs a parameter that is not recognised.
     """
     try:
         parameters = list(inspect.signature(function).parameters.values())

@@ -14,6 +14,7 @@ from __future__ import annotations
 import enum
 import io
 import itertools
+import math
 import numbers
 import pickle
 import re
@@ -21,7 +22,7 @@ import reprlib
 import sys
 import threading
 import types
-from collections.abc import ItemsView, Mapping, Sequence, Set, ValuesView
+from collections.abc import Callable, ItemsView, Mapping, Sequence, Set, ValuesView
 from decimal import Decimal
 from fractions import Fraction
 from typing import Any
@@ -45,6 +46,16 @@ PYTHONS = frozenset({int, bytes, complex, Decimal, Fraction})
 CONTENTS = (Mapping, Sequence, Set, int, float, str, bytes, complex, Decimal, Fraction, io.IOBase, *MOMENTS)
 MAX_PIECES = 1_000  # objects of one residual, a bound on time: a table of pandas has 15
 MAX_RESIDUALS = 12  # residuals within one another: a level of an index that does not occur stands 8 deep in pandas
+# By Python's own methods, which a class cannot replace: the class, how many bytes it takes, and what is read of it.
+READ_AS: tuple[tuple[type, Callable[[Any], int], Callable[[Any], Any]], ...] = (
+    (int, lambda value: int.bit_length(value) // 8, int.__pos__),
+    (float, lambda value: 0, float.__pos__),
+    (str, lambda value: 4 * str.__len__(value), str.__str__),
+    (bytes, bytes.__len__, lambda value: bytes(memoryview(value))),
+    (complex, lambda value: 0, complex.__pos__),
+    (Decimal, lambda value: 0, Decimal),
+    (Fraction, lambda value: 0, Fraction),
+)
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
 LONGEST_TEXT = 4_000  # characters of the printed form of an object
@@ -90,22 +101,12 @@ class _Writer(pickle.Pickler):
 
 
 class _Open(threading.local):
-    """What is being looked into, of each thread.
-
-    Attributes
-    ----------
-    objects : set of int
-        Ids of objects that are gone through now.
-    level : int
-        Residuals within one another.
-    told : dict
-        Objects of this residual by their ids, which are handed over once. (As long as they are held, ids stay theirs.)
-    """
+    """What is being looked into, of each thread."""
 
     def __init__(self) -> None:
-        self.objects: set[int] = set()
-        self.level = 0
-        self.told: dict[int, Any] = {}
+        self.objects: set[int] = set()  # ids of those that are gone through now
+        self.level = 0  # residuals within one another
+        self.told: dict[int, Any] = {}  # of this residual, by id, handed over once; as long as held, ids stay theirs
 
 
 OPEN = _Open()
@@ -114,7 +115,7 @@ OPEN = _Open()
 class Planer:
     """Makes plain data of outputs, up to `limit` bytes in all: about what they take when they cross."""
 
-    def __init__(self, limit: int) -> None:
+    def __init__(self, limit: float) -> None:
         self.left = limit
 
     def spend(self, size: int) -> None:
@@ -122,20 +123,16 @@ class Planer:
         if self.left < 0:
             raise TooLarge
 
-    def spend_instead(self, left: int, value: Any) -> None:
+    def spend_instead(self, left: float, value: Any) -> None:
         """Spend what plain data take, of what was left before they were made of more."""
         self.left = left
-        self.spend(sum(8 + getattr(leaf, "nbytes", 0) for leaf in leaves(value)))
+        if left < math.inf:
+            self.spend(sum(8 + getattr(leaf, "nbytes", 0) for leaf in leaves(value)))
 
     def plain(self, value: Any, depth: int = 0) -> Any:
         """`value` as plain data.
 
-        Raises
-        ------
-        TooLarge
-            If it is larger than what is left of the limit.
-        Exception
-            Whatever the value's own methods raise.
+        `TooLarge` if it is larger than what is left of the limit. `Exception` whatever the value's own methods raise.
         """
         kind: Any = type(value)
         self.spend(8)
@@ -183,23 +180,10 @@ class Planer:
 
     def _read(self, value: Any, depth: int) -> Any:
         """What is read of a value of a class that is not Python's own."""
-        if isinstance(value, int):
-            self.spend(int.bit_length(value) // 8)
-            return int.__pos__(value)
-        if isinstance(value, float):
-            return float.__pos__(value)
-        if isinstance(value, str):
-            self.spend(4 * str.__len__(value))
-            return str.__str__(value)
-        if isinstance(value, bytes):
-            self.spend(bytes.__len__(value))
-            return bytes(memoryview(value))
-        if isinstance(value, complex):
-            return complex.__pos__(value)
-        if isinstance(value, Decimal):
-            return Decimal(value)
-        if isinstance(value, Fraction):
-            return Fraction(value)
+        for kind, size, made in READ_AS:
+            if isinstance(value, kind):
+                self.spend(size(value))
+                return made(value)
         if isinstance(value, numbers.Real) and float(value) == value:  # of another library
             return float(value)
         known = own(value)
@@ -328,16 +312,7 @@ def _hashable(value: Any) -> Any:
 
 
 class _Seer(Planer):
-    """Makes plain data that stay in the process, of outputs of any size."""
-
-    def __init__(self) -> None:
-        self.left = 0
-
-    def spend(self, size: int) -> None:
-        pass
-
-    def spend_instead(self, left: int, value: Any) -> None:
-        pass
+    """Makes plain data that stay in the process."""
 
     def plain(self, value: Any, depth: int = 0) -> Any:
         kind = type(value)
@@ -367,7 +342,7 @@ class _Seer(Planer):
         return value if is_fixed else super()._numpy(value, depth)
 
 
-SEER = _Seer()
+SEER = _Seer(math.inf)
 
 
 class Seen(list[Any]):
@@ -382,10 +357,7 @@ def seen(output: Any) -> Any:
     noise within its claim that is written into one array), or an unsound one sound. No method of the output's own
     copies it: that could leave out what the output shows.
 
-    Raises
-    ------
-    SubjectError
-        If looking at it raises: that is no outcome of the mechanism's.
+    `SubjectError` if looking at it raises: that is no outcome of the mechanism's.
 
     Examples
     --------
@@ -440,10 +412,7 @@ def packed(value: Any) -> bytes:
 def unpacked(content: bytes) -> Any:
     """Plain data from bytes.
 
-    Raises
-    ------
-    ValueError
-        If they are none.
+    `ValueError` if they are none.
     """
     try:
         return _Reader(io.BytesIO(content)).load()

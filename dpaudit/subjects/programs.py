@@ -38,8 +38,8 @@ from dpaudit.privacy.claims import Claim, number
 from dpaudit.privacy.parsing import as_claim, parse_claim
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Failed
 from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.isolation import Isolation, isolated
 from dpaudit.subjects.isolation.fork_server import ANSWER_SECONDS, ForkServer, ForkServerLost
-from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.leaving import end_of_time, is_time_over
 
 PROTOCOL = 1
@@ -52,23 +52,29 @@ FIRST_ANSWER_SECONDS = 60.0  # at least so long for the program to start
 END_SECONDS = 2.0  # for the program to end after its input is closed, before it is killed
 SEEDS = 2**53  # seeds are below it, so that a program whose numbers are doubles reads them exactly
 HASHED_FILE = 10_000_000  # bytes of a file on the command line, beyond which its content is not in the fingerprint
+GREETING: dict[str, tuple[str, Callable[[Any], bool]]] = {  # what a program may say of itself
+    "batch": ("a positive integer", lambda value: type(value) is int and value > 0),
+    "numbers": ("json or double", lambda value: value in ("json", "double")),
+    "seeds": ("true or false", lambda value: isinstance(value, bool)),
+    "claim": ("a text", lambda value: isinstance(value, str)),
+    "pairs": (
+        "a list of [x, x']",
+        lambda value: isinstance(value, list) and all(isinstance(one, list) and len(one) == 2 for one in value),
+    ),
+}
 _HEX_FLOAT = re.compile(r"[-+]?(0x[0-9a-f]+(\.[0-9a-f]*)?(p[-+]?[0-9]+)?|inf(inity)?|nan)", re.IGNORECASE)
-
-
-class ProgramDied(RuntimeError):
-    """The program ended in the middle of a request: an outcome of the call, like an exception."""
-
-    def __init__(self, message: str, how: str) -> None:
-        super().__init__(message)
-        self.failed = Failed(PROGRAM_DIED, how)
 
 
 class ReportedError(RuntimeError):
     """The program reports that a call raised."""
 
-    def __init__(self, failed: Failed) -> None:
-        super().__init__(f"{failed.kind}: {failed.message}")
+    def __init__(self, failed: Failed, message: str = "") -> None:
+        super().__init__(message or f"{failed.kind}: {failed.message}")
         self.failed = failed
+
+
+class ProgramDied(ReportedError):
+    """The program ended in the middle of a request: an outcome of the call, like an exception."""
 
 
 def exec_subject(
@@ -130,13 +136,17 @@ def exec_subject(
     return dataclasses.replace(subject, one_by_one=mechanism.batch == 1)
 
 
+def contained(subject: Subject, limits: Isolation) -> contextlib.AbstractContextManager[Subject]:
+    """The subject with these limits, for a while."""
+    if subject.is_program:
+        return contextlib.nullcontext(contained_program(subject, limits))
+    return isolated(subject, limits)
+
+
 def contained_program(subject: Subject, limits: Isolation) -> Subject:
     """The subject of a program with other limits: seconds of a batch, memory of a process, bytes of a line.
 
-    Raises
-    ------
-    UsageError
-        If the time of its calls is to be examined, which says nothing of a program's batches.
+    `UsageError` if the time of its calls is to be examined, which says nothing of a program's batches.
     """
     if limits.timing:
         raise UsageError(f"timing of isolation must be 0 for a program, got {limits.timing}.")
@@ -179,15 +189,12 @@ class ExecMechanism:
         outputs: list[Any] = []
         try:
             encoded = encoded_input(data)
-            while len(outputs) < size or not size:
-                wanted = min(self.batch, size - len(outputs))
-                message: dict[str, Any] = {"type": "sample", "input": encoded, "size": wanted}
-                if self.replayable:
-                    message["seed"] = int(rng.integers(SEEDS))
+            for start in range(0, max(size, 1), self.batch):
+                wanted = min(self.batch, size - start)
+                seed = {"seed": int(rng.integers(SEEDS))} if self.replayable else {}
+                message = {"type": "sample", "input": encoded, "size": wanted, **seed}
                 outputs.extend(_outputs(_program(self.command, self.limits), message, wanted, self.doubles))
-                if not size:
-                    break
-        except (ProgramDied, ReportedError) as error:
+        except ReportedError as error:
             # Validity: one observation of a call. It is the outcome of a draw only where the call was for one draw.
             if size != 1:
                 raise
@@ -221,18 +228,12 @@ def _outputs(program: _Program, message: dict[str, Any], wanted: int, doubles: b
         raise program.broken(f"outputs must be as the protocol writes them, got {error}") from error
 
 
-# --- values --------------------------------------------------------------------------------------------------------
-
-
 def encoded_input(value: Any) -> Any:
     """An input as strict JSON: numpy to Python, and floats that JSON has no text for as {"$float": "inf"}.
 
     Finite doubles keep their bits: they are written with as many digits as they need.
 
-    Raises
-    ------
-    UsageError
-        If a part of it has no JSON form.
+    `UsageError` if a part of it has no JSON form.
 
     Examples
     --------
@@ -292,8 +293,6 @@ def _digests(words: Sequence[str]) -> list[str]:
                 found.append(hashlib.sha256(path.read_bytes()).hexdigest()[:16])
     return found
 
-
-# --- processes -----------------------------------------------------------------------------------------------------
 
 _PROGRAMS: dict[tuple[int, tuple[str, ...], Isolation], _Program] = {}
 _ENDING: set[int] = set()  # processes that will end their programs when they end
@@ -388,29 +387,15 @@ class _Program:
         reply = self._exchange(greeting, max(self.limits.seconds_a_call, FIRST_ANSWER_SECONDS))
         if reply.get("type") != "hello" or reply.get("protocol") != PROTOCOL:
             raise self.broken(f"it must greet with protocol {PROTOCOL}, got {json.dumps(reply)[:100]}")
-        batch = reply.get("batch", BATCH)
-        if isinstance(batch, bool) or not isinstance(batch, int) or batch < 1:
-            raise self.broken(f"batch must be a positive integer, got {batch!r:.60}")
-        if reply.get("numbers", "json") not in ("json", "double"):
-            raise self.broken(f"numbers must be json or double, got {reply['numbers']!r:.60}")
-        if not isinstance(reply.get("seeds", False), bool):
-            raise self.broken(f"seeds must be true or false, got {reply['seeds']!r:.60}")
-        if not isinstance(reply.get("claim", ""), str):
-            raise self.broken(f"claim must be a text, got {reply['claim']!r:.60}")
-        pairs = reply.get("pairs", [])
-        if not isinstance(pairs, list) or not all(isinstance(pair, list) and len(pair) == 2 for pair in pairs):
-            raise self.broken(f"pairs must be a list of [x, x'], got {pairs!r:.60}")
+        for name, (wanted, is_good) in GREETING.items():
+            if name in reply and not is_good(reply[name]):
+                raise self.broken(f"{name} must be {wanted}, got {reply[name]!r:.60}")
         return reply
 
     def ask(self, message: dict[str, Any]) -> dict[str, Any]:
         """The reply to one request; a program that died is an outcome of the call, anything else that is wrong is not.
 
-        Raises
-        ------
-        ProgramDied
-            If it ended before it answered.
-        ProgramError
-            If it took too long, or its answer is none.
+        `ProgramDied` if it ended before it answered. `ProgramError` if it took too long, or its answer is none.
         """
         with self.speaking:
             self.requests += 1
@@ -484,7 +469,7 @@ class _Program:
                     else:
                         self.close(END_SECONDS)
                         text = f"{self._name()} ended without an answer ({self.how}).{self._stderr()}"
-                        raise ProgramDied(text, self.how)
+                        raise ProgramDied(Failed(PROGRAM_DIED, self.how), text)
         if waiting:  # the rest would be read as the beginning of the next request
             raise self.broken("a request must be read to its end before it is answered")
         line, _, self.unread = b"".join(chunks).partition(b"\n")

@@ -1,19 +1,33 @@
 """What a mechanism looks like to the auditor: one method, and some that help where they exist.
 
+Beside `sample` a mechanism may have
+
+    claim                         what it promises, used where the caller states no claim
+    pairs()                       pairs of inputs to audit, used where the caller gives none: each a `Pair` or
+                                  (x, x_prime)
+    log_density(data, outputs)    natural log of the density (or probability) of each output, shape (size,), -inf where
+                                  an output is impossible: it makes the likelihood ratio the witness, and only a witness
+    utility_bounds()              what it says about its own error (`dpaudit.audits.utility`)
+    translation_family            True where the output law on x is one law, the same for every x, moved by where x lies
+    location(data)                where x lies, a number or an array of the shape of one output; x itself without it
+
 A mechanism that has more than `sample` is audited with fewer draws or without flags, never with less suspicion: the
 validity of a verdict rests on `sample` alone.
+
+Additive noise is a translation family, and the location of linear queries is their exact answers; noise whose scale
+depends on the data is none, nor is an output that is clamped or rounded to a grid. What a mechanism says of it lets an
+audit pool pairs of one shift (`dpaudit.inference.pools`); no verdict's error rate rests on it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import Claim
-from dpaudit.subjects.utility_bounds import UtilityBound
+LARGEST_LOCATION = 2.0**53  # integers are doubles below it
 
 
 @runtime_checkable
@@ -28,61 +42,21 @@ class Mechanism(Protocol):
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any: ...
 
 
-@runtime_checkable
-class HasLogDensity(Protocol):
-    """`log_density(data, outputs)`: natural log of the density (or probability) of each output, shape (size,).
-
-    -inf where an output is impossible. It makes the likelihood ratio the witness, and only a witness.
-    """
-
-    def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64]: ...
-
-
-@runtime_checkable
-class HasClaim(Protocol):
-    """`claim`: what the mechanism promises, used where the caller states no claim."""
-
-    @property
-    def claim(self) -> Claim: ...
-
-
-@runtime_checkable
-class HasPairs(Protocol):
-    """`pairs()`: pairs of inputs to audit, used where the caller gives none (each a `Pair` or (x, x_prime))."""
-
-    def pairs(self) -> Iterable[Any]: ...
-
-
-@runtime_checkable
-class HasUtilityBounds(Protocol):
-    """`utility_bounds()`: what the mechanism says about its own error (`dpaudit.audits.utility`)."""
-
-    def utility_bounds(self) -> Iterable[UtilityBound]: ...
-
-
 class SessionEnded(Exception):
     """Raised by `answer` of a session that answers no more queries: the transcript ends before this query."""
-
-
-@runtime_checkable
-class Session(Protocol):
-    """One run of an interactive mechanism: it keeps what it remembers between queries.
-
-    `answer(query)` returns the answer to one query, and raises `SessionEnded` once there are no more answers.
-    """
-
-    def answer(self, query: Any) -> Any: ...
 
 
 @runtime_checkable
 class InteractiveMechanism(Protocol):
     """A mechanism that answers the queries of an analyst, who sees every answer before the next query.
 
-    `start(data, rng)` begins a session on the input `data`; all its randomness comes from `rng`, also later on. What is
-    promised is promised of the whole session, for every analyst. `dpaudit.as_sessions` makes a subject of it.
+    `start(data, rng)` begins a session on the input `data`, which keeps what it remembers between queries:
+    `answer(query)` returns the answer to one, and raises `SessionEnded` once there are no more answers. All its
+    randomness comes from `rng`, also later on. What is promised is promised of the whole session, for every analyst.
+    `dpaudit.as_sessions` makes a subject of it.
     """
 
-    def start(self, data: Any, rng: np.random.Generator) -> Session: ...
+    def start(self, data: Any, rng: np.random.Generator) -> Any: ...
 
 
 @runtime_checkable
@@ -96,15 +70,28 @@ class Analyst(Protocol):
     def next_query(self, transcript: Sequence[tuple[Any, Any]], rng: np.random.Generator) -> Any: ...
 
 
-@runtime_checkable
-class HasTranslations(Protocol):
-    """`translation_family`: True where the output law on x is one law, the same for every x, moved by where x lies.
+def says_so(mechanism: Any) -> bool:
+    """Whether a mechanism states that it is a translation family."""
+    return getattr(mechanism, "translation_family", False) is True
 
-    That place, the location of x, is x itself, a number or an array of the shape of one output; or what the method
-    `location(data)` returns, where the mechanism has one (linear queries: the exact answers). Additive noise is such a
-    family; noise whose scale depends on the data is none, nor is an output that is clamped or rounded to a grid. Pairs
-    of the same shift are then audited in one game (`dpaudit.audit`, `pool`).
+
+def location_of(mechanism: Any, data: Any) -> NDArray[np.float64] | None:
+    """Where the law of a translation family on `data` lies, as an array of the shape of one output.
+
+    The mechanism's `location(data)`, or the input itself where it has no such method. None where that is not a number
+    or an array of numbers, finite and below 2^53, or the mechanism refuses the input.
+
+    Examples
+    --------
+    >>> location_of(object(), [1, 2]).tolist(), location_of(object(), "a") is None
+    ([1.0, 2.0], True)
     """
-
-    @property
-    def translation_family(self) -> bool: ...
+    function = getattr(mechanism, "location", None)
+    try:
+        where = np.asarray(function(data) if callable(function) else data)
+    except Exception:  # ragged, or refused: such an input is drawn as any other, and pooled with none
+        return None
+    if where.dtype.kind not in "iuf" or where.size == 0:
+        return None
+    location = where.astype(float)
+    return location if bool(np.all(np.abs(location) < LARGEST_LOCATION)) else None

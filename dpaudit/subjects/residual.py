@@ -27,6 +27,7 @@ from dpaudit.subjects.foreign import attributes_of
 
 # What an object's class may have of Python's own, and then hands over nothing but contents and attributes.
 REDUCTIONS = frozenset({object.__reduce__, set.__reduce__, frozenset.__reduce__})
+EMPTIES = (tuple, list, dict, str)  # without contents they are nothing
 SCALARS = frozenset({bool, int, float, str, type(None)})
 RANDOM = (np.random.Generator, np.random.RandomState, np.random.BitGenerator, np.random.SeedSequence)
 MOMENTS = (datetime.date, datetime.time, datetime.datetime, datetime.timedelta)  # pickled as bytes
@@ -70,12 +71,8 @@ def held(value: Any) -> Any:
 
 def _some(pieces: dict[str, Any]) -> dict[str, Any] | None:
     """The pieces that are something; None where there are none."""
-    found = {name: part for name, part in pieces.items() if part is not None and not _is_empty(part)}
-    return found or None
-
-
-def _is_empty(part: Any) -> bool:
-    return type(part) in (tuple, list, dict, str) and not part
+    found = {name: part for name, part in pieces.items() if part is not None}
+    return {name: part for name, part in found.items() if type(part) not in EMPTIES or part} or None
 
 
 @functools.cache

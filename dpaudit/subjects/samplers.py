@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.parsing import parse_claim
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject
 
 FIRST, SECOND = "first", "second"
@@ -22,25 +22,17 @@ FIRST, SECOND = "first", "second"
 
 @dataclasses.dataclass(frozen=True)
 class _Samplers:
-    """A function of the name of a sampler, which draws from it."""
+    """Draws from the sampler whose name is the input."""
 
     of: dict[str, Subject]
-    claim: Claim
+    claim: Claim | None
 
-    def __call__(self, data: str, rng: Any) -> Any:
-        (output,) = self.of[data].sample(data, 1, rng)
-        return output
+    def sample(self, data: str, size: int, rng: Any) -> Any:
+        return self.of[data].sample(data, size, rng)
 
     def pairs(self) -> list[tuple[str, str]]:
         """The one pair."""
         return [(FIRST, SECOND)]
-
-
-class _Batches(_Samplers):
-    """The same of samplers that both give batches."""
-
-    def sample(self, data: str, size: int, rng: Any) -> Any:
-        return self.of[data].sample(data, size, rng)
 
 
 def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: Claim | str = "eps=0.1") -> Subject:
@@ -67,10 +59,11 @@ def samplers(first: Callable[..., Any], second: Callable[..., Any], tolerance: C
     ('eps=0.1', [('first', 'second')])
     """
     of = {name: as_subject(_behind_data(sampler)) for name, sampler in ((FIRST, first), (SECOND, second))}
-    claim = parse_claim(tolerance) if isinstance(tolerance, str) else tolerance
-    kind = _Batches if all(subject.is_vectorised for subject in of.values()) else _Samplers
-    subject = as_subject(kind(of, claim), name=" and ".join(one.name for one in of.values()))
-    return dataclasses.replace(subject, replayable=all(one.replayable for one in of.values()))
+    subject = as_subject(_Samplers(of, as_claim(tolerance)), name=" and ".join(one.name for one in of.values()))
+    are_batches, replayable = (
+        all(getattr(one, what) for one in of.values()) for what in ("is_vectorised", "replayable")
+    )
+    return dataclasses.replace(subject, one_by_one=not are_batches, replayable=replayable)
 
 
 def _behind_data(sampler: Callable[..., Any]) -> Callable[..., Any]:

@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
+from dpaudit.arguments import whole_number
 from dpaudit.errors import UsageError
-from dpaudit.subjects.callables import Subject, as_subject
+from dpaudit.subjects.callables import STATED, Subject, as_subject
 from dpaudit.subjects.protocol import Analyst, InteractiveMechanism, SessionEnded
 
 Transcript = Sequence[tuple[Any, Any]]
@@ -122,10 +123,7 @@ def as_analyst(analyst: Any) -> Analyst:
     """An analyst from an object with `next_query`, a list of queries, or a function `f(transcript)` or
     `f(transcript, rng)`.
 
-    Raises
-    ------
-    UsageError
-        If it is none of these.
+    `UsageError` if it is none of these.
     """
     if isinstance(analyst, Analyst):
         return analyst
@@ -157,11 +155,10 @@ class Sessions:
         # The analyst's randomness is apart from the mechanism's: a session may draw as much as it likes.
         own = np.random.default_rng(rng.integers(2**32, size=8))
         transcript: list[tuple[Any, Any]] = []
-        analyst = self.analyst
-        chosen: tuple[int, ...] = ()
+        analyst, chosen = self.analyst, list[Any]()
         if isinstance(analyst, AnyOf):
             place, analyst = analyst.choose(own)
-            chosen = (place,)
+            chosen = [place]
         session = self.mechanism.start(data, rng)
         while len(transcript) < self.queries:
             query = analyst.next_query(tuple(transcript), own)
@@ -172,24 +169,12 @@ class Sessions:
             except SessionEnded:
                 break
             transcript.append((query, answer))
-        if self.with_queries:
-            return (*chosen, *transcript)
-        return (*chosen, *(answer for _, answer in transcript))
+        return (*chosen, *(transcript if self.with_queries else (answer for _, answer in transcript)))
 
-    @property
-    def claim(self) -> Any:
-        """The mechanism's own."""
-        return getattr(self.mechanism, "claim", None)
-
-    def pairs(self) -> Any:
-        """The mechanism's own."""
-        pairs = getattr(self.mechanism, "pairs", None)
-        return pairs() if callable(pairs) else pairs
-
-    @property
-    def utility_bounds(self) -> Any:
-        """The mechanism's own."""
-        return getattr(self.mechanism, "utility_bounds", None)
+    def __getattr__(self, name: str) -> Any:
+        if name not in STATED and name != "utility_bounds":  # what the mechanism states is of whole sessions
+            raise AttributeError(f"sessions have no attribute {name!r}")
+        return getattr(self.mechanism, name)
 
 
 def as_sessions(
@@ -237,9 +222,8 @@ def as_sessions(
     """
     if not isinstance(mechanism, InteractiveMechanism):
         raise UsageError(f"mechanism must have start(data, rng), got {type(mechanism).__name__}.")
-    if isinstance(queries, bool) or not isinstance(queries, int) or queries < 1:
-        raise UsageError(f"queries must be a positive integer, got {queries!r}.")
-    sessions = Sessions(mechanism, as_analyst(analyst), queries, with_queries)
+    most = whole_number("queries", queries, "a positive integer", 1)
+    sessions = Sessions(mechanism, as_analyst(analyst), most, with_queries)
     shown = name or f"sessions of {getattr(mechanism, 'name', '') or type(mechanism).__name__}"
     # Validity: copies of randomness of its own could repeat each other in workers, which draw replayable subjects.
     replayable = bool(getattr(mechanism, "replayable", True))

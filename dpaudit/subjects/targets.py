@@ -21,7 +21,7 @@ import os
 import re
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -43,18 +43,8 @@ _DOTTED = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 def resolve_target(text: str) -> Subject:
     """The subject that a target names, with the text as its `target`.
 
-    Parameters
-    ----------
-    text : str
-        `package.module:attribute`, `path/file.py:attribute` or `exec:COMMAND`.
-
-    Raises
-    ------
-    UsageError
-        If the text has none of these forms, there is no such module, file or attribute, its import raises, the
-        attribute is no mechanism, or the program cannot be started.
-    ProgramError
-        If the program does not speak the protocol.
+    `UsageError` if the text has none of the forms, there is no such module, file or attribute, its import raises, the
+    attribute is no mechanism, or the program cannot be started. `ProgramError` if it does not speak the protocol.
 
     Examples
     --------
@@ -70,8 +60,15 @@ def resolve_target(text: str) -> Subject:
             f"target must be an instance or a function, got the class {name} at {text!r}. "
             f"Instantiate it in the module, for example `mechanism = {name}(...)`, and name that."
         )
-    try:
+    with _at(text):
         return dataclasses.replace(as_subject(value, target=text), target=text)
+
+
+@contextlib.contextmanager
+def _at(text: str) -> Iterator[None]:
+    """Where what a target names is refused, the target is a part of the message."""
+    try:
+        yield
     except UsageError as error:
         if text in str(error):
             raise
@@ -81,10 +78,7 @@ def resolve_target(text: str) -> Subject:
 def fresh_target(text: str) -> Subject:
     """A subject with a fresh object a call, from the factory that a target names: a class or a function.
 
-    Raises
-    ------
-    UsageError
-        As of `load_target` and `fresh_subject`.
+    `UsageError` as of `load_target` and `fresh_subject`.
     """
     return fresh_subject(load_target(text), target=text)
 
@@ -92,10 +86,7 @@ def fresh_target(text: str) -> Subject:
 def load_target(text: str) -> Any:
     """The object that a target names, whatever it is: an instance, a function, a class.
 
-    Raises
-    ------
-    UsageError
-        If the text has neither form, there is no such module, file or attribute, or its import raises.
+    `UsageError` if the text has neither form, there is no such module, file or attribute, or its import raises.
     """
     if text.startswith(PREFIX):
         raise UsageError(f"target must be {FORMS}, got {text!r}: the checks of a mechanism need Python code.")
@@ -105,15 +96,8 @@ def load_target(text: str) -> Any:
 def resolve_pairs(text: str) -> Sequence[Pair]:
     """The pairs that a text names: those that a function of Python code returns, or what `parse_pairs` reads.
 
-    Parameters
-    ----------
-    text : str
-        `module:function` or `path/file.py:function`, called without arguments; else a form of `parse_pairs`.
-
-    Raises
-    ------
-    UsageError
-        If the function cannot be found or raises, what it returns is no list of pairs, or the text cannot be read.
+    `UsageError` if the function cannot be found or raises, what it returns is no list of pairs, or the text cannot be
+    read.
 
     Examples
     --------
@@ -133,10 +117,8 @@ def resolve_pairs(text: str) -> Sequence[Pair]:
         raise UsageError(
             f"pairs must be a function without arguments that returns pairs, got {what_raised(error)} ({text!r})."
         ) from error
-    try:
+    with _at(text):
         return entries if isinstance(entries, AllPairs) else as_pairs(entries)
-    except UsageError as error:
-        raise UsageError(f"{str(error).removesuffix('.')} (at {text!r}).") from error
 
 
 def names_pairs(text: str) -> bool:
@@ -160,7 +142,12 @@ def _load(argument: str, text: str) -> Any:
         raise UsageError(f"{argument} must be {FORMS}, got {text!r}: {attribute!r} is no name of an attribute.")
     is_file = location.endswith(".py") or "/" in location or os.sep in location
     if is_file:
-        path = _existing_file(argument, location, text)
+        if not location.endswith(".py"):
+            raise UsageError(f"{argument} must name a file that ends in .py, got {location!r} at {text!r}.")
+        path = Path(location)
+        if not path.is_file():
+            raise UsageError(f"{argument} must name an existing file, got {location!r} at {text!r}.")
+        path = path.resolve()
         _make_importable([str(path.parent), os.getcwd()])
     else:
         if not _DOTTED.fullmatch(location):
@@ -185,15 +172,6 @@ def _load(argument: str, text: str) -> Any:
     return value
 
 
-def _existing_file(argument: str, location: str, text: str) -> Path:
-    if not location.endswith(".py"):
-        raise UsageError(f"{argument} must name a file that ends in .py, got {location!r} at {text!r}.")
-    path = Path(location)
-    if not path.is_file():
-        raise UsageError(f"{argument} must name an existing file, got {location!r} at {text!r}.")
-    return path.resolve()
-
-
 def _make_importable(folders: list[str]) -> None:
     """Put the folders in front of the import path, in this order, but behind those that an earlier target put there.
 
@@ -210,7 +188,7 @@ def _import_file(path: Path) -> ModuleType:
     """The module of a file: under its own name, as its neighbours would import it, unless another one has the name."""
     name = path.stem
     known = sys.modules.get(name)
-    if known is not None and _origin(known) == path:
+    if known is not None and (file := getattr(known, "__file__", None)) and Path(file).resolve() == path:
         return known
     if known is None and name.isidentifier():
         spec = importlib.util.find_spec(name)
@@ -232,11 +210,6 @@ def _import_file(path: Path) -> ModuleType:
         raise
     _send_by_value(module)
     return module
-
-
-def _origin(module: ModuleType) -> Path | None:
-    file = getattr(module, "__file__", None)
-    return Path(file).resolve() if file else None
 
 
 def _send_by_value(module: ModuleType) -> None:

@@ -106,10 +106,7 @@ class UtilityBound:
     def losses(self, data: Any, outputs: Any, size: int) -> NDArray[np.float64]:
         """The checked losses of `size` outputs, shape (size,); inf for NaN, and for a run that raised.
 
-        Raises
-        ------
-        UsageError
-            If the loss function does not return so many numbers in [0, inf], or one above `largest_loss`.
+        `UsageError` if the loss function does not return so many numbers in [0, inf], or one above `largest_loss`.
         """
         result = np.full(size, math.inf)
         returned = np.ones(size, dtype=bool)

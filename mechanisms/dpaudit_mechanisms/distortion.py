@@ -137,9 +137,7 @@ def _corners(lines: FloatArray) -> list[float]:
 
 
 def _checked(queries: ArrayLike, metric: ArrayLike) -> tuple[FloatArray, FloatArray]:
-    rows = table("queries", queries, (None, None))
-    if not np.isfinite(rows).all():
-        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    rows = table("queries", queries, (None, None), finite=True)
     budgets = budget_matrix(metric, rows.shape[1])
     slack = 1e-12 * np.where(np.isfinite(budgets), budgets, 0.0)
     for k in range(len(budgets)):

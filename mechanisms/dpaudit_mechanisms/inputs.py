@@ -29,10 +29,7 @@ def answer(data: Any, dimension: int | None) -> FloatArray:
     """A true answer as a new array: shape () where `dimension` is None, else (dimension,); finite."""
     if dimension is None:
         return np.array(number("data", data, "a finite number", math.isfinite))
-    vector = table("data", data, (dimension,))
-    if not np.isfinite(vector).all():
-        raise UsageError(f"data must be finite, got {vector.tolist()}.")
-    return vector
+    return table("data", data, (dimension,), finite=True)
 
 
 def position(data: Any, count: int) -> int:
@@ -46,8 +43,8 @@ def position(data: Any, count: int) -> int:
     return index
 
 
-def table(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatArray:
-    """A new array of floats without NaN; None in `shape` leaves that axis free, but not empty."""
+def table(name: str, values: ArrayLike, shape: tuple[int | None, ...], finite: bool = False) -> FloatArray:
+    """A new array of floats without NaN, or of finite ones; None in `shape` leaves that axis free, but not empty."""
     try:
         array = np.array(values, dtype=float)
     except (TypeError, ValueError) as error:
@@ -59,6 +56,8 @@ def table(name: str, values: ArrayLike, shape: tuple[int | None, ...]) -> FloatA
     if np.isnan(array).any():
         where = tuple(np.argwhere(np.isnan(array))[0].tolist())
         raise UsageError(f"{name} must be numbers, got nan at position {where}.")
+    if finite and not np.isfinite(array).all():
+        raise UsageError(f"{name} must be finite, got {array[~np.isfinite(array)][0]}.")
     return array
 
 

@@ -11,27 +11,63 @@ nothing on some histogram, and is not stated.
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+import dataclasses
+from abc import ABC, abstractmethod
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from dpaudit.errors import UsageError
+from dpaudit.privacy.claims import Claim, MetricDP
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import ROUNDING, smallest_scale
-from dpaudit_mechanisms.histograms import histogram_of
-from dpaudit_mechanisms.inputs import FloatArray
+from dpaudit_mechanisms.histograms import HistogramMetric, IntArray, histogram_of
+from dpaudit_mechanisms.index_metric import budget_matrix
+from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
+
+Self = TypeVar("Self", bound="AnswersQueries")
 
 
-class AnswersQueries(Protocol):
-    """A mechanism whose output answers queries c q'."""
+class AnswersQueries(ABC):
+    """A mechanism on histograms of n records whose output answers queries c q'; a frozen dataclass."""
 
     queries: FloatArray
+    metric: FloatArray
     c: float
     records: int
 
+    @abstractmethod
     def answers(self, outputs: ArrayLike) -> FloatArray:
-        """The answers that follow from outputs, shape (size, K)."""
+        """c q' of what is released, shape (size, K)."""
+
+    def _check(self) -> None:
+        """Read the parameters, and refuse queries that differ by more than the metric."""
+        queries = table("queries", self.queries, (None, None), finite=True)
+        metric = budget_matrix(self.metric, queries.shape[1])
+        check_queries(queries, metric)
+        queries.setflags(write=False)
+        for name, value in (("queries", queries), ("metric", metric), ("c", positive("c", self.c)),
+                            ("records", whole_number("records", self.records, 1))):  # fmt: skip
+            object.__setattr__(self, name, value)
+
+    @property
+    def claim(self) -> Claim:
+        """`MetricDP` over neighbouring histograms."""
+        return MetricDP(HistogramMetric(self.metric))
+
+    @property
+    def input_kind(self) -> str:
+        """A histogram."""
+        return "counts"
+
+    def with_budget(self: Self, factor: float) -> Self:
+        """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
+        changed = {"queries": self.queries * factor, "metric": self.metric * factor, "c": self.c / factor}
+        return dataclasses.replace(self, **changed)  # type: ignore[type-var]
+
+    def _input(self, data: Any) -> IntArray:
+        return histogram_of(data, self.queries.shape[1], self.records)
 
 
 def query_gaps(queries: FloatArray) -> FloatArray:
@@ -44,8 +80,6 @@ def query_gaps(queries: FloatArray) -> FloatArray:
 
 def check_queries(queries: FloatArray, metric: FloatArray) -> None:
     """Refuse queries with |q'_i - q'_j| > d(i, j) somewhere (the condition of DX-T5 and DX-T7)."""
-    if not np.isfinite(queries).all():
-        raise UsageError(f"queries must be finite, got {queries[~np.isfinite(queries)][0]}.")
     gaps = query_gaps(queries)
     if smallest_scale(gaps, metric) > 1.0 + ROUNDING:
         i, j = np.argwhere(gaps > metric * (1.0 + ROUNDING))[0].tolist()

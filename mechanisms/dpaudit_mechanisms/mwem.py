@@ -26,29 +26,26 @@ from numpy.typing import ArrayLike, NDArray
 from scipy import special
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, number
+from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.histograms import (
     MOST_COMPARED,
     MOST_PAIRS,
-    HistogramMetric,
     all_histograms,
     histogram_count,
-    histogram_of,
     neighbours,
     spread_pairs,
 )
-from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
-from dpaudit_mechanisms.linear_queries import check_queries, error_bounds, query_gaps
+from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
 Update = Literal["printed", "corrected"]
 Release = Literal["histogram", "transcript"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class MWEM:
+class MWEM(AnswersQueries):
     """Algorithm 2 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     y_i times exp(c q'_i (m - c q'(y)) / (2 n)), m = c q'(x) + Lap(2 c T), for a query of large error, T times.
@@ -94,24 +91,12 @@ class MWEM:
     release: Release = "histogram"
 
     def __post_init__(self) -> None:
-        queries = table("queries", self.queries, (None, None))
-        metric = budget_matrix(self.metric, queries.shape[1])
-        check_queries(queries, metric)
-        queries.setflags(write=False)
+        self._check()
         for name, value in (("update", self.update), ("release", self.release)):
             allowed = ("corrected", "printed") if name == "update" else ("histogram", "transcript")
             if value not in allowed:
                 raise UsageError(f"{name} must be one of {', '.join(allowed)}, got {value!r}.")
-        object.__setattr__(self, "queries", queries)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "c", positive("c", self.c))
         object.__setattr__(self, "rounds", whole_number("rounds", self.rounds, 1))
-        object.__setattr__(self, "records", whole_number("records", self.records, 1))
-
-    @property
-    def claim(self) -> Claim:
-        """`MetricDP` over neighbouring histograms."""
-        return MetricDP(HistogramMetric(self.metric))
 
     @property
     def choice_scale(self) -> float:
@@ -217,16 +202,6 @@ class MWEM:
         later = self.c * float(np.abs(first - second).max()) * (1.0 / self.choice_scale + 1.0 / self.noise_scale)
         return of_first + (self.rounds - 1) * later
 
-    @property
-    def input_kind(self) -> str:
-        """A histogram."""
-        return "counts"
-
-    def with_budget(self, factor: float) -> MWEM:
-        """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
-        queries, metric = self.queries * factor, self.metric * factor
-        return dataclasses.replace(self, queries=queries, metric=metric, c=self.c / factor)
-
     def utility_bounds(self) -> list[UtilityBound]:
         """DX-T8.1 for the queries c q' that are answered, where its conditions hold and it says anything.
 
@@ -276,9 +251,6 @@ class MWEM:
                 f"got {values[0].tolist()} first."
             )
         return values
-
-    def _input(self, data: Any) -> NDArray[np.int64]:
-        return histogram_of(data, self.queries.shape[1], self.records)
 
 
 def balanced_rounds(elements: int, queries: int, c: float, records: int) -> float:

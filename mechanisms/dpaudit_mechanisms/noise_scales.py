@@ -55,9 +55,7 @@ def noise_scales(queries: ArrayLike, metric: ArrayLike, rule: Rule) -> FloatArra
     """
     if rule not in RULES:
         raise UsageError(f"rule must be one of {', '.join(RULES)}, got {rule!r}.")
-    rows = table("queries", queries, (None, None))
-    if not np.isfinite(rows).all():
-        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    rows = table("queries", queries, (None, None), finite=True)
     budgets = budget_matrix(metric, rows.shape[1])
     if rule == "single" and len(rows) != 1:
         raise UsageError(f"queries must be one query for the rule 'single', got {len(rows)}. Use 'S1', 'S2' or 'PSA'.")
@@ -91,9 +89,7 @@ def single_scales(queries: ArrayLike, metric: ArrayLike) -> FloatArray:
     >>> single_scales([[0.0, 1.0], [0.0, 3.0]], [[0.0, 0.5], [0.5, 0.0]]).tolist()
     [2.0, 6.0]
     """
-    rows = table("queries", queries, (None, None))
-    if not np.isfinite(rows).all():
-        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    rows = table("queries", queries, (None, None), finite=True)
     budgets = budget_matrix(metric, rows.shape[1])
     first, second = np.triu_indices(len(budgets), 1)
     limits = budgets[first, second]

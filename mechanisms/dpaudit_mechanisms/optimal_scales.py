@@ -75,9 +75,7 @@ def optimal_scales(queries: ArrayLike, metric: ArrayLike, loss: ScaleLoss = "squ
     """
     if loss not in SCALE_LOSSES:
         raise UsageError(f"loss must be one of {', '.join(SCALE_LOSSES)}, got {loss!r}.")
-    rows = table("queries", queries, (None, None))
-    if not np.isfinite(rows).all():
-        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    rows = table("queries", queries, (None, None), finite=True)
     pairs = pair_ratios(rows, budget_matrix(metric, rows.shape[1]))
     if pairs.impossible.any():
         first = int(pairs.impossible.argmax())

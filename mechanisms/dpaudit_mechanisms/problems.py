@@ -80,12 +80,13 @@ def problems() -> list[Problem]:
 
 
 def _problem(
-    name: str, kind: Kind, mechanism: Any, dimensions: int, make_law: Any, sound: bool, *, tight: bool | None = None
+    id: str, kind: Kind, mechanism: Any, dimensions: int, sound: bool, law: Any, *given: Any, tight: bool | None = None
 ) -> Problem:
+    """A problem with the law of what is given, or of the mechanism."""
     first = mechanism.pairs()[0]
     has_delta = mechanism.claim.for_pair(first.x, first.x_prime).report_delta > 0.0
     return Problem(
-        f"mechanisms: {name}",
+        f"mechanisms: {id}",
         "reference mechanisms",
         kind,
         mechanism,
@@ -95,7 +96,7 @@ def _problem(
         sound,
         "the reference mechanisms of this package" + ("" if sound else ", with a planted fault"),
         tight=sound if tight is None else tight,
-        make_law=make_law,
+        make_law=functools.partial(law, *(given or (mechanism,))),
         exact=None if has_delta else mechanism.privacy_loss(first.x, first.x_prime),
     )
 
@@ -104,18 +105,14 @@ def _numbers() -> list[Problem]:
     gaussian, faulty = Gaussian(ApproxDP(1.0, 1e-3)), GaussianTooLittleNoise(ApproxDP(1.0, 1e-3))
     free = GaussianTooLittleNoise(GaussianDP(1.0))
     return [
-        _problem("laplace", "continuous", Laplace(0.5), 1, functools.partial(laplace_law, 0.5), True),
-        _problem("laplace, too little noise", "continuous", LaplaceTooLittleNoise(0.5), 1,
-                 functools.partial(laplace_law, 0.6), False),
-        _problem("gaussian", "continuous", gaussian, 1, functools.partial(gaussian_law, 1.0 / gaussian.sigma), True),
-        _problem("gaussian, too little noise", "continuous", faulty, 1,
-                 functools.partial(gaussian_law, 1.0 / faulty.sigma), False),
-        _problem("gaussian mu, too little noise", "continuous", free, 1,
-                 functools.partial(gaussian_law, 1.0 / free.sigma), False),
-        _problem("geometric", "integer", Geometric(1.0), 1, functools.partial(geometric_law, 1.0), True),
-        _problem("geometric, too little noise", "integer", GeometricTooLittleNoise(1.0), 1,
-                 functools.partial(geometric_law, 1.2), False),
-        _problem("geometric, zero twice", "integer", GeometricCountsZeroTwice(1.0), 1, _zero_twice_law, False),
+        _problem("laplace", "continuous", Laplace(0.5), 1, True, laplace_law, 0.5),
+        _problem("laplace, too little noise", "continuous", LaplaceTooLittleNoise(0.5), 1, False, laplace_law, 0.6),
+        _problem("gaussian", "continuous", gaussian, 1, True, gaussian_law, 1.0 / gaussian.sigma),
+        _problem("gaussian, too little noise", "continuous", faulty, 1, False, gaussian_law, 1.0 / faulty.sigma),
+        _problem("gaussian mu, too little noise", "continuous", free, 1, False, gaussian_law, 1.0 / free.sigma),
+        _problem("geometric", "integer", Geometric(1.0), 1, True, geometric_law, 1.0),
+        _problem("geometric, too little noise", "integer", GeometricTooLittleNoise(1.0), 1, False, geometric_law, 1.2),
+        _problem("geometric, zero twice", "integer", GeometricCountsZeroTwice(1.0), 1, False, _zero_twice_law),
     ]  # fmt: skip
 
 
@@ -123,11 +120,10 @@ def _vectors() -> list[Problem]:
     both, forgetful = Laplace(1.0, (1.0, 1.0)), LaplaceForgetsACoordinate(1.0, (1.0, 1.0))
     exact, little = DxLaplace(QUERIES, METRIC), DxLaplaceTooLittleNoise(QUERIES, METRIC)
     return [
-        _problem("laplace vector", "vector", both, 2, functools.partial(_shift_law, (0.5, 0.5)), True),
-        _problem("laplace vector, forgets a coordinate", "vector", forgetful, 2,
-                 functools.partial(_shift_law, (1.0, 1.0)), False),
-        _problem("d_X laplace", "vector", exact, 2, functools.partial(_dx_law, exact), True),
-        _problem("d_X laplace, too little noise", "vector", little, 2, functools.partial(_dx_law, little), False),
+        _problem("laplace vector", "vector", both, 2, True, _shift_law, (0.5, 0.5)),
+        _problem("laplace vector, forgets a coordinate", "vector", forgetful, 2, False, _shift_law, (1.0, 1.0)),
+        _problem("d_X laplace", "vector", exact, 2, True, _dx_law),
+        _problem("d_X laplace, too little noise", "vector", little, 2, False, _dx_law),
     ]  # fmt: skip
 
 
@@ -135,12 +131,10 @@ def _finite() -> list[Problem]:
     response, wrong = RandomisedResponse(1.0, 4), RandomisedResponseWrongNormaliser(1.0, 4)
     scores, without = Exponential(SCORES, metric=1.0), ExponentialWithoutTheTwo(SCORES, metric=1.0)
     return [
-        _problem("randomised response", "category", response, 1, functools.partial(_listed_law, response), True),
-        _problem("randomised response, wrong normaliser", "category", wrong, 1,
-                 functools.partial(_listed_law, wrong), False),
-        _problem("exponential", "category", scores, 1, functools.partial(_listed_law, scores), True, tight=False),
-        _problem("exponential, without the two", "category", without, 1, functools.partial(_listed_law, without),
-                 False),
+        _problem("randomised response", "category", response, 1, True, _listed_law),
+        _problem("randomised response, wrong normaliser", "category", wrong, 1, False, _listed_law),
+        _problem("exponential", "category", scores, 1, True, _listed_law, tight=False),
+        _problem("exponential, without the two", "category", without, 1, False, _listed_law),
     ]  # fmt: skip
 
 
@@ -158,10 +152,9 @@ def _two_metrics() -> list[Problem]:
         ("widened privacy first, last shell only", WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS), False),
     ]
     return [
-        _problem("staircase on the line", "continuous", steps, 1, functools.partial(_cells_law, steps), True),
-        _problem("staircase on the line, too narrow", "continuous", narrow, 1, functools.partial(_cells_law, narrow),
-                 False),
-        *(_problem(name, "category", mechanism, 1, functools.partial(_listed_law, mechanism), sound, tight=False)
+        _problem("staircase on the line", "continuous", steps, 1, True, _cells_law),
+        _problem("staircase on the line, too narrow", "continuous", narrow, 1, False, _cells_law),
+        *(_problem(name, "category", mechanism, 1, sound, _listed_law, tight=False)
           for name, mechanism, sound in finite),
     ]  # fmt: skip
 
@@ -183,15 +176,13 @@ def _constrained() -> list[Problem]:
     inside, forgetful = (kind(1.0, [0.0], [3.0]) for kind in (ConditionedLaplace, ConditionedLaplaceForgetsTheMass))
     total, tree = LaplaceOnEqualities(0.5, Affine([[1.0, 1.0]], [3.0])), Hierarchy.flat(1)
     return [
-        _problem("laplace given an interval", "vector", inside, 1, functools.partial(_interval_law, inside), True),
-        _problem("laplace given an interval, forgets the mass", "vector", forgetful, 1,
-                 functools.partial(_interval_law, forgetful), False),
+        _problem("laplace given an interval", "vector", inside, 1, True, _interval_law),
+        _problem("laplace given an interval, forgets the mass", "vector", forgetful, 1, False, _interval_law),
         # Two coordinates with a given sum have one free one, with half the scale and half the shift.
-        _problem("laplace given a sum", "vector", total, 2, functools.partial(laplace_law, 0.5), True),
-        _problem("tree of two levels", "vector", HierarchyConditioned(1.0, tree), 2,
-                 functools.partial(laplace_law, 1.0), True),
-        _problem("tree of two levels, forgets one", "vector", HierarchyForgetsTheLevels(1.0, tree), 2,
-                 functools.partial(laplace_law, 2.0), False),
+        _problem("laplace given a sum", "vector", total, 2, True, laplace_law, 0.5),
+        _problem("tree of two levels", "vector", HierarchyConditioned(1.0, tree), 2, True, laplace_law, 1.0),
+        _problem("tree of two levels, forgets one", "vector", HierarchyForgetsTheLevels(1.0, tree), 2, False,
+                 laplace_law, 2.0),
     ]  # fmt: skip
 
 
@@ -202,10 +193,10 @@ def _datacubes() -> list[Problem]:
     forgetful = DatacubeForgetsTheTwo(FIGURE_1, marginals, PureDP(0.5), adjacency="replace_one")
     fourier = StrategyRelease(FIGURE_1, FourierStrategy(FIGURE_1), ApproxDP(1.0, 1e-3))
     return [
-        _problem("marginals", "vector", sound, 6, functools.partial(_rows_law, sound), True),
-        _problem("marginals, unshared budget", "vector", unshared, 6, functools.partial(_rows_law, unshared), False),
-        _problem("marginals, forgets the two", "vector", forgetful, 6, functools.partial(_rows_law, forgetful), False),
-        _problem("fourier coefficients", "vector", fourier, 4, functools.partial(gaussian_law, fourier.total), True),
+        _problem("marginals", "vector", sound, 6, True, _rows_law),
+        _problem("marginals, unshared budget", "vector", unshared, 6, False, _rows_law),
+        _problem("marginals, forgets the two", "vector", forgetful, 6, False, _rows_law),
+        _problem("fourier coefficients", "vector", fourier, 4, True, gaussian_law, fourier.total),
     ]
 
 
@@ -220,8 +211,8 @@ def _distances() -> list[Problem]:
     tuned, ends = Calibration(1, [1.0], 1, 0.5, 0.5, 1.0, 6.0), FixedQueries([[0.0], [1.0], [0.0]])
     fresh, kept = (kind(tuned, ends, 3, "position") for kind in (InteractiveDistances, SparseVectorNotRefreshed))
     return [
-        _problem("sparse vector", "category", fresh, 1, functools.partial(_listed_law, fresh), True, tight=False),
-        _problem("sparse vector, noise kept", "category", kept, 1, functools.partial(_listed_law, kept), False),
+        _problem("sparse vector", "category", fresh, 1, True, _listed_law, tight=False),
+        _problem("sparse vector, noise kept", "category", kept, 1, False, _listed_law),
     ]
 
 
@@ -264,8 +255,7 @@ def _listed_law(mechanism: Any) -> Law:
     return finite_law(mechanism.distribution(pair.x), mechanism.distribution(pair.x_prime))
 
 
-def _zero_twice_law() -> Law:
-    mechanism = GeometricCountsZeroTwice(1.0)
+def _zero_twice_law(mechanism: GeometricCountsZeroTwice) -> Law:
     pair = mechanism.pairs()[0]
     steps = np.arange(-FAR, FAR + 1)
     p, q = (np.exp(mechanism.log_density(data, steps)) for data in (pair.x, pair.x_prime))

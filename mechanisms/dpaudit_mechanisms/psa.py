@@ -34,7 +34,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, table
 
@@ -106,9 +105,7 @@ def psa(queries: ArrayLike, metric: ArrayLike) -> FloatArray:
     >>> psa([[0, 0, 1], [0, 1, 1]], [[0, 1, 9], [1, 0, 2], [9, 2, 0]]).round(3).tolist()
     [0.5, 1.0]
     """
-    rows = table("queries", queries, (None, None))
-    if not np.isfinite(rows).all():
-        raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+    rows = table("queries", queries, (None, None), finite=True)
     return scales_of_ratios(pair_ratios(rows, budget_matrix(metric, rows.shape[1])))
 
 

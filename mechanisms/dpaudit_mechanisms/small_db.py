@@ -24,22 +24,19 @@ from numpy.typing import ArrayLike
 from scipy import special
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim, MetricDP, number
+from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
 from dpaudit_mechanisms.histograms import (
     MOST_COMPARED,
-    HistogramMetric,
     IntArray,
     all_histograms,
     histogram_count,
-    histogram_of,
     spread_pairs,
 )
-from dpaudit_mechanisms.index_metric import budget_matrix
-from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
-from dpaudit_mechanisms.linear_queries import check_queries, error_bounds, query_gaps
+from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
+from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
 MOST_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
@@ -49,7 +46,7 @@ SHARE = 0.05  # of draws that may miss the stated error
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SmallDB:
+class SmallDB(AnswersQueries):
     """Algorithm 1 of Kamalaruban et al. (2018), arXiv:1806.02389.
 
     P[y] proportional to exp(-max over q' of |q'(x) - s q'(y)| / 2), y a histogram of m records.
@@ -94,20 +91,8 @@ class SmallDB:
     rescaled: bool = False
 
     def __post_init__(self) -> None:
-        queries = table("queries", self.queries, (None, None))
-        metric = budget_matrix(self.metric, queries.shape[1])
-        check_queries(queries, metric)
-        queries.setflags(write=False)
-        object.__setattr__(self, "queries", queries)
-        object.__setattr__(self, "metric", metric)
-        object.__setattr__(self, "c", positive("c", self.c))
+        self._check()
         object.__setattr__(self, "alpha", positive("alpha", self.alpha))
-        object.__setattr__(self, "records", whole_number("records", self.records, 1))
-
-    @property
-    def claim(self) -> Claim:
-        """`MetricDP` over neighbouring histograms."""
-        return MetricDP(HistogramMetric(self.metric))
 
     @property
     def size(self) -> int:
@@ -243,16 +228,6 @@ class SmallDB:
         logs = self.log_probabilities(np.stack([first, second]))
         return float(np.abs(logs[0] - logs[1]).max())
 
-    @property
-    def input_kind(self) -> str:
-        """A histogram."""
-        return "counts"
-
-    def with_budget(self, factor: float) -> SmallDB:
-        """The same queries c q', with `factor` times the metric: q' grows and c shrinks by the factor."""
-        queries, metric = self.queries * factor, self.metric * factor
-        return dataclasses.replace(self, queries=queries, metric=metric, c=self.c / factor)
-
     def utility_bounds(self) -> list[UtilityBound]:
         """`error_bound` for the queries c q' that are answered, if that says anything; as printed it is false."""
         if not self.rescaled:
@@ -283,9 +258,6 @@ class SmallDB:
         elements, count = math.log(rows.shape[1]), math.log(len(rows))
         size = self.size if self.rescaled else count / self.alpha**2
         return distortion + self.alpha * self.records + 2.0 * self.c * (size * elements - math.log(_share(beta)))
-
-    def _input(self, data: Any) -> IntArray:
-        return histogram_of(data, self.queries.shape[1], self.records)
 
 
 def _split_again(

@@ -15,7 +15,7 @@ from dpaudit.inference.tasks import Request
 from dpaudit.privacy.inputs import distinct_inputs
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.translations import location_of, says_so
+from dpaudit.subjects.protocol import location_of, says_so
 from dpaudit_mechanisms.cities import CityLaplaceOpenDP
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.gaussian import Gaussian

@@ -8,12 +8,13 @@ probability at most 2 exp(-2 n (gap - t)^2).
 
 from __future__ import annotations
 
+import itertools
 import math
 
 import numpy as np
 
 DRAWS = 50_000
-FALSE_ALARM_RATE = 1e-10  # a call; there are fewer than 150 calls in tests/mechanisms, in all below 1.5e-8
+FALSE_ALARM_RATE = 1e-10  # a call; there are fewer than 350 calls in tests/mechanisms, in all below 3.5e-8
 THRESHOLD = math.sqrt(math.log(2.0 / FALSE_ALARM_RATE) / (2.0 * DRAWS))  # 0.0154
 # A negative control must be at least this far from the truth: then it passes with probability at most 1e-20.
 SMALLEST_CONTROL_GAP = THRESHOLD + math.sqrt(math.log(2.0 / 1e-20) / (2.0 * DRAWS))  # 0.0370
@@ -32,6 +33,16 @@ def is_drawn_from_outcomes(samples, outcomes, probabilities):
     assert len(samples) == DRAWS
     counts = np.array([(np.asarray(samples) == outcome).sum() for outcome in outcomes])
     return counts.sum() == DRAWS and cdf_gap(counts / DRAWS, probabilities) <= THRESHOLD
+
+
+def are_independent(columns):
+    """Whether DRAWS rows of uniform numbers have uniform sums and differences, of any two columns and successive rows.
+
+    Of independent numbers they are uniform modulo 1: `is_drawn_from` twice a pair.
+    """
+    columns = list(np.asarray(columns).T)
+    pairs = [*itertools.combinations(columns, 2), *((column, np.roll(column, 1)) for column in columns)]
+    return all(is_drawn_from((a + sign * b) % 1.0, lambda u: u) for a, b in pairs for sign in (1.0, -1.0))
 
 
 def cdf_gap(p, q):

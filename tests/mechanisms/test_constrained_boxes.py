@@ -1,6 +1,8 @@
 """Laplace noise in boxes, conditioned and clamped; rejection; projections onto polyhedra; mixtures."""
 
+import itertools
 import math
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -11,6 +13,7 @@ from scipy import integrate, stats
 
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.pairs import Pair
 from dpaudit_mechanisms.constrained.affine import Affine
 from dpaudit_mechanisms.constrained.boxes import ConditionedLaplace, ImagedLaplace
 from dpaudit_mechanisms.constrained.imaging import Imaged
@@ -285,6 +288,19 @@ def test_noise_for_a_smaller_sensitivity_would_break_the_claim_of_a_mixture():
     logs = [np.logaddexp(*(part.log_density(x, points) for part in parts)) for x in (0.0, 1.0)]
     assert np.abs(logs[0] - logs[1]).max() > 1.5
     assert Mixture(parts[::-1], [0.5, 0.5]).pairs()[0].x_prime == 0.5  # on the pairs of the other both keep it
+
+
+@pytest.mark.claim("CD-T3.9.1")
+@pytest.mark.parametrize(("part", "pair"), list(itertools.product(range(3), repeat=2)))
+def test_every_part_of_a_mixture_is_asked_about_every_pair(part, pair):
+    pairs = [Pair(0, 1), Pair(1, 2), Pair(2, 0)]
+
+    def stub(place):
+        losses = {one.x: 2.0 if (place, n) == (part, pair) else 1.0 for n, one in enumerate(pairs)}
+        return SimpleNamespace(claim=PureDP(1.0), pairs=lambda: pairs, privacy_loss=lambda x, _: losses[x])
+
+    with pytest.raises(UsageError, match=f"on the pairs of the first, got a loss of 2 of mechanism {part}"):
+        Mixture([stub(place) for place in range(3)], [0.25, 0.25, 0.5])
 
 
 @pytest.mark.claim("CD-T3.9.2")

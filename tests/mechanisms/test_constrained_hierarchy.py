@@ -215,6 +215,12 @@ def test_general_inequalities_are_kept_and_change_with_single_leaves():
     assert 0 < running.accepted < running.proposed
     with pytest.raises(UsageError, match="start must satisfy the inequalities"):
         Chains(SMALL, SMALL.totals(COUNTS), 1.0, [[0.0, 3.0, 3.0]], limits)
+    limits = Inequalities.non_negative(SMALL)
+    for leaf in range(SMALL.leaves):  # each of them is asked, in every chain
+        start = np.ones((3, SMALL.leaves))
+        start[-1, leaf] = -0.5
+        with pytest.raises(UsageError, match=r"start must satisfy the inequalities, got a slack of -0\.5"):
+            Chains(SMALL, SMALL.totals(COUNTS), 1.0, start, limits)
 
 
 @pytest.mark.claim("CD-S7")

@@ -396,6 +396,23 @@ def test_the_groups_by_construction_are_groupings_of_the_rows_written_out():
     assert group_constants(workload_itself(FIGURE_1).matrix(), [0, 1, 0, 1, 1, 1]) is None
 
 
+@pytest.mark.claim("DC-D3.1")
+@FIXED
+@given(st.integers(0, 2**32))
+def test_a_grouping_has_one_entry_of_one_size_in_every_column_of_every_group(seed):
+    rng = np.random.default_rng(seed)
+    matrix = rng.choice([0.0, 1.0, -1.0, 2.0], p=[0.4, 0.25, 0.25, 0.1], size=(rng.integers(1, 5), rng.integers(1, 4)))
+    matrix = matrix[matrix.any(axis=1)] if matrix.any() else np.ones((1, 1))
+    for labels in itertools.product(range(len(matrix)), repeat=len(matrix)):
+        if set(labels) != set(range(max(labels) + 1)):
+            continue
+        entries = [[[abs(row[j]) for row, of in zip(matrix, labels, strict=True) if of == group and row[j]]
+                    for j in range(matrix.shape[1])] for group in range(max(labels) + 1)]  # fmt: skip
+        fits = all(len(column) == 1 and column == group[0] for group in entries for column in group)
+        found = group_constants(matrix, labels)
+        assert (found is not None) == fits and (not fits or found.tolist() == [group[0][0] for group in entries])
+
+
 # ---- clusters and joint budgets -------------------------------------------------------------------------------------
 
 

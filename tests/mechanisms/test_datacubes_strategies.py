@@ -282,13 +282,20 @@ def test_the_sensitivity_is_the_largest_norm_of_a_column_or_of_a_difference_of_t
         assert strategy.distance(difference, budgets, 2) == pytest.approx(np.sqrt((each**2).sum()))
 
 
-def test_the_sensitivity_of_replacing_is_a_bound_where_all_pairs_are_too_many(monkeypatch):
-    strategy = FourierStrategy(all_marginals(Domain([3, 4, 2]), 2))
-    budgets = np.random.default_rng(1).uniform(size=strategy.groups)
-    exact = strategy.sensitivity(budgets, 1, "replace_one")
-    monkeypatch.setattr("dpaudit_mechanisms.datacubes.fourier.MOST_PAIRS", 0)
-    bound = strategy.sensitivity(budgets, 1, "replace_one")
-    assert exact < bound <= 2.0 * strategy.sensitivity(budgets, 1)
+@pytest.mark.parametrize("order", [1, 2])
+def test_the_sensitivity_of_replacing_is_a_bound_where_all_pairs_are_too_many(monkeypatch, order):
+    """Two cells in one bucket with opposite signs, each time, reach the bound of a sketch."""
+    kinds = itertools.product((1, 3), (True, False))
+    sketches = [SketchStrategy(Domain.binary(4), buckets, 3, 1, signed) for buckets, signed in kinds]
+    strategies = [FourierStrategy(all_marginals(Domain([3, 4, 2]), 2)), *sketches]
+    budgets = [np.random.default_rng(1).uniform(size=strategy.groups) for strategy in strategies]
+    exact = [one.sensitivity(eta, order, "replace_one") for one, eta in zip(strategies, budgets, strict=True)]
+    for limit in ("fourier.MOST_PAIRS", "fourier.MOST_SETS", "sketches.MOST_DENSE"):
+        monkeypatch.setattr(f"dpaudit_mechanisms.datacubes.{limit}", 0)
+    for strategy, eta, least in zip(strategies, budgets, exact, strict=True):
+        bound = strategy.sensitivity(eta, order, "replace_one")
+        assert least <= bound * (1.0 + 1e-12) and bound <= 2.0 * strategy.sensitivity(eta, order) * (1.0 + 1e-12)
+    assert exact[1] == pytest.approx(2.0 * np.linalg.norm(budgets[1], order))
 
 
 def test_replacing_a_record_costs_twice_under_laplace_and_root_two_under_normal_noise_for_marginals():

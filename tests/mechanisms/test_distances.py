@@ -7,7 +7,7 @@ import time
 import numpy as np
 import pytest
 from sampler_checks import DRAWS, is_drawn_from, is_drawn_from_outcomes
-from scipy import integrate, stats
+from scipy import integrate, special, stats
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, PureDP
@@ -22,6 +22,7 @@ from dpaudit_mechanisms.distances import (
     OfflineDistances,
     RandomProjection,
     SlopeSeeker,
+    StableProjection,
     SubsetDistances,
     TangentHypotheses,
     most_updates,
@@ -44,22 +45,22 @@ def test_points_outside_of_the_box_are_moved_onto_it_one_by_one():
     assert averages.value([[0.0, 0.0]])[0] == pytest.approx(0.5 + 0.35)
 
 
-def test_hypotheses_of_many_runs_are_those_of_single_ones():
+def test_hypotheses_of_many_runs_are_the_largest_of_their_lines():
+    """Each line goes through its point, with its slope clipped: by the definition, run by run."""
     rng = np.random.default_rng(20_261_631)
     many, widths = TangentHypotheses(5, 20, [1.0, 0.5]), np.array([1.0, 0.5])
-    singles = [TangentHypotheses(1, 20, widths) for _ in range(5)]
+    lines = [[] for _ in range(5)]
     for _ in range(12):
         rows = np.flatnonzero(rng.random(5) < 0.5)
         points, values = rng.uniform(size=(2, len(rows), 2)) * widths
         slopes = rng.normal(size=(len(rows), 2))
         many.update(rows, points, values, slopes)
-        for j, row in enumerate(rows):
-            singles[row].update(np.array([0]), points[[j]], values[[j]], slopes[[j]])
+        for row, *line in zip(rows, points, values, np.clip(slopes, -1.0, 1.0), strict=True):
+            lines[row].append(line)
         at = rng.uniform(size=(5, 2)) * widths
-        expected = np.concatenate([one.predict(at[[j]]) for j, one in enumerate(singles)])
-        assert many.predict(at) == pytest.approx(expected, abs=1e-12)
-        assert many.predict_many(at, run=3) == pytest.approx(singles[3].predict_many(at), abs=1e-12)
-    assert np.abs(many.slopes).max() <= 1.0  # clipped
+        expected = [np.max([np.zeros(2), *(v + a * (y - x) for x, v, a in lines[j])], axis=0) for j, y in enumerate(at)]
+        assert many.predict(at) == pytest.approx(np.array(expected), abs=1e-12)
+        assert many.predict_many(at[[3]], run=3)[0] == pytest.approx(expected[3], abs=1e-12)
 
 
 def test_a_gap_and_its_number_of_updates_belong_together():
@@ -231,6 +232,45 @@ def test_the_practical_calibration_is_the_least_over_the_updates():
     assert printed(10**6, [1.0], 1.0, queries=100, beta=0.1).alpha > 50.0 * best.alpha
 
 
+@pytest.mark.claim("MQ-T1")
+@pytest.mark.parametrize("delta", [0.0, 1e-6])
+@pytest.mark.parametrize(
+    ("widths", "queries", "beta"), [([1.0], 1, 0.2), ([0.3, 1], 1_000, 0.05), ([1.0] * 4, 40, 0.9)]
+)
+def test_noise_exceeds_what_the_promised_error_allows_for_with_probability_at_most_beta(widths, queries, beta, delta):
+    """The exact probabilities, of all draws of each kind together, of what alpha and the threshold leave for noise."""
+    tuned = practical(10**6, widths, 1.0, delta, queries=queries, beta=beta)
+    updates, count = tuned.updates, len(widths)
+    gamma = tuned.alpha - tuned.threshold
+    eta = tuned.threshold - gamma - float(gap_of_updates(updates, widths))
+    of_comparisons = np.linspace(0.0, gamma, 20_001)  # the largest |Lap(b2)|; its cells are counted at their upper ends
+    below = -np.expm1(-of_comparisons / tuned.query_scale)
+    above = -np.expm1(updates * np.log1p(-np.exp(-(gamma - of_comparisons[1:]) / tuned.threshold_scale - 1e-15)))
+    too_far = np.diff(below**queries) @ above + 1.0 - below[-1] ** queries
+    reach = eta / count / tuned.release_scale
+    one = stats.gamma.sf(reach, 2.0) if delta == 0.0 else 1.0 - special.erf(reach / 2.0) ** 2
+    assert too_far <= 2.0 / 3.0 * beta and -np.expm1(updates * count * np.log1p(-one)) <= beta / 3.0
+
+
+@pytest.mark.claim("MQ-T1")
+@pytest.mark.parametrize("widths", [[1.0], [0.3, 2.0], [1.0, 0.5, 0.1]])
+@pytest.mark.parametrize("noise", ["laplace", "gaussian"])
+def test_values_and_slopes_move_by_at_most_what_is_accounted_and_by_that_on_a_line(widths, noise):
+    far, order, records = np.array(widths), 1 if noise == "laplace" else 2, 5
+    tuned = Calibration(records, far, 1, 0.5, 1e9, 1e9, 1.0, noise, 0.0 if order == 1 else 1e-6)
+    rho = tuned.rho - 0.5 * tuned.comparison_epsilon**2
+    accounted = tuned.release_epsilon if order == 1 else math.sqrt(2.0 * rho)
+    rest = np.random.default_rng(1).uniform(size=(records - 1, len(far))) * far
+    moved = []
+    for query in itertools.product(*([0.0, 0.4 * w, w] for w in widths)):
+        both = [AverageDistances([*rest, end], far).tangents([query]) for end in (0.0 * far, far)]
+        change = [np.concatenate([values, slopes * far], axis=None) for values, slopes in both]
+        moved.append(np.linalg.norm(change[0] - change[1], order))
+    assert max(moved) <= accounted * (1.0 + 1e-12)
+    if len(widths) == 1 or order == 1:
+        assert max(moved) == pytest.approx(accounted, rel=1e-9)
+
+
 def test_a_learner_without_slopes_makes_more_mistakes_than_were_accounted_for():
     """The twin that breaks no privacy: its updates run out, and then it answers wrongly."""
     n = 10**6
@@ -282,6 +322,22 @@ def asked(analyst, queries):
     return InteractiveDistances(tuned, analyst, queries).sample([[0.0]], 1, np.random.default_rng(0))
 
 
+def test_a_query_outside_of_the_box_is_answered_as_its_nearest_point_everywhere():
+    outside, inside, widths = [[-3.0, 0.2], [9.0, 0.7]], [[0.0, 0.2], [1.0, 0.5]], [1.0, 0.5]
+    data = np.random.default_rng(1).uniform(size=(50, 2)) * widths
+    steep = Hypothesis(np.array(widths), np.array([[0.5, -1.0]]), np.array([[0.1, 0.8]]))
+    offline = OfflineDistances(50, widths, 100.0, intervals=4)
+    tuned = Calibration(50, widths, 2, 0.1, 0.01, 0.01, 0.01)
+    ways = (
+        steep.answer,
+        lambda points: offline.release(data, np.random.default_rng(2)).answer(points),
+        lambda points: offline.answers(data, points, 3, np.random.default_rng(2)),
+        lambda points: InteractiveDistances(tuned, FixedQueries(points), 2).sample(data, 3, np.random.default_rng(2)),
+    )
+    for way in ways:
+        assert np.array_equal(way(outside), way(inside))
+
+
 def test_a_query_of_one_coordinate_is_not_taken_for_one_of_all_coordinates():
     tuned = Calibration(1, [1.0, 1.0], 1, 0.5, 1.0, 1.0, 1.0)
     with pytest.raises(UsageError, match=r"queries must be of shape \(3, 2\), got shape \(3, 1\)"):
@@ -313,7 +369,7 @@ WRONG = [
     (lambda: SubsetDistances(on_the_line, [[0.0]], 1, diameter=0.0), r"diameter must be in \(0, inf\), got 0.0"),
     (lambda: SubsetDistances(on_the_line, [[0.0]], 1).embed([[math.nan]]), "distances must be numbers, got nan"),
     (lambda: RandomProjection(2, 1, radius=-1.0), r"radius must be in \(0, inf\), got -1.0"),
-    (lambda: RandomProjection(1, 1, centre=[math.inf]), r"centre must be finite, got \[inf\]"),
+    (lambda: RandomProjection(1, 1, centre=[math.inf]), r"centre must be finite, got inf"),
     (lambda: RandomProjection(1, 1).embed([[math.inf]]), "points must be finite and within the range"),
     (lambda: Calibration(1, [1e308, 1e308], 1, 0.0, 1.0, 1.0, 1.0), "widths must be of finite sum and squares"),
     (lambda: Calibration(1, [1.0], 1, 0.0, 1.0, 1.0, 1.0, alpha=math.nan), "alpha must be at least 0, got nan"),
@@ -347,6 +403,21 @@ def test_too_many_updates_and_a_wrong_number_of_points_are_refused():
     mechanism = InteractiveDistances(Calibration(2, [1.0], 1, 0.5, 1.0, 1.0, 1.0), FixedQueries([[0.0]]), 1)
     with pytest.raises(UsageError, match="data must have 2 points, got 1"):
         mechanism.sample([[0.0]], 1, np.random.default_rng(0))
+
+
+@pytest.mark.parametrize("dimension", [1, 2, 4])
+@pytest.mark.parametrize("kind", ["certified", "mean", "stable"])
+def test_the_box_of_the_images_is_the_least_that_moves_none_of_them(kind, dimension):
+    if kind == "stable":
+        embedding = StableProjection(1.5, dimension, 9, side=2.0)
+        corners = np.array(list(itertools.product([0.0, 2.0], repeat=dimension)))
+    else:
+        embedding = RandomProjection(dimension, 9, scaling=kind, radius=2.0)
+        ends = 2.0 * embedding.matrix / np.linalg.norm(embedding.matrix, axis=1, keepdims=True)
+        corners = np.concatenate([ends, -ends])  # where a coordinate is at either end
+    images = embedding.embed(corners)
+    assert images - images[0] == pytest.approx((corners - corners[0]) @ embedding.matrix.T, abs=1e-12)
+    assert np.ptp(images, axis=0) == pytest.approx(embedding.widths, rel=1e-12)
 
 
 def test_two_ways_to_the_same_images():

@@ -47,13 +47,18 @@ from dpaudit_mechanisms.distances import (
     StableProjection,
 )
 from dpaudit_mechanisms.distances.embeddings import sufficient_images
+from dpaudit_mechanisms.dx_exponential import DxExponential
+from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.another_budget import SpendsAnotherBudget
 from dpaudit_mechanisms.faulty.constrained import MetropolisChecksOneInequality
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.laplace import Laplace
+from dpaudit_mechanisms.mwem import MWEM
 from dpaudit_mechanisms.planar_laplace import PlanarLaplace
 from dpaudit_mechanisms.preprocessing.descent import preprocess
+from dpaudit_mechanisms.small_db import SmallDB
 from dpaudit_mechanisms.sparse_vector import SparseVector
+from dpaudit_mechanisms.statistical_queries import StatisticalLaplace
 from dpaudit_mechanisms.two_metrics import ImportantOnTheLine, KNorm, query_profile
 
 SOME = settings(derandomize=True, deadline=None, max_examples=40)
@@ -73,6 +78,27 @@ def drawn_on_both(mechanism, x, x_prime, size, rng):
 
 
 # ---- distance queries -----------------------------------------------------------------------------------------------
+
+
+PLACES = np.array([[0.0, 1.0, 3.0, 7.0]])  # of one query: every pair has another difference
+CONDITIONED = {
+    "scales": lambda metric: DxLaplace(PLACES, metric, scales=[1.0]),
+    "SmallDB": lambda metric: SmallDB(PLACES, metric, c=1.0, alpha=0.9, records=2),
+    "MWEM": lambda metric: MWEM(PLACES, metric, c=1.0, rounds=1, records=2),
+    "DxExponential": lambda metric: DxExponential(lambda x: x @ PLACES.T, metric, records=2, c=1.0),
+    "StatisticalLaplace": lambda metric: StatisticalLaplace(PLACES.T, [1.0], metric, records=1),
+}
+
+
+@pytest.mark.claim("DX-T1.1")
+@pytest.mark.parametrize("kind", CONDITIONED)
+def test_a_condition_on_all_pairs_of_elements_is_asked_of_every_one(kind):
+    for i, j in itertools.combinations(range(4), 2):
+        metric = 100.0 * (1.0 - np.eye(4))
+        metric[i, j] = metric[j, i] = PLACES[0, j] - PLACES[0, i]
+        CONDITIONED[kind](metric)
+        with pytest.raises(dpaudit.UsageError, match="must"):
+            CONDITIONED[kind](np.where(metric < 100.0, 0.99 * metric, metric))
 
 
 @st.composite
@@ -131,6 +157,8 @@ def test_the_offline_mechanism_asks_all_of_its_grid_and_spends_its_budget_over_t
     if delta > 0.0:  # zCDP adds up, and comes to epsilon at delta
         rho = sum(mechanism.calibration(i).rho for i in range(dimension))
         assert rho + 2.0 * math.sqrt(rho * -math.log(delta)) <= epsilon * (1.0 + ROUNDING)
+    # Some coordinate misses its share of alpha with the probabilities of all of them together.
+    assert sum(mechanism.calibration(i).beta for i in range(dimension)) <= mechanism.beta * (1.0 + ROUNDING)
 
 
 @pytest.mark.claim("MQ-T2")

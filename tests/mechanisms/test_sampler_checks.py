@@ -2,7 +2,15 @@
 
 import numpy as np
 import pytest
-from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, THRESHOLD, cdf_gap, is_drawn_from, is_drawn_from_outcomes
+from sampler_checks import (
+    DRAWS,
+    SMALLEST_CONTROL_GAP,
+    THRESHOLD,
+    are_independent,
+    cdf_gap,
+    is_drawn_from,
+    is_drawn_from_outcomes,
+)
 from scipy import stats
 
 
@@ -23,6 +31,16 @@ def test_a_discrete_sampler_is_told_from_one_with_other_probabilities(probabilit
     samples = np.random.default_rng(20_261_122).choice(3, size=DRAWS, p=probabilities)
     assert cdf_gap((0.5, 0.3, 0.2), (0.55, 0.25, 0.2)) > SMALLEST_CONTROL_GAP
     assert is_drawn_from_outcomes(samples, range(3), (0.5, 0.3, 0.2)) == expected
+
+
+@pytest.mark.parametrize("fault", [None, "equal", "opposite", "one for all", "repeated"])
+def test_independent_columns_are_told_from_shared_ones(fault):
+    u = np.random.default_rng(20_261_123).random((DRAWS, 3))  # 12 calls at 1e-10; a shared one is half of 1 away
+    if fault == "repeated":
+        u[1::2] = u[::2]
+    elif fault:
+        u[:, 2] = {"equal": u[:, 1], "opposite": 1.0 - u[:, 1], "one for all": u[0, 0]}[fault]
+    assert are_independent(u) == (fault is None)
 
 
 def test_an_impossible_outcome_is_rejected():

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from unittest import mock
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy import stats
 
 import dpaudit
 from dpaudit.errors import UsageError
+from dpaudit_mechanisms import small_db
 from dpaudit_mechanisms.constrained.diagnostics import split_r_hat
 from dpaudit_mechanisms.distortion import best_distortion
 from dpaudit_mechanisms.dx_exponential import DxExponential
@@ -19,7 +21,7 @@ from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.dx_exponential import SmallDBWithoutTheTwo
 from dpaudit_mechanisms.histograms import all_histograms, histogram_count, neighbours, spread_pairs
 from dpaudit_mechanisms.ledger import entry
-from dpaudit_mechanisms.linear_queries import query_gaps
+from dpaudit_mechanisms.linear_queries import error_bounds, query_gaps
 from dpaudit_mechanisms.mwem import MWEM
 from dpaudit_mechanisms.small_db import SmallDB, cube_root_bound, database_size, gamma
 
@@ -61,7 +63,22 @@ def test_no_neighbours_lose_more_than_their_budget(instance):
     for x, n in places.items():
         for x_prime, i, j in neighbours(x):
             loss = np.abs(logs[n] - logs[places[tuple(x_prime.tolist())]]).max()
-            assert loss <= mechanism.metric[i, j] * (1.0 + ROUNDING)
+            with mock.patch.object(small_db, "MOST_ENUMERATED", 0):  # what is stated where the law is not enumerated
+                bound = mechanism.privacy_loss(x, x_prime)
+            assert loss <= bound * (1.0 + ROUNDING) <= mechanism.metric[i, j] * (1.0 + 3.0 * ROUNDING)
+
+
+@FIXED
+@given(instances(), st.floats(0.0, 1.2))
+def test_an_error_bound_that_is_stated_says_something_on_every_histogram(instance, share):
+    mechanism, _ = instance
+    own, inputs = mechanism.c * mechanism.queries, every_input(mechanism)
+    answers = inputs @ own.T  # of every histogram, and of everything that could be released
+    most = np.abs(answers[:, None] - answers).max(axis=(1, 2))
+    limit = share * float(np.ptp(answers, axis=0).max())
+    for bound in error_bounds(mechanism, limit, 0.05, "DX-P1"):
+        assert (limit < most).all() and share < 0.5
+        assert [bound.largest_loss(x) for x in inputs] == pytest.approx(most, rel=1e-9)
 
 
 @pytest.mark.claim("DX-A1")

@@ -1,6 +1,7 @@
 """The family on the real line and in several dimensions: densities, samplers, exact losses, and twins that are
 caught."""
 
+import itertools
 import math
 import time
 
@@ -64,7 +65,7 @@ def test_the_exact_loss_is_reached_and_never_exceeded_by_densities(name):
     mechanism = OnTheLine(PROFILES[name], 0.8)
     assert mechanism.epsilon_exact == mechanism.claim.value == 0.8
     points = np.linspace(-60.0, 60.0, 24_001) + 1e-4
-    for shift in (0.2, 0.9, 2.0, 3.5, 4.0, 5.5):
+    for shift in (0.2, 0.9, 2.0, 3.5, 4.0, 5.5, 4.3, 12.3):
         ratios = np.abs(mechanism.log_density(0.0, points) - mechanism.log_density(shift, points))
         assert ratios.max() == pytest.approx(mechanism.privacy_loss(0.0, shift), abs=1e-9)
     assert np.isneginf(mechanism.log_density(0.0, [np.nan, np.inf])).all()
@@ -263,6 +264,9 @@ def test_a_matrix_of_lower_rank_answers_in_its_column_space():
     assert samples[:, 1] == pytest.approx(2.0 * samples[:, 0])
     assert np.isfinite(mechanism.log_density([1.0, 0.0], samples)).all()
     assert np.isneginf(mechanism.log_density([1.0, 0.0], [[1.0, 2.5], [np.nan, 0.0], [np.inf, np.inf]])).all()
+    for rows in itertools.permutations([[1.0, 0.0], [0.0, 1.0], [0.0, 1.0]]):  # the last two answers are equal
+        off = 0.5 * np.eye(3)[[row[1] == 1.0 for row in rows]]
+        assert np.isneginf(KNorm(rows, 1.0).log_density([1.0, 0.0], np.array(rows)[:, 0] + off)).all()
 
 
 def test_the_pairs_of_k_norm_noise_are_those_of_corners():

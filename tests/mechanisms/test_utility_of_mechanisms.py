@@ -5,6 +5,7 @@ Each sound mechanism and its twin, which draws with a share of the budget and is
 shares are such that a twin's error is far above its bound at the number of draws.
 """
 
+import itertools
 import math
 
 import numpy as np
@@ -201,6 +202,15 @@ def test_the_twin_keeps_the_claim(name):
     for pair in list(mechanism.pairs())[:5]:
         promised = mechanism.privacy_loss(pair.x, pair.x_prime)
         assert poorer.privacy_loss(pair.x, pair.x_prime) <= promised * (1.0 + 1e-9) or math.isinf(promised)
+
+
+@pytest.mark.parametrize("name", EVERY)
+def test_another_budget_promises_that_many_times_as_much(name):
+    mechanism = EVERY[name][0]
+    for factor, pair in itertools.product((0.3, 2.5), list(mechanism.pairs())[:3]):
+        claims = (one.claim.for_pair(pair.x, pair.x_prime) for one in (mechanism, with_budget(mechanism, factor)))
+        before, after = (claim.value for claim in claims)
+        assert after == pytest.approx(factor * before, rel=1e-6)
 
 
 @pytest.mark.parametrize("name", [name for name in EVERY if not name.startswith(("datacube, consistent", "metric"))])

@@ -332,6 +332,16 @@ def test_the_certified_stretch_is_an_upper_bound_and_exact_in_two_dimensions(see
 
 
 @pytest.mark.claim("MQ-L9")
+@pytest.mark.parametrize("dimension", [2, 3, 4, 5])
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_the_bound_from_a_net_holds_for_a_row_through_the_middle_of_a_cell(dimension, cells):
+    """The direction that the net is furthest from: |Px|_1 is largest there, and is the length of the row."""
+    middle = np.append(np.full(dimension - 1, (cells % 2 == 0) / cells), 1.0)
+    for row in (middle, np.random.default_rng(cells).normal(size=dimension)):
+        assert net_stretch(row[None], dimension * (cells + 1) ** (dimension - 1)) >= np.linalg.norm(row)
+
+
+@pytest.mark.claim("MQ-L9")
 @pytest.mark.claim("MQ-N4")
 @pytest.mark.parametrize(
     ("dimension", "images", "largest"), [(3, 4_000, 1.06), (4, 4_000, 1.08), (5, 4_000, 1.13), (8, 4_000, 1.36)]

@@ -121,21 +121,9 @@ def test_a_record_of_another_course_is_not_taken(kept, other):
     known = again.find(0, task())
     assert known is not None and np.array_equal(known.counts[0], RESULT.counts[0])
     assert again.find(1, task()) is None  # of another purpose
-    with pytest.raises(dpaudit.UsageError, match="checkpoint must lead to where its audit was, got another course"):
+    with pytest.raises(
+        dpaudit.UsageError,
+        match=r"checkpoint must lead to .* got another course at round 1 of input 0 .*kept",
+    ):
         again.find(0, OTHERS[other])
     again.close()
-
-
-def test_a_byte_that_was_flipped_anywhere_in_a_record_ends_what_is_read_before_it(kept):
-    whole = kept.read_bytes()
-    sound = open_checkpoint(kept, HEADER, resume=True, replayable=True)
-    ends = sorted(start + length for _, _, start, length in sound._places.values())
-    sound.close()
-    assert len(ends) == 3 and ends[-1] == len(whole)
-    for place in range(ends[0], len(whole)):  # of the second and the third record
-        kept.write_bytes(whole[:place] + bytes([whole[place] ^ 0x10]) + whole[place + 1 :])
-        again = open_checkpoint(kept, HEADER, resume=True, replayable=True)
-        intact = sum(end <= place for end in ends)
-        assert len(again) == intact and again.is_torn
-        assert again.find(0, task(chunk=0)) is not None and again.find(0, task(chunk=2)) is None
-        again.close()

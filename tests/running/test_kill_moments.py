@@ -25,14 +25,16 @@ import dpaudit
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.saved import FORMAT, counted
 from dpaudit.inference.tasks import Task, TaskResult
-from dpaudit.running import worker_pool
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.plain_data import to_bytes
 from dpaudit.running.store import Identity, SavedPair, Store
 
 MOMENTS = {"checkpoint": 96, "store": 60, "commit": 30, "jobs": 12, "dask": 12}  # 210 in all
-FEW = 4
 PAIRS = [(0, 1), (1, 0)]
+
+
+def few_or(many):
+    return [pytest.param(4, marks=pytest.mark.slow), pytest.param(many, marks=pytest.mark.long)]
 
 
 def response(data, size, rng):
@@ -65,14 +67,9 @@ def killed_checkpoints(folder, moments, in_a_row=6):
             assert not path.exists()
 
 
-@pytest.mark.slow
-def test_audits_killed_at_a_few_moments_come_to_the_same_bits(tmp_path):
-    killed_checkpoints(tmp_path, FEW)
-
-
-@pytest.mark.long
-def test_audits_killed_at_many_moments_come_to_the_same_bits(tmp_path):
-    killed_checkpoints(tmp_path, MOMENTS["checkpoint"])
+@pytest.mark.parametrize("moments", few_or(MOMENTS["checkpoint"]))
+def test_audits_killed_at_random_moments_come_to_the_same_bits(tmp_path, moments):
+    killed_checkpoints(tmp_path, moments)
 
 
 # --- stores ---
@@ -115,14 +112,9 @@ def killed_nights(folder, moments, in_a_row=6):
         before = after
 
 
-@pytest.mark.slow
-def test_nights_killed_at_a_few_moments_lose_no_draw_that_was_kept(tmp_path):
-    killed_nights(tmp_path, FEW)
-
-
-@pytest.mark.long
-def test_nights_killed_at_many_moments_lose_no_draw_that_was_kept(tmp_path):
-    killed_nights(tmp_path, MOMENTS["store"])
+@pytest.mark.parametrize("moments", few_or(MOMENTS["store"]))
+def test_nights_killed_at_random_moments_lose_no_draw_that_was_kept(tmp_path, moments):
+    killed_nights(tmp_path, moments)
 
 
 @pytest.mark.long
@@ -223,7 +215,7 @@ def test_a_store_killed_at_random_moments_never_loses_a_count(tmp_path, moments)
         assert after >= before and after % 10 == 0
         grown.append(after - before)
         before = after
-    assert 0 < max(grown) <= 40
+    assert max(grown) <= 40 and (max(grown) > 0 or moments < 50)  # a few kills may all come before the first round
     saved(path)
     assert counted_in(path) == before + 40
 
@@ -231,15 +223,6 @@ def test_a_store_killed_at_random_moments_never_loses_a_count(tmp_path, moments)
 # --- workers ---
 
 OPTIONS = {"claim": "eps=1", "pairs": [(0.0, 1.0), (1.0, 2.0)], "samples": 400, "seed": 7, "floating_point": False}
-
-
-@pytest.fixture
-def always_sent(monkeypatch):
-    """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
-    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 60)
 
 
 class Killer:

@@ -90,16 +90,6 @@ def killed(path, size, jobs):
     return in_time
 
 
-@pytest.mark.slow
-def test_killed_once_and_resumed_it_comes_to_the_same_result(tmp_path, alone):
-    expected, size = alone
-    path = tmp_path / "kept"
-    assert killed(path, size // 2, 1)
-    assert path.stat().st_size >= size // 2
-    assert evidence(audited(checkpoint=path, resume=True)) == expected
-    assert not path.exists()
-
-
 @pytest.mark.long
 @pytest.mark.parametrize("chain", [1, 2])
 def test_killed_at_ten_random_moments_it_comes_to_the_same_result(tmp_path, alone, chain):

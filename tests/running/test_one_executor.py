@@ -17,7 +17,6 @@ import pytest
 from dpaudit.campaign.draws import Draws, RoundPlan
 from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.running import worker_pool
 from dpaudit.running.checkpoint import open_checkpoint
 from dpaudit.running.streams import stream
 from dpaudit.running.worker_pool import WorkerPool
@@ -305,14 +304,6 @@ WAYS = {
     "resumed": resumed,
     "in isolation": in_isolation,
 }
-
-
-@pytest.fixture
-def always_sent(monkeypatch):
-    """Workers are asked whatever a draw takes."""
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
 
 
 @pytest.mark.parametrize("one_by_one", [False, True], ids=["in batches", "one by one"])

@@ -45,6 +45,18 @@ def night_of(store, mechanism=response, pairs=PAIRS, seed=1, samples=100, claim=
     )
 
 
+def once(play):
+    """A function for `on_progress` that plays once, and what it played."""
+    played = []
+
+    def beside(progress):
+        if not played:
+            played.append(None)
+            played[0] = play()
+
+    return {"on_progress": beside}, played
+
+
 def subjects_of(path):
     with Store.at(path, create=False) as store:
         return store.subjects()
@@ -131,8 +143,9 @@ def test_the_floating_point_check_is_asked_on_the_first_night_only(path):
     def noise(data, size, rng):
         return data + rng.laplace(size=size)
 
-    found = [dpaudit.audit(noise, "eps=2", [(0.0, 1.0)], samples=1000, seed=1, store=path) for _ in range(2)]
-    assert found[0].floating_point is not None and found[1].floating_point is None
+    pairs = ([(0.0, 1.0)], [(0.0, 1.0)], [(0.0, 1.5)])
+    found = [dpaudit.audit(noise, "eps=2", pair, samples=1000, seed=1, store=path) for pair in pairs]
+    assert [result.floating_point is not None for result in found] == [True, False, False]
 
 
 def test_a_mechanism_that_raises_goes_on_one_output_a_call(path):
@@ -256,17 +269,17 @@ def test_who_breaks_a_night_off_leaves_its_evidence(path):
 
 def test_a_night_ends_where_a_batch_of_another_one_has_raised(path, raises):
     """No product goes on behind that batch, which was dropped for what it would have shown."""
-    inner = []
 
-    def beside(progress):
-        if not inner:
-            raises.append(12)  # calls
-            inner.append(night_of(path, sometimes, seed=2))
-            raises.clear()
+    def raising():
+        raises.append(12)  # calls
+        result = night_of(path, sometimes, seed=2)
+        raises.clear()
+        return result
 
     night_of(path, sometimes)
+    beside, inner = once(raising)
     with pytest.raises(StoreError, match=r"must not raise for a whole batch while an audit .* got night 3"):
-        night_of(path, sometimes, seed=3, on_progress=beside)
+        night_of(path, sometimes, seed=3, **beside)
     assert inner[0].verdict == "error"
     check_whole(path)
     (subject,) = subjects_of(path)
@@ -275,14 +288,9 @@ def test_a_night_ends_where_a_batch_of_another_one_has_raised(path, raises):
 
 def test_a_night_whose_batch_raised_joins_nothing_that_another_one_has_won(path, raises):
     night_of(path, sometimes)
-    before, beside = only_pair(path), []
-
-    def overtaken(progress):
-        if not beside:
-            beside.append(night_of(path, sometimes, seed=2))
-            raises.append(0)  # from the next call on
-
-    assert night_of(path, sometimes, seed=3, on_progress=overtaken).verdict == "error"
+    before = only_pair(path)
+    beside, _ = once(lambda: (night_of(path, sometimes, seed=2), raises.append(0)))  # from the next call on
+    assert night_of(path, sometimes, seed=3, **beside).verdict == "error"
     check_whole(path)
     assert "2/0" in sessions_of(only_pair(path)) and only_pair(path).labelled >= before.labelled + 200
 
@@ -312,7 +320,6 @@ def test_what_ends_with_a_batch_that_raised_is_not_multiplied_by_a_merge(tmp_pat
 
 
 def test_shares_sum_to_the_error_rate_whatever_comes_later(path):
-    assert share_of(0) + sum(share_of(k) for k in range(1, 100_000)) == pytest.approx(1.0, abs=1e-6)
     night_of(path, pairs=[(0, 1), (1, 0)])
     night_of(path, pairs=[(0, 1), (0, 2)])
     night_of(path, pairs=[(2, 0), (2, 1)])
@@ -380,13 +387,7 @@ def test_inputs_that_differ_have_other_keys(value, others):
 
 def test_a_night_that_another_one_overtakes_goes_on_from_the_product_of_both(path):
     night_of(path)
-    inner = []
-
-    def beside(progress):
-        if not inner:
-            inner.append(night_of(path, seed=2))
-
-    outer = night_of(path, seed=3, on_progress=beside)
+    outer = night_of(path, seed=3, **once(lambda: night_of(path, seed=2))[0])
     assert outer.findings[0].samples == only_pair(path).labelled == 176 + 200 + 200
     assert outer.findings[0].log_wealth == only_pair(path).log_wealth
     check_whole(path)
@@ -402,13 +403,8 @@ def test_a_night_that_another_one_overtakes_has_no_more_runs_than_it_was_asked(p
             raise KeyError("c")
         return int(rng.random() < (0.6 if data else 0.4))
 
-    inner = []
-
-    def beside(progress):
-        if not inner:
-            inner.append(night_of(path, mostly_raises, seed=6, samples=300, claim="eps=3"))
-
-    outer = night_of(path, mostly_raises, seed=5, samples=1_000, claim="eps=3", on_progress=beside)
+    beside, inner = once(lambda: night_of(path, mostly_raises, seed=6, samples=300, claim="eps=3"))
+    outer = night_of(path, mostly_raises, seed=5, samples=1_000, claim="eps=3", **beside)
     assert inner and outer.samples == pytest.approx(2_000, abs=100)
     assert outer.findings[0].samples > only_pair(path).labelled + 24  # its pilot was longer than that
 
@@ -434,14 +430,9 @@ def test_draws_that_depend_on_each_other_are_told_by_a_night_that_another_one_ov
         state[0] = 0.95 * state[0] + rng.laplace(scale=10.0)
         return state[0]
 
-    inner = []
-
-    def beside(progress):
-        if not inner:
-            inner.append(night_of(path, carries, seed=7, samples=200))
-
+    beside, inner = once(lambda: night_of(path, carries, seed=7, samples=200))
     night_of(path, carries, seed=5, samples=2_000)
-    outer = night_of(path, carries, seed=6, samples=2_000, on_progress=beside)
+    outer = night_of(path, carries, seed=6, samples=2_000, **beside)
     assert inner and "call_order" in [side.kind for side in outer.side_findings]
     assert outer.violated or outer.verdict == "inconclusive"
 
@@ -596,13 +587,7 @@ def test_a_new_pair_shares_the_draws_of_old_ones_and_is_looked_at_early(path):
 
 
 def test_two_first_nights_beside_each_other_share_one_pair(path):
-    inner = []
-
-    def beside(progress):
-        if not inner:
-            inner.append(night_of(path, seed=2))
-
-    night_of(path, seed=3, on_progress=beside)
+    night_of(path, seed=3, **once(lambda: night_of(path, seed=2))[0])
     (subject,) = subjects_of(path)
     assert [pair.labelled for pair in subject["pairs"]] == [176 + 200]
     assert subject["pairs"][0].level == pytest.approx(0.05 * share_of(0))
@@ -657,15 +642,6 @@ def test_a_pair_that_another_night_let_in_keeps_its_level(path, monkeypatch):
     assert pair.labelled == 176 and sessions_of(pair) == {"1/0"}
     assert result.findings[0].error_share == pair.level < 0.05 * share_of(0) / 2
     check_whole(path)
-
-
-def test_the_floating_point_check_is_not_asked_again_for_other_pairs(path):
-    def noise(data, size, rng):
-        return data + rng.laplace(size=size)
-
-    options = {"samples": 1000, "seed": 1, "store": path}
-    found = [dpaudit.audit(noise, "eps=2", [(0.0, x)], **options) for x in (1.0, 1.5)]
-    assert found[0].floating_point is not None and found[1].floating_point is None
 
 
 SCRIPT = """
@@ -790,9 +766,6 @@ def test_a_file_that_is_no_store_is_one_message(tmp_path, path):
     for name in ("text.db", "cut.db", "other.db"):
         with pytest.raises(dpaudit.UsageError, match=r"^store must be an? (intact )?store of evidence, got .*\.$"):
             night_of(tmp_path / name)
-    for place in (tmp_path, tmp_path / "missing" / "e.db"):
-        with pytest.raises(dpaudit.UsageError, match="store must be a file in a folder that is there"):
-            night_of(place)
 
 
 def test_a_state_that_was_changed_is_seen(path):
@@ -821,12 +794,8 @@ def test_stores_are_merged_once(tmp_path, path):
         assert store.subjects()[0]["pairs"][0].labelled == 2 * 176
     check_whole(path)
     assert night_of(path, seed=2).options["stream"] == "2/1"  # the merged night's stream is used up
-    assert only_pair_named(path, "response").labelled == 2 * 176 + 200
-
-
-def only_pair_named(path, name):
-    (subject,) = [subject for subject in subjects_of(path) if subject["name"] == name]
-    return subject["pairs"][0]
+    (own,) = [subject for subject in subjects_of(path) if subject["name"] == "response"]
+    assert own["pairs"][0].labelled == 2 * 176 + 200
 
 
 def test_a_merge_of_pairs_that_are_new_keeps_the_error_rate(tmp_path, path):
@@ -889,15 +858,6 @@ def test_what_is_forgotten_begins_anew_on_other_streams(path):
     assert subject["pairs"] == [] and subject["looks"] == [] and subject["life"] == 1
     result = night_of(path, confidence=0.95)
     assert result.options["stream"] == "1/1" and result.findings[0].samples == 200
-
-
-def test_an_audit_does_not_add_to_what_is_forgotten_meanwhile(path):
-    def forget(progress):
-        with Store.at(path) as store:
-            store.forget([subject["digest"] for subject in store.subjects()])
-
-    with pytest.raises(StoreError, match="evidence must not be forgotten while an audit adds to it"):
-        night_of(path, on_progress=forget)
 
 
 def test_no_state_is_code(path):

@@ -72,21 +72,6 @@ def test_streams_of_different_keys_or_roots_have_different_bits():
     assert len(set(first.values())) == len(first)
 
 
-def test_a_stream_has_the_same_bits_every_time():
-    assert streams.stream(7, 1, 2, 3).integers(2**63) == streams.stream(7, 1, 2, 3).integers(2**63)
-
-
-def test_a_stream_is_the_documented_seed_sequence():
-    expected = np.random.default_rng(np.random.SeedSequence(7, spawn_key=(0, 1, 2, 3)))
-    assert streams.stream(7, 0, 1, 2, 3).random() == expected.random()
-
-
-def test_the_purposes_of_an_audit_its_restart_and_its_replay_are_all_different():
-    audit = [streams.DRAWS, streams.COINS]
-    purposes = [*audit, *(purpose + streams.RESTART for purpose in audit), streams.REPLAY_DRAWS, streams.REPLAY_COINS]
-    assert len(set(purposes)) == len(purposes)
-
-
 def test_fresh_seeds_differ_and_are_small_enough_to_print():
     seeds = {streams.fresh_seed() for _ in range(4)}
     # two of 4 agree with probability 6 / 2^32 = 1.4e-9
@@ -123,22 +108,8 @@ def test_a_request_counts_the_first_draws_of_the_chunk_and_the_first_are_kept(qu
         assert result.kept.numbers.ravel().tolist() == values[:keep].tolist()
 
 
-@pytest.mark.parametrize("mechanism", [laplace, laplace_one])
-def test_two_workers_give_the_bits_of_none(monkeypatch, mechanism):
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
-    tasks = [task(i, 0, c, size=50, quotas=(20, 50), keep=10) for c in range(3) for i in (0, 1)]
-    for first, second in zip(drawer(mechanism)(tasks), drawer(mechanism, jobs=2)(tasks), strict=True):
-        assert [c.tolist() for c in first.counts] == [c.tolist() for c in second.counts]
-        assert first.kept.numbers.tolist() == second.kept.numbers.tolist()
-
-
 @pytest.mark.parametrize("jobs", [1, 2])
-def test_a_call_that_raises_names_itself_from_any_worker(monkeypatch, jobs):
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
+def test_a_call_that_raises_names_itself_from_any_worker(always_sent, jobs):
     with pytest.raises(CallError, match=r"raising: a call for 100 outputs .* ValueError: no outputs today"):
         drawer(raising, jobs=jobs)([task()])
 
@@ -155,10 +126,7 @@ class NoWorkers:
         raise AssertionError("a worker was asked")
 
 
-def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch):
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
+def test_a_subject_with_randomness_of_its_own_is_drawn_in_this_process(monkeypatch, always_sent):
     monkeypatch.setattr(worker_pool, "open_workers", lambda *args: NoWorkers())
     assert len(drawer(unseeded)([task()])) == 1
     with pytest.raises(AssertionError, match="a worker was asked"):  # the control: another subject is sent

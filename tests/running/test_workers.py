@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import signal
 import threading
@@ -24,15 +23,6 @@ from dpaudit.subjects.callables import as_subject
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0)]
 OPTIONS = {"claim": "eps=1", "pairs": PAIRS, "samples": 1_000, "seed": 7, "mode": "fixed"}
-
-
-@pytest.fixture
-def always_sent(monkeypatch):
-    """Workers are asked whatever a draw takes, in several groups."""
-    monkeypatch.setattr(
-        worker_pool.WorkerPool, "seconds_saved", lambda worker_pool, _: math.inf if worker_pool.workers else 0.0
-    )
-    monkeypatch.setattr("dpaudit.campaign.draws.CHUNK_NUMBERS", 100)
 
 
 def evidence(result):
@@ -127,10 +117,25 @@ def test_a_round_of_calls_is_cut_into_chunks_that_processes_can_share(monkeypatc
     assert len(last) > 2 and all(task.size <= CHUNK_CALLS for task in last)
 
 
-@pytest.mark.parametrize("backend", ["threading", pytest.param("multiprocessing", marks=pytest.mark.long)])
-def test_another_backend_of_joblib_gives_the_same_bits(always_sent, backend):
-    alone = evidence(dpaudit.audit(Slow(0.0), **OPTIONS))
-    assert evidence(dpaudit.audit(Slow(0.0), jobs=2, backend=backend, **OPTIONS)) == alone
+class Locked:
+    """A mechanism that cannot be pickled: locks stay in their process."""
+
+    def __init__(self):
+        self.lock = threading.Lock()
+
+    def sample(self, data, size, rng):
+        return data + rng.laplace(size=size)
+
+
+def test_a_mechanism_that_cannot_be_sent_to_workers_is_named_with_what_to_do(always_sent):
+    with pytest.raises(dpaudit.UsageError, match=r"mechanism must be one that can be sent .* got Locked .* Use jobs=1"):
+        dpaudit.audit(Locked(), jobs=2, **OPTIONS)
+    assert dpaudit.audit(Locked(), jobs=1, **OPTIONS).verdict != "error"
+
+
+def test_an_unknown_backend_is_refused_before_the_first_draw():
+    with pytest.raises(dpaudit.UsageError, match="backend must be one that joblib knows, got 'nonsense'"):
+        dpaudit.audit(Locked(), jobs=2, backend="nonsense", **OPTIONS)
 
 
 def test_a_cluster_is_of_dask_or_ray():
@@ -212,10 +217,3 @@ def test_a_scheduler_that_is_not_there_is_said_so(monkeypatch):
     monkeypatch.setattr(workers, "TIMEOUT", 1)
     with pytest.raises(dpaudit.UsageError, match=r"cluster must be a dask scheduler with workers, got 'tcp://127"):
         dpaudit.audit(Slow(0.0), backend="dask", cluster="tcp://127.0.0.1:9", **OPTIONS)
-
-
-@pytest.mark.long
-def test_ray_gives_the_same_bits(always_sent):
-    pytest.importorskip("ray", reason="ray is not installed")
-    alone = evidence(dpaudit.audit(Slow(0.0), **OPTIONS))
-    assert evidence(dpaudit.audit(Slow(0.0), jobs=2, backend="ray", **OPTIONS)) == alone

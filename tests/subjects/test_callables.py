@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-import pickle
 import subprocess
 import sys
 
@@ -162,13 +161,6 @@ def test_an_exception_of_one_call_is_the_outcome_of_one_draw():
     assert {output.kind for output in outputs if isinstance(output, Failed)} == {"ValueError"}
 
 
-def test_ending_the_process_is_an_outcome_and_does_not_end_the_audit():
-    def leave(data):
-        raise SystemExit(0)
-
-    assert as_subject(leave).sample(0, 2, rng()) == [Failed("SystemExit", "0")] * 2
-
-
 def test_an_interrupt_is_no_outcome():
     def interrupt(data):
         raise KeyboardInterrupt
@@ -194,11 +186,6 @@ def test_a_vectorised_call_that_raises_is_one_error_of_the_call(error):
     assert (caught.value.size, caught.value.error.partition(" in ")[0], caught.value.exit_status) == (9, raised, 3)
     assert isinstance(caught.value, SubjectError)
     assert caught.value.__cause__ is error
-
-
-def test_a_call_error_survives_the_way_from_a_worker():
-    error = pickle.loads(pickle.dumps(CallError("release", 5, ValueError("no"))))
-    assert (str(error), error.size) == (str(CallError("release", 5, ValueError("no"))), 5)
 
 
 def test_one_call_a_draw_turns_a_batch_that_raises_into_outcomes():

@@ -28,7 +28,7 @@ from dpaudit.subjects.copies import LARGEST, are_same, copied, watched
 from dpaudit.subjects.plain import Seen, seen
 
 SEED = 20261124
-ARRAY, LIST, DICTIONARY, LONG = np.zeros(1), [0.0], {"answer": 0.0}, np.zeros(200_000)
+ARRAY, LIST, DICTIONARY, LONG = np.zeros(1), [0.0], {"a": 0.0}, np.zeros(200_000)
 
 
 class Colour(enum.Enum):
@@ -44,30 +44,10 @@ READ_ONLY.flags.writeable = False
 
 class Release:
     def __init__(self):
-        self.answer, self.parts = 0.0, [0.0]
+        self.parts = [0.0]
 
 
 RELEASE = Release()
-
-
-def into_an_array(data, rng):
-    ARRAY[0] = data + rng.laplace()
-    return ARRAY
-
-
-def into_a_list(data, rng):
-    LIST[0] = data + rng.laplace()
-    return LIST
-
-
-def into_a_dictionary(data, rng):
-    DICTIONARY["answer"] = data + rng.laplace()
-    return DICTIONARY
-
-
-def into_an_object(data, rng):
-    RELEASE.parts[0] = data + rng.laplace()
-    return RELEASE
 
 
 def into_a_batch(data, size, rng):
@@ -113,35 +93,22 @@ def into_a_file(data, rng):
         into(MASKED, MASKED),
         into(RELEASE.parts, [RELEASE]),
         into(RELEASE.parts, {"released": RELEASE}),
+        into(ARRAY, ARRAY),
+        into(LIST, LIST),
+        into(DICTIONARY, DICTIONARY, "a"),
+        into_a_batch,
+        into_lists_of_a_batch,
+        into_a_file,
     ],
-    ids=range(11),
+    ids=range(17),
 )
 def test_whatever_shows_a_reused_buffer_is_seen_as_it_was(mechanism, mode):
-    # As below: of each of the 22 audits of sound mechanisms at most 1% of seeds alarm.
+    # Laplace noise just on its claim: each of the 34 audits of sound mechanisms alarms in at most 1% of seeds; before
+    # outputs were copied most of them did, or had the bound 0. The seed is fixed.
     options = {"pairs": [(0.0, 1.0)], "samples": 1_000, "seed": SEED, "confidence": 0.99, "floating_point": False}
     sound = dpaudit.audit(mechanism, claim="eps=1", mode=mode, **options)
-    assert sound.verdict != "violated" and sound.epsilon_lower > 0.2
+    assert sound.verdict != "violated" and (sound.epsilon_lower > 0.2 or mechanism is into_a_file)
     assert dpaudit.audit(mechanism, claim="eps=0.3", mode=mode, **options).verdict == "violated"
-
-
-def test_a_file_in_memory_is_what_it_holds():
-    options = {"pairs": [(0.0, 1.0)], "samples": 2_000, "seed": SEED, "confidence": 0.99, "floating_point": False}
-    assert dpaudit.audit(into_a_file, claim="eps=1", **options).verdict != "violated"  # at most 1% of seeds alarm
-    assert dpaudit.audit(into_a_file, claim="eps=0.3", **options).verdict == "violated"
-
-
-@pytest.mark.parametrize("mode", ["sequential", "fixed"])
-@pytest.mark.parametrize(
-    "mechanism",
-    [into_an_array, into_a_list, into_a_dictionary, into_an_object, into_a_batch, into_lists_of_a_batch],
-)
-def test_a_reused_buffer_is_audited_as_what_was_written_into_it(mechanism, mode):
-    # Laplace noise just on its claim: each of the 12 audits of sound mechanisms alarms in at most 1% of seeds; before
-    # outputs were copied most of them did, or had the bound 0. The seed is fixed.
-    options = {"pairs": [(0.0, 1.0)], "samples": 2_000, "seed": SEED, "confidence": 0.99, "floating_point": False}
-    sound = dpaudit.audit(mechanism, claim="eps=1", mode=mode, **options)
-    assert sound.verdict != "violated" and sound.epsilon_lower > 0.5
-    assert dpaudit.audit(mechanism, claim="eps=0.5", mode=mode, **options).verdict == "violated"
 
 
 def adds_to_its_input(data, rng):
@@ -195,11 +162,13 @@ def test_calls_that_share_a_copy_give_what_calls_on_their_own_would():
 MANY = [0.0] * 1000  # it is not looked at after each call whether it has changed
 
 
-def test_calls_that_cannot_be_repeated_must_leave_their_input_alone():
+@pytest.mark.parametrize("is_seeded", [False, True])  # by what it is given, which is not all that it draws from
+def test_calls_that_cannot_be_repeated_must_leave_their_input_alone(is_seeded):
     generator = np.random.default_rng(SEED)
-    subject = as_subject(lambda data: adds_to_its_input_at_times(data, generator))
+    call = (lambda data: adds_to_its_input_at_times(data, generator)) if not is_seeded else (
+        lambda data, rng: adds_to_its_input_at_times(data, generator))  # fmt: skip
     with pytest.raises(SubjectError, match="must leave its input as it is"):
-        dpaudit.audit(subject, claim="eps=1", pairs=[({"rows": MANY}, {"rows": [*MANY, 1.0]})], samples=100, seed=SEED)
+        dpaudit.audit(call, claim="eps=1", pairs=[({"rows": MANY}, {"rows": [*MANY, 1.0]})], samples=100, seed=SEED)
 
 
 @pytest.mark.parametrize(
@@ -222,6 +191,8 @@ def test_calls_that_cannot_be_repeated_must_leave_their_input_alone():
         (bytearray(b"ab"), lambda value: value.extend(b"c")),
         ([0.0, 1.0], lambda value: value.__setitem__(0, -0.0)),
         ([1, 2], lambda value: value.__setitem__(0, True)),
+        ([0], lambda value: value.__setitem__(0, 0.0)),
+        ({"a": 1}, lambda value: value.update(a=1.0)),
         ([1, 2], lambda value: value.append(3)),
         (np.array([1.0, 2.0]), lambda value: setattr(value, "dtype", np.int64)),
     ],
@@ -428,12 +399,9 @@ def test_a_part_that_cannot_be_printed_hides_nothing_else():
     assert within.verdict == "error" and "Printless" in within.findings[0].message
 
 
-def into_a_release(data, rng):
-    RELEASE.answer = data + rng.laplace()
-    return RELEASE
-
-
-@pytest.mark.parametrize("mechanism", [into_a_release, into(HELD, Named(HELD)), into(MASKED, MASKED)], ids=range(3))
+@pytest.mark.parametrize(
+    "mechanism", [into(RELEASE.parts, RELEASE), into(HELD, Named(HELD)), into(MASKED, MASKED)], ids=range(3)
+)
 def test_laws_and_utility_see_each_output_of_a_reused_object(mechanism):
     outputs = as_subject(mechanism).sample(0.0, 50, np.random.default_rng(SEED))
     assert len({repr(canonical(output)) for output in outputs}) == 50
@@ -453,19 +421,6 @@ def test_calls_that_are_made_again_have_the_same_children_of_the_generator():
     assert as_subject(spawns).sample(data, 20, np.random.default_rng(SEED)) == [
         spawns({"rows": []}, rng) for _ in range(20)
     ]
-
-
-def test_calls_with_randomness_beside_the_generator_cannot_be_made_again():
-    beside = np.random.default_rng(SEED)
-
-    def hidden(data, rng):
-        hit = beside.random() < 0.3
-        if hit:
-            data.clear()
-        return bool(hit)
-
-    with pytest.raises(SubjectError, match="must leave its input as it is"):
-        as_subject(hidden).sample([1] * 1000, 50, np.random.default_rng(SEED))
 
 
 def test_calls_are_made_again_whatever_their_outcomes():
@@ -638,14 +593,6 @@ def test_the_copies_that_are_kept_are_bounded(monkeypatch):
     changed[0] = 7.0
     assert kept.of(inputs[3]) is not changed and np.array_equal(kept.of(inputs[3]), inputs[3])
     assert kept._bytes == 400
-
-
-@pytest.mark.parametrize(
-    ("given", "left"),
-    [([0], [0.0]), ([1], [True]), ([0.0], [-0.0]), ({"a": 1}, {"a": 1.0}), ([1.0, 0.0], [1.0, -0.0])],
-)
-def test_what_is_equal_and_another_value_is_a_change(given, left):
-    assert are_same(given, copied(given)) and not are_same(given, left)
 
 
 def test_a_part_that_a_value_holds_many_times_is_counted_once():

@@ -394,7 +394,7 @@ def test_a_batch_of_opendp_must_promise_what_the_measurement_promises(dp):
     l2 = vector[0], dp.l2_distance(T=float)
     profiles = [dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*real, scale=scale)) for scale in (1.0, 2.0)]
     vectors = dp.c.make_zCDP_to_approxDP(dp.m.make_gaussian(*l2, scale=1.0))
-    assert opendp.subject(profiles[0], batch=vectors).interface == "sample(data, size, rng)"
+    assert opendp.subject(profiles[0], batch=vectors).interface == "f(data, size)"
     with pytest.raises(UsageError, match="batch must be the same noise on vectors"):
         opendp.subject(profiles[1], batch=vectors)
 

@@ -147,18 +147,6 @@ def test_a_plan_of_what_always_raises_has_the_traceback_as_its_cause() -> None:
     assert '()["column"]' in str(caught.value.__cause__)
 
 
-def test_an_exception_that_cannot_be_printed_is_an_outcome_all_the_same() -> None:
-    class Unprintable(Exception):
-        def __str__(self) -> str:
-            raise RuntimeError
-
-    def raising(x: float, rng: np.random.Generator) -> Any:
-        raise Unprintable
-
-    (failed,) = as_subject(raising).sample(0.0, 1, np.random.default_rng(0))
-    assert failed.kind.endswith("Unprintable") and failed.message == ""
-
-
 @pytest.mark.parametrize("raised", [KeyboardInterrupt, SystemExit, RuntimeError])
 def test_who_breaks_off_while_an_exception_is_located_is_heard(raised: Any, monkeypatch: Any) -> None:
     def misbehaves(*_: Any) -> None:

@@ -23,18 +23,18 @@ from dpaudit.subjects.domains.domain import (
     Inputs,
     Relation,
     Start,
+    check_among,
     check_ends,
     distinct,
+    is_number,
     spread,
 )
 
-MOST_VALUES = 24  # of a domain that starts try one by one
-MOST_SIZES = 24
-MOST_PLACES = 24  # of an example: rows that starts remove or replace, spread over all; any row at random
+MOST_TRIED = 24  # values, sizes, and rows of an example to remove or replace that starts try; any at random
 MOST_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
 MOST_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
-PRESENT_SHARE, BETWEEN_SHARE = 0.1, 0.1  # of the records at random: one that is there, and any number of `ends`
+SHARE = 0.1  # of the records at random: one that is there; and as many that are any number of `ends`
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,11 +79,10 @@ class DatasetDomain(Domain):
             raise UsageError(f"values must be at least two different records, got {len(self.values)}.")
         whole_number("largest", self.largest, "a positive integer", 1)
         whole_number("smallest", self.smallest, "an integer of at least 0", 0)
-        if self.adjacency not in RELATIONS:
-            raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
+        check_among("adjacency", self.adjacency, RELATIONS)
         if self.smallest > self.largest:
             raise UsageError(f"smallest must be at most largest ({self.largest}), got {self.smallest}.")
-        if self.smallest == self.largest and self.adjacency == "add_remove":
+        if self.smallest == self.largest and self._grows:
             raise UsageError(f"smallest must be below largest ({self.largest}) for add_remove, got {self.smallest}.")
 
     @classmethod
@@ -121,67 +120,65 @@ class DatasetDomain(Domain):
 
     def starts(self) -> Iterator[Start]:
         """Small sizes, single records, duplicates, extremes, the largest, all values; then neighbours of examples."""
-        telling = self.values[:4]
+        telling, listed = self.values[:4], self._listed()
         # Beside as many equal records as there can be, one that differs: what is scaled by the others' mean or spread
         # moves most there. So add_remove grows from one record below the largest size, where any can be added.
-        full = self.largest - 1 if self.adjacency == "add_remove" else self.largest
+        full = self.largest - self._grows
         for size in dict.fromkeys([0, 1, 2, 3, full // 2, full]):
-            if not self.smallest <= size <= full:
-                continue
-            family = {0: "empty", 1: "single record"}.get(size, "duplicates" if size < full else "largest")
-            for base in telling if size else telling[:1]:
-                rows = [base] * size
-                yield from self._neighbours(family, rows, telling)
-        yield from self._sizes()
-        size = min(self.largest, max(len(self.values), 4, self.smallest))
+            if self.smallest <= size <= full:
+                family = {0: "empty", 1: "single record"}.get(size, "duplicates" if size < full else "largest")
+                for base in telling if size else telling[:1]:
+                    yield from self._beside(family, [base] * size, telling)
+        if self._grows:  # thresholds on the true size show between two small ones, and ties
+            for size in range(self.smallest, min(self.largest, self.smallest + MOST_TRIED)):
+                for value in self.values[:3]:
+                    yield from self._beside("size", [value] * size, [value])
+        size = min(full, max(len(self.values), 4, self.smallest))
         mixed = [self.values[k % len(self.values)] for k in range(size)]
-        yield from self._neighbours("all different", mixed, self._listed())
+        yield from self._beside("all different", mixed, listed)
         # Beside all values a record that is like none of the first: the last ones are seldom the usual ones.
-        for value in self._listed()[len(telling) :]:
-            yield from self._neighbours("further value", [self.values[0]] * min(max(self.smallest, 1), size), [value])
-        yield from self._newcomers()
-        yield from self._interior(mixed[:full])
-        yield from self._elsewhere(mixed[:full])
+        few = [self.values[0]] * min(max(self.smallest, 1), size)
+        yield from self._beside("further value", few, listed[len(telling) :])
+        # Every other value once, and then the one that was not there, the last ones first.
+        for value in reversed(listed):
+            others = [other for other in listed if other is not value]
+            rows = others[: self.largest - 1]
+            rows += [others[0]] * (self.smallest - len(rows))
+            if len(rows) <= full:
+                yield from self._beside("newcomer", rows, [value], len(rows) - (not self._grows))
+        if self.ends is not None:  # a function may change only inside of the range
+            yield from self._beside("interior", mixed, np.linspace(*self.ends, INTERIOR + 2)[1:-1].tolist())
+        # Not at the end: the order of records matters to codes by appearance and to sums in floating point.
+        for value in listed:
+            for family, place in list(_places(len(mixed) - (not self._grows)).items())[: 3 - self._grows]:
+                yield from self._beside(family, mixed, [value], place)
         yield from _in_turn([self._of_example(example) for example in spread(self.examples, MOST_EXAMPLES)])
 
     def _listed(self) -> list[Any]:
         """The values that starts try one by one: the first four, and some of all others."""
-        return [*self.values[:4], *spread(self.values[4:], MOST_VALUES - 4)]
+        return [*self.values[:4], *spread(self.values[4:], MOST_TRIED - 4)]
 
-    def _sizes(self) -> Iterator[Start]:
-        """An equal record more at every small size: thresholds on the true size show between two of them, and ties."""
-        if self.adjacency == "add_remove":
-            for size in range(self.smallest, min(self.largest, self.smallest + MOST_SIZES)):
-                for value in self.values[:3]:
-                    yield "size", self._typed([value] * size), self._typed([value] * (size + 1))
+    @property
+    def _grows(self) -> bool:
+        return self.adjacency == "add_remove"
 
-    def _newcomers(self) -> Iterator[Start]:
-        """Every other value once, and then the one that was not there, the last ones first."""
-        for value in reversed(self._listed()):
-            others = [other for other in self._listed() if other is not value]
-            rows = others[: self.largest - 1]
-            rows += [others[0]] * (self.smallest - len(rows))
-            if self.adjacency == "add_remove":
-                if len(rows) < self.largest:
-                    yield "newcomer", self._typed(rows), self._typed([*rows, value])
-            else:
-                yield "newcomer", self._typed(rows), self._typed([*rows[:-1], value])
+    def _edited(self, rows: list[Any], place: int, value: Any) -> list[Any]:
+        """The rows with a record put in at a place, or in the place of the one that is there."""
+        return [*rows[:place], value, *rows[place + (not self._grows) :]]
 
-    def _elsewhere(self, rows: list[Any]) -> Iterator[Start]:
-        """Not at the end: the order of records matters to codes by appearance and to sums in floating point."""
-        for value in self._listed():
-            for family, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows) - 1)):
-                if self.adjacency == "replace_one" and rows and not is_same(rows[place], value):
-                    yield family, self._typed(rows), self._typed([*rows[:place], value, *rows[place + 1 :]])
-                elif self.adjacency == "add_remove" and family != "at the end":
-                    yield family, self._typed(rows), self._typed([*rows[:place], value, *rows[place:]])
+    def _beside(self, family: str, rows: list[Any], values: Sequence[Any], place: int | None = None) -> Iterator[Start]:
+        """A dataset against those with each of the values, at a place: by default the end, or in the first row's."""
+        at = (len(rows) if self._grows else 0) if place is None else place
+        for value in values:
+            if self._grows or (rows and not is_same(rows[at], value)):
+                yield family, self._typed(rows), self._typed(self._edited(rows, at, value))
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """An example, or any size, small ones as often as large ones, and records at random or nearly all the same."""
         if self.examples and rng.random() < 0.5:
             example = self.examples[int(rng.integers(len(self.examples)))]
             return self.changed(list(example), rng, example)
-        lowest = max(self.smallest, 1 if self.adjacency == "replace_one" else 0)
+        lowest = max(self.smallest, int(not self._grows))
         spread = math.log1p(self.largest) - math.log1p(lowest)
         size = round(math.expm1(math.log1p(lowest) + float(rng.random()) * spread))
         few = self.values if rng.random() < 0.5 else [self._record([], rng) for _ in range(2)]
@@ -220,51 +217,31 @@ class DatasetDomain(Domain):
             return False
         shorter, longer = sorted((list(x), list(x_prime)), key=len)
         same = list(map(is_same, shorter, longer))
-        if self.adjacency == "replace_one":
+        if not self._grows:
             return len(shorter) == len(longer) and same.count(False) <= 1
         first = same.index(False) if False in same else len(shorter)
         return len(longer) == len(shorter) + 1 and all(map(is_same, shorter[first:], longer[first + 1 :]))
 
-    def _neighbours(self, family: str, rows: list[Any], telling: Sequence[Any]) -> Iterator[Start]:
-        """A dataset against those that have another record, the telling values first."""
-        for value in telling:
-            other: list[Any] | None = None
-            if self.adjacency == "add_remove":
-                if len(rows) < self.largest:
-                    other = [*rows, value]
-                elif rows and is_same(rows[-1], value) and len(rows) > self.smallest:
-                    other = rows[:-1]
-            elif rows and not is_same(rows[0], value):
-                other = [value, *rows[1:]]
-            if other is not None:
-                yield family, self._typed(rows), self._typed(other)
-
-    def _interior(self, rows: list[Any]) -> Iterator[Start]:
-        """Numbers between the ends, evenly: a function may change only inside of the range."""
-        if self.ends is not None:
-            inside = np.linspace(*self.ends, INTERIOR + 2)[1:-1].tolist()
-            yield from self._neighbours("interior", rows, inside)
-
     def _of_example(self, example: Any) -> Iterator[Start]:
         """An example with records removed, doubled, added in front, in the middle and at the end, or replaced."""
         rows, values = list(example), self._listed()
-        few, most = rows[: max(self.smallest, 1)], max(MOST_PLACES, MOST_COPIED // max(len(rows), 1))
+        few, most = rows[: max(self.smallest, 1)], max(MOST_TRIED, MOST_COPIED // max(len(rows), 1))
         places = [("telling", place) for place in telling_places(rows)]
         places += [("any", place) for place in spread(range(len(rows)), most)]
         found: list[tuple[str, list[Any], list[Any]]] = []
-        if self.adjacency == "replace_one":
+        if not self._grows:
             for turn in (1, 2):  # a family has a row once
                 for k, (which, place) in enumerate(places):
                     value = values[(k + turn) % len(values)]
-                    found.append((f"{which} row replaced, {turn}", rows, [*rows[:place], value, *rows[place + 1 :]]))
-            found += [("part of an example", few, [value, *few[1:]]) for value in values if few]
+                    found.append((f"{which} row replaced, {turn}", rows, self._edited(rows, place, value)))
+            found += [("part of an example", few, self._edited(few, 0, value)) for value in values if few]
         else:
             for which, place in places:
                 found.append((f"{which} row removed", rows, [*rows[:place], *rows[place + 1 :]]))
-                found.append(("row doubled", rows, [*rows[:place], rows[place], *rows[place:]]))
+                found.append(("row doubled", rows, self._edited(rows, place, rows[place])))
             for value in values:
-                for where, place in (("in front", 0), ("in the middle", len(rows) // 2), ("at the end", len(rows))):
-                    found.append((f"row added {where}", rows, [*rows[:place], value, *rows[place:]]))
+                for where, place in _places(len(rows)).items():
+                    found.append((f"row added {where}", rows, self._edited(rows, place, value)))
                 found.append(("part of an example", few, [*few, value]))
         for family, x, x_prime in found:
             if self.smallest <= len(x_prime) <= self.largest:
@@ -274,20 +251,20 @@ class DatasetDomain(Domain):
         """The rows, of the type of `like`, and the same with a record added anywhere, removed or replaced."""
         value = self._record(rows, rng)
         place = int(rng.integers(len(rows))) if rows else 0
-        if self.adjacency == "replace_one":
-            other = [*rows[:place], value, *rows[place + 1 :]] if rows else rows
+        if not self._grows:
+            other = self._edited(rows, place, value) if rows else rows
         else:
             removes = len(rows) > self.smallest and (len(rows) >= self.largest or rng.random() < 0.5)
             at = (0, int(rng.integers(len(rows) + 1)), len(rows))[int(rng.integers(3))]  # order may matter
-            other = [*rows[:place], *rows[place + 1 :]] if removes else [*rows[:at], value, *rows[at:]]
+            other = [*rows[:place], *rows[place + 1 :]] if removes else self._edited(rows, at, value)
         return self._typed(rows, like), self._typed(other, like)
 
     def _record(self, rows: Sequence[Any], rng: np.random.Generator) -> Any:
         """A record: one of the rows, a number between the ends where there are such, or a telling value."""
         kind = float(rng.random())
-        if len(rows) and kind < PRESENT_SHARE:
+        if len(rows) and kind < SHARE:
             return rows[int(rng.integers(len(rows)))]
-        if self.ends is not None and kind < PRESENT_SHARE + BETWEEN_SHARE:
+        if self.ends is not None and kind < 2 * SHARE:
             return float(rng.uniform(*self.ends))
         return self.values[int(rng.integers(len(self.values)))]
 
@@ -314,14 +291,12 @@ def telling_places(rows: Sequence[Any]) -> list[int]:
             texts = list(map(repr, cells))
             counts = collections.Counter(texts)
             found += spread([at for at, text in enumerate(texts) if counts[text] == 1], 2)
-    found = spread(list(dict.fromkeys(found)), MOST_PLACES // 2)
-    return list(dict.fromkeys([*found, *spread(range(len(rows)), MOST_PLACES // 2)]))
+    found = spread(list(dict.fromkeys(found)), MOST_TRIED // 2)
+    return list(dict.fromkeys([*found, *spread(range(len(rows)), MOST_TRIED // 2)]))
 
 
-def is_number(value: Any) -> bool:
-    """Whether it is a finite number, and no truth value."""
-    is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
-    return is_plain and math.isfinite(value)
+def _places(last: int) -> dict[str, int]:
+    return {"in front": 0, "in the middle": (last + 1) // 2, "at the end": last}
 
 
 def _in_turn(lists: Sequence[Iterable[Start]]) -> Iterator[Start]:

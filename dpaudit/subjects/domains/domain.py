@@ -9,6 +9,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import number
 from dpaudit.privacy.metrics import is_same
 
@@ -49,6 +50,18 @@ def check_ends(low: Any, high: Any) -> None:
     """Check the two ends of a range of numbers."""
     least = number("low", low, "finite", math.isfinite)
     number("high", high, f"finite and above low ({least:g})", lambda v: least < v < math.inf)
+
+
+def check_among(name: str, value: Any, known: Sequence[str]) -> None:
+    """Check that an argument is one of some texts."""
+    if value not in known:
+        raise UsageError(f"{name} must be one of {', '.join(known)}, got {value!r}.")
+
+
+def is_number(value: Any) -> bool:
+    """Whether it is a finite number, and no truth value."""
+    is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    return is_plain and math.isfinite(value)
 
 
 def distinct(values: Iterable[Any], most: int | None = None) -> list[Any]:

@@ -7,6 +7,7 @@ each is tried at several levels, because most faults depend on where the answers
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterator
 from typing import Any, Literal
@@ -16,7 +17,7 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import FloatArray, number, whole_number
 from dpaudit.privacy.metrics import is_same
-from dpaudit.subjects.domains.domain import MOVES, Domain, Inputs, Start, check_ends
+from dpaudit.subjects.domains.domain import MOVES, Domain, Inputs, Start, check_among, check_ends, is_number
 
 Change = Literal["each", "one", "moved"]
 CHANGES: tuple[Change, ...] = ("each", "one", "moved")
@@ -55,83 +56,51 @@ class NumberDomain(Domain):
     special: tuple[Any, ...] = ()
 
     def __post_init__(self) -> None:
-        _range(self.low, self.high, self.change, self.integer)
+        _ = self._line
 
     def starts(self) -> Iterator[Start]:
         """The two ends, the middle and zero with their neighbours; then the special inputs."""
-        middle, zero = 0.5 * (self.low + self.high), min(max(0.0, self.low), self.high)
-        if self._step == self.high - self.low:  # the largest change is the whole line
-            yield self._start("ends", self.low, self.high)
-        yield self._start("boundary", self.low, self.low + self._step)
-        yield self._start("boundary", self.high, self.high - self._step)
-        yield self._start("middle", middle, middle + self._step)
-        yield self._start("zero", zero, zero + self._step)
-        yield self._start("zero", zero, zero - self._step)
-        half = 0.5 * self._step
-        yield self._start("across the middle", middle - half, middle - half + self._step)
+        low, high, step = self.low, self.high, self._line.step
+        middle, zero = 0.5 * (low + high), min(max(0.0, low), high)
+        found = [("ends", low, high)] if step == high - low else []  # the largest change is the whole line
+        found += [("boundary", low, low + step), ("boundary", high, high - step), ("middle", middle, middle + step)]
+        found += [("zero", zero, zero + step), ("zero", zero, zero - step)]
+        found.append(("across the middle", middle - 0.5 * step, middle + 0.5 * step))
         for family, part in PARTS.items():
-            for base, sign in ((self.low, 1.0), (middle, 1.0), (middle, -1.0), (self.high, -1.0)):
-                yield self._start(family, base, base + sign * self._size(part))
-        for base in np.linspace(self.low, self.high, INSIDE + 2)[1:-1].tolist():
-            yield self._start("inside", base, base + self._step)
+            size = self._line.size(part)
+            found += [(family, low, low + size), (family, middle, middle + size)]
+            found += [(family, middle, middle - size), (family, high, high - size)]
+        found += [("inside", base, base + step) for base in np.linspace(low, high, INSIDE + 2)[1:-1].tolist()]
+        for family, x, x_prime in found:
+            yield family, *_scalars(self._line.pair(np.array([x]), np.array([x_prime])))
         for value in self.special:
-            yield "special", value, self._value(middle)
-            yield "special", self._value(self.low), value
+            yield "special", value, self._line.vector(np.array([middle]))[0]
+            yield "special", self._line.vector(np.array([low]))[0], value
 
     def random(self, rng: np.random.Generator) -> Inputs:
         """Anywhere; by the largest change half of the time, else by any part of it."""
-        base = float(rng.uniform(self.low, self.high))
+        pair = _scalars(self._line.random(rng))
         if self.special and rng.random() < SPECIAL_SHARE:
-            return self.special[int(rng.integers(len(self.special)))], self._value(base)
-        return self._pair(base, base + self._size(_part(rng)) * float(rng.choice([-1.0, 1.0])))
+            return self.special[int(rng.integers(len(self.special)))], pair[0]
+        return pair
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
-        """The pair shifted, turned round, at the largest change and at a part of it, and halfway to each end."""
-        if not all(map(_is_finite, (x, x_prime))):
+        """The pair shifted, halfway to an end, turned round, at another part of the change, or another pair."""
+        if not all(map(is_number, (x, x_prime))):
             return [self.random(rng) for _ in range(2)]
-        gap = x_prime - x
-        sign = 1.0 if gap >= 0.0 else -1.0
-        shift = self._step * float(rng.normal())
-        found = [
-            self._pair(x + shift, x_prime + shift),
-            self._pair(x, x + sign * self._step),
-            self._pair(x, x - gap),
-            self._pair(0.5 * (x + self.low), 0.5 * (x + self.low) + gap),
-            self._pair(0.5 * (x + self.high), 0.5 * (x + self.high) + gap),
-            self._pair(x, x + sign * self._size(_part(rng))),
-        ]
-        return found[:MOVES]
+        return [_scalars(pair) for pair in self._line.moves([x], [x_prime], rng)]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "number", **dataclasses.asdict(self)}
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
-        plain = [v for v in (x, x_prime) if not _is_among(v, self.special)]
-        slack = _slack(self.low, self.high)
-        if not all(_is_finite(v) and self.low - slack <= v <= self.high + slack for v in plain):
-            return False
-        whole = not self.integer or all(v == math.floor(v) for v in plain)
-        return whole and (len(plain) < 2 or abs(x - x_prime) <= self.change + slack)
+        plain = [v for v in (x, x_prime) if not any(is_same(v, other) for other in self.special)]
+        return not plain or (all(map(is_number, plain)) and self._line.is_pair(plain[:1], plain[-1:]))
 
-    @property
-    def _step(self) -> float:
-        return _largest_change(self.low, self.high, self.change, self.integer)
-
-    def _size(self, part: float) -> float:
-        return _part_of(self._step, part, self.integer)
-
-    def _value(self, value: float) -> Any:
-        inside = min(max(value, self.low), self.high)
-        return math.floor(inside) if self.integer else float(inside)
-
-    def _pair(self, x: float, x_prime: float) -> Inputs:
-        first, second = self._value(x), self._value(x_prime)
-        if abs(second - first) > self._step:  # rounding down may have widened it
-            second = self._value(first + math.copysign(self._step, second - first))
-        return first, second
-
-    def _start(self, family: str, x: float, x_prime: float) -> Start:
-        return family, *self._pair(x, x_prime)
+    @functools.cached_property
+    def _line(self) -> VectorDomain:
+        """Vectors of one number: what can be said of these."""
+        return VectorDomain(1, self.low, self.high, self.change, integer=self.integer, as_list=True)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,37 +144,41 @@ class VectorDomain(Domain):
 
     def __post_init__(self) -> None:
         whole_number("length", self.length, "a positive integer", 1)
-        _range(self.low, self.high, self.change, self.integer)
-        if self.adjacency not in CHANGES:
-            raise UsageError(f"adjacency must be one of {', '.join(CHANGES)}, got {self.adjacency!r}.")
-        if not isinstance(self.as_list, bool):
-            raise UsageError(f"as_list must be True or False, got {self.as_list!r}.")
+        check_ends(self.low, self.high)
+        number("change", self.change, "positive", lambda v: v > 0.0)
+        for name in ("integer", "as_list"):
+            if not isinstance(getattr(self, name), bool):
+                raise UsageError(f"{name} must be True or False, got {getattr(self, name)!r}.")
+        if self.integer:
+            for name in ("low", "high"):
+                number(name, getattr(self, name), "a whole number where integer is True", lambda v: v == math.floor(v))
+            number("change", self.change, "at least 1 where integer is True", lambda v: v >= 1.0)
+        check_among("adjacency", self.adjacency, CHANGES)
         if self.adjacency == "moved" and self.length < 2:
             raise UsageError(f"length must be at least 2 where one number goes up and another down, got {self.length}.")
 
     def starts(self) -> Iterator[Start]:
         """The patterns of the literature at several levels, parts of their changes, and special values."""
-        step, n = self._step, self.length
-        changes = self._patterns()
+        step, n = self.step, self.length
+        changes, half = self._patterns(), np.where(np.arange(n) < n // 2, 1.0, 0.0)
         for level in self._levels:
             base = np.full(n, level)
             for family, change in changes.items():
-                yield self._start(family, base, base + step * change)
+                yield family, *self.pair(base, base + step * change)
             if self.adjacency == "each" and n > 1:
-                half = np.where(np.arange(n) < n // 2, 1.0, 0.0)
-                yield self._start("x shape", base + step * half, base + step * (1.0 - half))
+                yield "x shape", *self.pair(base + step * half, base + step * (1.0 - half))
         ramp = self.low + (self.high - self.low) * np.arange(n) / max(n - 1, 1)
         peak = np.where(np.arange(n) == 0, self.high, self.low)
-        split = np.where(np.arange(n) < n // 2, self.low, self.high)
+        split = np.where(half == 1.0, self.low, self.high)
         shapes = {"staircase": ramp, "one peak": peak, "one peak at the end": peak[::-1], "half at each end": split}
         for family, base in shapes.items():
             for change in list(changes.values())[:2]:
-                yield self._start(family, base, base + step * change)
+                yield family, *self.pair(base, base + step * change)
         # A function that turns round inside of the range does not change from one end to the other.
         for family, part in PARTS.items():
             for base in (*(np.full(n, level) for level in self._levels), split, ramp):
                 for change in changes.values():
-                    yield self._start(family, base, base + self._size(part) * change)
+                    yield family, *self.pair(base, base + self.size(part) * change)
         for value in self.special:
             for place in dict.fromkeys((0, n - 1, n // 2)):
                 yield "special", *self._special_pair(np.full(n, self._levels[0]), place, value)
@@ -214,12 +187,12 @@ class VectorDomain(Domain):
         """Anywhere, on the levels or with ties; changed by a random pattern, half of the time as far as it may."""
         base = rng.uniform(self.low, self.high, size=self.length)
         kind = rng.random()
-        if kind < 0.75:
+        if kind < 0.75 and self.length > 1:
             base = rng.choice(self._levels if kind < 0.5 else base[:2], size=self.length)
         if self.special and rng.random() < SPECIAL_SHARE:
             value = self.special[int(rng.integers(len(self.special)))]
             return self._special_pair(base, int(rng.integers(self.length)), value)
-        return self._pair(base, base + self._random_change(rng))
+        return self.pair(base, base + self._random_change(rng))
 
     def moves(self, x: Any, x_prime: Any, rng: np.random.Generator) -> list[Inputs]:
         """The change kept and the place moved (all of it, one number, a swap), or the other way round, or a part."""
@@ -227,18 +200,17 @@ class VectorDomain(Domain):
         if not np.isfinite(base).all() or not np.isfinite(change).all():
             return [self.random(rng) for _ in range(2)]
         n = self.length
-        moved, flipped, placed = base.copy(), change.copy(), base.copy()
+        moved, flipped, order = base.copy(), change.copy(), rng.permutation(n)
         moved[rng.integers(n)] = rng.choice(np.array(self._levels))
         places = rng.permutation(n)[: max(1, n // 3)]
-        flipped[places] = -flipped[places] if rng.random() < 0.5 else self._step * rng.choice([-1.0, 0.0, 1.0])
-        placed[:] = base + self._step * float(rng.normal())
-        order = rng.permutation(n)
+        flipped[places] = -flipped[places] if rng.random() < 0.5 else self.step * rng.choice([-1.0, 0.0, 1.0])
         if self.adjacency != "each":
             flipped = -change
-        largest = np.abs(change).max() or 1.0
-        resized = change / largest * self._size(_part(rng))
-        found = [(placed, change), (moved, change), (base, flipped), (base[order], change[order]), (base, resized)]
-        return [self._pair(place, place + shift) for place, shift in [*found, (base, self._random_change(rng))]][:MOVES]
+        resized = change / (np.abs(change).max() or 1.0) * self.size(_part(rng))
+        halfway = 0.5 * (base + rng.choice([self.low, self.high]))
+        found = [(base + self.step * float(rng.normal()), change), (moved, change), (base, flipped), (base, resized)]
+        found += [(base[order], change[order]) if n > 1 else (halfway, change), (base, self._random_change(rng))]
+        return [self.pair(place, place + shift) for place, shift in found][:MOVES]
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": "vector", **dataclasses.asdict(self)}
@@ -247,8 +219,10 @@ class VectorDomain(Domain):
         first, second = (np.asarray(side, dtype=float) for side in (x, x_prime))
         if first.shape != (self.length,) or second.shape != (self.length,):
             return False
-        slack = _slack(self.low, self.high)
-        special = np.array([[_is_among(v, self.special) for v in side] for side in (first, second)])
+        slack = SLACK * max(abs(self.low), abs(self.high), 1.0)
+        special = np.array(
+            [[any(is_same(v, other) for other in self.special) for v in side] for side in (first, second)]
+        )
         for side, is_special in zip((first, second), special, strict=True):
             inside = (self.low - slack <= side) & (side <= self.high + slack)
             if not np.all(is_special | inside & (not self.integer or side == np.floor(side))):
@@ -263,17 +237,20 @@ class VectorDomain(Domain):
         return self.adjacency == "each" or changed <= 1
 
     @property
-    def _step(self) -> float:
-        return _largest_change(self.low, self.high, self.change, self.integer)
+    def step(self) -> float:
+        """The largest change that two numbers of the range can have."""
+        step = min(self.change, self.high - self.low)
+        return math.floor(step) if self.integer else step
 
-    def _size(self, part: float) -> float:
-        return _part_of(self._step, part, self.integer)
+    def size(self, part: float) -> float:
+        """A part of the largest change, at least 1 where only whole numbers are inputs."""
+        return max(1.0, math.floor(part * self.step)) if self.integer else part * self.step
 
     @property
     def _levels(self) -> list[float]:
         """Where the answers lie: the ends, a step from them, the middle, and zero."""
         middle = 0.5 * (self.low + self.high)
-        levels = [middle, self.low, min(max(0.0, self.low), self.high), self.low + self._step, self.high - self._step]
+        levels = [middle, self.low, min(max(0.0, self.low), self.high), self.low + self.step, self.high - self.step]
         return list(dict.fromkeys([*levels, self.high]))
 
     def _patterns(self) -> dict[str, FloatArray]:
@@ -300,12 +277,12 @@ class VectorDomain(Domain):
         return patterns if n > 1 else {name: patterns[name] for name in ("all above", "all below")}
 
     def _random_change(self, rng: np.random.Generator) -> FloatArray:
-        n, size = self.length, self._size(_part(rng))
+        n, size = self.length, self.size(_part(rng))
         if self.adjacency == "each":
-            if rng.random() < 0.25 or math.isinf(self.change):
+            if math.isinf(self.change) or (n > 1 and rng.random() < 0.25):
                 sizes: FloatArray = size * rng.uniform(-1.0, 1.0, size=n)
                 return np.round(sizes) if self.integer else sizes
-            return size * rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.4, 0.2, 0.4])
+            return size * rng.choice([-1.0, 0.0, 1.0], size=n, p=[0.4, 0.2, 0.4] if n > 1 else [0.5, 0.0, 0.5])
         change, places = np.zeros(n), rng.permutation(n)
         change[places[0]] = size * rng.choice([-1.0, 1.0])
         if self.adjacency == "moved":
@@ -314,46 +291,30 @@ class VectorDomain(Domain):
 
     def _special_pair(self, base: FloatArray, place: int, value: Any) -> Inputs:
         """A vector, and the same with a special value at one place."""
-        x = self._vector(base)
+        x = self.vector(base)
         other = np.array(x, dtype=float)
         other[place] = value
         return x, other.tolist() if self.as_list else other
 
-    def _vector(self, values: FloatArray) -> Any:
+    def vector(self, values: FloatArray) -> Any:
+        """An input of these numbers, moved into the range."""
         inside = np.clip(values, self.low, self.high)
         vector = np.floor(inside).astype(np.int64) if self.integer else inside
         return vector.tolist() if self.as_list else vector
 
-    def _pair(self, x: FloatArray, x_prime: FloatArray) -> Inputs:
+    def pair(self, x: FloatArray, x_prime: FloatArray) -> Inputs:
         """The two vectors inside of the range: moved there together, so that the change stays what it is."""
-        change = np.clip(x_prime - x, -self._step, self._step)
+        change = np.clip(x_prime - x, -self.step, self.step)
         if self.integer:
             change = np.trunc(change + 1e-9 * np.sign(change))  # a sum of doubles may be just below a whole number
             x = np.floor(x)
         low, high = self.low - np.minimum(change, 0.0), self.high - np.maximum(change, 0.0)
         base = np.clip(x, low, np.maximum(low, high))
-        return self._vector(base), self._vector(base + change)
-
-    def _start(self, family: str, x: FloatArray, x_prime: FloatArray) -> Start:
-        return family, *self._pair(x, x_prime)
+        return self.vector(base), self.vector(base + change)
 
 
-def _range(low: Any, high: Any, change: Any, integer: Any) -> None:
-    """Check the parameters of a domain of numbers."""
-    check_ends(low, high)
-    number("change", change, "positive", lambda v: v > 0.0)
-    if not isinstance(integer, bool):
-        raise UsageError(f"integer must be True or False, got {integer!r}.")
-    if integer:
-        for name, value in (("low", low), ("high", high)):
-            number(name, value, "a whole number where integer is True", lambda v: v == math.floor(v))
-        number("change", change, "at least 1 where integer is True", lambda v: v >= 1.0)
-
-
-def _largest_change(low: float, high: float, change: float, integer: bool) -> float:
-    """The largest change that two numbers of the range can have."""
-    step = min(change, high - low)
-    return math.floor(step) if integer else step
+def _scalars(pair: Inputs) -> Inputs:
+    return pair[0][0], pair[1][0]
 
 
 def _part(rng: np.random.Generator) -> float:
@@ -362,19 +323,3 @@ def _part(rng: np.random.Generator) -> float:
     if kind < 0.5:
         return 1.0
     return float(rng.random()) if kind < 0.9 else float(MIN_PART ** rng.random())
-
-
-def _part_of(step: float, part: float, integer: bool) -> float:
-    return max(1.0, math.floor(part * step)) if integer else part * step
-
-
-def _slack(low: float, high: float) -> float:
-    return SLACK * max(abs(low), abs(high), 1.0)
-
-
-def _is_among(value: Any, special: tuple[Any, ...]) -> bool:
-    return any(is_same(value, other) for other in special)
-
-
-def _is_finite(value: Any) -> bool:
-    return isinstance(value, int | float | np.number) and math.isfinite(value)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import collections
 import dataclasses
+import functools
 import itertools
 import math
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,8 +22,19 @@ from dpaudit.privacy.claims import whole_number
 from dpaudit.privacy.differences import is_frame
 from dpaudit.privacy.metrics import is_same
 from dpaudit.privacy.pairs import short_form
-from dpaudit.subjects.domains.datasets import DatasetDomain, is_number, telling_places
-from dpaudit.subjects.domains.domain import RELATIONS, Domain, Inputs, Relation, Start, distinct, is_plain, spread
+from dpaudit.subjects.domains.datasets import DatasetDomain, telling_places
+from dpaudit.subjects.domains.domain import (
+    RELATIONS,
+    Domain,
+    Inputs,
+    Relation,
+    Start,
+    check_among,
+    distinct,
+    is_number,
+    is_plain,
+    spread,
+)  # fmt: skip
 
 MOST_VALUES = 40  # of a column
 MOST_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
@@ -71,20 +83,14 @@ class TableDomain(Domain):
     def __post_init__(self) -> None:
         if not self.columns or not all(len(values) for values in self.columns.values()):
             raise UsageError(f"columns must each have a value, got {short_form(dict(self.columns))}.")
-        if self.adjacency not in RELATIONS:
-            raise UsageError(f"adjacency must be one of {', '.join(RELATIONS)}, got {self.adjacency!r}.")
+        check_among("adjacency", self.adjacency, RELATIONS)
         if self.user is not None and self.user not in self.columns:
             raise UsageError(f"user must be a column ({', '.join(self.columns)}), got {self.user!r}.")
         if self.user is not None and self.adjacency != "add_remove":
             raise UsageError(f"adjacency must be add_remove where user is a column, got {self.adjacency!r}.")
         whole_number("largest", self.largest, "a positive integer", 1)
         object.__setattr__(self, "example", tuple(self.example))
-        # The few rows keep their order. Where rows have users, one row is no neighbour.
-        places = [*telling_places(self.example), *spread(range(len(self.example)), MOST_ROWS)][:MOST_ROWS]
-        few = [self.example[place] for place in sorted(set(places))]
-        examples = (few,) if few and self.user is None else ()
-        rows = DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest, examples)
-        object.__setattr__(self, "_rows", rows)
+        _ = self._rows_domain
 
     @classmethod
     def of_example(
@@ -166,10 +172,13 @@ class TableDomain(Domain):
         owners = {repr(known[number][at]) for number in left}
         return len(owners) == 1 and shorter == [number for number in longer if repr(known[number][at]) not in owners]
 
-    @property
+    @functools.cached_property
     def _rows_domain(self) -> DatasetDomain:
-        rows: DatasetDomain = self._rows  # type: ignore[attr-defined]
-        return rows
+        # The few rows keep their order. Where rows have users, one row is no neighbour.
+        places = [*telling_places(self.example), *spread(range(len(self.example)), MOST_ROWS)][:MOST_ROWS]
+        few = [self.example[place] for place in sorted(set(places))]
+        examples = (few,) if few and self.user is None else ()
+        return DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest, examples)
 
     def _telling(self) -> list[Row]:
         """Rows: the first values, then each column's other values one at a time, then two extremes together."""
@@ -203,19 +212,16 @@ class TableDomain(Domain):
         """All rows of one user, removed or added; one user with many rows, equal or of all values."""
         if self.user is None:
             return
-        at = list(self.columns).index(self.user)
-        rows = list(self.example)
+        at, rows = list(self.columns).index(self.user), list(self.example)
         for owner in spread(distinct([row[at] for row in rows]), MOST_USERS):
             yield "user removed", rows, [row for row in rows if repr(row[at]) != repr(owner)]
         new = self.columns[self.user][-1]
         others = [row for row in rows if repr(row[at]) != repr(new)]
         owned = [(*row[:at], new, *row[at + 1 :]) for row in self._rows_domain.values]
         for count in (1, 2, 5, 20):
-            middle = len(others) // 2
             yield "user added", others, [*others, *[owned[0]] * count]
-            yield "user added", others, [*others, *owned[:count]]
-            yield "user added in front", others, [*owned[:count], *others]
-            yield "user added in the middle", others, [*others[:middle], *owned[:count], *others[middle:]]
+            for where, place in (("", len(others)), (" in front", 0), (" in the middle", len(others) // 2)):
+                yield f"user added{where}", others, [*others[:place], *owned[:count], *others[place:]]
             yield "user added", [], owned[:count]
 
     def _by_user(self, pair: Inputs, rng: np.random.Generator) -> Inputs:

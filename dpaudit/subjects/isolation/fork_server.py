@@ -60,14 +60,9 @@ def children() -> list[int]:
 
 
 class ForkServer:
-    """The auditor's handle of a fork server.
+    """The auditor's handle of a fork server, which calls `prepare()` first, once.
 
-    Parameters
-    ----------
-    prepare : callable
-        What the fork server does first, once.
-    serve : callable
-        What a worker does: `serve(channel)`, with a socket. The worker ends when it returns.
+    A worker calls `serve(channel)`, with a socket, and ends when that returns.
     """
 
     def __init__(self, prepare: Callable[[], None], serve: Serve) -> None:

@@ -8,16 +8,11 @@ import os
 import re
 from typing import Any
 
+from dpaudit.arguments import number
 from dpaudit.errors import UsageError
 
 UNITS = {"": 1, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30}
-SHORT = {
-    "seconds": "seconds_a_call",
-    "memory": "memory",
-    "output": "output",
-    "patience": "patience",
-    "timing": "timing",
-}
+SHORT = {"seconds": "seconds_a_call", **{name: name for name in ("memory", "output", "patience", "timing")}}
 OUTPUTS_A_LIMIT = 10_000  # of a vectorised call: it gets the time of a call for each of so many outputs begun
 _SIZE = re.compile(r"(\d+)\s*([KMG]?)B?", re.IGNORECASE)
 DEFAULTS = ("", "on", "yes", "true", "default")
@@ -65,14 +60,15 @@ class Isolation:
 
     def __post_init__(self) -> None:
         for name in ("seconds_a_call", "patience"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < math.inf:
-                raise UsageError(f"{name} of isolation must be a positive number of seconds, got {value!r}.")
-            object.__setattr__(self, name, float(value))
+            wanted = "a positive number of seconds"
+            seconds = number(f"{name} of isolation", getattr(self, name), wanted, lambda v: 0.0 < v < math.inf)
+            object.__setattr__(self, name, seconds)
         for name, least in (("memory", 1 << 20), ("output", 4_096)):
-            value = _bytes(getattr(self, name))
-            if value is None or value < least:
-                given = getattr(self, name)
+            given = value = getattr(self, name)
+            if isinstance(given, str):
+                found = _SIZE.fullmatch(given.strip())
+                value = int(found[1]) * UNITS[found[2].upper()] if found else None
+            if type(value) is not int or value < least:
                 raise UsageError(f"{name} of isolation must be {least:,} bytes or more, such as '512M', got {given!r}.")
             object.__setattr__(self, name, value)
         calls = self.timing
@@ -85,10 +81,7 @@ class Isolation:
 
         Names: seconds, memory, output (bytes, or with K, M, G), patience, timing. "on" is all defaults.
 
-        Raises
-        ------
-        UsageError
-            If a name is unknown, stands twice, or has a value that makes no sense.
+        `UsageError` if a name is unknown, stands twice, or has a value that makes no sense.
         """
         stated: dict[str, Any] = {}
         if text.strip().lower() in DEFAULTS:
@@ -99,7 +92,10 @@ class Isolation:
                 known = ", ".join(f"{known}=..." for known in SHORT)
                 given = f"{part.strip()!r} in {text!r}"
                 raise UsageError(f"isolation must be 'on' or limits {known}, each once, got {given}.")
-            stated[SHORT[name]] = value if name in ("memory", "output") else _number(name, value)
+            try:
+                stated[SHORT[name]] = {"memory": str, "output": str, "timing": int}.get(name, float)(value)
+            except ValueError as error:
+                raise UsageError(f"{name} of isolation must be a number, got {value!r}.") from error
         return cls(**stated)
 
     def __str__(self) -> str:
@@ -116,10 +112,7 @@ class Isolation:
 def as_isolation(value: Any) -> Isolation | None:
     """Limits from what a caller states: None, False or "off" (none), True (defaults), a short form, or an `Isolation`.
 
-    Raises
-    ------
-    UsageError
-        If it is none of these, or this system cannot fork processes.
+    `UsageError` if it is none of these, or this system cannot fork processes.
     """
     if value is None or value is False or (isinstance(value, str) and value.strip().lower() == "off"):
         return None
@@ -132,20 +125,6 @@ def as_isolation(value: Any) -> Isolation | None:
     if not hasattr(os, "fork"):
         raise UsageError("isolation must be left out on this system, which cannot fork processes, got one.")
     return value
-
-
-def _bytes(value: Any) -> int | None:
-    if isinstance(value, str):
-        found = _SIZE.fullmatch(value.strip())
-        return int(found[1]) * UNITS[found[2].upper()] if found else None
-    return value if isinstance(value, int) and not isinstance(value, bool) else None
-
-
-def _number(name: str, value: str) -> float | int:
-    try:
-        return int(value) if name == "timing" else float(value)
-    except ValueError as error:
-        raise UsageError(f"{name} of isolation must be a number, got {value!r}.") from error
 
 
 def _size(value: int) -> str:

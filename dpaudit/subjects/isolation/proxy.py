@@ -23,12 +23,13 @@ from dpaudit.subjects.call_outcomes import Ended
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.fork_server import ForkServer, ForkServerLost
 from dpaudit.subjects.isolation.limits import Isolation
-from dpaudit.subjects.isolation.worker import HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
+from dpaudit.subjects.isolation.worker import GOES_ON, HEADER, MAGIC, NOTES, OUTPUT_LIMIT, TIME_OUT, Log, Worker
 from dpaudit.subjects.plain import unpacked
 
 START_SECONDS = 20.0  # for a new worker to make its first call, beside the time of the call
 MAX_STARTS = 4  # workers that end before any call, one after the other
 SLACK = 0.02  # seconds between the limit of a call and its end: a call that ends just after it is marked by the worker
+BATCH_HEAD = 4_096  # bytes beside the numbers of an array, which may take all that a call may return
 KEPT_PRINTS = 500  # characters of what a call printed last
 MAX_INPUTS = 1_024  # that a worker holds
 FORK_SERVER_KILLED = "the loss of its fork server"
@@ -36,10 +37,9 @@ FORK_SERVER_KILLED = "the loss of its fork server"
 
 @dataclasses.dataclass
 class Answer:
-    """What came of a request: the answer, the bytes behind it, and what was contained; or how the worker ended."""
+    """What came of a request: the answer and what was contained; or how the worker ended."""
 
     value: Any = None
-    more: bytes = b""
     changed: dict[int, int] = dataclasses.field(default_factory=dict)  # inputs that a call changed
     seen: Counter[str] = dataclasses.field(default_factory=Counter)
     ended: Ended | None = None
@@ -60,18 +60,11 @@ class Process:
 
 
 class WorkerProxy:
-    """The workers of one subject, one at a time. Not for two threads at once.
-
-    Parameters
-    ----------
-    subject : Subject
-        As it is now: every worker starts from this state.
-    isolation : Isolation
-    """
+    """The workers of one subject, one at a time, each from the state that it has now. Not for two threads at once."""
 
     def __init__(self, subject: Subject, isolation: Isolation) -> None:
         self.isolation = isolation
-        self.log = Log(isolation.output)
+        self.log = Log(isolation.output + BATCH_HEAD)
         self._worker = Worker(subject, isolation, self.log)
         self._fork_server: ForkServer | None = None
         self.process: Process | None = None
@@ -138,7 +131,7 @@ class WorkerProxy:
         try:
             process.channel.settimeout(self.isolation.seconds_a_call + START_SECONDS)
             body = pickle.dumps(request, protocol=5)
-            process.channel.sendall(HEADER.pack(MAGIC, len(body), 0) + body)
+            process.channel.sendall(HEADER.pack(MAGIC, len(body)) + body)
             process.channel.settimeout(None)
         except OSError:
             process.is_deaf = True
@@ -202,17 +195,16 @@ class WorkerProxy:
             self.recycled += time.monotonic() - began
 
     def _read(self, content: bytearray) -> Answer:
-        _, length, _ = HEADER.unpack(content[: HEADER.size])
-        found = unpacked(bytes(content[HEADER.size : HEADER.size + length]))
+        found = unpacked(bytes(content[HEADER.size :]))
         try:
-            serial, value, changed, (flags, is_dirty) = found
+            serial, value, changed, notes = found
             if serial != self.serial:
                 raise ValueError("answer must be to this request.")
-            answer = Answer(value, bytes(content[HEADER.size + length :]), {int(k): int(n) for k, n in changed.items()})
-            answer.seen.update({name: 1 for k, name in enumerate(NOTES) if int(flags) >> k & 1})
+            answer = Answer(value, {int(k): int(n) for k, n in changed.items()})
+            answer.seen.update({name: 1 for name in NOTES if name in notes})
         except (TypeError, ValueError, AttributeError) as error:
             raise ValueError("answer must have its parts.") from error
-        if is_dirty:
+        if any(name in answer.seen for name in GOES_ON):
             self.recycle()
         return answer
 
@@ -229,8 +221,8 @@ class WorkerProxy:
     def _is_whole(content: bytearray) -> bool:
         if len(content) < HEADER.size:
             return False
-        magic, length, more = HEADER.unpack(content[: HEADER.size])
-        return bool(magic == MAGIC and len(content) == HEADER.size + length + more)
+        magic, length = HEADER.unpack_from(content)
+        return bool(magic == MAGIC and len(content) == HEADER.size + length)
 
     def _drain(self, printed: bytearray, counted: list[int], most: int) -> bool:
         """Take from the pipe what there is, about `most` bytes at most; False where nobody can write any more."""
@@ -284,6 +276,5 @@ def _is_false(content: bytearray, limit: int) -> bool:
     """Whether this can be no answer: another head, or longer than any answer is."""
     if len(content) < HEADER.size:
         return not MAGIC.startswith(bytes(content[: len(MAGIC)]))
-    magic, length, more = HEADER.unpack(content[: HEADER.size])
-    most = 2 * limit + (1 << 20)
-    return bool(magic != MAGIC or max(length, more) > most or len(content) > HEADER.size + length + more)
+    magic, length = HEADER.unpack_from(content)
+    return bool(magic != MAGIC or length > 2 * limit + (1 << 20) or len(content) > HEADER.size + length)

@@ -75,27 +75,22 @@ class Record:
     def from_dict(cls, record: Mapping[str, Any]) -> Record:
         """The record that `to_dict` wrote.
 
-        Raises
-        ------
-        UsageError
-            If it is none.
+        `UsageError` if it is none.
         """
         try:
             inputs = [(_count(key), str(name), str(digest)) for key, name, digest in record["inputs"]]
             found = cls(
                 names={key: name for key, name, _ in inputs},
                 calls=_counter(record["calls"]),
-                ended={_count(key): Counter({str(k): _count(n) for k, n in kinds.items()})
-                       for key, kinds in record["ended"]},
+                ended={_count(key): _named(kinds) for key, kinds in record["ended"]},
                 looked=_counter(record["looked"]),
                 seen={str(name): _counter(counts) for name, counts in record["seen"].items()},
-                in_blocks=Counter({str(name): _count(count) for name, count in record["in_blocks"].items()}),
+                in_blocks=_named(record["in_blocks"]),
                 returned=_count(record["returned"]),
                 lost=max(0.0, float(record["lost"])),
                 digests={key: digest for key, _, digest in inputs},
-            )  # fmt: skip
-            used = {*found.calls, *found.ended, *found.looked, *(key for one in found.seen.values() for key in one)}
-            if not used <= set(found.names):
+            )
+            if not {*found.calls, *found.ended, *found.looked}.union(*found.seen.values()) <= set(found.names):
                 raise ValueError("calls must be of inputs that are listed.")
         except (AttributeError, KeyError, TypeError, ValueError, OverflowError) as error:
             said = f"checkpoint must hold what was contained, got a record of another form ({error})."
@@ -113,3 +108,7 @@ def _count(value: Any) -> int:
 
 def _counter(entries: Any) -> Counter[int]:
     return Counter({_count(key): _count(count) for key, count in entries})
+
+
+def _named(entries: Any) -> Counter[str]:
+    return Counter({str(name): _count(count) for name, count in entries.items()})

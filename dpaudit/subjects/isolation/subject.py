@@ -29,7 +29,7 @@ import time
 import weakref
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -41,9 +41,9 @@ from dpaudit.subjects.callables import CallError, Subject
 from dpaudit.subjects.isolation.limits import Isolation, as_isolation
 from dpaudit.subjects.isolation.proxy import MAX_INPUTS, MAX_STARTS, SLACK, START_SECONDS, Answer, Process, WorkerProxy
 from dpaudit.subjects.isolation.record import Record
-from dpaudit.subjects.isolation.worker import BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
+from dpaudit.subjects.isolation.worker import BAD, BLOCK, BROKEN, NUMBER, OBJECT, TIME_OUT
 from dpaudit.subjects.leaving import Hold, end_of_time
-from dpaudit.subjects.plain import array_from, unpacked
+from dpaudit.subjects.plain import unpacked
 from dpaudit.subjects.tracebacks import is_news
 
 LOOKED_AT = 12  # first calls on each input that are requests of their own, so that it is known what each one did
@@ -54,15 +54,11 @@ class OutOfPatience(CallError):
     """Calls lost more time than the isolation allows, or none of them comes back."""
 
     def __init__(self, text: str) -> None:
-        super().__init__("", 1, "")
+        super().__init__("", 1, text)
         self.args = (text,)
-        self.text = text
-
-    def __str__(self) -> str:
-        return self.text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return (OutOfPatience, (self.text,))
+        return (OutOfPatience, self.args)
 
 
 class SharedState:
@@ -82,6 +78,7 @@ class SharedState:
 class IsolatedSubject(Subject):
     """A subject in worker processes; see `isolated`."""
 
+    is_contained: ClassVar[bool] = True
     isolation: Isolation = dataclasses.field(default_factory=Isolation)
     shared: SharedState = dataclasses.field(default_factory=SharedState, compare=False, repr=False)
 
@@ -111,11 +108,6 @@ class IsolatedSubject(Subject):
             self.shared.proxy.recycle()
 
     @property
-    def is_contained(self) -> bool:
-        """True: its calls are made in workers."""
-        return True
-
-    @property
     def has_lost_calls(self) -> bool:
         """Whether some call did not come back, so far."""
         return bool(self.shared.record.ended)
@@ -128,10 +120,7 @@ class IsolatedSubject(Subject):
     def go_on_from(self, contained: dict[str, Any]) -> None:
         """Go on from the record of the run before.
 
-        Raises
-        ------
-        UsageError
-            If it is none.
+        `UsageError` if it is none.
         """
         self.shared.record = Record.from_dict(contained)
         self.shared.next_key = self.shared.record.next_key
@@ -148,53 +137,23 @@ class IsolatedSubject(Subject):
     def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
         """As of any subject; outcomes of calls that did not come back are `Ended`.
 
-        Raises
-        ------
-        SubjectError
-            If a vectorised call raises, does not come back, or returns anything but `size` outputs (`CallError`), or
-            calls have lost more time than `patience` (`OutOfPatience`).
+        `SubjectError` if a vectorised call raises, does not come back, or returns anything but `size` outputs
+        (`CallError`), or calls have lost more time than `patience` (`OutOfPatience`).
         """
         if not self.is_vectorised:
             return self.together([(data, size, rng)])[0]
-        Hold().check()
-        key, content = self._input(data)
-        proxy, record = self._proxy(), self.shared.record
-        body = {"kind": "batch", "key": key, "size": size, "rng": rng}
-        answer = self._ask(proxy, body, {key: content}, _derived(rng, 1), self.isolation.seconds_for(size))
+        _, (outcome,), _ = self.in_random_order([(data, 1, rng)], batch=size)
         _forward(rng)
-        _check_conversation(answer)
-        record.calls[key] += 1
-        record.looked[key] += 1
-        self._note(answer, [key])
-        if answer.ended is not None:
-            record.end(key, answer.ended, answer.seconds)
-            raise CallError(self.name, size, _sentence(answer.ended))
-        record.returned += 1
-        return self._batch(answer, size)
-
-    def _batch(self, answer: Answer, size: int) -> Any:
-        """The outputs of a batch; `CallError` where there are none."""
-        try:
-            kind, *rest = answer.value
-            if kind == "array":
-                dtype, shape = rest
-                outputs: Any = array_from(dtype, tuple(shape), answer.more)
-            elif kind == "floats":
-                outputs = np.frombuffer(answer.more, dtype=float).tolist()
-            elif kind == "list":
-                (outputs,) = rest
-            else:
-                (failed,) = rest
-                if isinstance(failed, Failed):
-                    raise CallError(self.name, size, failed.described, failed.traceback) from MechanismTraceback.of(
-                        failed.traceback
-                    )
-                raise CallError(self.name, size, str(failed))
-            if not isinstance(outputs, np.ndarray | list) or len(outputs) != size:
-                raise ValueError("outputs must be as many as asked for.")
-        except (TypeError, ValueError) as error:
-            raise CallError(self.name, size, "a broken answer") from error
-        return outputs
+        if isinstance(outcome, Ended):
+            raise CallError(self.name, size, _sentence(outcome))
+        if isinstance(outcome, Failed) and outcome.kind == BAD:
+            raise CallError(self.name, size, outcome.message)
+        if isinstance(outcome, Failed):
+            error = CallError(self.name, size, outcome.described, outcome.traceback)
+            raise error from MechanismTraceback.of(outcome.traceback)
+        if not isinstance(outcome, np.ndarray | list) or len(outcome) != size:
+            raise CallError(self.name, size, "a broken answer")
+        return outcome
 
     def together(self, parts: Sequence[tuple[Any, int, np.random.Generator]]) -> list[list[Any]]:
         """Outcomes of one call a draw, for several (input, size, generator), the calls in a random order.
@@ -214,11 +173,12 @@ class IsolatedSubject(Subject):
         return sides
 
     def in_random_order(
-        self, parts: Sequence[tuple[Any, int, np.random.Generator]]
+        self, parts: Sequence[tuple[Any, int, np.random.Generator]], batch: int = 0
     ) -> tuple[NDArray[np.int64], list[Any], NDArray[np.float64]]:
         """The order in which calls were made, as positions of `parts`; their outcomes and seconds in that order.
 
-        The seconds of a call that did not come back are those that it was waited for.
+        The seconds of a call that did not come back are those that it was waited for. Where `batch` is given, each call
+        is for so many outputs.
         """
         shared, proxy = self.shared, self._proxy()
         record = shared.record
@@ -249,12 +209,12 @@ class IsolatedSubject(Subject):
             start = len(outcomes)
             block = self._block([inputs[p][0] for p in order[start : start + BLOCK].tolist()])
             schedule = order[start : start + block].tolist()
-            used = sorted(set(schedule))
-            body: dict[str, Any] = {"kind": "calls", "names": names, "schedule": array.array("I", schedule)}
-            body["until"] = end_of_time()
-            seeds = _derived(parts[0][2], 1)
-            answer = self._ask(proxy, body, dict(inputs), seeds, None, give_streams)
-            _check_conversation(answer)
+            limit = self.isolation.seconds_for(batch) if batch else self.isolation.seconds_a_call
+            body: dict[str, Any] = {"names": names, "schedule": array.array("I", schedule), "until": end_of_time()}
+            body |= {"size": batch, "limit": limit}
+            answer = self._ask(proxy, body, dict(inputs), _derived(parts[0][2], 1), limit, give_streams)
+            if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
+                raise ProgramError(str(answer.value[1]))  # of a call of a program: never an outcome
             found, taken = self._read_log(proxy, len(schedule))
             keys, logged = [inputs[p][0] for p in schedule], len(found)
             if answer.ended is not None and len(found) < len(schedule):
@@ -272,13 +232,17 @@ class IsolatedSubject(Subject):
                 record.returned += not isinstance(outcome, Ended)
             for key, outcome in zip(keys[:logged], found, strict=False):
                 if isinstance(outcome, Ended):
-                    record.end(key, outcome, self.isolation.seconds_a_call if outcome.kind == TIME_OUT else 0.0)
-            self._note(answer, sorted(set(keys[: len(found)])) or keys[:1])
-            if len(used) == 1:
+                    record.end(key, outcome, limit if outcome.kind == TIME_OUT else 0.0)
+            for name in (name for name, count in answer.seen.items() if count):
+                record.note(name, sorted(set(keys[: len(found)])) or keys[:1])
+            for key in answer.changed:
+                record.note("mutated", [key])
+            if len(set(schedule)) == 1:
                 record.looked[keys[0]] += 1
             seconds[start : start + len(found)] = taken
             outcomes.extend(_told_once(found, told))
-            self._check_patience()
+            if not batch:  # else the audit starts again with one call a draw
+                self._check_patience()
         return order, outcomes, seconds
 
     def log_density(self, data: Any, outputs: Any) -> NDArray[np.float64] | None:
@@ -287,7 +251,7 @@ class IsolatedSubject(Subject):
             return None
         key, content = self._input(data)
         proxy = self._proxy()
-        body = {"kind": "density", "key": key, "outputs": outputs}
+        body = {"key": key, "outputs": outputs}
         answer = self._ask(proxy, body, {key: content}, np.random.default_rng(0), self.isolation.seconds_a_call)
         self.shared.density_ended = answer.ended is not None  # it is not asked again
         if not isinstance(answer.value, bytes) or len(answer.value) % 8:
@@ -299,25 +263,22 @@ class IsolatedSubject(Subject):
         """The proxy of this process; a copy of the process makes its own."""
         shared = self.shared
         if shared.proxy is None or shared.proxy.owner != os.getpid():
-            plain = Subject(**{field.name: getattr(self, field.name) for field in dataclasses.fields(Subject)})
-            shared.proxy = WorkerProxy(plain, self.isolation)
+            shared.proxy = WorkerProxy(Subject(**_parts(self)), self.isolation)
             shared.end_proxy = weakref.finalize(shared, shared.proxy.close)
         return shared.proxy
 
     def _input(self, data: Any) -> tuple[int, bytes]:
         """The key of an input and its pickle."""
         shared = self.shared
-        known = shared.keys.get(id(data))
-        if known is not None and known[0] is data:
-            return known[1], known[2]
-        content = _pickled(data)
-        key = shared.record.key_of(content, shared.next_key, short_form(data, width=60))
-        shared.next_key = max(shared.next_key, key + 1)
-        entry = (data, key, content)
-        shared.keys[id(data)] = entry
-        if len(shared.keys) > MAX_INPUTS:
-            shared.keys.popitem(last=False)
-        return entry[1], entry[2]
+        known, key, content = shared.keys.get(id(data), (None, 0, b""))
+        if not content or known is not data:
+            content = _pickled(data)
+            key = shared.record.key_of(content, shared.next_key, short_form(data, width=60))
+            shared.next_key = max(shared.next_key, key + 1)
+            shared.keys[id(data)] = (data, key, content)
+            if len(shared.keys) > MAX_INPUTS:
+                shared.keys.popitem(last=False)
+        return key, content
 
     def _ask(
         self,
@@ -325,15 +286,14 @@ class IsolatedSubject(Subject):
         body: dict[str, Any],
         inputs: dict[int, bytes],
         seeds: np.random.Generator,
-        limit: float | None,
+        limit: float,
         prepare: Callable[[dict[str, Any], Process], None] | None = None,
     ) -> Answer:
         """One request to the worker, again with a new one where it ended before it began a call.
 
-        `limit` is of a call for a batch; None: of each call, as the isolation says. `prepare` completes the request for
-        the worker that gets it.
+        `limit` is of each call, in seconds. `prepare` completes the request for the worker that gets it.
         """
-        length = len(body.get("schedule", ())) or 1
+        length = len(body.get("schedule", ()))
         for _ in range(MAX_STARTS):
             process = proxy.worker()
             if prepare is not None:
@@ -351,27 +311,22 @@ class IsolatedSubject(Subject):
             def expires(sent: float = sent) -> float:
                 since = float(proxy.log.since[0])
                 if not since >= 0.0:  # the log is the subject's to write into
-                    return sent + START_SECONDS + self.isolation.seconds_a_call
-                each = self.isolation.seconds_a_call if limit is None else limit
-                latest = sent + START_SECONDS + each * length  # whatever the subject writes into the log
-                return min(since + each + SLACK, latest)
+                    return sent + START_SECONDS + limit
+                latest = sent + START_SECONDS + limit * max(length, 1)  # whatever the subject writes into the log
+                return min(since + limit + SLACK, latest)
 
-            answer = proxy.ask(body, expires, lambda: limit is None and proxy.log.place[0] >= length)
+            answer = proxy.ask(body, expires, lambda: 0 < length <= proxy.log.place[0])
             if answer.ended is None or proxy.log.since[0] >= 0.0:
                 return answer
         return answer
 
     def _read_log(self, proxy: WorkerProxy, size: int) -> tuple[list[Any], list[float]]:
         """The outcomes of the block that are in the log, and their seconds."""
-        log = proxy.log
+        log, start = proxy.log, 0
         count = min(max(int(log.place[0]), 0), size)
         outcomes: list[Any] = log.values[:count].tolist()
-        start = 0
-        kinds = bytes(log.kinds[:count])
-        if kinds.count(NUMBER) < count:
-            for k, kind in enumerate(kinds):
-                if kind == NUMBER:
-                    continue
+        for k, kind in enumerate(bytes(log.kinds[:count])):
+            if kind != NUMBER:
                 length = outcomes[k]
                 try:
                     if kind != OBJECT or not 0.0 <= length <= log.room - start:
@@ -389,14 +344,6 @@ class IsolatedSubject(Subject):
             return 1
         return next((k for k, key in enumerate(keys) if looked[key] < LOOKED_AT), len(keys))
 
-    def _note(self, answer: Answer, keys: list[int]) -> None:
-        record = self.shared.record
-        for name, count in answer.seen.items():
-            if count:
-                record.note(name, keys)
-        for key in answer.changed:
-            record.note("mutated", [key])
-
     def _check_patience(self) -> None:
         record = self.shared.record
         recycled = self.shared.proxy.recycled if self.shared.proxy is not None else 0.0
@@ -406,24 +353,18 @@ class IsolatedSubject(Subject):
                 f"took {recycled:.0f} seconds to end with what they had left. Use more patience, or let calls wait for "
                 "what they start."
             )
-        if not record.ended:
-            return
         ended = {key: sum(kinds.values()) for key, kinds in record.ended.items()}
         hopeless = record.returned == 0 and len(ended) > 1 and sum(ended.values()) >= HOPELESS
-        if not hopeless and record.lost + recycled <= self.isolation.patience:
+        if not ended or (not hopeless and record.lost + recycled <= self.isolation.patience):
             return
         shares = ", ".join(
             f"{ended[key]} of {record.calls[key]} on {record.names.get(key, '?')} "
             f"({', '.join(sorted(record.ended[key]))})"
             for key in sorted(ended)
         )
-        text = f"{self.name}: calls must come back, got {shares} that did not"
-        if hopeless:
-            raise OutOfPatience(f"{text}.")
-        raise OutOfPatience(
-            f"{text}, {record.lost + recycled:.0f} seconds lost to them. "
-            "Use mode='sequential', shorter seconds or more patience."
-        )
+        lost = f", {record.lost + recycled:.0f} seconds lost to them" if not hopeless else ""
+        advice = "" if hopeless else " Use mode='sequential', shorter seconds or more patience."
+        raise OutOfPatience(f"{self.name}: calls must come back, got {shares} that did not{lost}.{advice}")
 
 
 def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
@@ -444,10 +385,14 @@ def isolated(subject: Subject, isolation: Isolation) -> IsolatedSubject:
     """
     if isinstance(subject, IsolatedSubject):
         return subject
-    values = {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
-    found = IsolatedSubject(**values, isolation=isolation)
+    found = IsolatedSubject(**_parts(subject), isolation=isolation)
     found._proxy().start()
     return found
+
+
+def _parts(subject: Subject) -> dict[str, Any]:
+    """What a subject is made of, in this process."""
+    return {field.name: getattr(subject, field.name) for field in dataclasses.fields(Subject)}
 
 
 def as_audited(subject: Subject, options: Mapping[str, Any]) -> Subject:
@@ -472,25 +417,17 @@ def _pickled(data: Any) -> bytes:
 
 def _told_once(outcomes: Sequence[Any], told: set[str]) -> list[Any]:
     """The outcomes, of which only the first exceptions of a few kinds say where they came from; `told` has these."""
-    kept = []
-    for outcome in outcomes:
+    kept = list(outcomes)
+    for k, outcome in enumerate(kept):
         if isinstance(outcome, Failed) and outcome.traceback:
-            kept.append(outcome if is_news(outcome.kind, told) else outcome.bare)
+            kept[k] = outcome if is_news(outcome.kind, told) else outcome.bare
             told.add(outcome.kind)
-        else:
-            kept.append(outcome)
     return kept
 
 
 def _sentence(ended: Ended) -> str:
     last = " ".join(ended.message.split())[-120:]
     return f"an end by {ended.kind}" + (f", after it printed {last!r}" if last else "")
-
-
-def _check_conversation(answer: Answer) -> None:
-    """Raise what a call of a program raised: never an outcome, as without isolation."""
-    if isinstance(answer.value, tuple) and len(answer.value) == 2 and answer.value[0] == BROKEN:
-        raise ProgramError(str(answer.value[1]))
 
 
 def _derived(rng: np.random.Generator, jumps: int) -> np.random.Generator:

@@ -1,8 +1,8 @@
 """What a worker process does: make calls of the subject, and leave their outcomes in memory that the auditor shares.
 
-Two kinds of request. *One call for a batch*: the outputs come back through the channel, or do not. *Calls one by one*,
-in the order of a schedule that names an input for each: the outcome of each call is written into the `Log` before the
-next one begins, with the time that it took, so that a call which ends the worker takes nothing with it.
+Calls are made one by one, in the order of a schedule that names an input for each: the outcome of each is written into
+the `Log` before the next one begins, with its time, so that a call which ends the worker takes nothing with it. A call
+for a batch is a schedule of one, whose outcome is all of its outputs.
 
 An input that can be changed is given as a fresh copy to every call. Generators of the process are seeded anew when a
 worker starts: it is a copy of the fork server, and would repeat the noise of the worker before it.
@@ -34,17 +34,19 @@ from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.isolation.fork_server import children
 from dpaudit.subjects.isolation.limits import Isolation
 from dpaudit.subjects.plain import KEPT_KINDS, Planer, TooLarge, brief, packed, shown
-from dpaudit.subjects.tracebacks import is_news, located, located_once
+from dpaudit.subjects.tracebacks import is_news, located_once
 
 BLOCK = 4_096  # calls of one request, at most
-HEADER = struct.Struct("!4sQQ")  # MAGIC, bytes of the content, further bytes
+HEADER = struct.Struct("!4sQ")  # MAGIC, bytes of the content
 MAGIC = b"dpa1"
 TIME_OUT = "time-out"
 OUTPUT_LIMIT = "output limit"
 UNREADABLE = "unreadable output"
+BAD = "bad batch"
 BROKEN = "broken conversation"  # with a program that the subject speaks to: an error of the audit
-NOTHING, NUMBER, OBJECT = 0, 1, 2  # kinds of records of the log
-NOTES = ("mutated", "global_generator", "working_directory", "environment", "threads", "processes", "signal_handlers")
+NUMBER, OBJECT = 1, 2  # kinds of records of the log; 0 is none
+GOES_ON = ("threads", "processes", "signal_handlers")  # notes of a process that must be replaced
+NOTES = ("global_generator", "working_directory", "environment", *GOES_ON)
 
 
 class Log:
@@ -69,27 +71,16 @@ class Log:
         self.since[0] = -1.0  # no call has begun
 
 
-def send(channel: socket.socket, content: bytes, more: bytes | memoryview = b"") -> None:
-    """One frame: its length and content, and further bytes behind it."""
-    channel.sendall(HEADER.pack(MAGIC, len(content), len(more)) + content)
-    if len(more):
-        channel.sendall(more)
-
-
 def receive(channel: socket.socket) -> bytes:
-    """The content of one frame from the auditor."""
-    _, length, _ = HEADER.unpack(_exactly(channel, HEADER.size))
-    return _exactly(channel, length)
-
-
-def _exactly(channel: socket.socket, count: int) -> bytes:
+    """The content of one frame: its length, and that many bytes; `EOFError` at the end of the channel."""
     content = bytearray()
-    while len(content) < count:
-        part = channel.recv(min(count - len(content), 1 << 20))
+    while len(content) < HEADER.size or len(content) < HEADER.size + HEADER.unpack_from(content)[1]:
+        length = HEADER.unpack_from(content)[1] + HEADER.size if len(content) >= HEADER.size else HEADER.size
+        part = channel.recv(min(length - len(content), 1 << 20))
         if not part:
             raise EOFError
         content += part
-    return bytes(content)
+    return bytes(content[HEADER.size :])
 
 
 def is_fixed(data: Any) -> bool:
@@ -119,7 +110,7 @@ class Worker:  # pragma: no cover (in the worker)
         """The worker's main loop."""
         limit_memory(self.isolation.memory)
         self.pid = self.identify()
-        self.start = _State()
+        self.start = changeable()
         first = True
         while True:
             try:
@@ -132,19 +123,23 @@ class Worker:  # pragma: no cover (in the worker)
             if request.get("forget"):
                 self.inputs.clear()
             self.inputs.update(request.get("inputs", {}))
-            self.start.before(request["kind"])
-            more: Any = b""
-            notes: dict[int, int] = {}
-            if request["kind"] == "batch":
-                answer, more, notes = self.batch(request)
-            elif request["kind"] == "density":
-                answer = self.density(request)
-            else:
-                answer, notes = self.calls(request)
+            self.start["global_generator"] = global_state()
+            answer, notes = self.density(request) if "outputs" in request else self.calls(request)
             for stream in (sys.stdout, sys.stderr):
                 with contextlib.suppress(BaseException):
                     stream.flush()
-            send(channel, packed((request["serial"], answer, notes, self.start.after())), more)
+            content = packed((request["serial"], answer, notes, self.changed()))
+            channel.sendall(HEADER.pack(MAGIC, len(content)) + content)
+
+    def changed(self) -> list[str]:
+        """What the calls of a request have changed, by the names of `NOTES`; what can be put back is."""
+        found = [name for name, now in changeable().items() if now != self.start[name]]
+        if "working_directory" in found:
+            os.chdir(self.start["working_directory"])
+        if "environment" in found:
+            os.environ.clear()
+            os.environ.update(self.start["environment"])
+        return found
 
     def check_process(self) -> None:
         """End a copy of the worker that a call made, and that came back from it.
@@ -157,57 +152,34 @@ class Worker:  # pragma: no cover (in the worker)
     def data(self, key: int) -> Any:
         return pickle.loads(self.inputs[key])
 
-    def batch(self, request: dict[str, Any]) -> tuple[Any, Any, dict[int, int]]:
-        """One call for a batch: ("array", dtype, shape) with its bytes, ("list", outputs), or ("bad", what it was)."""
-        key, size = request["key"], request["size"]
-        data = self.data(key)
-        self.log.since[0] = self.clock()
-        try:
-            outputs = self.call(data, size, request["rng"])
-        except ProgramError as error:  # what broke is a conversation, not a call
-            self.check_process()
-            return (BROKEN, str(error)), b"", {}
-        except BaseException as error:
-            self.check_process()
-            return ("raised", located(brief(error), error)), b"", self.mutated(key, data)
-        self.check_process()
-        notes = self.mutated(key, data)
-        try:
-            answer, more = self.read(outputs, size)
-        except TooLarge:
-            return ("bad", f"more than {self.isolation.output:,} bytes"), b"", notes
-        except BaseException as error:
-            return ("bad", f"outputs that cannot be read ({brief(error).kind})"), b"", notes
-        return answer, more, notes
-
-    def read(self, outputs: Any, size: int) -> tuple[Any, Any]:
-        """The outputs of a batch as plain data."""
+    def read(self, outputs: Any, size: int) -> Any:
+        """The outputs of a call for a batch as an array or a list of plain data; `BAD` where there are none."""
         if isinstance(outputs, np.ma.MaskedArray) and np.ma.getmaskarray(outputs).any():
             outputs = list(outputs) if outputs.ndim > 1 else outputs.tolist()  # rows with what is under their masks
         if isinstance(outputs, np.ndarray):
             array = np.asarray(outputs)
             if array.ndim == 0 or len(array) != size:
-                return ("bad", f"an array of shape {array.shape}"), b""
+                return Failed(BAD, f"an array of shape {array.shape}")
             if array.dtype.kind in KEPT_KINDS:
                 if array.nbytes > self.isolation.output:
                     raise TooLarge
-                array = np.ascontiguousarray(array)
-                return ("array", array.dtype.str, array.shape), memoryview(array.reshape(-1).view(np.uint8).data)
+                return array
             outputs = list(array)
         if isinstance(outputs, str | bytes | Mapping) or not isinstance(outputs, Iterable):
-            return ("bad", f"{type(outputs).__qualname__} {shown(outputs)}"), b""
+            return Failed(BAD, f"{type(outputs).__qualname__} {shown(outputs)}")
         listed = list(itertools.islice(iter(outputs), size + 1))
         if len(listed) != size:
-            return ("bad", f"{len(listed)} outputs{' or more' if len(listed) > size else ''}"), b""
-        if all(type(item) is float for item in listed):
-            return ("floats",), memoryview(np.array(listed, dtype=float).view(np.uint8).data)
+            return Failed(BAD, f"{len(listed)} outputs{' or more' if len(listed) > size else ''}")
         planer = Planer(self.isolation.output)
-        return ("list", [planer.plain(item) for item in listed]), b""
+        return listed if all(type(item) is float for item in listed) else [planer.plain(item) for item in listed]
 
     def calls(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
-        """Calls one by one: the outcomes are in the log; `notes` counts the inputs that a call changed."""
+        """Calls one by one: the outcomes are in the log; `notes` counts the inputs that a call changed.
+
+        Where the request has a `size`, one call for a batch of it, whose outcome is the whole of it.
+        """
         log, clock, call, identify, pid = self.log, self.clock, self.call, self.identify, self.pid
-        limit, vectorised = self.isolation.seconds_a_call, "size" in self.subject.interface
+        size, limit, vectorised = request["size"], request["limit"], "size" in self.subject.interface
         if request["streams"]:
             self.streams = request["streams"]
         names: list[tuple[int, int]] = request["names"]  # (stream, key of the input), by position
@@ -224,8 +196,8 @@ class Worker:  # pragma: no cover (in the worker)
             raised: BaseException | None = None
             began = clock()
             try:
-                output = call(data, 1, rng)
-                if vectorised:
+                output = call(data, size or 1, rng)
+                if vectorised and not size:
                     output = _single(output)
             except ProgramError as error:
                 # Validity: no outcome of a call: it may say that an input has no JSON form, or that a program is slow.
@@ -242,10 +214,10 @@ class Worker:  # pragma: no cover (in the worker)
                 since[0] = clock()  # what is said of a call is none of its time
                 output = located_once(output, raised, told)
             raised = None  # its traceback holds this frame, and with it all that the call had
-            if type(output) is float or type(output) is np.float64:
+            if not size and (type(output) is float or type(output) is np.float64):
                 values[k] = output
                 kinds[k] = NUMBER
-            elif not self.record(k, output):
+            elif not self.record(k, output, 0 if isinstance(output, Failed) else size):
                 break
             seconds[k] = elapsed
             place[0] = k + 1
@@ -257,17 +229,20 @@ class Worker:  # pragma: no cover (in the worker)
                 break
         return int(place[0]), notes
 
-    def record(self, k: int, output: Any) -> bool:
-        """Write an output that is no float; False if there is no room for it behind the others."""
+    def record(self, k: int, output: Any, size: int = 0) -> bool:
+        """Write an output that is no float, or a batch of `size`; False if there is no room behind the others."""
+        most, is_located = self.isolation.output, type(output) is Failed and bool(output.traceback)
         try:
-            is_located = type(output) is Failed and bool(output.traceback)
-            content = packed(Planer(self.isolation.output).plain(output.bare if is_located else output))
-            if len(content) > self.isolation.output:
+            plain = self.read(output, size) if size else Planer(most).plain(output.bare if is_located else output)
+            content = packed(plain)
+            if len(content) > (self.log.room if size else most):
                 raise TooLarge
         except TooLarge:
-            content = packed(Ended(OUTPUT_LIMIT, f"more than {self.isolation.output:,} bytes"))
+            text = f"more than {most:,} bytes"
+            content = packed(Failed(BAD, text) if size else Ended(OUTPUT_LIMIT, text))
         except BaseException as error:
-            content = packed(Ended(UNREADABLE, brief(error).kind))
+            kind = brief(error).kind
+            content = packed(Failed(BAD, f"outputs that cannot be read ({kind})") if size else Ended(UNREADABLE, kind))
         else:
             if is_located:  # where it came from is no part of the outcome, which has the limit to itself
                 more = packed(output)
@@ -290,18 +265,14 @@ class Worker:  # pragma: no cover (in the worker)
         except BaseException:
             return {key: 1}
 
-    def density(self, request: dict[str, Any]) -> Any:
+    def density(self, request: dict[str, Any]) -> tuple[Any, dict[int, int]]:
         """The mechanism's own log density of outputs, as bytes of doubles; None where it has none or cannot say."""
-        function = getattr(self.subject.mechanism, "log_density", None)
-        if function is None:
-            return None
         self.log.since[0] = self.clock()
         try:
-            outputs = request["outputs"]
-            values = np.asarray(function(self.data(request["key"]), outputs), dtype=float)
-            return values.tobytes() if values.shape == (len(outputs),) else None
+            values = self.subject.log_density(self.data(request["key"]), request["outputs"])
+            return (None if values is None else values.tobytes()), {}
         except BaseException:
-            return None
+            return None, {}
 
 
 def _again(content: bytes) -> bytes:  # pragma: no cover (in the worker)
@@ -355,48 +326,24 @@ def reseed(generators: list[Any], seed: tuple[int, ...]) -> None:  # pragma: no 
                 generator.state = type(generator)(sequence).state
 
 
-class _State:  # pragma: no cover (in the worker)
-    """What a call may change in its process beside its output, before and after a request."""
+def changeable() -> dict[str, Any]:  # pragma: no cover (in the worker)
+    """What a call may change in its process beside its output, by the names of `NOTES`."""
+    try:
+        folder = os.getcwd()
+    except OSError:
+        folder = ""
+    interrupts = (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP)
+    return {
+        "global_generator": global_state(),
+        "working_directory": folder,
+        "environment": dict(os.environ),
+        "threads": len(sys._current_frames()),  # of Python: libraries of linear algebra start some of their own
+        "processes": bool(children()),
+        "signal_handlers": [signal.getsignal(number) for number in interrupts],
+    }
 
-    def __init__(self) -> None:
-        self.folder, self.environment = os.getcwd(), dict(os.environ)
-        self.handlers = self._handlers()
-        self.threads = self._threads()
-        self.random = self._random()
 
-    def before(self, kind: str) -> None:
-        self.random = self._random()
-
-    def after(self) -> tuple[int, bool]:
-        """Flags by the order of `NOTES`, and whether the process must be replaced: something in it goes on."""
-        found = {
-            "global_generator": self._random() != self.random,
-            "working_directory": self._folder() != self.folder,
-            "environment": dict(os.environ) != self.environment,
-            "threads": self._threads() > self.threads,
-            "processes": bool(children()),
-            "signal_handlers": self._handlers() != self.handlers,
-        }
-        if found["working_directory"]:
-            os.chdir(self.folder)
-        if found["environment"]:
-            os.environ.clear()
-            os.environ.update(self.environment)
-        flags = sum(1 << NOTES.index(name) for name, is_seen in found.items() if is_seen)
-        return flags, found["threads"] or found["processes"] or found["signal_handlers"]
-
-    def _folder(self) -> str:
-        try:
-            return os.getcwd()
-        except OSError:
-            return ""
-
-    def _threads(self) -> int:
-        return len(sys._current_frames())  # of Python's threads: libraries of linear algebra start some of their own
-
-    def _handlers(self) -> list[Any]:
-        return [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM, signal.SIGALRM, signal.SIGHUP)]
-
-    def _random(self) -> tuple[Any, ...]:
-        _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
-        return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]
+def global_state() -> tuple[Any, ...]:  # pragma: no cover (in the worker)
+    """The state of the global generators."""
+    _, keys, position, *rest = np.random.get_state()  # noqa: NPY002
+    return keys.tobytes(), position, *rest, random.getstate()  # type: ignore[attr-defined]

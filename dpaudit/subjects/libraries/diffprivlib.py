@@ -7,7 +7,6 @@ The library takes a `random_state`, so it is given one that reads the audit's ow
 
 from __future__ import annotations
 
-import functools
 import inspect
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -15,20 +14,17 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
-from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, Steps, joined_rows
-from dpaudit.privacy.parsing import as_claim
+from dpaudit.privacy.claims import Claim, PureDP
+from dpaudit.privacy.neighbours import Adjacency, joined_rows
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries import estimators
 from dpaudit.subjects.libraries.library_mechanism import (
-    InBatches,
-    OnceASeededDraw,
-    Promised,
+    claim_of,
     import_library,
     library_subject,
+    listed,
     real_distance,
     steps_of,
-    version_of,
 )
 from dpaudit.subjects.parameters import legacy_state
 
@@ -65,22 +61,20 @@ def subject(mechanism: Any, *, claim: Claim | str | None = None, name: str | Non
     UsageError
         If it is no mechanism, or the library cannot be imported.
     """
-    import_library("diffprivlib.mechanisms", PACKAGE, PACKAGE)
+    import_library("diffprivlib.mechanisms", PACKAGE)
     if not callable(getattr(mechanism, "randomise", None)) or not hasattr(mechanism, "epsilon"):
         raise UsageError(f"mechanism must be one of diffprivlib.mechanisms, got {type(mechanism).__name__}.")
-    parameters = {
-        name: getattr(mechanism, name)
-        for name in inspect.getfullargspec(type(mechanism)).kwonlyargs
-        if name != "random_state"
-    }
-    return _mechanism_subject(
-        functools.partial(_randomise, type(mechanism), parameters),
-        f"{type(mechanism).__name__}({_described(parameters)})",
-        steps_of(getattr(mechanism, "sensitivity", None), real_distance),
-        stated_claim(mechanism),
-        as_claim(claim),
-        name or type(mechanism).__name__,
-    )
+    kind = type(mechanism)
+    names = [one for one in inspect.getfullargspec(kind).kwonlyargs if one != "random_state"]
+    parameters = {one: getattr(mechanism, one) for one in names}
+
+    def draw(data: Any, size: int, rng: np.random.Generator) -> list[Any]:
+        fresh = kind(random_state=legacy_state(rng), **parameters)  # what it keeps cannot come from another batch
+        return [fresh.randomise(data) for _ in range(size)]
+
+    steps, own = steps_of(getattr(mechanism, "sensitivity", None), real_distance), stated_claim(mechanism)
+    text = f"{kind.__name__}({listed(parameters)})"
+    return library_subject(PACKAGE, text, draw, name or kind.__name__, claim=claim, own=own, steps=steps)
 
 
 def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None = None, **parameters: Any) -> Subject:
@@ -101,26 +95,20 @@ def selection(kind: Any, *, claim: Claim | str | None = None, name: str | None =
     UsageError
         If the class or a parameter makes no sense, or the library cannot be imported.
     """
-    import_library("diffprivlib.mechanisms", PACKAGE, PACKAGE)
+    import_library("diffprivlib.mechanisms", PACKAGE)
     if not isinstance(kind, type) or "utility" not in inspect.signature(kind).parameters:
         raise UsageError(f"kind must be a class of diffprivlib that takes utilities, got {kind!r}.")
     if not {"epsilon", "sensitivity"} <= parameters.keys():
         raise UsageError(f"parameters must have epsilon and sensitivity, got {', '.join(parameters) or 'none'}.")
-    own = PureDP(parameters["epsilon"])
 
     def draw(data: Any, size: int, rng: np.random.Generator) -> list[Any]:
         state = legacy_state(rng)
         mechanism = kind(utility=[float(value) for value in data], random_state=state, **parameters)
         return [mechanism.randomise() for _ in range(size)]
 
-    return _mechanism_subject(
-        draw,
-        f"{kind.__name__}({_described(parameters)})",
-        steps_of(parameters["sensitivity"], _largest_gap),
-        own,
-        as_claim(claim),
-        name or kind.__name__,
-    )
+    steps, own = steps_of(parameters["sensitivity"], _largest_gap), PureDP(parameters["epsilon"])
+    text = f"{kind.__name__}({listed(parameters)})"
+    return library_subject(PACKAGE, text, draw, name or kind.__name__, claim=claim, own=own, steps=steps)
 
 
 def tool(
@@ -147,13 +135,11 @@ def tool(
     **parameters
         Of the function; `epsilon` is its default where it is not given. An input that is a dict is passed by keyword.
     """
-    import_library("diffprivlib.tools", PACKAGE, PACKAGE)
-    accountant = import_library("diffprivlib.accountant", PACKAGE, PACKAGE).BudgetAccountant
+    import_library("diffprivlib.tools", PACKAGE)
+    accountant = import_library("diffprivlib.accountant", PACKAGE).BudgetAccountant
     known = inspect.signature(function).parameters
     if "epsilon" not in known or "random_state" not in known:
         raise UsageError(f"function must be one of diffprivlib.tools, got {function!r}.")
-    own = PureDP(parameters.get("epsilon", known["epsilon"].default))
-    adjacency = adjacency or ADJACENCY.get(function.__name__)
 
     def draw(data: Any, rng: np.random.Generator) -> Any:
         # An accountant a call: the default one remembers every call of the process.
@@ -161,19 +147,17 @@ def tool(
         result = function(**data, **options) if isinstance(data, dict) else function(np.asarray(data), **options)
         return result if read is None else read(result)
 
-    mechanism = OnceASeededDraw(
-        library=PACKAGE,
-        version=version_of(PACKAGE),
-        description=f"{function.__name__}({_described(parameters)})",
-        draw=draw,
-        claim=as_claim(claim) or own,
-        promised=_promise(own, adjacency),
-        replayable=True,
+    return library_subject(
+        PACKAGE,
+        f"{function.__name__}({listed(parameters)})",
+        draw,
+        name or function.__name__,
+        claim=claim,
+        own=PureDP(parameters.get("epsilon", known["epsilon"].default)),
+        adjacency=adjacency or ADJACENCY.get(function.__name__),
+        rows=joined_rows,
         parts=(read,),
-        dataset_adjacency=adjacency,
-        dataset_rows=joined_rows,
     )
-    return library_subject(mechanism, name or function.__name__)
 
 
 def model(
@@ -189,19 +173,14 @@ def model(
 
     Its relation is that of `ADJACENCY` unless another one is stated.
     """
-    accountant = import_library("diffprivlib.accountant", PACKAGE, PACKAGE).BudgetAccountant
-    own = stated_claim(estimator)
-    adjacency = adjacency or ADJACENCY.get(type(estimator).__name__)
     return estimators.subject(
         estimator,
         read,
         fit=fit,
-        claim=as_claim(claim) or own,
-        promised=_promise(own, adjacency),
-        adjacency=adjacency,
-        fresh={"accountant": accountant},
-        library=PACKAGE,
-        version=version_of(PACKAGE),
+        claim=claim,
+        own=stated_claim(estimator),
+        adjacency=adjacency or ADJACENCY.get(type(estimator).__name__),
+        fresh={"accountant": import_library("diffprivlib.accountant", PACKAGE).BudgetAccountant},
         name=name,
     )
 
@@ -211,40 +190,9 @@ def stated_claim(mechanism: Any) -> Claim:
     epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
     if epsilon is None:
         raise UsageError(f"mechanism must have an epsilon, got {type(mechanism).__name__} without one.")
-    return ApproxDP(float(epsilon), float(delta)) if delta else PureDP(float(epsilon))
-
-
-def _mechanism_subject(
-    draw: Any, description: str, steps: Steps | None, own: Claim, claim: Claim | None, name: str
-) -> Subject:
-    mechanism = InBatches(
-        library=PACKAGE,
-        version=version_of(PACKAGE),
-        description=description,
-        draw=draw,
-        claim=claim or own,
-        promised=NeighbourClaim(own, "given", steps=steps).for_pair,
-        replayable=True,
-        dataset_steps=steps,
-    )
-    return library_subject(mechanism, name)
-
-
-def _randomise(kind: Any, parameters: dict[str, Any], data: Any, size: int, rng: np.random.Generator) -> list[Any]:
-    """A batch of a fresh copy of the mechanism: what it keeps between calls cannot come from another batch."""
-    mechanism = kind(random_state=legacy_state(rng), **parameters)
-    return [mechanism.randomise(data) for _ in range(size)]
+    return claim_of(epsilon, delta)
 
 
 def _largest_gap(x: Any, x_prime: Any) -> float | None:
     first, second = np.asarray(x, dtype=float), np.asarray(x_prime, dtype=float)
     return float(np.max(np.abs(first - second), initial=0.0)) if first.shape == second.shape else None
-
-
-def _promise(own: Claim, adjacency: Adjacency | None) -> Promised:
-    """The library's claim for a pair."""
-    return (own if adjacency is None else NeighbourClaim(own, adjacency, joined_rows)).for_pair
-
-
-def _described(parameters: dict[str, Any]) -> str:
-    return ", ".join(f"{name}={value!r}" for name, value in sorted(parameters.items()))

@@ -23,16 +23,8 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import Adjacency, joined_rows
-from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.libraries.library_mechanism import (
-    LibraryMechanism,
-    OnceADraw,
-    OnceASeededDraw,
-    Promised,
-    library_subject,
-    version_of,
-)
+from dpaudit.subjects.libraries.library_mechanism import Promised, library_subject, listed
 from dpaudit.subjects.parameters import legacy_state
 
 
@@ -42,6 +34,7 @@ def subject(
     *,
     fit: Callable[[Any, Any], Any] | None = None,
     claim: Claim | str | None = None,
+    own: Claim | None = None,
     promised: Promised | None = None,
     adjacency: Adjacency | None = None,
     fresh: Mapping[str, Callable[[], Any]] | None = None,
@@ -64,13 +57,16 @@ def subject(
         `fit(estimator, data)`; by default `estimator.fit(*data)` for a tuple, `estimator.fit(**data)` for a dict, and
         `estimator.fit(data)` for anything else.
     claim : Claim or str, optional
+    own : Claim, optional
+        What the library promises, and what is audited where `claim` is not given.
     promised : callable, optional
-        The library's claim for a pair.
+        The library's claim for a pair; by default `own`, by the steps of the pair.
     adjacency : str, optional
         The neighbouring relation that the claim is made of: see `dpaudit.privacy.neighbours`.
     fresh : mapping, optional
         Parameters that are made anew for every copy, such as accountants.
     library, version, name : str, optional
+        By default those of the package of its class, and its class.
 
     Raises
     ------
@@ -97,27 +93,22 @@ def subject(
         apply(one, data)
         return output(one)
 
-    shown = {} if parameters is None else {k: v for k, v in parameters.items() if k not in (fresh or {})}
-    described = ", ".join(f"{key}={value!r}" for key, value in sorted(shown.items()))
-    package = library or type(estimator).__module__.split(".")[0]
-    common: dict[str, Any] = {
-        "library": package,
-        "version": version or version_of({"sklearn": "scikit-learn"}.get(package, package)),
-        "description": f"{type(estimator).__name__}({described}) read as "
-        + (", ".join(read) if not callable(read) else getattr(read, "__qualname__", "a function")),
-        "claim": as_claim(claim),
-        "promised": promised,
-        "replayable": seeded,
-        "dataset_adjacency": adjacency,
-        "dataset_rows": joined_rows,
-        "parts": (read if callable(read) else None, fit),
-    }
-    mechanism: LibraryMechanism
-    if seeded:
-        mechanism = OnceASeededDraw(draw=fitted, **common)
-    else:
-        mechanism = OnceADraw(draw=lambda data: fitted(data, None), **common)
-    return library_subject(mechanism, name or type(estimator).__name__)
+    shown = {key: value for key, value in (parameters or {}).items() if key not in (fresh or {})}
+    kind, read_as = type(estimator), getattr(read, "__qualname__", "a function") if callable(read) else ", ".join(read)
+    package = kind.__module__.split(".")[0]
+    return library_subject(
+        library or {"sklearn": "scikit-learn"}.get(package, package),
+        f"{kind.__name__}({listed(shown)}) read as {read_as}",
+        fitted if seeded else lambda data: fitted(data, None),
+        name or kind.__name__,
+        claim=claim,
+        own=own,
+        promised=promised,
+        adjacency=adjacency,
+        rows=joined_rows,
+        parts=(read if callable(read) else None, fit),
+        version=version,
+    )
 
 
 def _fit(estimator: Any, data: Any) -> None:

@@ -1,14 +1,11 @@
-"""What the adapters make: a library's object with the way to draw from it, and what its metadata promise.
-
-Two kinds. Those that are asked for a batch have `sample(data, size, rng)`; those that are asked once a draw are called,
-with a generator if the library takes randomness from outside and without it otherwise. Raising is then an outcome.
-"""
+"""What every adapter makes: a library's object with the way to draw from it, and what its metadata promise."""
 
 from __future__ import annotations
 
 import dataclasses
 import importlib
 import importlib.metadata
+import inspect
 import math
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -16,8 +13,9 @@ from typing import Any
 import numpy as np
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
-from dpaudit.privacy.neighbours import Reader, Steps
+from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
+from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, Reader, Steps
+from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject, fingerprint
 
 Promised = Callable[[Any, Any], Claim | None]  # x and x_prime to the library's claim for them; None: it has none
@@ -25,76 +23,61 @@ Promised = Callable[[Any, Any], Claim | None]  # x and x_prime to the library's 
 
 @dataclasses.dataclass(frozen=True, eq=False, repr=False)
 class LibraryMechanism:
-    """A mechanism of a library, as the auditor asks it.
+    """A mechanism of a library, as the auditor asks it: as its `draw`, whose parameters say how.
 
-    Attributes
-    ----------
-    library, version : str
-        Of the library.
-    description : str
-        The mechanism with its parameters, without addresses.
-    draw : callable
-        One output of `draw(data)`, of `draw(data, rng)` where randomness comes from outside, or `size` outputs of
-        `draw(data, size, rng)` for a batch.
-    claim : Claim or None
-        What is audited where the caller states no claim.
-    promised : callable or None
-        The library's claim for a pair, from its metadata; None where it has no metadata.
-    replayable : bool
-        Whether its randomness comes from the generator that it is given.
-    pairs : sequence or None
-        What is audited where the caller gives no pairs.
-    parts : tuple
-        Functions of the caller's own that have a part in a draw (None for none).
-    dataset_adjacency : str or None
-        The neighbouring relation for which the library calibrates its noise: see `dpaudit.privacy.neighbours`.
-    dataset_rows, dataset_steps : callable or None
-        How an input is read as a dataset, and how the steps of a pair are counted where the library has a distance.
+    `draw(data)` and `draw(data, rng)` give one output a call, so that raising is an outcome, `draw(data, size)` and
+    `draw(data, size, rng)` a batch; without `rng` the library has randomness of its own. See `library_subject`.
     """
 
-    library: str
-    version: str
-    description: str
+    text: str
     draw: Callable[..., Any]
-    claim: Claim | None = None
-    promised: Promised | None = None
-    replayable: bool = False
+    claim: Claim | None
+    promised: Promised | None
+    dataset_adjacency: str | None
+    dataset_rows: Reader | None
+    dataset_steps: Steps | None
     pairs: Sequence[Any] | None = None
-    parts: tuple[Any, ...] = ()
-    dataset_adjacency: str | None = None
-    dataset_rows: Reader | None = None
-    dataset_steps: Steps | None = None
+
+    @property
+    def __signature__(self) -> inspect.Signature:
+        return inspect.signature(self.draw)
+
+    def __call__(self, data: Any, **given: Any) -> Any:
+        return self.draw(data, **given)
 
     def __repr__(self) -> str:
-        # Validity: fingerprints are of this text, and evidence of equal fingerprints is added up.
-        given = "".join(f" {fingerprint(part)}" for part in self.parts if part is not None)
-        return f"{self.library} {self.version}".strip() + f": {self.description}{given}"
+        return self.text
 
 
-class InBatches(LibraryMechanism):
-    """Draws `size` outputs a call."""
+def library_subject(
+    library: str,
+    description: str,
+    draw: Callable[..., Any],
+    name: str,
+    *,
+    claim: Claim | str | None = None,
+    own: Claim | None = None,
+    promised: Promised | None = None,
+    adjacency: Adjacency | None = None,
+    rows: Reader | None = None,
+    steps: Steps | None = None,
+    parts: Sequence[Any] = (),
+    version: str | None = None,
+) -> Subject:
+    """The subject of a library's mechanism, whose `description` has its parameters, and no addresses.
 
-    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
-        """`size` independent outputs on `data`."""
-        return self.draw(data, size, rng)
-
-
-class OnceADraw(LibraryMechanism):
-    """Draws one output a call, with randomness of its own."""
-
-    def __call__(self, data: Any) -> Any:
-        return self.draw(data)
-
-
-class OnceASeededDraw(LibraryMechanism):
-    """Draws one output a call, from the generator that it is given."""
-
-    def __call__(self, data: Any, rng: np.random.Generator) -> Any:
-        return self.draw(data, rng)
-
-
-def library_subject(mechanism: LibraryMechanism, name: str) -> Subject:
-    """The subject of an adapter's mechanism."""
+    It claims `claim`, or else what the library promises, its `own`; `promised` is that for a pair, by default `own` by
+    the pair's steps. `adjacency` is the relation for which the library calibrates its noise, `rows` reads an input as a
+    dataset, and `steps` counts the steps of a pair where the library has a distance (`dpaudit.privacy.neighbours`).
+    `parts` are functions of the caller's own that have a part in a draw (None for none).
+    """
+    if promised is None and own is not None:
+        promised = NeighbourClaim(own, adjacency or "given", rows, steps).for_pair
+    known = f"{library} {version_of(library) if version is None else version}".strip()
+    # Validity: fingerprints are of this text, and evidence of equal fingerprints is added up.
+    given = "".join(f" {fingerprint(part)}" for part in parts if part is not None)
+    text = f"{known}: {description}{given}"
+    mechanism = LibraryMechanism(text, draw, as_claim(claim) or own, promised, adjacency, rows, steps)
     return as_subject(mechanism, name=name)
 
 
@@ -111,21 +94,15 @@ def with_pairs(subject: Subject, pairs: Sequence[Any]) -> Subject:
     return dataclasses.replace(subject, mechanism=dataclasses.replace(subject.mechanism, pairs=list(pairs)))
 
 
-def import_library(module: str, package: str, extra: str) -> Any:
-    """The module of an optional library.
-
-    Raises
-    ------
-    UsageError
-        If it cannot be imported: with the reason, and the extra that installs it.
-    """
+def import_library(module: str, package: str, extra: str = "") -> Any:
+    """The module of an optional library; `UsageError` with the reason, and the extra that installs it, without it."""
     try:
         importlib.import_module(module.partition(".")[0])  # a part of a package that failed may be left behind
         return importlib.import_module(module)
     except ImportError as error:
         raise UsageError(
             f"{package} must be installed to audit it, got {type(error).__name__}: {' '.join(str(error).split())}. "
-            f"Install it with: pip install 'dpaudit[{extra}]'."
+            f"Install it with: pip install 'dpaudit[{extra or package}]'."
         ) from error
 
 
@@ -135,6 +112,17 @@ def version_of(package: str) -> str:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
         return ""
+
+
+def claim_of(epsilon: Any, delta: Any = 0.0) -> Claim:
+    """The claim of an epsilon and a delta, which may be no number for none."""
+    has_delta = isinstance(delta, int | float) and bool(delta)
+    return ApproxDP(float(epsilon), float(delta)) if has_delta else PureDP(float(epsilon))
+
+
+def listed(parameters: dict[str, Any]) -> str:
+    """Parameters as text, in the order of their names."""
+    return ", ".join(f"{name}={value!r}" for name, value in sorted(parameters.items()))
 
 
 def steps_of(sensitivity: Any, distance: Callable[[Any, Any], float | None]) -> Steps | None:

@@ -23,17 +23,12 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, ProfileClaim, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim, edit_distance
-from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
-    InBatches,
-    LibraryMechanism,
-    OnceADraw,
     Promised,
     import_library,
     library_subject,
     real_distance,
-    version_of,
 )
 
 RELATIONS: dict[str, Adjacency] = {
@@ -81,39 +76,38 @@ def subject(
     UsageError
         If it is no measurement, its map cannot be read, or `batch` promises something else.
     """
-    import_library("opendp", "opendp", "opendp")
+    import_library("opendp", "opendp")
     if not callable(getattr(measurement, "map", None)) or not hasattr(measurement, "output_measure"):
         raise UsageError(f"measurement must be an OpenDP measurement, got {type(measurement).__name__}.")
     library_claim = stated_claim(measurement, d_in, order=order)
     promised = functools.partial(_promised, measurement, d_in, order)
     adjacency, steps = _adjacency(measurement, d_in), functools.partial(_steps, measurement, d_in)
-    common: dict[str, Any] = {
-        "library": "opendp",
-        "version": version_of("opendp"),
-        # What it promises tells its scale, which OpenDP does not print.
-        "description": " ".join(f"{measurement!r} d_in={d_in!r} promises {_text(library_claim)}".split()),
-        "claim": as_claim(claim) or MapClaim(library_claim, adjacency, None, steps, True, promised),
-        "promised": promised,
-        "replayable": False,
-        "dataset_adjacency": adjacency,
-        "dataset_steps": steps,
-    }
     convert = _converter(str(measurement.input_carrier_type))
-    mechanism: LibraryMechanism
-    if batch is None:
-        mechanism = OnceADraw(draw=lambda data: measurement(convert(data)), **common)
-    else:
+    # What it promises tells its scale, which OpenDP does not print.
+    text = f"{measurement!r} d_in={d_in!r} promises {library_claim}"
+    if isinstance(library_claim, ProfileClaim):
+        text += f" {[library_claim.profile(at) for at in PROFILE_GRID]}"
+    draw: Callable[..., Any] = lambda data: measurement(convert(data))  # noqa: E731
+    if batch is not None:
         vector_claim = stated_claim(batch, d_in, order=order)
         if not _alike(vector_claim, library_claim) or not str(batch.input_carrier_type).startswith("Vec<"):
             raise UsageError(
                 f"batch must be the same noise on vectors, which promises {library_claim} at d_in={d_in!r}, "
                 f"got {batch!r}, which promises {vector_claim}."
             )
-        mechanism = InBatches(
-            draw=lambda data, size, rng: np.asarray(batch([convert(data)] * size)),
-            **{**common, "description": f"{common['description']} in batches of {' '.join(repr(batch).split())}"},
-        )
-    return library_subject(mechanism, name or "opendp measurement")
+        text += f" in batches of {batch!r}"
+        draw = lambda data, size: np.asarray(batch([convert(data)] * size))  # noqa: E731
+    return library_subject(
+        "opendp",
+        " ".join(text.split()),
+        draw,
+        name or "opendp measurement",
+        claim=claim,
+        own=MapClaim(library_claim, adjacency, None, steps, True, promised),
+        promised=promised,
+        adjacency=adjacency,
+        steps=steps,
+    )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -154,7 +148,8 @@ def stated_claim(measurement: Any, d_in: Any = 1, *, order: float | None = None)
     if kind in ("Approximate(MaxDivergence)", "FixedSmoothedMaxDivergence"):
         return ApproxDP(float(promised[0]), float(promised[1]))
     if kind == "SmoothedMaxDivergence":
-        return ProfileClaim(_profile(promised), name=f"opendp profile at d_in={d_in!r}")
+        deltas = lambda epsilon: float(min(max(promised.delta(float(epsilon)), 0.0), 1.0))  # noqa: E731
+        return ProfileClaim(deltas, name=f"opendp profile at d_in={d_in!r}")
     if kind == "RenyiDivergence":
         if order is None:
             raise UsageError("order must be given for a measurement whose map is a Renyi curve, got None.")
@@ -187,7 +182,18 @@ def distance(measurement: Any, x: Any, x_prime: Any) -> float | None:
             return 0.0
         norms: dict[str, Callable[[Any], Any]] = {"L1Distance": np.sum, "LInfDistance": np.max}
         return float(norms.get(kind, np.linalg.norm)(gaps))
-    return _record_distance(kind, first, second)
+    if kind == "HammingDistance":
+        return None if len(first) != len(second) else float(sum(a != b for a, b in zip(first, second, strict=True)))
+    if kind == "InsertDeleteDistance":
+        return float(edit_distance(first, second))
+    try:
+        left, right = Counter(first), Counter(second)
+    except TypeError:  # records that cannot be counted
+        return None
+    symmetric = float(((left - right) + (right - left)).total())
+    if kind == "ChangeOneDistance" and len(first) == len(second):
+        return symmetric / 2.0
+    return symmetric if kind == "SymmetricDistance" else None
 
 
 def _adjacency(measurement: Any, d_in: Any) -> Adjacency:
@@ -206,24 +212,6 @@ def _steps(measurement: Any, d_in: Any, x: Any, x_prime: Any) -> float | None:
     return apart / d_in if d_in else None
 
 
-def _record_distance(kind: str, first: list[Any], second: list[Any]) -> float | None:
-    """A distance between lists of records; None for other metrics, and for records that cannot be counted."""
-    if kind == "HammingDistance":
-        return None if len(first) != len(second) else float(sum(a != b for a, b in zip(first, second, strict=True)))
-    if kind == "InsertDeleteDistance":
-        return float(edit_distance(first, second))
-    try:
-        left, right = Counter(first), Counter(second)
-    except TypeError:
-        return None
-    symmetric = ((left - right) + (right - left)).total()
-    if kind == "SymmetricDistance":
-        return float(symmetric)
-    if kind == "ChangeOneDistance":
-        return symmetric / 2.0 if len(first) == len(second) else None
-    return None
-
-
 def _alike(one: Claim, other: Claim) -> bool:
     """Whether two claims promise the same; privacy profiles are compared on a grid."""
     if type(one) is not type(other):
@@ -231,12 +219,6 @@ def _alike(one: Claim, other: Claim) -> bool:
     if one.anchored:
         return all(math.isclose(one.profile(at), other.profile(at), abs_tol=1e-300) for at in PROFILE_GRID)
     return math.isclose(one.value, other.value) and math.isclose(one.delta, other.delta)
-
-
-def _text(claim: Claim) -> str:
-    """A claim in words; of a privacy profile its deltas on a grid."""
-    deltas = f" {[claim.profile(at) for at in PROFILE_GRID]}" if isinstance(claim, ProfileClaim) else ""
-    return f"{claim}{deltas}"
 
 
 def _promised(measurement: Any, d_in: Any, order: float | None, x: Any, x_prime: Any) -> Claim | None:
@@ -254,13 +236,6 @@ def _distance_value(measurement: Any, d_in: Any) -> Any:
         return d_in
     counts = str(measurement.input_distance_type) in WHOLE_NUMBERS
     return int(np.ceil(float(d_in))) if counts else float(d_in)
-
-
-def _profile(profile: Any) -> Callable[[float], float]:
-    def delta(epsilon: float) -> float:
-        return float(min(max(profile.delta(float(epsilon)), 0.0), 1.0))
-
-    return delta
 
 
 def _converter(carrier: str) -> Callable[[Any], Any]:

@@ -8,20 +8,15 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Literal
 
-import numpy as np
-
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
-from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim
-from dpaudit.privacy.parsing import as_claim
+from dpaudit.privacy.claims import Claim
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.libraries.library_mechanism import (
-    InBatches,
+    claim_of,
     import_library,
     library_subject,
     real_distance,
     steps_of,
-    version_of,
 )
 
 PACKAGE = "python-dp"
@@ -52,38 +47,32 @@ def subject(
     UsageError
         If it is none of these, or the library cannot be imported.
     """
-    import_library("pydp", PACKAGE, PACKAGE)
+    import_library("pydp", PACKAGE)
     method = next((m for m in ("add_noise", "quick_result", "should_keep") if hasattr(mechanism, m)), None)
     if call is None and method is None:
         raise UsageError(f"mechanism must be a mechanism or an algorithm of pydp, got {type(mechanism).__name__}.")
     once = call or getattr(mechanism, str(method))
-    convert: Callable[[Any], Any] = list if method == "quick_result" and call is None else _as_given
-    own = stated_claim(mechanism)
+    is_algorithm = method == "quick_result"  # which calibrates its noise to an entry that is added or removed
     named = [getattr(mechanism, s) for s in ("sensitivity", "l2_sensitivity") if hasattr(mechanism, s)]
-    # Its algorithms calibrate their noise to an entry that is added or removed.
-    adjacency: Adjacency | None = "add_remove" if method == "quick_result" else None
     sensitivity = 1 if method == "should_keep" else named[0] if named else None
-    steps = None if adjacency else steps_of(sensitivity, real_distance)
 
-    def draw(data: Any, size: int, rng: np.random.Generator) -> list[Any]:
-        value = convert(data)
+    def draw(data: Any, size: int) -> list[Any]:
+        value = list(data) if is_algorithm and call is None else data
         return [once(value) for _ in range(size)]
 
     known = {s: getattr(mechanism, s, None) for s in ("epsilon", "delta", "sensitivity", "l2_sensitivity", "std")}
     shown = ", ".join(f"{s}={value!r}" for s, value in known.items() if isinstance(value, int | float))
-    adapted = InBatches(
-        library=PACKAGE,
-        version=version_of(PACKAGE),
-        description=f"{type(mechanism).__name__}({shown})",
-        draw=draw,
-        claim=as_claim(claim) or own,
-        promised=None if own is None else NeighbourClaim(own, adjacency or "given", steps=steps).for_pair,
-        replayable=False,
+    return library_subject(
+        PACKAGE,
+        f"{type(mechanism).__name__}({shown})",
+        draw,
+        name or type(mechanism).__name__,
+        claim=claim,
+        own=stated_claim(mechanism),
+        adjacency="add_remove" if is_algorithm else None,
+        steps=None if is_algorithm else steps_of(sensitivity, real_distance),
         parts=(call,),
-        dataset_adjacency=adjacency,
-        dataset_steps=steps,
     )
-    return library_subject(adapted, name or type(mechanism).__name__)
 
 
 class QuantileTree:
@@ -129,7 +118,7 @@ class QuantileTree:
 
     def quick_result(self, entries: Iterable[float]) -> tuple[float, ...]:
         """The quantiles of these entries, with the whole budget."""
-        tree = import_library("pydp.algorithms.quantile_tree", PACKAGE, PACKAGE).QuantileTree(*self._tree)
+        tree = import_library("pydp.algorithms.quantile_tree", PACKAGE).QuantileTree(*self._tree)
         for entry in entries:
             tree.add_entry(float(entry))
         return tuple(tree.compute_quantiles(*self._released))
@@ -137,13 +126,5 @@ class QuantileTree:
 
 def stated_claim(mechanism: Any) -> Claim | None:
     """The claim of the mechanism's own `epsilon` and `delta`; None if it states none."""
-    epsilon, delta = getattr(mechanism, "epsilon", None), getattr(mechanism, "delta", 0.0)
-    if not isinstance(epsilon, int | float):
-        return None
-    if isinstance(delta, int | float) and delta:
-        return ApproxDP(float(epsilon), float(delta))
-    return PureDP(float(epsilon))
-
-
-def _as_given(data: Any) -> Any:
-    return data
+    epsilon = getattr(mechanism, "epsilon", None)
+    return claim_of(epsilon, getattr(mechanism, "delta", 0.0)) if isinstance(epsilon, int | float) else None

@@ -10,6 +10,8 @@
 
 from __future__ import annotations
 
+import dataclasses
+import functools
 import sqlite3
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -19,9 +21,8 @@ import numpy as np
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.neighbours import Adjacency
-from dpaudit.privacy.parsing import as_claim
 from dpaudit.subjects.callables import Subject, as_subject
-from dpaudit.subjects.libraries.library_mechanism import InBatches, library_subject
+from dpaudit.subjects.libraries.library_mechanism import library_subject
 
 
 def subject(
@@ -62,7 +63,7 @@ def subject(
         if not names or not all(isinstance(one, str) and one.isidentifier() for one in names):
             raise UsageError(f"{label} must be plain names, got {names!r}.")
     inner = as_subject(query)
-    make = connect or _Sqlite(table, tuple(columns))
+    make = connect or functools.partial(_in_sqlite, table, columns)
 
     def draw(data: Any, size: int, rng: np.random.Generator) -> Any:
         connection = make([_row(row) for row in data])
@@ -71,17 +72,17 @@ def subject(
         finally:
             connection.close()
 
-    mechanism = InBatches(
-        library="sqlite3" if connect is None else "sql",
-        version=sqlite3.sqlite_version if connect is None else "",
-        description=f"{inner.name} on {table}({', '.join(columns)})",
-        draw=draw,
-        claim=as_claim(claim),
-        replayable=inner.replayable,
+    found = library_subject(
+        "sqlite3" if connect is None else "sql",
+        f"{inner.name} on {table}({', '.join(columns)})",
+        draw,
+        name or inner.name,
+        claim=claim,
+        adjacency=adjacency,
         parts=(query, connect),
-        dataset_adjacency=adjacency,
+        version=sqlite3.sqlite_version if connect is None else "",
     )
-    return library_subject(mechanism, name or inner.name)
+    return dataclasses.replace(found, replayable=inner.replayable)
 
 
 def _row(row: Any) -> list[Any]:
@@ -90,18 +91,12 @@ def _row(row: Any) -> list[Any]:
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
-class _Sqlite:
-    """Makes a read-only SQLite database in memory with the rows."""
-
-    def __init__(self, table: str, columns: tuple[str, ...]) -> None:
-        self.table, self.columns = table, columns
-
-    def __call__(self, rows: list[Any]) -> sqlite3.Connection:
-        connection = sqlite3.connect(":memory:")
-        quoted = ", ".join(f'"{column}"' for column in self.columns)
-        connection.execute(f'CREATE TABLE "{self.table}" ({quoted})')
-        marks = ", ".join("?" for _ in self.columns)
-        connection.executemany(f'INSERT INTO "{self.table}" VALUES ({marks})', rows)
-        connection.commit()
-        connection.execute("PRAGMA query_only = ON")
-        return connection
+def _in_sqlite(table: str, columns: Sequence[str], rows: list[Any]) -> sqlite3.Connection:
+    """A read-only SQLite database in memory with the rows."""
+    connection = sqlite3.connect(":memory:")
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    connection.execute(f'CREATE TABLE "{table}" ({quoted})')
+    connection.executemany(f'INSERT INTO "{table}" VALUES ({", ".join("?" * len(columns))})', rows)
+    connection.commit()
+    connection.execute("PRAGMA query_only = ON")
+    return connection

@@ -12,17 +12,9 @@ import numpy as np
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP, ZeroConcentratedDP
-from dpaudit.privacy.neighbours import Adjacency, NeighbourClaim
-from dpaudit.privacy.parsing import as_claim
+from dpaudit.privacy.neighbours import Adjacency
 from dpaudit.subjects.callables import Subject
-from dpaudit.subjects.libraries.library_mechanism import (
-    OnceADraw,
-    import_library,
-    library_subject,
-    real_distance,
-    steps_of,
-    version_of,
-)
+from dpaudit.subjects.libraries.library_mechanism import import_library, library_subject, real_distance, steps_of
 
 PACKAGE = "tmlt.core"
 RELATIONS: dict[str, Adjacency] = {"SymmetricDifference": "add_remove", "HammingDistance": "replace_one"}
@@ -52,19 +44,16 @@ def subject(measurement: Any, *, d_in: Any = 1, claim: Claim | str | None = None
         raise UsageError(f"measurement must be a measurement of tmlt.core, got {type(measurement).__name__}.")
     own = stated_claim(measurement, d_in)
     adjacency = RELATIONS.get(type(measurement.input_metric).__name__)
-    steps = None if adjacency else steps_of(_number(d_in), real_distance)
-    adapted = OnceADraw(
-        library=PACKAGE,
-        version=version_of(PACKAGE),
-        description=f"{type(measurement).__name__} d_in={d_in} promises {own}",
-        draw=measurement,
-        claim=as_claim(claim) or own,
-        promised=NeighbourClaim(own, adjacency or "given", steps=steps).for_pair,
-        replayable=False,
-        dataset_adjacency=adjacency,
-        dataset_steps=steps,
+    return library_subject(
+        PACKAGE,
+        f"{type(measurement).__name__} d_in={d_in} promises {own}",
+        lambda data: measurement(data),
+        name or type(measurement).__name__,
+        claim=claim,
+        own=own,
+        adjacency=adjacency,
+        steps=None if adjacency else steps_of(_number(d_in), real_distance),
     )
-    return library_subject(adapted, name or type(measurement).__name__)
 
 
 def stated_claim(measurement: Any, d_in: Any) -> Claim:

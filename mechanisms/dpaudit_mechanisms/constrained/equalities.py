@@ -25,7 +25,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.accuracy import squared_error, sum_of_errors, with_budget
 from dpaudit_mechanisms.constrained.affine import Affine
-from dpaudit_mechanisms.constrained.laplace_sums import draw_given_sum, log_density_at_zero, variance_given_sum
+from dpaudit_mechanisms.constrained.laplace_sums import conditional_variance, draw_given_sum, log_density_at_zero
 from dpaudit_mechanisms.constrained.lines import directions, step_along
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table, whole_number
@@ -271,7 +271,7 @@ class LaplaceOnEqualities:
         if (groups := self.groups) is not None:
             sizes = [len(group) for group, _ in groups]
             alone = self.given.coordinates - sum(sizes)
-            units = 2.0 * alone + sum(n * variance_given_sum(n) for n in sizes)
+            units = 2.0 * alone + sum(n * conditional_variance(n) for n in sizes)
             found.append(squared_error(truth, units * scale**2, "CD-U3"))
         return found
 

@@ -195,10 +195,7 @@ class HierarchyLaplace:
 
     def nodes(self, data: Any) -> FloatArray:
         """The true counts of all nodes, shape (nodes,), from those of the leaves."""
-        counts = table("data", data, (self.tree.leaves,))
-        if not np.isfinite(counts).all():
-            raise UsageError(f"data must be finite, got {counts.tolist()}.")
-        return self.tree.totals(counts)
+        return self.tree.totals(table("data", data, (self.tree.leaves,), finite=True))
 
     def noisy(self, data: Any, size: int, rng: np.random.Generator) -> FloatArray:
         """All nodes with independent noise, inconsistent, shape (size, nodes)."""

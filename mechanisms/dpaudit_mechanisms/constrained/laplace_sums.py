@@ -55,17 +55,6 @@ def log_density_at_zero(count: int) -> float:
     return float(special.gammaln(2 * count - 1) - 2.0 * special.gammaln(count) - (2 * count - 1) * math.log(2.0))
 
 
-def variance_given_sum(count: int) -> float:
-    """The variance of each of `count` variables of scale 1 whose sum is given (CD-U3): see above.
-
-    Examples
-    --------
-    >>> variance_given_sum(2)  # u and -u: a Laplace variable of half the scale
-    0.5
-    """
-    return (2.0 * count - 1.0) * (count - 1.0) / (count * (count + 1.0))
-
-
 def relative_density(count: int, sums: ArrayLike) -> FloatArray:
     """The density of the sum of `count` variables of scale 1 over its value at 0, in [0, 1], one for each of `sums`.
 
@@ -130,8 +119,8 @@ def conditional_variance(count: int, scale: float = 1.0) -> float:
 
     Examples
     --------
-    >>> round(conditional_variance(3), 6)  # 5/6
-    0.833333
+    >>> conditional_variance(2), round(conditional_variance(3), 6)  # u and -u: half the scale; 5/6
+    (0.5, 0.833333)
     """
     n = whole_number("count", count, 1)
     return (2 * n - 1) * (n - 1) / (n * (n + 1)) * positive("scale", scale) ** 2

@@ -113,9 +113,6 @@ class CountsRelease(Calibrated):
         marginals = float(self.workload.answers(np.ones((1, domain.cells))).sum()) / domain.cells
         return [sum_of_errors(self._truth, marginals * count * far, "DC-S17")]
 
-    def _truth(self, data: Any) -> FloatArray:
-        return self.workload.answers(self.workload.domain.vector(data)[None])[0]
-
     def counts(self, noisy: FloatArray) -> FloatArray:
         """The counts of all cells, shape (size, N), from noisy strategy answers (size, m)."""
         found = self._estimates(noisy)

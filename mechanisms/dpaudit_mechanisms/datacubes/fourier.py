@@ -98,12 +98,6 @@ class FourierStrategy(Strategy):
         each = np.asarray(variances, dtype=float)[self._group_of]
         return np.concatenate([self.coefficients.variances(each, marginal) for marginal in workload.sets])
 
-    def least_squares(self, noisy: FloatArray, variances: FloatArray, workload: Workload) -> FloatArray:
-        return self.initial(noisy, workload)
-
-    def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
-        return self.initial_variances(variances, workload)
-
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         eta = np.where(self.supports == 0, 0.0, budgets)  # the total does not change
         if self._has_signs and self.domain.cells <= MOST_CELLS:

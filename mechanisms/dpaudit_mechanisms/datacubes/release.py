@@ -136,6 +136,10 @@ class Calibrated:
         truth = self.strategy.answers(self.workload.domain.vector(data))
         return truth if (self.eta > 0.0).all() else np.where(self.strategy.spread(self.eta) > 0.0, truth, 0.0)
 
+    def _truth(self, data: Any) -> FloatArray:
+        """Q x, shape (q,)."""
+        return self.workload.answers(self.workload.domain.vector(data)[None])[0]
+
     @property
     def _scales(self) -> FloatArray:
         """Scale of Laplace noise, or sigma, of each row, shape (m,); 0 for rows that are not measured."""
@@ -323,9 +327,6 @@ class DatacubeRelease(Calibrated):
         largest = largest_error(self._truth, 0.0)
         bound = 2.0 * math.sqrt(float(variances.sum()))
         return [dataclasses.replace(largest, bound=bound, failure_probability=None, source="DC-L4.2")]
-
-    def _truth(self, data: Any) -> FloatArray:
-        return self.workload.answers(self.workload.domain.vector(data)[None])[0]
 
     def total_variance(self) -> float:
         """Weighted sum of `query_variances`, a^T Var(y)."""

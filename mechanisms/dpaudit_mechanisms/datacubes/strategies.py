@@ -80,13 +80,16 @@ class Strategy(abc.ABC):
     def initial_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
         """Exact variance of each answer of `initial`, shape (q,), from the variance of the noise of each group."""
 
-    @abc.abstractmethod
     def least_squares(self, noisy: FloatArray, variances: FloatArray, workload: Workload) -> FloatArray:
-        """The answers of least variance that are linear and unbiased (DC-EQ7), shape (..., q): consistent."""
+        """The answers of least variance that are linear and unbiased (DC-EQ7), shape (..., q): consistent.
 
-    @abc.abstractmethod
+        Stated by every strategy that has more recoveries than the initial one.
+        """
+        return self.initial(noisy, workload)
+
     def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
         """Exact variance of each answer of `least_squares`, shape (q,)."""
+        return self.initial_variances(variances, workload)
 
     @abc.abstractmethod
     def _replaced(self, budgets: FloatArray, order: int) -> float:

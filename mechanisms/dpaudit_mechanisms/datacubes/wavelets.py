@@ -92,9 +92,3 @@ class HaarStrategy(Strategy):
             used = squares > 0.0  # a group that is not measured may have a variance of inf
             each.append(float(squares[used] @ np.asarray(variances)[used]))
         return np.repeat(each, workload.counts)
-
-    def least_squares(self, noisy: FloatArray, variances: FloatArray, workload: Workload) -> FloatArray:
-        return self.initial(noisy, workload)
-
-    def least_squares_variances(self, variances: FloatArray, workload: Workload) -> FloatArray:
-        return self.initial_variances(variances, workload)

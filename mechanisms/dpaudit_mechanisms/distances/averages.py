@@ -67,9 +67,7 @@ class AverageDistances:
 
     def __post_init__(self) -> None:
         widths = box_widths(self.widths)
-        points = table("points", self.points, (None, len(widths)))
-        if not np.isfinite(points).all():
-            raise UsageError(f"points must be finite, got {points[~np.isfinite(points)][0]}.")
+        points = table("points", self.points, (None, len(widths)), finite=True)
         object.__setattr__(self, "widths", widths)
         object.__setattr__(self, "points", np.clip(points, 0.0, widths))
 

@@ -98,10 +98,8 @@ class RandomProjection:
         if self.scaling not in ("certified", "mean"):
             raise UsageError(f"scaling must be one of certified, mean, got {self.scaling!r}.")
         object.__setattr__(self, "radius", positive("radius", self.radius))
-        centre = np.zeros(self.dimension) if self.centre is None else table("centre", self.centre, (self.dimension,))
-        if not np.isfinite(centre).all():
-            raise UsageError(f"centre must be finite, got {centre.tolist()}.")
-        object.__setattr__(self, "centre", centre)
+        given = np.zeros(self.dimension) if self.centre is None else self.centre
+        object.__setattr__(self, "centre", table("centre", given, (self.dimension,), finite=True))
 
     @functools.cached_property
     def matrix(self) -> FloatArray:

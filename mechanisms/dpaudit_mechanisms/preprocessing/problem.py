@@ -91,9 +91,7 @@ class Problem:
     def of(cls, queries: ArrayLike, metric: ArrayLike, records: int, loss: Loss, delta: float) -> Problem:
         if loss not in LOSSES:
             raise UsageError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}.")
-        rows = table("queries", np.atleast_2d(np.asarray(queries, dtype=float)), (None, None))
-        if not np.isfinite(rows).all():
-            raise UsageError(f"queries must be finite, got {rows[~np.isfinite(rows)][0]}.")
+        rows = table("queries", np.atleast_2d(np.asarray(queries, dtype=float)), (None, None), finite=True)
         if loss == "linf" and len(rows) > MOST_QUERIES:
             raise UsageError(f"queries must be at most {MOST_QUERIES} for the loss 'linf', got {len(rows)}.")
         budgets = budget_matrix(metric, rows.shape[1])

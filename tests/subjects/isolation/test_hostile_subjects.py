@@ -187,7 +187,7 @@ def test_what_happens_whatever_the_input_is_an_error(name: str) -> None:
         assert found in result.findings[0].message
 
 
-def test_a_keeper_that_is_stopped_does_not_hang_the_audit(monkeypatch):
+def test_a_fork_server_that_is_stopped_does_not_hang_the_audit(monkeypatch):
     monkeypatch.setattr(fork_server, "ANSWER_SECONDS", 0.5)
     auditor = os.getpid()
 
