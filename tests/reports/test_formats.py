@@ -221,7 +221,7 @@ def test_every_format_has_a_suffix_and_every_suffix_a_format():
 
 
 def test_no_module_of_the_reports_imports_itself_through_others():
-    """An import by one module of another, also within a function or for annotations alone, is an edge; the package itself only re-exports."""
+    """An import of another, in a function or for annotations too, is an edge; the package itself only re-exports."""
     edges = {}
     for path in Path(reports.__file__).parent.glob("*.py"):
         text = path.read_text(encoding="utf-8")
