@@ -18,6 +18,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.environment import __version__
+from dpaudit.results.shown import attach as _attach
 
 if TYPE_CHECKING:
     from dpaudit import domains, laws, libraries, strategies
@@ -252,6 +253,10 @@ __all__ = [
     "with_by_outputs",
     "write_report",
 ]
+
+
+_attach("notebook", lambda: importlib.import_module("dpaudit.reports.notebook"))
+_attach("progress", lambda: importlib.import_module("dpaudit.reports.progress"))
 
 
 def __getattr__(name: str) -> Any:

@@ -13,7 +13,8 @@ from rich.console import Console
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.reports.evidence import explanation, list_table
+from dpaudit.reports import terminal
+from dpaudit.reports.evidence import explanation, list_blocks
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "evidence-1.json").read_text())
 CODE = """
@@ -159,7 +160,7 @@ def test_a_pair_without_draws_is_not_said_to_be_not_refuted(run):
     for pair in subject["pairs"]:
         pair |= {"draws": 0, "violated": False}
     subject |= {"draws": 0, "violated": False}
-    for shown in (list_table(document), explanation(subject)):
+    for shown in map(terminal.show, (list_blocks(document), explanation(subject))):
         console = Console(width=200, file=io.StringIO())
         console.print(shown)
         assert "no evidence" in console.file.getvalue() and "not refuted" not in console.file.getvalue()

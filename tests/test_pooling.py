@@ -17,8 +17,8 @@ from scipy import stats
 import dpaudit
 from dpaudit import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, UsageError, ZeroConcentratedDP
 from dpaudit.cli import main
-from dpaudit.reports.replay import replay_lines
-from dpaudit.reports.terminal import violation_text
+from dpaudit.reports import brief, terminal
+from dpaudit.reports.replay import replay_blocks
 from dpaudit_mechanisms.faulty.laplace import LaplaceTooLittleNoise
 from dpaudit_mechanisms.gaussian import Gaussian
 from dpaudit_mechanisms.geometric import Geometric
@@ -206,9 +206,9 @@ def test_more_pairs_are_found_with_fewer_runs():
 
 def test_a_result_says_what_was_pooled_and_a_replay_that_it_asks_one_pair():
     result = audited(Leaks(), PureDP(1.0), TWO)
-    assert "asked in one game with 1 other pair" in violation_text(result).plain
+    assert "asked in one game with 1 other pair" in terminal.plain(brief.violation(result))
     again = dpaudit.replay(result, Leaks(), PureDP(1.0), seed=2)
-    assert "asked of this pair alone" in "\n".join(line.plain for line in replay_lines(again))
+    assert "asked of this pair alone" in "\n".join(line.text for line in replay_blocks(again))
 
 
 def test_a_replay_needs_to_know_where_the_outputs_lie():

@@ -26,7 +26,7 @@ from dpaudit import (
 from dpaudit.inference import binomial
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted
-from dpaudit.reports.replay import replay_lines
+from dpaudit.reports.replay import replay_blocks
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
@@ -356,5 +356,5 @@ def test_nothing_is_confirmed_on_draws_that_depend_on_each_other(make):
     assert broken.verdict == "violated"
     again = dpaudit.replay(broken, make(), dpaudit.PureDP(1.0), samples=8_000, seed=2)
     assert not again.confirmed and again.parameter_lower == 0.0 and "depend on each other" in again.dependence
-    text = "\n".join(line.plain for line in replay_lines(again))
+    text = "\n".join(line.text for line in replay_blocks(again))
     assert text.startswith("Not confirmed: the draws depend on each other.") and "No bound is given" in text

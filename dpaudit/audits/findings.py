@@ -133,6 +133,7 @@ def finding_of(
             wrong=wrong,
             abstained=abstained,
             line=game.main.line,
+            sketch=game.sketch(),
         ),
         message=failure,
         notes=_notes(pair, game),

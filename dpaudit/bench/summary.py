@@ -14,8 +14,7 @@ from rich.text import Text
 
 from dpaudit.bench.design import TARGETS
 from dpaudit.bench.measuring import alarm_p_value
-from dpaudit.reports.terminal import short_count
-from dpaudit.reports.wording import MISSING
+from dpaudit.reports.wording import MISSING, short_count
 
 Record = Mapping[str, Any]
 

@@ -263,9 +263,9 @@ def audit_command(
     if len(subjects) > 1 and results and chosen and not quiet:
         _warn_of_earlier(folder, all_places)  # of one subject, where there are folders now
     if len(subjects) > 1 and results:
-        from dpaudit.reports.terminal import summary_table
+        from dpaudit.reports import brief, terminal
 
-        console.print(summary_table(results))
+        console.print(terminal.show([brief.summary(results)]))
     ctx.exit(min(statuses, key=STATUSES.index))
 
 
@@ -328,7 +328,8 @@ def _cut_to_time(
         If a subject is too slow for any audit in its time; its plan is printed.
     """
     from dpaudit.audits.time_limits import TooSlowError, check_time, cut_text
-    from dpaudit.reports.plan import plan_table
+    from dpaudit.reports import terminal
+    from dpaudit.reports.plan import plan_blocks
 
     cut: dict[int, int] = {}
     for number, subject in enumerate(subjects):
@@ -337,7 +338,7 @@ def _cut_to_time(
                 check_time(seconds / len(subjects), subject, claim, pairs, **config.audit_options(options))
         except TooSlowError as error:
             if not error.fits:
-                output_console().print(plan_table(error.plan))
+                output_console().print(terminal.show(plan_blocks(error.plan)))
                 raise
             cut[number] = error.plan.samples
             if not quiet:
@@ -413,45 +414,11 @@ def _show(console: Console, result: AuditResult, written: Sequence[Path]) -> Non
     """The result of one audit on stdout; what broke on stderr."""
     from rich.text import Text
 
-    from dpaudit.reports import by_form, terminal, wording
+    from dpaudit.reports import brief, terminal, wording
 
-    target = wording.clean(result.subject.get("target") or result.subject.get("name"))
-    console.print(Text(f"{target}, claim {wording.clean(result.claim)}"))
-    if result.findings:
-        console.print(terminal.finding_table(result, PAIRS_SHOWN))
-    if result.universe is not None:
-        console.print(terminal.universe_text(result.universe))
-    if result.not_asked:
-        pairs = wording.plural(len(result.not_asked), "pair")
-        console.print(Text(f"{pairs} not asked: the claim sets no limit there."))
-    confidence, seconds = wording.confidence_text(result), wording.number_text(float(result.seconds), 3)
-    runs = wording.plural(result.samples, "run")
-    console.print(Text(f"{confidence}, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
     saved = next((path for path in written if path.name == "audit.json"), None)
-    if result.violated:
-        console.print(terminal.saved_violation_text(result, saved), soft_wrap=True)
-    else:
-        console.print(Text(f"{wording.headline(result)}.", terminal.STYLES[result.verdict]))
-        if result.verdict != "error" and result.findings:
-            console.print(Text(wording.power_sentence(result)))
-            if (forms := by_form.table(result)) is not None:
-                console.print(forms)
-        if result.verdict == "inconclusive" and wording.is_weak(result):
-            console.print(Text("Take more samples with --samples."))
-    if sentence := wording.monotone_sentence(result):
-        console.print(Text(sentence))
-    notes = terminal.notes_text(result)
-    if notes is not None:
-        console.print(notes)
-    doubles = terminal.floating_point_text(result)
-    if doubles is not None:
-        console.print(doubles)
-    sides = terminal.side_findings_text(result)
-    if sides is not None:
-        console.print(sides)
-    again = terminal.floating_point_replay(result, str(saved)) if saved is not None else None
-    if again is not None:
-        console.print(again, soft_wrap=True)
+    target = wording.clean(result.subject.get("target") or result.subject.get("name"))
+    console.print(terminal.show(brief.page(result, saved)), crop=False)
     for path in written:
         console.print(Text(f"Written: {path}"), soft_wrap=True)
     broken = [finding for finding in result.findings if finding.verdict == "error"]

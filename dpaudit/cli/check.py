@@ -53,14 +53,14 @@ def check_command(
     """
     from dpaudit.conformance.running import check
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.reports.check import check_table
-    from dpaudit.reports.check import listing as check_listing
+    from dpaudit.reports import check as checked
+    from dpaudit.reports import terminal
     from dpaudit.results.saving import check_folder
     from dpaudit.subjects.targets import load_target, resolve_pairs
 
     console = output_console()
     if listing:
-        console.print(check_listing())
+        console.print(terminal.show([checked.listing()]))
         return
     if target is None:
         raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
@@ -89,7 +89,7 @@ def check_command(
     if form == "json":
         click.echo(found.to_text(), nl=False)
     else:
-        console.print(check_table(found))
+        console.print(terminal.show(checked.check_blocks(found)))
     for path in paths:
         note(f"Written: {path}", err=form == "json")
     ctx.exit(status)

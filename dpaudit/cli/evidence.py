@@ -35,9 +35,9 @@ def _with_store(command: Callable[..., Any]) -> Callable[..., Any]:
 @with_debug
 def list_command(path: str) -> None:
     """List the mechanisms and claims that have evidence, one row each."""
-    from dpaudit.reports.evidence import list_table
+    from dpaudit.reports import evidence, terminal
 
-    output_console().print(list_table(_document(path)))
+    output_console().print(terminal.show(evidence.list_blocks(_document(path))))
 
 
 @evidence_group.command("explain")
@@ -50,13 +50,13 @@ def explain_command(subject: str | None, path: str) -> None:
 
     SUBJECT is an id as `list` shows it, a fingerprint, a target or a name; all by default.
     """
-    from dpaudit.reports.evidence import explanation
+    from dpaudit.reports import evidence, terminal
 
     console = output_console()
     for k, one in enumerate(_chosen(_document(path), [subject] if subject is not None else [])):
         if k:
             console.print()
-        console.print(explanation(one))
+        console.print(terminal.show(evidence.explanation(one)))
 
 
 @evidence_group.command("export")

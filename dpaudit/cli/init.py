@@ -97,13 +97,13 @@ def deployment_command(path: str) -> None:
     budget over releases, and what a public registry asks for. `dpaudit report --profile compliance --deployment FILE`
     checks and quotes it.
     """
-    from dpaudit.reports.deployment_template import text
+    from dpaudit.reports.deployment import template
     from dpaudit.results.model import write_whole
 
     place = Path(path)
     if place.exists():
         raise UsageError(f"file must be one that is not there yet, got {path!r}. Remove that one first.")
-    write_whole(place, text())
+    write_whole(place, template())
     click.echo(path)
 
 

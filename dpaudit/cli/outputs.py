@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from dpaudit.reports import Reported
+    from dpaudit.scores.result import ScoresResult
 
 DEFAULT_OUT = "dpaudit-out"
 VIOLATED = 1  # the exit status of that verdict, and of nothing else
@@ -68,7 +69,7 @@ def places(folder: Path, names: Sequence[str]) -> list[Path]:
 
 
 def write_reports(
-    result: Reported,
+    result: Reported | ScoresResult,
     folder: Path,
     chosen: Sequence[str],
     stem: str = "audit",

@@ -65,13 +65,14 @@ def plan_command(
     """
     from dpaudit.audits.planning import plan
     from dpaudit.privacy.parsing import as_claim
-    from dpaudit.reports.plan import excess, plan_table, share, shares
+    from dpaudit.reports import terminal
+    from dpaudit.reports.plan import excess, plan_blocks, share, shares
     from dpaudit.subjects.targets import resolve_pairs, resolve_target
 
     config = read_config()
     promise = as_claim(claim)
     if design is not None:
-        from dpaudit.reports.scores import plan_table as canaries_table
+        from dpaudit.reports import scores
         from dpaudit.scores.planning import plan_one_run
 
         if target is not None or promise is None:
@@ -79,7 +80,10 @@ def plan_command(
             raise UsageError(f"design must stand with --claim and without TARGET, got {design!r} with {given}.")
         confidence = options["confidence"] if options["confidence"] is not None else 0.95
         run = plan_one_run(promise, confidence)
-        click.echo(run.to_text(), nl=False) if form == "json" else output_console().print(canaries_table(run))
+        if form == "json":
+            click.echo(run.to_text(), nl=False)
+        else:
+            output_console().print(terminal.show(scores.plan_blocks(run)))
         return
     if target is None:
         raise UsageError("target must be given, got none. Name a mechanism, for example mymodule.py:release.")
@@ -99,4 +103,4 @@ def plan_command(
     if form == "json":
         click.echo(planned.to_text(), nl=False)
     else:
-        output_console().print(plan_table(planned))
+        output_console().print(terminal.show(plan_blocks(planned)))

@@ -52,7 +52,8 @@ def replay_command(
     """
     from dpaudit.audits.replaying import replay
     from dpaudit.privacy.parsing import parse_claim
-    from dpaudit.reports.replay import replay_lines
+    from dpaudit.reports import terminal
+    from dpaudit.reports.replay import replay_blocks
     from dpaudit.results.model import load
     from dpaudit.subjects.fresh import FRESH
     from dpaudit.subjects.targets import fresh_target, names_pairs, resolve_target
@@ -109,8 +110,7 @@ def replay_command(
     with subject_output():
         inputs = _inputs(subject, pairs or _trusted_pairs(saved, pair, trust_file), pair)
         outcome = replay(saved, subject, promise, pair=pair, inputs=inputs, samples=samples, seed=seed)
-    for line in replay_lines(outcome):
-        console.print(line)
+    console.print(terminal.show(replay_blocks(outcome)))
     says_nothing = bool(outcome.dependence) or outcome.correct + outcome.wrong == 0
     ctx.exit(1 if outcome.confirmed else 5 if says_nothing else 0)
 

@@ -240,7 +240,7 @@ def _difference(config: Config, dossier: Dossier, report: str | None, out: str |
 
 def _written(config: Config, document: Document, stem: str, report: str | None, out: str | None) -> None:
     """Print a document of its own, and write it where a format or a folder is named."""
-    from dpaudit.reports import document_html, document_markdown, file_name
+    from dpaudit.reports import file_name, html, markdown
     from dpaudit.results.model import write_whole
 
     chosen: tuple[str, ...] = ()
@@ -253,7 +253,7 @@ def _written(config: Config, document: Document, stem: str, report: str | None, 
         raise UsageError(
             f"report must name formats among {', '.join(DIFFERENCE_FORMATS)} for a {word}, got {unknown!r}."
         )
-    click.echo(document_markdown.render(document), nl=False)
+    click.echo(markdown.render(document), nl=False)
     for name in chosen:
         path = folder / file_name(stem, name)
         if name == "pdf":
@@ -261,5 +261,5 @@ def _written(config: Config, document: Document, stem: str, report: str | None, 
 
             write_whole(path, pdf.render(document))
         else:
-            write_whole(path, (document_html if name == "html" else document_markdown).render(document))
+            write_whole(path, (html if name == "html" else markdown).render(document))
         note(f"Written: {path}")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from dpaudit.cli.group import list_option, main, note, with_debug, with_quiet
-from dpaudit.cli.outputs import output_console, written_or_told
+from dpaudit.cli.outputs import output_console, write_reports, written_or_told
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
@@ -83,12 +83,14 @@ def scores_command(
     With --store, give files that grow, or new scores alone; what was counted is not counted again.
     Exit status as of `audit`: 1 a violation, 5 if so few canaries could not have shown one.
     """
-    from dpaudit.reports.scores import check_formats, scores_table, write_reports
+    from dpaudit.reports import scores, terminal
     from dpaudit.scores.auditing import audit_scores
 
     if report is not None and out is None:
         raise UsageError(f"out must name a folder for the reports, got none with --report {report}.")
-    chosen = check_formats(formats(report) if report is not None else DEFAULT_FORMATS, out) if out is not None else ()
+    chosen = (
+        scores.check_formats(formats(report) if report is not None else DEFAULT_FORMATS, out) if out is not None else ()
+    )
     if training is not None:
         given = {"release": release, "scores_in": scores_in, "scores_out": scores_out}
         result = _from_training(training, canaries, given, claim, options)
@@ -106,11 +108,11 @@ def scores_command(
     written: Sequence[Path] = ()
     status = result.exit_status
     if out is not None:
-        written, status = written_or_told(ctx, lambda: write_reports(result, out, chosen), status)
+        written, status = written_or_told(ctx, lambda: write_reports(result, Path(out), chosen, "scores"), status)
     if form == "json":
         click.echo(result.to_text(), nl=False)
     else:
-        output_console().print(scores_table(result))
+        output_console().print(terminal.show(scores.brief(result)))
     for path in written:
         note(f"Written: {path}", err=form == "json")
     ctx.exit(status)

@@ -15,7 +15,7 @@ from dpaudit.environment import __version__
 from dpaudit.exhibits.exhibit import Exhibit
 from dpaudit.exhibits.page import page
 from dpaudit.exhibits.running import PARTS, run
-from dpaudit.reports import document_html, document_markdown
+from dpaudit.reports import html, markdown
 from dpaudit.results.model import to_json
 from dpaudit.results.saving import write_whole
 
@@ -84,8 +84,8 @@ def write_records(records: Sequence[dict[str, Any]], folder: Path) -> list[Path]
     document = page(ordered)
     texts = {
         "museum.json": json.dumps(content, indent=1, allow_nan=False) + "\n",
-        "museum.md": document_markdown.render(document),
-        "museum.html": document_html.render(document),
+        "museum.md": markdown.render(document),
+        "museum.html": html.render(document),
     }
     for name, text in texts.items():
         write_whole(folder / name, text)

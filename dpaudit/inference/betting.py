@@ -31,9 +31,10 @@ from dpaudit.inference.payoffs import Bets, Inequalities, best_bets, growth, log
 from dpaudit.inference.protocols import Test, Training
 from dpaudit.inference.tables import N_BINS, EmptyCounter, Predicted, Round, bins_of
 from dpaudit.inference.tasks import Statistic
-from dpaudit.inference.witness import describe, rule_record
+from dpaudit.inference.witness import describe, rule_record, sketch
 from dpaudit.learning.mixture import Mixture
 from dpaudit.privacy.claims import Claim, FloatArray, PureDP
+from dpaudit.results.model import Sketch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -324,6 +325,9 @@ class Betting(Test):
         tells = self.is_rejected or (self.claim.family != "renyi" and self.rule.expected > self.claim.value)
         thresholds = self.rule.thresholds if tells else (math.inf, 0.0)  # it never guesses
         return describe(self.state.counter.mixture, self.state.shown, *thresholds, x, x_prime)
+
+    def sketch(self) -> Sketch | None:
+        return sketch(self.state.counter.mixture, self.state.shown, *self.rule.thresholds)
 
     def rule_record(self) -> dict[str, Any]:
         predicted = self.rounds[-1].predicted.by_bins()

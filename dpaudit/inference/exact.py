@@ -32,10 +32,11 @@ from dpaudit.inference.payoffs import Inequalities
 from dpaudit.inference.protocols import Test, Training
 from dpaudit.inference.tables import N_BINS, BinCounter, Predicted
 from dpaudit.inference.tasks import Statistic
-from dpaudit.inference.witness import describe, rule_record
+from dpaudit.inference.witness import describe, rule_record, sketch
 from dpaudit.learning.mixture import Mixture
 from dpaudit.learning.partition import CellScore
 from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.results.model import Sketch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -246,6 +247,11 @@ class ExactTest(Test):
         if isinstance(self._counter, GuessCounter):
             return self._counter.score.describe(x, x_prime)
         return describe(self.state.counter.mixture, self.state.shown, *self.rule.thresholds, x, x_prime)
+
+    def sketch(self) -> Sketch | None:
+        if isinstance(self._counter, GuessCounter):
+            return None
+        return sketch(self.state.counter.mixture, self.state.shown, *self.rule.thresholds)
 
     def rule_record(self) -> dict[str, Any]:
         if isinstance(self._counter, GuessCounter):

@@ -40,6 +40,8 @@ class StateSizes:
     counted_from: int = 2_000  # draws of a fit, from which on views are counted: trees on 256 cells lose nothing
     switching: float = 0.05  # of the weights of structures, that goes back to all after each round
     single: float = 0.95  # weight of a view from which on its cells are the bins
+    sketched: int = 2_000  # draws of a sketch, that bins are seen
+    sketched_numbers: int = 2_000_000  # of these draws at most: 16 MB
     shown: int = 1_000  # draws that the words of a witness are made of, the clearest half of them of 4,000
 
 
@@ -100,7 +102,9 @@ class LearningState:
         self.rounds.append(Round.of(Predicted.of(q)))
         clear = np.argsort(-np.abs(q - 0.5), kind="stable")[: SIZES.shown // 2]  # what is guessed may be rare
         shown = np.union1d(clear, np.arange(min(len(some), SIZES.shown // 2)))
-        self.shown = Shown(matrix[some[shown]], q[shown])
+        n_drawn = max(SIZES.shown // 2, min(SIZES.sketched, SIZES.sketched_numbers // matrix.shape[1]))
+        drawn = some[:n_drawn]
+        self.shown = Shown(matrix[some[shown]], q[shown], matrix[drawn], q[:n_drawn], labels[drawn])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)
         if len(rest):
             bins = bins_of(mixture.mixed(mixture.of_matrix(matrix[rest])))

@@ -16,7 +16,7 @@ from dpaudit.inference.order import Change
 from dpaudit.inference.pools import Pool
 from dpaudit.inference.protocols import Test, Training
 from dpaudit.privacy.claims import LARGEST_EPSILON, ApproxDP, Claim, epsilon_of_broken_line
-from dpaudit.results.model import Keys, Look
+from dpaudit.results.model import Keys, Look, Sketch
 
 SHARE_OF_PARAMETER = 0.8  # of a pair's level, where epsilon at the report delta is a second use
 REPEATS = (
@@ -148,6 +148,10 @@ class PairGame:
         """The witness of the verdict in words."""
         words = self.main.describe(x, x_prime)
         return f"{words} {REPEATS}" if self.repeats else words
+
+    def sketch(self) -> Sketch | None:
+        """Earlier draws along the view of the witness, for a picture."""
+        return self.main.sketch()
 
     @property
     def wealth(self) -> float:

@@ -25,6 +25,7 @@ from dpaudit.features.density import NO_HINTS, Hints, LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.inference.tasks import Statistic
 from dpaudit.privacy.claims import Claim
+from dpaudit.results.model import Sketch
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,6 +139,10 @@ class Test(ABC):
     @abstractmethod
     def describe(self, x: str, x_prime: str) -> str:
         """The witness in words."""
+
+    def sketch(self) -> Sketch | None:
+        """Earlier draws along the view of the witness, for a picture; None where there is none."""
+        return None
 
     @abstractmethod
     def rule_record(self) -> dict[str, Any]:

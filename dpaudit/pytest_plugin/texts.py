@@ -31,11 +31,11 @@ NO_WORDS = "that of the file, which keeps no words of it"
 
 def failure_text(result: AuditResult, replay_line: str) -> str:
     """Why an audit fails its test, with the line that repeats it."""
-    from dpaudit.reports import terminal, wording
+    from dpaudit.reports import brief, terminal, wording
 
     notes = [f"  note     {note}" for note in wording.notes(result)]
     if result.violated:
-        return "\n".join([terminal.violation_text(result, replay=replay_line).plain, *notes])
+        return "\n".join([terminal.plain(brief.violation(result, replay=replay_line)), *notes])
     if result.verdict == "inconclusive":
         return "\n".join([weakness_text(result), *notes, f"  replay   {replay_line}"])
     subject, claim = wording.subject_name(result), wording.clean(result.claim, 200)
@@ -68,12 +68,9 @@ def share_sentence(confidence: float, plan: Plan, stated: float) -> str:
 
 def side_texts(result: AuditResult) -> list[str]:
     """What was looked at beside the claim, a line each."""
-    from dpaudit.reports import beside, wording
+    from dpaudit.reports import beside
 
-    return [
-        f"{beside.title(one)}: {beside.status_text(one)}. {wording.clean(one.summary, 300)}"
-        for one in result.side_findings
-    ]
+    return [beside.line(one) for one in result.side_findings]
 
 
 def notes_text(result: AuditResult) -> str:
@@ -98,11 +95,11 @@ def weakness_text(result: AuditResult) -> str:
 
 def floating_point_text(result: AuditResult) -> str:
     """What the low bits of the outputs give away, and what to do about it."""
-    from dpaudit.reports import terminal, wording
+    from dpaudit.reports import brief, terminal, wording
 
     subject = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}, seed {result.seed}"
-    text = terminal.floating_point_text(result)
-    return f"{subject}: {text.plain}" if text is not None else subject
+    text = terminal.plain(brief.low_bits(result))
+    return f"{subject}: {text}" if text else subject
 
 
 def witness_text(saved: Saved, fate: Fate, now: Power, name: str) -> str:

@@ -13,6 +13,7 @@ Formats and the names of their files: `html` and `md` (audit.html, audit.md), `j
 from __future__ import annotations
 
 import dataclasses
+import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -57,98 +58,49 @@ __all__ = [
 PROFILES = ("plain", "compliance")
 
 
-def _html(result: Reported, profile: str, path: str) -> str:
-    if isinstance(result, AuditResult) and profile == "plain":
-        from dpaudit.reports.again import STAND_IN
-        from dpaudit.reports.html import render as render_page
+def _drawn(module: str) -> Callable[[Any, str, str], str | bytes]:
+    """A format of documents: the module's `render` shows the one of a result."""
 
-        return render_page(result, path or STAND_IN)
-    from dpaudit.reports.document_html import render as render_document
+    def content(result: Any, profile: str, path: str) -> Any:
+        return importlib.import_module(f"dpaudit.reports.{module}").render(_document(result, profile, path))
 
-    return render_document(_document(result, profile, path))
+    return content
 
 
-def _markdown(result: Reported, profile: str, path: str) -> str:
-    if isinstance(result, AuditResult) and profile == "plain":
-        from dpaudit.reports.again import STAND_IN
-        from dpaudit.reports.markdown import render as render_summary
+def _listed(module: str, name: str = "render") -> Callable[[Any, str, str], str | bytes]:
+    """A format for programs: a function of the module takes the dossier."""
 
-        return render_summary(result, path or STAND_IN)
-    from dpaudit.reports.document_markdown import render as render_document
+    def content(result: Any, _: str, __: str) -> Any:
+        return getattr(importlib.import_module(f"dpaudit.reports.{module}"), name)(_dossier(result))
 
-    return render_document(_document(result, profile, path))
+    return content
 
 
-def _pdf(result: Reported, profile: str, path: str) -> bytes:
-    from dpaudit.reports.pdf import render as render_pdf
-
-    return render_pdf(_document(result, profile, path))
-
-
-def _json(result: Reported, profile: str, _: str) -> bytes:
+def _json(result: Reported | ScoresResult, profile: str, _: str) -> str | bytes:
     from dpaudit.reports.dossier import Dossier, content_of
     from dpaudit.reports.record import content
+    from dpaudit.scores.result import ScoresResult
 
-    if isinstance(result, Dossier):
-        alone = len(result.sources) == 1 and profile == "plain"
-        return content_of(result.sources[0].result) if alone else content(result)
-    return content_of(result) if profile == "plain" else content(_dossier(result))
-
-
-def _junit(result: Reported, _: str, __: str) -> bytes:
-    from dpaudit.reports.junit import render as render_junit
-
-    return render_junit(_dossier(result))
-
-
-def _sarif(result: Reported, _: str, __: str) -> str:
-    from dpaudit.reports.sarif import render as render_sarif
-
-    return render_sarif(_dossier(result))
-
-
-def _in_toto(result: Reported, _: str, __: str) -> str:
-    from dpaudit.reports.intoto import render as render_statement
-
-    return render_statement(_dossier(result))
-
-
-def _registry(result: Reported, _: str, __: str) -> str:
-    from dpaudit.reports.registry import render as render_record
-
-    return render_record(_dossier(result))
-
-
-def _label(result: Reported, _: str, __: str) -> str:
-    from dpaudit.reports.label import render_page
-
-    return render_page(_dossier(result))
-
-
-def _label_svg(result: Reported, _: str, __: str) -> str:
-    from dpaudit.reports.label import render_drawing
-
-    return render_drawing(_dossier(result))
-
-
-def _oscal(result: Reported, _: str, __: str) -> str:
-    from dpaudit.reports.oscal import render as render_assessment
-
-    return render_assessment(_dossier(result))
+    if isinstance(result, ScoresResult):
+        return result.to_text()
+    alone = result.sources[0].result if isinstance(result, Dossier) and len(result.sources) == 1 else result
+    if profile == "plain" and not isinstance(alone, Dossier):
+        return content_of(alone)
+    return content(_dossier(result))
 
 
 FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
-    "html": _html,
+    "html": _drawn("html"),
     "json": _json,
-    "md": _markdown,
-    "junit": _junit,
-    "sarif": _sarif,
-    "pdf": _pdf,
-    "in-toto": _in_toto,
-    "registry": _registry,
-    "label": _label,
-    "label-svg": _label_svg,
-    "oscal": _oscal,
+    "md": _drawn("markdown"),
+    "junit": _listed("junit"),
+    "sarif": _listed("sarif"),
+    "pdf": _drawn("pdf"),
+    "in-toto": _listed("intoto"),
+    "registry": _listed("registry"),
+    "label": _listed("label", "render_page"),
+    "label-svg": _listed("label", "render_drawing"),
+    "oscal": _listed("oscal"),
 }
 
 
@@ -187,9 +139,10 @@ def render(
     from dpaudit.scores.result import ScoresResult
 
     if isinstance(result, ScoresResult):
-        from dpaudit.reports.scores import render as render_scores
+        from dpaudit.reports.scores import SCORE_FORMATS
 
-        return render_scores(result, format)
+        if format not in SCORE_FORMATS:
+            raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
     if format not in FORMATS:
         return _content(result, added_formats()[format], format)
     return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
@@ -232,11 +185,18 @@ def _dossier(result: Reported) -> Dossier:
     return result if isinstance(result, Dossier) else Dossier.of(result)
 
 
-def _document(result: Reported, profile: str, path: str) -> Document:
-    from dpaudit.reports.compliance import build
+def _document(result: Reported | ScoresResult, profile: str, path: str) -> Document:
+    from dpaudit.reports import compliance
+    from dpaudit.scores.result import ScoresResult
 
+    if isinstance(result, ScoresResult):
+        from dpaudit.reports.scores import document
+
+        return document(result)
+    if isinstance(result, AuditResult) and profile == "plain":
+        return compliance.audit_document(result, path)
     dossier = _dossier(result)
     if path and len(dossier.sources) == 1:
         sources = (dataclasses.replace(dossier.sources[0], name=path),)
         dossier = dataclasses.replace(dossier, sources=sources)
-    return build(dossier, with_items=profile == "compliance")
+    return compliance.build(dossier, with_items=profile == "compliance")

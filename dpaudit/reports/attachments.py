@@ -6,42 +6,19 @@ are redacted; redaction leaves the others out, as they may quote data.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from dpaudit.errors import UsageError
+from dpaudit.reports import beside
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
+from dpaudit.reports.dossier import Attachment
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural
 from dpaudit.results.codec import from_json
 from dpaudit.results.side_findings import SideFinding
 
-if TYPE_CHECKING:
-    from dpaudit.reports.judged import Judged
-    from dpaudit.scores.result import ScoresResult
-    from dpaudit.symbolic.certificate import Certificate
-
 ROWS = 200  # of a table
-
-
-@dataclasses.dataclass(frozen=True)
-class Attachment:
-    """A file that is reported beside the results.
-
-    `name` is the path as the caller wrote it, `digest` the SHA-256 of the file, `kind` a word, and `blocks` what the
-    report says of it under `title`. Where it judges a promise, `judged` says how, and `result` is what it holds;
-    `is_keyed` says that a secret key went into the digest (`dpaudit.reports.redaction`).
-    """
-
-    name: str
-    digest: str
-    kind: str
-    title: str
-    blocks: tuple[Block, ...]
-    judged: Judged | None = None
-    result: Certificate | ScoresResult | None = None
-    is_keyed: bool = False
 
 
 def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
@@ -78,8 +55,6 @@ def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
 
 def side_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
     """A side finding of its own, as `dpaudit greybox --format json` writes it."""
-    from dpaudit.reports import beside
-
     finding = SideFinding.from_dict(record)
     table = Table("Looked at beside the claim", beside.COLUMNS, (tuple(beside.row(finding)),))
     return Attachment(name, digest, "side finding", f"{beside.title(finding)}: {beside.status_text(finding)}", (table,))

@@ -57,6 +57,11 @@ def details_text(finding: SideFinding) -> str:
     return clean(json.dumps(finding.details, ensure_ascii=False, default=str), DETAILS) if finding.details else ""
 
 
+def line(finding: SideFinding) -> str:
+    """What was looked at and what came of it, on one line."""
+    return f"{title(finding)}: {status_text(finding)}. {clean(finding.summary, 300)}"
+
+
 def row(finding: SideFinding) -> list[str]:
     """A row of `COLUMNS`."""
     summary = clean(finding.summary, 600)

@@ -11,12 +11,9 @@ import itertools
 import math
 from collections.abc import Iterator
 
-from rich import box
-from rich.table import Table
-from rich.text import Text
-
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
+from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
 KNOWN = "known beforehand"
@@ -104,18 +101,15 @@ def columns(result: AuditResult) -> tuple[str, ...]:
     return (FORM, f"loss found in {_in_ten(probability)} audits (nats)", RATIO)
 
 
-def table(result: AuditResult) -> Table | None:
-    """The rows as a table of a terminal; None where there are none, or none has a loss: a sentence says that."""
+def blocks(result: AuditResult) -> list[Block]:
+    """The rows as a table with its caption; none where no form has a loss: a sentence says that."""
     lines = rows(result)
     if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines):
-        return None
-    shown = Table(box=box.SIMPLE_HEAD, padding=(0, 2, 0, 0), pad_edge=False, caption_justify="left")
-    shown.caption = Text(caption(result))
-    for place, name in enumerate(columns(result)):
-        shown.add_column(name, justify="right" if place else "left", no_wrap=not place)
-    for line in lines:
-        shown.add_row(*map(Text, line))
-    return shown
+        return []
+    return [
+        Table("By form, and by how rare the outputs are", columns(result), lines),
+        Paragraph(caption(result), "note"),
+    ]
 
 
 def _in_ten(probability: float) -> str:

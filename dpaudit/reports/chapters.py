@@ -1,140 +1,223 @@
-"""The chapters of a compliance report: for each subject its losses, curves, evidence, errors, laws and low bits."""
+"""The chapters of a report: for each result its opening, then its evidence, each said once for every format.
+
+An audit has its losses, curves, evidence over draws, the worst pair, all pairs, low bits and what was looked at beside
+the claim; a run of the conformance suite its checks; a test of error bounds its errors.
+"""
 
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, by_form, curves, doubles, figures, geometry, universe, wording
-from dpaudit.reports.apart import apart
-from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
+from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, geometry, universe, wording
+from dpaudit.reports.again import Again, again
+from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
+from dpaudit.reports.evidence_figure import evidence_figure
 from dpaudit.reports.items import status_word
 from dpaudit.reports.mass_figure import mass_figure
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
-from dpaudit.results.model import AuditResult
+from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
-PAIRS = 20  # rows of the table of a chapter, beside the violated ones
-MOST_PAIRS = 200
+PAIRS = 50  # rows of the table of pairs, beside the violated ones
+MOST_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks
+MESSAGES = 50  # errors, and findings beside the claim, that are quoted
+LONGEST_LINE = 2000  # characters of a command
+SAME_BITS = "same seed, same bits, if the subject draws from its generator alone"
+MODES: Mapping[str, str] = {
+    "fixed": "uses all draws, and tests once",
+    "sequential": "stops a pair when its evidence suffices",
+    "adaptive": "as sequential, with more draws where evidence grows",
+}
 
 
 def chapters(dossier: Dossier) -> Iterator[Section]:
     """The chapters in the order of the results; ids begin with `s1-`, `s2-` and so on."""
+    coordinates = dossier.deployment.coordinates if dossier.deployment is not None else {}
     for place, source in enumerate(dossier.sources, 1):
         prefix, result = f"s{place}", source.result
         if isinstance(result, AuditResult):
-            yield from _audit(dossier, result, prefix)
+            title = f"{wording.subject_name(result)}: the claim against what was measured"
+            lead = Paragraph(f"{wording.headline(result)}.", "lead")
+            yield Section(prefix, title, (lead, *opening(result, f"{prefix}-")), mark=result.verdict)
+            yield from evidence(result, f"{prefix}-", level=3, coordinates=coordinates)
         elif isinstance(result, CheckResult):
             yield from _check(result, prefix)
         else:
             yield _utility(result, prefix)
 
 
-def _figure(prefix: str, figure: Figure | None) -> Iterator[Figure]:
-    """The figure with an id that is unique in the report."""
-    if figure is not None:
-        yield dataclasses.replace(figure, id=f"{prefix}-{figure.id}")
+def _figures(prefix: str, *drawn: Figure | None) -> list[Block]:
+    """The figures that there are, with ids that are unique in the report."""
+    return [dataclasses.replace(figure, id=f"{prefix}{figure.id}") for figure in drawn if figure is not None]
 
 
-def _audit(dossier: Dossier, result: AuditResult, prefix: str) -> Iterator[Section]:
-    name = wording.subject_name(result)
-    title = f"{name}: the claim against what was measured"
-    text = wording.plain_summary(result)
-    power: list[Block] = [Paragraph(wording.power_sentence(result))] if _is_quiet(result) else []
-    power += _figure(prefix, mass_figure(result) if _is_quiet(result) else None)
-    if forms := by_form.rows(result):
-        power.append(Table("What would have been found, by form", by_form.columns(result), forms))
-        power.append(Paragraph(by_form.caption(result), "note"))
-    notes = [Paragraph(f"Note: {note}") for note in wording.notes(result)]
-    opening: list[Block] = [Paragraph(f"{wording.headline(result)}.", "lead"), Paragraph(text), *power, *notes]
-    yield Section(prefix, title, (*opening, Facts(_facts(result))), mark=result.verdict)
-    coordinates = dossier.deployment.coordinates if dossier.deployment is not None else {}
-    losses: list[Block] = []
+# --- An audit -------------------------------------------------------------------------------------------------------
+
+
+def opening(result: AuditResult, prefix: str = "") -> tuple[Block, ...]:
+    """The result in plain words, what would have been found, notes, the key figures and the first picture."""
+    blocks: list[Block] = [Paragraph(wording.plain_summary(result))]
+    if is_quiet := result.verdict in ("not_refuted", "inconclusive") and (result.findings or result.universe):
+        blocks.append(Paragraph(wording.power_sentence(result)))
+    blocks += [Paragraph(f"Note: {note}") for note in wording.notes(result)]
+    blocks.append(Facts(key_figures(result), "keys"))
+    return (*blocks, *_figures(prefix, evidence_figure(result), mass_figure(result) if is_quiet else None))
+
+
+def key_figures(result: AuditResult) -> tuple[tuple[str, str], ...]:
+    """The figures at the head of a page: a name, and the value with its context on a second line."""
+    largest, violated = wording.largest_bound(result), wording.verdict_count(result, "violated")
+    has_low_bits = result.floating_point is not None and result.floating_point.pairs
+    sure = f"for all pairs, rules, looks and bounds{' but floating point' * bool(has_low_bits)} together"
+    sure = wording.UNRELIABLE if wording.is_unreliable(result) else sure
+    skipped = len(result.not_asked) + (result.universe.count(None) if result.universe is not None else 0)
+    asked = f"{violated:,} violated" + (f", {skipped:,} not asked" if skipped else "")
+    rows = (
+        ("Claim", clean(result.claim, 60), "as promised"),
+        ("Largest lower bound", largest.bound, largest.context.lstrip("; ")),
+        ("Largest ratio", compared(result.ratio_lower, 1.0)[0], "lower bound / budget; above 1 is a violation"),
+        ("Confidence", percent_text(result.confidence), sure),
+        ("Pairs", f"{wording.asked_count(result):,}", asked),
+        ("Draws", number_text(result.samples), "all sides and pairs, a shared draw counted once"),
+        ("Mode", clean(result.mode, 20), MODES.get(result.mode, "")),
+        ("Seed", clean(str(result.seed), 40), SAME_BITS if result.replayable else "the subject takes no generator"),
+        ("Seconds", number_text(float(result.seconds)), "wall clock"),
+    )
+    return tuple((name, f"{value}\n{context}".rstrip()) for name, value, context in rows)
+
+
+def evidence(
+    result: AuditResult,
+    prefix: str = "",
+    level: int = 2,
+    path: str = "",
+    coordinates: Mapping[str, tuple[float, float]] | None = None,
+) -> Iterator[Section]:
+    """The sections of an audit below its opening.
+
+    Parameters
+    ----------
+    result : AuditResult
+    prefix : str
+        Of the ids of sections and figures.
+    level : int
+        Of the headings.
+    path : str
+        Where the result is saved, for the lines that replay it; none is given without one.
+    coordinates : mapping of an input's name to (float, float), optional
+        Where inputs lie on a map.
+    """
+
+    def section(key: str, title: str, blocks: list[Block]) -> Section:
+        return Section(f"{prefix}{key}", title, tuple(blocks), level)
+
+    broken = [finding for finding in result.findings if finding.verdict == "error"]
+    if broken:
+        messages = tuple((name_text(f.id, 80), clean(f.message or "no message", 500)) for f in broken[:MESSAGES])
+        table = Table("Errors", ("pair", "message"), messages, len(broken) - len(messages))
+        yield section("errors", "What broke", [table])
+    if forms := by_form.blocks(result):
+        yield section("found", "What would have been found", forms)
     if result.universe is not None:
-        rows = tuple(tuple(row[1:]) for row in universe.counts(result.universe))
-        losses += [Paragraph(universe.sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), rows)]
-        worst = tuple(tuple(universe.cells(row)) for row in result.universe.worst(PAIRS))
-        omitted = max(0, result.universe.asked - len(worst))
-        losses.append(Table("The worst pairs of the universe", universe.columns(result.universe), worst, omitted))
-    else:
-        losses += _figure(prefix, figures.heatmap(result))
-    losses += _figure(prefix, geometry.atlas(result, coordinates))
-    losses += _figure(prefix, figures.scatter(result))
-    if not losses:
-        losses.append(Paragraph("No pair was asked, so there is nothing to show."))
-    if result.findings:
-        losses.append(_pairs(result))
-    yield Section(f"{prefix}-losses", "Loss against budget", tuple(losses), level=3)
-    drawn: list[Block] = [*_figure(prefix, curves.profile(result)), *_figure(prefix, curves.trade_off(result))]
-    drawn += _figure(prefix, curves.band(result))
+        yield section("universe", "All pairs", universe.blocks(result, prefix))
+    losses = _figures(
+        prefix,
+        figures.heatmap(result) if result.universe is None else None,
+        geometry.atlas(result, coordinates or {}),
+        figures.scatter(result),
+    )
+    if losses:
+        yield section("losses", "Loss against budget", losses)
+    drawn = _figures(prefix, curves.profile(result), curves.trade_off(result), curves.band(result))
     if not drawn:
-        drawn.append(
-            Paragraph("No curve: no pair gave an answer, or the claim's profile is not known from the result.")
-        )
-    yield Section(f"{prefix}-curves", "Privacy profile and trade-off", tuple(drawn), level=3)
-    course: list[Block] = list(_figure(prefix, figures.wealth(result)))
+        text = "No curve: no pair gave an answer, or the claim's profile is not known from the result."
+        drawn = [Paragraph(text)]
+    yield section("curves", "Privacy profile and trade-off", drawn)
+    course = _figures(prefix, figures.wealth(result))
     if not course:
-        fixed = "In fixed mode all draws are tested together, once: the evidence has no course over time."
-        course.append(Paragraph(fixed if result.mode == "fixed" else "No looks were recorded."))
-    yield Section(f"{prefix}-evidence", "Evidence over draws", tuple(course), level=3)
-    yield _floating_point(result, prefix)
-    if result.side_findings:
-        rows = tuple(tuple(beside.row(side)) for side in result.side_findings)
-        table = Table("Looked at beside the claim", beside.COLUMNS, rows)
-        yield Section(f"{prefix}-beside", "Beside the claim", (Paragraph(beside.APART), table), level=3)
-
-
-def _is_quiet(result: AuditResult) -> bool:
-    return result.verdict in ("not_refuted", "inconclusive") and bool(result.findings)
-
-
-def _facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
-    sure = "for all pairs, directions, rules and bounds together"
-    if wording.is_unreliable(result):
-        sure = wording.UNRELIABLE
+        fixed = "None: in fixed mode all draws are tested together, once, so the evidence has no course over time."
+        course = [Paragraph(fixed if result.mode == "fixed" else "No looks were recorded.")]
+    yield section("evidence", "Evidence over draws", course)
     worst = result.worst
-    differ = apart(worst.x, worst.x_prime) if worst is not None else ""
-    return (
-        ("Claim", clean(result.claim, 200)),
-        *([(f"Worst pair, {name_text(worst.id, 80)}", differ)] if worst is not None and differ else []),
-        ("Largest lower bound", str(wording.largest_bound(result))),
-        ("Largest ratio of bound to budget", compared(result.ratio_lower, 1.0)[0]),
-        ("Confidence", f"{percent_text(result.confidence)}, {sure}"),
-        ("Pairs", f"{wording.asked_count(result):,} ({wording.verdict_count(result, 'violated'):,} violated, "
-                  f"{len(result.not_asked):,} not asked)"),
-        ("Runs of the mechanism", number_text(result.samples)),
-        ("Mode, seed", f"{clean(result.mode, 20)}, {clean(str(result.seed), 40)}"),
-        ("Target, fingerprint", clean(f"{result.subject.get('target') or 'no target'}, "
-                                      f"{result.subject.get('fingerprint')}", 200)),
-    )  # fmt: skip
+    if worst is not None and worst.verdict != "error":
+        title = f"The worst pair: {name_text(worst.id, 120)}"
+        yield Section(f"{prefix}worst", title, _worst(result, worst, path), level, worst.verdict)
+    yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
+    yield section("floating-point", doubles.headline(result), list(_low_bits(result, path)))
+    if result.side_findings:
+        rows = tuple(tuple(beside.row(side)) for side in result.side_findings[:MESSAGES])
+        table = Table("Looked at beside the claim", beside.COLUMNS, rows, len(result.side_findings) - len(rows))
+        yield section("beside", "Beside the claim", [Paragraph(beside.APART), table])
 
 
-def _pairs(result: AuditResult) -> Table:
-    count = min(MOST_PAIRS, max(PAIRS, len(result.violated)))
-    rows, marks, kind = [], [], wording.evidence_name(result)
-    for finding in result.ranked()[:count]:
-        lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-        word, power = VERDICT_WORDS[finding.verdict], wording.power_text(finding)
-        evidence = wording.evidence_cell(finding, kind)
-        rows.append((name_text(finding.id, 80), lower, budget, wording.ratio_text(finding), word, evidence, power))
-        marks.append(finding.verdict)
-    parameter = wording.symbol(wording.parameter_of(result))
-    columns = ("pair", f"lower bound on {parameter}", "budget", "ratio", "verdict", kind,
-               "would have found (nats)")  # fmt: skip
-    return Table("Pairs, the worst first", columns, tuple(rows), len(result.findings) - len(rows), tuple(marks))
+def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
+    """All that is said of the worst pair, and how to run it again."""
+    rows = tuple((name.capitalize(), text) for name, text in brief.finding_facts(result, worst))
+    blocks: list[Block] = [Facts(rows)]
+    if path:
+        blocks += _replay(again(result, worst.id, path), "To run the same rule against this pair on fresh draws")
+        if not result.replayable:
+            text = "The subject takes neither a generator nor a seed: a replay is a new experiment, not a copy."
+            blocks.append(Paragraph(text, "note"))
+    return tuple(blocks)
 
 
-def _floating_point(result: AuditResult, prefix: str) -> Section:
-    blocks: list[Block] = [Paragraph(text) for text in doubles.paragraphs(result)]
-    rows = tuple(tuple(row) for row in doubles.rows(result)[:PAIRS])
-    if rows:
-        omitted = len(doubles.rows(result)) - len(rows)
-        blocks.append(Table("Examined pairs", doubles.COLUMNS, rows, omitted, is_closed=True))
-    return Section(f"{prefix}-doubles", doubles.headline(result), tuple(blocks), level=3)
+def _replay(line: Again, purpose: str) -> list[Block]:
+    return [Paragraph(line.sentence(purpose)), Code(clean(line.line, LONGEST_LINE))]
+
+
+def _pairs(result: AuditResult) -> Iterator[Block]:
+    """The worst pairs, then every pair with all of its numbers, then those of which the claim asks nothing."""
+    if not result.findings:
+        yield Paragraph("None was run.")
+    parameter, kind = wording.parameter_of(result), wording.evidence_name(result)
+    units = f" ({wording.UNITS[parameter]})" if parameter in wording.UNITS else ""
+    bound = f"lower bound on {wording.symbol(parameter)}{units}"
+    columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
+    if result.findings:
+        ranked = result.ranked()[: min(MOST_ROWS, max(PAIRS, len(result.violated)))]
+        rows, marks = tuple(_row(finding, kind) for finding in ranked), tuple(one.verdict for one in ranked)
+        yield Table("Pairs, the worst first", columns, rows, len(result.findings) - len(rows), marks)
+        numbers = tuple(_row(finding, kind) + _more_numbers(finding) for finding in result.findings[:MOST_ROWS])
+        epsilon = f"ε ≥ at δ = {number_text(result.report_delta)}"
+        every = (*columns, epsilon, "right", "wrong", "abstained")
+        rest = len(result.findings) - len(numbers)
+        yield Table("All pairs with all numbers", every, numbers, rest, is_closed=True)
+    if result.not_asked:
+        names = tuple((name_text(name, 80),) for name in result.not_asked[:MOST_ROWS])
+        title = f"Pairs of which the claim asks nothing ({len(result.not_asked):,})"
+        yield Table(title, ("pair",), names, len(result.not_asked) - len(names), is_closed=True)
+
+
+def _row(finding: Finding, kind: str) -> tuple[str, ...]:
+    lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
+    ratio, word = wording.ratio_text(finding), VERDICT_WORDS[finding.verdict]
+    rest = (wording.evidence_cell(finding, kind), number_text(finding.samples), wording.power_text(finding))
+    return (name_text(finding.id, 80), lower, budget, ratio, word, *rest)
+
+
+def _more_numbers(finding: Finding) -> tuple[str, ...]:
+    witness = finding.witness
+    counts = (witness.correct, witness.wrong, witness.abstained) if witness else (None, None, None)
+    epsilon = compared(finding.epsilon_lower, finding.budget.epsilon)[0]
+    return (epsilon, *(number_text(count) for count in counts))
+
+
+def _low_bits(result: AuditResult, path: str) -> Iterator[Block]:
+    yield from (Paragraph(text) for text in doubles.paragraphs(result))
+    replay = doubles.replay_of_worst(result, path) if path else None
+    if replay is not None:
+        yield from _replay(replay, "To run this rule on fresh draws")
+    if rows := tuple(tuple(row) for row in doubles.rows(result)[:MOST_ROWS]):
+        yield Table("Examined pairs", doubles.COLUMNS, rows, is_closed=True)
+
+
+# --- Checks, and errors against stated bounds -----------------------------------------------------------------------
 
 
 def _check(result: CheckResult, prefix: str) -> Iterator[Section]:
@@ -177,7 +260,7 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
             f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
         ),
         Table("Stated bounds", ("number", "bound"), bounds[:100], max(0, len(bounds) - 100)),
-        *_figure(prefix, geometry.errors(result)),
+        *_figures(f"{prefix}-", geometry.errors(result)),
     ]
     if broken:
         rows = tuple((clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken[:50])

@@ -1,57 +1,47 @@
-"""The conformance suite's result for a terminal, readable at 80 columns: causes first, hygiene apart from privacy."""
+"""The conformance suite's result in few lines, as blocks: causes first, hygiene apart from privacy."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from rich import box
-from rich.console import Group
-from rich.table import Table
-from rich.text import Text
-
 from dpaudit.conformance.registry import CheckSpec, all_checks
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports.terminal import STYLES
+from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural
 
-STATUS_STYLES: dict[str, str] = {**{str(key): style for key, style in STYLES.items()}, "xfail": "dim", "skipped": "dim"}
 WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
 HYGIENE_WORDS: Mapping[str, str] = {"violated": "failed", "not_refuted": "passed"}
-HYGIENE_STYLES: Mapping[str, str] = {**STATUS_STYLES, "violated": "yellow"}
 NAMES_SHOWN = 3
 TOLD = ("violated", "error", "inconclusive", "xfail")  # statuses whose messages are told in full
 PRIVACY, HYGIENE = "Privacy", "Hygiene: how it is called, and what it refuses"
 
 
-def check_table(result: CheckResult) -> Group:
+def check_blocks(result: CheckResult) -> list[Block]:
     """For each mechanism what failed and why, what passed, and in one paragraph what was skipped and why."""
     specs = {spec.name: spec for spec in all_checks()}
-    parts: list[Table | Text] = []
+    blocks: list[Block] = []
     for mechanism in result.mechanisms:
         name = str(mechanism["name"])
         claim = f", claim {clean(mechanism['claim'], 60)}" if mechanism["claim"] is not None else ", no claim"
-        parts.append(Text(f"{clean(mechanism['target'] or name, 60)} ({clean(name, 40)}){claim}"))
+        blocks.append(Paragraph(f"{clean(mechanism['target'] or name, 60)} ({clean(name, 40)}){claim}"))
         records = [record for record in result.records if record.mechanism == name]
         for title, is_hygiene in ((PRIVACY, False), (HYGIENE, True)):
             own = [one for one in records if _is_hygiene(one, specs) == is_hygiene]
             if own:
-                parts += [Text(f"\n{title}", "bold"), _rows(own, is_hygiene, specs)]
-        parts.append(Text(""))
+                blocks += [Paragraph(f"\n{title}", "lead"), _rows(own, is_hygiene, specs)]
+        blocks.append(Paragraph(""))
     rate = number_text(float(result.error_rate))
-    parts.append(
-        Text(f"{plural(len(result.records), 'check')}: {_counts(result, specs)}. Error rate {rate} for the list of one "
-             f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}")
-    )  # fmt: skip
-    return Group(*parts)
+    text = (
+        f"{plural(len(result.records), 'check')}: {_counts(result, specs)}. Error rate {rate} for the list of one "
+        f"mechanism, {number_text(float(result.seconds), 3)} s, seed {result.seed}"
+    )
+    return [*blocks, Paragraph(text)]
 
 
 def listing() -> Table:
     """Every check with the property that it demands."""
-    table = _plain("check", "a mechanism ...")
-    for spec in all_checks():
-        table.add_row(spec.name, spec.demands)
-    return table
+    return Table("", ("check", "a mechanism ..."), tuple((spec.name, spec.demands) for spec in all_checks()))
 
 
 def _is_hygiene(record: CheckRecord, specs: Mapping[str, CheckSpec]) -> bool:
@@ -75,10 +65,7 @@ def _counts(result: CheckResult, specs: Mapping[str, CheckSpec]) -> str:
 
 def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, CheckSpec]) -> Table:
     """What failed, each cause with what follows from it; then what did not fail; then what was skipped."""
-    table = Table.grid(padding=(0, 2, 0, 0))
-    table.add_column(no_wrap=True)
-    table.add_column(ratio=1, overflow="fold")
-    styles = HYGIENE_STYLES if is_hygiene else STATUS_STYLES
+    rows, marks = [], []
     told: dict[tuple[str, str, str], list[str]] = {}
     skipped: dict[str, list[str]] = {}
     passed: list[str] = []
@@ -102,23 +89,19 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, 
         if follow:
             came = "inconclusive too" if status == "inconclusive" else "left out"
             text = f"{text.removesuffix('.')}. {plural(follow, 'law')} that would follow: {came}."
-        table.add_row(Text(_word(status, is_hygiene), styles[status]), Text(text))
+        rows.append((_word(status, is_hygiene), text))
+        marks.append("inconclusive" if is_hygiene and status == "violated" else status)
     if passed:
-        table.add_row(Text(_word("not_refuted", is_hygiene), styles["not_refuted"]), Text(", ".join(passed)))
+        rows.append((_word("not_refuted", is_hygiene), ", ".join(passed)))
+        marks.append("not_refuted")
     if skipped:
         why = "; ".join(f"{', '.join(names)} ({clean(reason, 200)})" for reason, names in skipped.items())
-        table.add_row(Text("skipped", "dim"), Text(why, "dim"))
-    return table
+        rows.append(("skipped", why))
+        marks.append("skipped")
+    return Table("", ("", ""), tuple(rows), marks=tuple(marks))
 
 
 def _named(names: Sequence[str]) -> str:
     """The checks that gave one message: the first of them by name, the others counted."""
     more = len(names) - NAMES_SHOWN
     return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")
-
-
-def _plain(*columns: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
-    for place, column in enumerate(columns):
-        table.add_column(column, no_wrap=place == 0, overflow="fold", ratio=1 if place else None)
-    return table

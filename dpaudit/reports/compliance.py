@@ -8,14 +8,16 @@ from __future__ import annotations
 
 from dpaudit.environment import __version__
 from dpaudit.reports import answers, attachments, chapters, first_page, label
+from dpaudit.reports.again import STAND_IN
 from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, kind_of, subject_of, subjects_of, told
+from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.glossary import TERMS
-from dpaudit.reports.html import method
 from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
+from dpaudit.reports.method import method
 from dpaudit.reports.scope import SOURCE
-from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.scope import subject as audited_text
+from dpaudit.reports.wording import clean, headline, number_text, percent_text, plural, subject_name
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.model import AuditResult
@@ -37,14 +39,13 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     found = items(dossier)
     name = dossier.deployment.name if dossier.deployment is not None else ""
     title = clean(name, 100) if name else answers.subjects_text(dossier)
-    summary = answers.summary(dossier, found)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
     last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
     return Document(
         kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=answers.headline(dossier),
         verdict=dossier.verdict,
-        summary=summary if with_items else summary[:-1],
+        summary=(),
         sections=(
             *first,
             *chapters.chapters(dossier),
@@ -54,8 +55,43 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
             *last,
         ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
-        first=first_page.blocks(dossier, found) if with_items else (),
+        first=first_page.blocks(dossier, found, to_sign=with_items),
     )
+
+
+def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
+    """The report of one audit, saved at `path`: the verdict, what it rests on, and what nobody looked at."""
+    dossier = Dossier((Source(path or STAND_IN, "", result),))  # no digest: it would take as long as the audit file
+    version = clean(str(result.environment.get("dpaudit", "")), 30)
+    found = items(dossier)
+    return Document(
+        kicker=f"Audit of {subject_name(result)}. Report written {date_text()}.",
+        headline=headline(result),
+        verdict=result.verdict,
+        summary=(),
+        sections=(
+            *chapters.evidence(result, path=path or STAND_IN),
+            _evaluation(found, f"Audited: {audited_text(result)}"),
+            _method(dossier),
+            Section("environment", "Subject, environment and options", (Facts(_environment(result)),)),
+        ),
+        footer=(
+            f"Written {date_text()} by dpaudit {version} from the saved result, which holds every number of this "
+            f"page. {UNDATED}"
+        ),
+        first=chapters.opening(result),
+    )
+
+
+def _environment(result: AuditResult) -> tuple[tuple[str, str], ...]:
+    options = {f"option {name}": value for name, value in result.options.items()}
+    values = list({**result.subject, **result.environment, **options}.items())[:200]
+    return tuple((clean(str(key), 40), _fact(value)) for key, value in values)
+
+
+def _fact(value: object) -> str:
+    is_number = value is None or isinstance(value, bool | int | float)
+    return number_text(value) if is_number else clean(value, 200)
 
 
 def _severity(dossier: Dossier) -> Section:
@@ -74,14 +110,16 @@ def _glossary() -> Section:
     return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
-def _evaluation(found: tuple[Item, ...]) -> Section:
+def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
+    """The items; of a single audit `audited` says what was, and the other edition is left out."""
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
     meanings = Table("What a status means", ("status", "meaning"), STATUSES)
     others = tuple((item.name, item.status, W3C[item.key]) for item in found if item.key in W3C)
     also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
-    blocks = (table, Paragraph(SOURCE, "note"), meanings, also)
+    more: tuple[Block, ...] = (Paragraph(audited),) if audited else (meanings, also)
+    blocks = (table, Paragraph(SOURCE, "note"), *more)
     return Section("items", "What was tested, declared, and not assessed", blocks)
 
 

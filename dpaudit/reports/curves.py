@@ -20,13 +20,10 @@ import itertools
 import math
 from collections.abc import Callable, Sequence
 
-from markupsafe import Markup
-
 from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
-from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, no_less, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
@@ -133,49 +130,33 @@ def profile(result: AuditResult) -> Figure | None:
         f"{'' if wording.is_weaker(finding) else f', promised {budget}'}."
     )
 
-    def draw(page: float) -> Markup:
-        x, y = _axes(page, top, high)
-        body = frame(x, y, "ε (nats)", "δ", page, gutters=False)
-        body += _line(x, y, grid, promised, "claimed")
-        if seen is not None:
-            body += _line(x, y, grid, estimates, "estimated")
-            if has_limits:
-                body += _line(x, y, grid, [seen.lower(epsilon) for epsilon in grid], "confident")
-        if 0.0 < bound <= top:
-            at, foot = x(bound), y(min(max(finding.budget.delta, 0.0), high))
-            body.append(tag("path", d=points([(at, y.end), (at, foot)]), cls="bound"))
-            body.append(tag("circle", cx=at, cy=foot, r=4.0, cls="bound-end"))
-        return svg(body, page, _height(page), description)
-
-    legend = [(_swatch("claimed"), "promised: the true curve must lie on or below it")]
+    series = [Series("claimed", _zip(grid, promised), "promised: the true curve must lie on or below it")]
     if seen is not None:
         deviation = number_text(seen.deviation, 2)
         error = f"{seen.draws:,} draws that the rule was tested on, standard error {deviation} at ε = 0"
         words = f"measured: estimate{'' if has_limits else ', without confidence'} ({error})"
-        legend.append((_swatch("estimated"), words))
-    if has_limits:
-        rate = percent_text(finding.error_share)
-        legend.append((_swatch("confident"), f"measured: lower limit, all ε at once, error rate {rate} of its own"))
+        series.append(Series("estimated", _zip(grid, estimates), words))
+    if seen is not None and has_limits:
+        words = f"measured: lower limit, all ε at once, error rate {percent_text(finding.error_share)} of its own"
+        series.append(Series("confident", [(epsilon, seen.lower(epsilon)) for epsilon in grid], words))
     if 0.0 < bound <= top:
         words = f"lower bound of the audit, ε {no_less(lower)}: the true curve passes right of it"
-        legend.append((_swatch("bound"), words))
+        foot = max(finding.budget.delta, 0.0)
+        series.append(Series("bound", [(bound, high), (bound, foot)], words))
+        series.append(Series("bound-end", [(bound, foot)], kind="dots"))
     rows = []
     for step in range(TABLE_STEPS + 1):
         epsilon = top * step / TABLE_STEPS
         cells = [number_text(epsilon, 3), number_text(promise(epsilon))]
         cells.append(number_text(seen.estimate(epsilon)) if seen else number_text(None))
         rows.append((*cells, lower_text(seen.lower(epsilon)) if seen else number_text(None)))
-    return Figure(
-        id="profile",
-        title=f"Privacy profile of the worst pair, {pair}",
-        description=description,
-        note="The probability mass δ that an ε leaves uncovered, larger of both directions. A measured curve above the "
-        "promised one is a broken promise only as far as it has confidence; below it, it proves nothing.",
-        wide=draw(WIDE),
-        narrow=draw(NARROW),
-        legend=tuple(legend),
-        data=Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows), 0),
+    note = (
+        "The probability mass δ that an ε leaves uncovered, larger of both directions. A measured curve above the "
+        "promised one is a broken promise only as far as it has confidence; below it, it proves nothing."
     )
+    data = Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows))
+    plot = Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series))
+    return plot.figure("profile", f"Privacy profile of the worst pair, {pair}", description, note, data)
 
 
 def trade_off(result: AuditResult) -> Figure | None:
@@ -207,43 +188,29 @@ def trade_off(result: AuditResult) -> Figure | None:
         f"the promise leaves to whoever tries to tell the two inputs apart.{said}"
     )
 
-    def draw(page: float) -> Markup:
-        x, y = _axes(page, 1.0, 1.0)
-        body = frame(x, y, "error of the first kind", "error of the second kind", page, gutters=False)
-        body.append(tag("path", d=points([(x(0.0), y(1.0)), (x(1.0), y(0.0))]), cls="blind"))
-        body += _line(x, y, grid, [least(alpha) for alpha in grid], "claimed")
-        if hull:
-            body.append(tag("path", d=points([(x(a), y(b)) for a, b in hull]), cls="estimated"))
-        if sure:
-            body.append(tag("path", d=points([(x(a), y(b)) for a, b in sure]), cls="confident"))
-        if seen is not None:
-            body.append(tag("circle", cx=x(seen.wrong), cy=y(1.0 - seen.correct), r=4.0, cls="estimate-end"))
-        return svg(body, page, _height(page), description)
-
-    legend = [(_swatch("claimed"), "promised: nobody gets below it"), (_swatch("blind"), "guessing blindly")]
+    series = [Series("blind", [(0.0, 1.0), (1.0, 0.0)], "guessing blindly")]
+    series.append(Series("claimed", [(alpha, least(alpha)) for alpha in grid], "promised: nobody gets below it"))
     if hull:
         words = "the rule of this pair: estimate" + ("" if has_limits else ", without confidence")
-        legend.append((_swatch("estimated"), words))
+        series.append(Series("estimated", hull, words))
     if sure:
         rate = percent_text(finding.error_share)
-        legend.append((_swatch("confident"), f"the rule of this pair: upper limit, error rate {rate} of its own"))
+        series.append(Series("confident", sure, f"the rule of this pair: upper limit, error rate {rate} of its own"))
+    if seen is not None:
+        series.append(Series("estimate-end", [(seen.wrong, 1.0 - seen.correct)], kind="dots"))
     rows = []
     for step in range(TABLE_STEPS + 1):
         alpha = step / TABLE_STEPS
         cells = [_at(hull, alpha), _at(sure, alpha)]
         rows.append((number_text(alpha, 3), number_text(least(alpha)), *(number_text(cell) for cell in cells)))
     columns = ("error of the first kind", "second kind, promised", "second kind, estimate", "second kind, upper limit")
-    return Figure(
-        id="trade-off",
-        title=f"Trade-off curve of the worst pair, {pair}",
-        description=description,
-        note="Who takes one input for the other errs in one of two ways. The closer a curve to the lower left corner, "
-        "the better the two inputs can be told apart. Both directions of the pair are averaged.",
-        wide=draw(WIDE),
-        narrow=draw(NARROW),
-        legend=tuple(legend),
-        data=Data(columns, tuple(rows), 0),
+    note = (
+        "Who takes one input for the other errs in one of two ways. The closer a curve to the lower left corner, the "
+        "better the two inputs can be told apart. Both directions of the pair are averaged."
     )
+    kinds = Scale("error of the first kind", 0.0, 1.0), Scale("error of the second kind", 0.0, 1.0)
+    title = f"Trade-off curve of the worst pair, {pair}"
+    return Plot(*kinds, tuple(series)).figure("trade-off", title, description, note, Data(columns, tuple(rows)))
 
 
 def band(result: AuditResult) -> Figure | None:
@@ -297,19 +264,5 @@ def _at(path: Sequence[tuple[float, float]], alpha: float) -> float | None:
     return None
 
 
-def _axes(page: float, across: float, high: float) -> tuple[Axis, Axis]:
-    bottom = _height(page) - 46.0
-    return Axis(0.0, across, 62.0, page - 14.0, False), Axis(0.0, high, bottom, 10.0, False)
-
-
-def _height(page: float) -> float:
-    return 380.0 if page > 500 else 310.0
-
-
-def _line(x: Axis, y: Axis, across: Sequence[float], values: Sequence[float], cls: str) -> list[Markup]:
-    path = [(x(a), y(min(value, y.high))) for a, value in zip(across, values, strict=True) if not math.isnan(value)]
-    return [tag("path", d=points(path), cls=cls)] if len(path) > 1 else []
-
-
-def _swatch(cls: str) -> Markup:
-    return swatch(tag("path", d="M0 7L22 7", cls=cls))
+def _zip(across: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
+    return list(zip(across, values, strict=True))

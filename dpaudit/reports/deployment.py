@@ -177,6 +177,11 @@ def read_deployment(path: str | os.PathLike[str]) -> Deployment:
     return deployment_of(table, file)
 
 
+def template() -> str:
+    """The file with every key and what it means; nothing in it is declared until a comment sign is taken away."""
+    return (Path(__file__).parent / "templates" / "deployment.toml").read_text(encoding="utf-8")
+
+
 def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
     """The deployment of a parsed table; errors name `file` and `place`, paths start at the folder of `file`."""
     where = f"{place} of {str(file)!r}" if place else repr(str(file))

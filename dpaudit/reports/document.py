@@ -1,7 +1,7 @@
 """A report as a document: headings, paragraphs, facts, tables, figures and code, whatever the format that shows it.
 
 Texts are cleaned (`wording.clean`) where they come from a subject; escaping is each format's own. A renderer shows
-every kind of block: `document_html`, `document_markdown` and `pdf`.
+every kind of block: `html`, `markdown`, `pdf`.
 """
 
 from __future__ import annotations
@@ -9,24 +9,31 @@ from __future__ import annotations
 import dataclasses
 from typing import Literal
 
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.results.model import Verdict
 
 
 @dataclasses.dataclass(frozen=True)
 class Paragraph:
-    """Running text; `kind` "note" is set smaller, "lead" larger, "words" explains the words of a table below it."""
+    """Running text; `kind` "note" is set smaller, "lead" larger, "words" explains the words of a table below it.
+
+    `mark` is a verdict or a status that colours it.
+    """
 
     text: str
     kind: Literal["text", "note", "lead", "words"] = "text"
+    mark: str = ""
 
 
 @dataclasses.dataclass(frozen=True)
 class Facts:
-    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary."""
+    """Names with their texts; `kind` "statements" are those of page one, "terms" those of the glossary.
+
+    Of "keys", the figures at the head of a page, the text has a value and on a second line its context.
+    """
 
     rows: tuple[tuple[str, str], ...]
-    kind: Literal["facts", "statements", "terms"] = "facts"
+    kind: Literal["facts", "statements", "terms", "keys"] = "facts"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,9 +73,10 @@ class SignOffBlock:
 
 @dataclasses.dataclass(frozen=True)
 class Code:
-    """Commands, one a line."""
+    """Commands, one a line; `title` is what they do, in a word."""
 
     text: str
+    title: str = ""
 
 
 Block = Paragraph | Facts | Table | Figure | Code | SignOffBlock

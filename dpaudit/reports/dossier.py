@@ -9,17 +9,17 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.deployment import Deployment
+from dpaudit.reports.document import Block
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.utility_result import UtilityResult
 
 if TYPE_CHECKING:
-    from dpaudit.reports.attachments import Attachment
-    from dpaudit.reports.judged import Judged
-    from dpaudit.reports.sign_off import SignOff
+    from dpaudit.scores.result import ScoresResult
+    from dpaudit.symbolic.certificate import Certificate
 
 Result = AuditResult | CheckResult | UtilityResult
 
@@ -36,6 +36,91 @@ class Source:
     digest: str
     result: Result
     is_keyed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Judged:
+    """What a certificate or an audit of scores says of one promise.
+
+    Attributes
+    ----------
+    subject : dict
+        As results keep it: `name`, `target`, `fingerprint`.
+    kind : {"proof", "scores"}
+    claim, measured, word, sure, missed : str
+        The cells of a row on page one.
+    verdict : Verdict
+        As it counts in the verdict over all results.
+    error_rate : float
+        The probability of a false alarm, at most: 0 of a proof.
+    sentence : str
+        What was found, for running text.
+    low, high : float or None
+        Proven bounds as multiples of the promise.
+    """
+
+    subject: Mapping[str, Any]
+    kind: Literal["proof", "scores"]
+    claim: str
+    measured: str
+    word: str
+    sure: str
+    missed: str
+    verdict: Verdict
+    error_rate: float
+    sentence: str
+    low: float | None = None
+    high: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class Attachment:
+    """A file that is reported beside the results.
+
+    `name` is the path as the caller wrote it, `digest` the SHA-256 of the file, `kind` a word, and `blocks` what the
+    report says of it under `title`. Where it judges a promise, `judged` says how, and `result` is what it holds;
+    `is_keyed` says that a secret key went into the digest (`dpaudit.reports.redaction`).
+    """
+
+    name: str
+    digest: str
+    kind: str
+    title: str
+    blocks: tuple[Block, ...]
+    judged: Judged | None = None
+    result: Certificate | ScoresResult | None = None
+    is_keyed: bool = False
+
+
+@dataclasses.dataclass(frozen=True)
+class Decision:
+    """What was decided about one mechanism. `conditions` is empty unless it was accepted with conditions."""
+
+    mechanism: str
+    decision: str
+    conditions: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class SignOff:
+    """A signed block of decisions.
+
+    `date` is ISO 8601; `decision` is that of all mechanisms that `mechanisms` does not name, or empty where it names
+    every one; `results` is the digest of the results it was made on, or empty.
+    """
+
+    name: str
+    role: str
+    date: str
+    decision: str
+    conditions: str = ""
+    results: str = ""
+    mechanisms: tuple[Decision, ...] = ()
+
+    def about(self, mechanism: str) -> Decision:
+        """What was decided about this mechanism."""
+        own = next((one for one in self.mechanisms if one.mechanism == mechanism), None)
+        return own or Decision(mechanism, self.decision, self.conditions)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 
 from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.again import STAND_IN, Again, again
-from dpaudit.reports.wording import clean, compared, name_text, number_text, percent_text, plural
+from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, percent_text, plural
 from dpaudit.results.model import AuditResult, FloatingPointPair, FloatingPointVerdict
 
 WORDS: Mapping[FloatingPointVerdict, str] = {
@@ -115,6 +115,21 @@ def replay_lines(outcome: FloatingPointReplay) -> list[str]:
         f"{plural(outcome.abstained, 'draw')}: ε ≥ {lower} nats{delta} with {confidence} confidence; promised: "
         f"ε ≤ {budget}.",
     ]
+
+
+def facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
+    """The worst leak: its pair, what was seen of the bits, the bound, and what to do."""
+    assert result.floating_point is not None
+    worst = result.floating_point.pairs[0]
+    lower, budget = compared(worst.epsilon_lower, worst.budget.epsilon)
+    confidence = percent_text(1.0 - result.floating_point.error_rate)
+    delta = f" (δ = {number_text(worst.budget.delta)})" if worst.budget.delta else ""
+    return (
+        ("pair", name_text(worst.id, 120)),
+        ("bits", witness_sentence(worst)),
+        ("bound", f"ε {no_less(lower)} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
+        ("to do", ADVICE),
+    )
 
 
 def rows(result: AuditResult) -> list[list[str]]:

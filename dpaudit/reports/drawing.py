@@ -1,4 +1,4 @@
-"""Drawing plots as SVG: elements, axes with gutters, frames with ticks and labels.
+"""Drawing figures as SVG: elements, axes with gutters, frames with ticks and labels, plots of curves.
 
 Conventions: one unit is one CSS pixel, y grows downwards; colours and fonts are classes that the page defines. Text is
 escaped.
@@ -8,13 +8,16 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from typing import Literal
 
 from markupsafe import Markup
 
 from dpaudit.reports.wording import number_text
 
-NARROW = 358.0  # the width of a drawing that a phone shows whole
+WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a phone shows whole
+HEIGHTS = 380.0, 310.0  # of a plot at these widths
+MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
@@ -139,3 +142,117 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: b
     turn = f"rotate(-90 13 {(top + bottom) / 2:.1f})"
     body.append(tag("text", y_label, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label", transform=turn))
     return body
+
+
+@dataclasses.dataclass(frozen=True)
+class Data:
+    """The data of a figure as a table; `omitted` counts the rows that were left out."""
+
+    columns: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    omitted: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Figure:
+    """One figure with everything that a page needs to show it.
+
+    `draw` gives the drawing of a width, `legend` holds (swatch, text), `data` is what is drawn as a table; `scale` is a
+    colour scale drawn above the legend, or empty; `is_image` says that it holds pixels.
+    """
+
+    id: str
+    title: str
+    description: str
+    note: str
+    draw: Callable[[float], Markup]
+    legend: tuple[tuple[Markup, str], ...]
+    data: Data
+    scale: Markup = dataclasses.field(default_factory=Markup)
+    is_image: bool = False
+
+    @property
+    def wide(self) -> Markup:
+        """The drawing for a page."""
+        return self.draw(WIDE)
+
+    @property
+    def narrow(self) -> Markup:
+        """The drawing for a phone; one of class "fit" is no wider than that."""
+        return self.draw(NARROW)
+
+
+@dataclasses.dataclass(frozen=True)
+class Scale:
+    """What an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends."""
+
+    label: str
+    low: float
+    high: float
+    is_log: bool = False
+
+    def axis(self, start: float, end: float) -> Axis:
+        """The axis from one coordinate to another."""
+        return Axis(self.low, self.high, start, end, self.is_log)
+
+    def held(self, value: float) -> float:
+        """The value, or the end of the scale that it is beyond."""
+        return min(max(value, self.low), self.high)
+
+
+@dataclasses.dataclass(frozen=True)
+class Series:
+    """Something that a plot shows: a line, dots with a line, or the rectangle between two corners.
+
+    `cls` is the class of its style, `label` its text in the legend (none without one), `title` what a pointer shows.
+    """
+
+    cls: str
+    points: Sequence[tuple[float, float]]
+    label: str = ""
+    kind: Literal["line", "dots", "box"] = "line"
+    title: str = ""
+
+
+@dataclasses.dataclass(frozen=True)
+class Plot:
+    """Series over two axes, the later ones on top."""
+
+    x: Scale
+    y: Scale
+    series: tuple[Series, ...]
+
+    def __call__(self, width: float, description: str) -> Markup:
+        """The drawing of a width."""
+        height = HEIGHTS[0] if width > 500 else HEIGHTS[1]
+        left, right, above, below = MARGINS
+        x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
+        body = frame(x, y, self.x.label, self.y.label, width, gutters=False)
+        for one in self.series:
+            places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
+            title = tag("title", one.title) if one.title else None
+            if one.kind == "box":
+                (x0, y0), (x1, y1) = places
+                box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
+                body.append(tag("rect", title, cls=one.cls, **box))
+                continue
+            if len(places) > 1:
+                body.append(tag("path", title, d=points(places), cls=one.cls))
+            if one.kind == "dots":
+                body += [tag("circle", title, cx=a, cy=b, r=3.5, cls=one.cls) for a, b in places]
+        return svg(body, width, height, description)
+
+    @property
+    def legend(self) -> tuple[tuple[Markup, str], ...]:
+        """A swatch and a text for each series that has one."""
+        return tuple((_swatch_of(one), one.label) for one in self.series if one.label)
+
+    def figure(self, id: str, title: str, description: str, note: str, data: Data) -> Figure:
+        """The figure of this plot."""
+        return Figure(id, title, description, note, lambda width: self(width, description), self.legend, data)
+
+
+def _swatch_of(series: Series) -> Markup:
+    if series.kind == "box":
+        return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=series.cls))
+    return swatch(tag("path", d="M1 7L21 7", cls=series.cls))

@@ -1,4 +1,4 @@
-"""What a store of evidence holds, as a document (schema `dpaudit.evidence/1`) and as tables for a terminal."""
+"""What a store of evidence holds, as a document (schema `dpaudit.evidence/1`) and as blocks."""
 
 from __future__ import annotations
 
@@ -6,10 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
+from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
 from dpaudit.results.model import to_json
 from dpaudit.scores.auditing import BETS_SHARE
@@ -20,7 +17,7 @@ if TYPE_CHECKING:
 
 SCHEMA = "dpaudit.evidence/1"
 SHORT = 12  # digits of a digest that are shown
-DEPENDS = Text("inconclusive: draws depend on each other")
+DEPENDS = "inconclusive: draws depend on each other"
 LOOKS_SHOWN = 12  # nights of a pair, in the explanation
 
 
@@ -173,20 +170,15 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def list_table(document: Mapping[str, Any]) -> RenderableType:
+def list_blocks(document: Mapping[str, Any]) -> list[Block]:
     """One row a subject."""
     if not document["subjects"]:
-        return Text("No evidence yet.")
-    table = Table(box=None, pad_edge=False)
-    for name in ("id", "mechanism", "claim"):
-        table.add_column(name, overflow="fold")
-    for name in ("nights", "pairs", "draws", "bound/budget"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
+        return [Paragraph("No evidence yet.")]
+    rows, marks = [], []
     for subject in document["subjects"]:
         ratios = [_ratio(pair) for pair in subject["pairs"]]
         depends = not subject["violated"] and any(pair["change"] for pair in subject["pairs"])
-        table.add_row(
+        row = (
             subject["id"][:SHORT],
             clean(subject["target"] or subject["name"]),
             clean(subject["claim"]),
@@ -196,24 +188,22 @@ def list_table(document: Mapping[str, Any]) -> RenderableType:
             number_text(max(ratios), 4) if ratios else "-",
             DEPENDS if depends else _verdict(subject["violated"], subject["draws"]),
         )
-    return table
+        rows.append(row)
+        marks.append("violated" if subject["violated"] else "")
+    columns = ("id", "mechanism", "claim", "nights", "pairs", "draws", "bound/\nbudget", "verdict")
+    return [Table("", columns, tuple(rows), marks=tuple(marks))]
 
 
-def explanation(subject: Mapping[str, Any]) -> RenderableType:
+def explanation(subject: Mapping[str, Any]) -> list[Block]:
     """One subject: what the evidence promises, every pair, and how the wealth grew from night to night."""
-    parts: list[RenderableType] = [
-        Text(f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}"),
-        Text(f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}"),
-        Text(_promise(subject)),
-        Text(_nights_sentence(subject)),
-    ]
-    table = Table(box=None, pad_edge=False)
-    table.add_column("pair", overflow="fold")
-    for name in ("draws", "bound", "budget", "log wealth", "needed"):
-        table.add_column(name, justify="right")
-    table.add_column("verdict")
-    for pair in subject["pairs"]:
-        table.add_row(
+    lines = (
+        f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}",
+        f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}",
+        _promise(subject),
+        _nights_sentence(subject),
+    )
+    rows = [
+        (
             clean(pair["id"]),
             f"{pair['draws']:,}",
             _number(pair["parameter_lower"]),
@@ -222,18 +212,26 @@ def explanation(subject: Mapping[str, Any]) -> RenderableType:
             _number(pair["log_wealth_needed"]),
             DEPENDS if pair["change"] else _verdict(pair["violated"], pair["draws"]),
         )
-    parts.append(table)
+        for pair in subject["pairs"]
+    ]
+    marks = tuple("violated" if pair["violated"] else "" for pair in subject["pairs"])
+    columns = ("pair", "draws", "bound", "budget", "log\nwealth", "needed", "verdict")
+    blocks: list[Block] = [*map(Paragraph, lines), Table("", columns, tuple(rows), marks=marks)]
     best = max(subject["pairs"], key=_ratio, default=None)
     if best is not None and best["looks"]:
-        table = Table(box=None, pad_edge=False, title=f"Nights of {clean(best['id'])}", title_justify="left")
-        for name in ("night", "seed", "draws", "log wealth", "bound"):
-            table.add_column(name, justify="right")
-        for look in best["looks"][-LOOKS_SHOWN:]:
-            wealth, bound = _number(look["log_wealth"]), _number(look["parameter_lower"])
-            night = str(_ordinals(subject)[look["seed"], look["number"]])
-            table.add_row(night, str(look["seed"]), f"{look['draws']:,}", wealth, bound)
-        parts.append(table)
-    return Group(*parts)
+        nights = [
+            (
+                str(_ordinals(subject)[look["seed"], look["number"]]),
+                str(look["seed"]),
+                f"{look['draws']:,}",
+                _number(look["log_wealth"]),
+                _number(look["parameter_lower"]),
+            )
+            for look in best["looks"][-LOOKS_SHOWN:]
+        ]
+        blocks.append(Paragraph(f"Nights of {clean(best['id'])}"))
+        blocks.append(Table("", ("night", "seed", "draws", "log wealth", "bound"), tuple(nights)))
+    return blocks
 
 
 def _promise(subject: Mapping[str, Any]) -> str:
@@ -281,11 +279,9 @@ def _ratio(pair: Mapping[str, Any]) -> float:
     return math.inf if pair["violated"] else 0.0
 
 
-def _verdict(violated: bool, draws: int) -> Text:
+def _verdict(violated: bool, draws: int) -> str:
     """In words; a pair that was let in by a night that was broken off at once has no evidence yet."""
-    if violated:
-        return Text("violated", "bold red")
-    return Text("not refuted") if draws else Text("no evidence")
+    return "violated" if violated else "not refuted" if draws else "no evidence"
 
 
 def _number(value: Any) -> str:

@@ -9,11 +9,24 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from markupsafe import Markup
 
-from dpaudit.reports.drawing import NARROW, Axis, frame, log_axis, points, svg, swatch, tag
+from dpaudit.reports.drawing import (
+    Axis,
+    Data,
+    Figure,
+    Plot,
+    Scale,
+    Series,
+    frame,
+    log_axis,
+    points,
+    svg,
+    swatch,
+    tag,
+)
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     compared,
@@ -28,42 +41,12 @@ from dpaudit.reports.wording import (
 )
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
 
-WIDE = 900.0
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
 MATRIX_DENSITY = 0.25  # least share of the cells that must be filled
 STEPS = 8  # colour steps on each side of ratio 1
 HIGHLIGHTED = 5  # wealth curves with a colour of their own
 ROWS = 1000  # most rows of a table of data
 CURVE_POINTS = 48  # most points of a wealth curve
-
-
-@dataclasses.dataclass(frozen=True)
-class Data:
-    """The data of a figure as a table; `omitted` counts the rows that were left out."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    omitted: int
-
-
-@dataclasses.dataclass(frozen=True)
-class Figure:
-    """One figure with everything a page needs to show it: two drawings, a legend and its data as a table.
-
-    `legend` holds (swatch, text); `scale` is a colour scale drawn above it, or empty; `scrolls` says that the narrow
-    drawing is wider than a phone.
-    """
-
-    id: str
-    title: str
-    description: str
-    note: str
-    wide: Markup
-    narrow: Markup
-    legend: tuple[tuple[Markup, str], ...]
-    data: Data
-    scale: Markup = dataclasses.field(default_factory=Markup)
-    scrolls: bool = False
 
 
 # --- Losses against budgets, as a matrix ----------------------------------------------------------------------------
@@ -76,27 +59,31 @@ def ratio_step(ratio: float, top: float) -> int:
     return STEPS + min(STEPS - 1, int(STEPS * math.log(min(ratio, top)) / math.log(top)))
 
 
-def top_ratio(result: AuditResult) -> float:
-    finite = [f.ratio_lower for f in result.findings if f.ratio_lower is not None and math.isfinite(f.ratio_lower)]
-    most = max(finite, default=1.0)
+def top_ratio(ratios: Iterable[float | None]) -> float:
+    """The upper end of the colour scale of some ratios."""
+    most = max((one for one in ratios if one is not None and math.isfinite(one)), default=1.0)
     return next((top for top in (2.0, 4.0, 8.0, 16.0, 64.0) if top >= most), 256.0)
 
 
-def palette_css(dark: bool) -> str:
-    """CSS of the colour steps: blue below 1, red above, palest (or darkest) next to 1."""
+def palette(dark: bool = False) -> list[tuple[int, int, int]]:
+    """The colours of the steps: blue below 1, red above, palest (or darkest) next to 1."""
     low, low_mid, high_mid, high = (
         ((66, 108, 154), (36, 45, 56), (86, 50, 42), (255, 100, 84))
         if dark
         else ((104, 148, 196), (232, 240, 247), (252, 218, 200), (160, 12, 28))
     )
-    rules = []
-    for step in range(2 * STEPS):
-        start, end, share = (
-            (low, low_mid, step / (STEPS - 1)) if step < STEPS else (high_mid, high, (step - STEPS) / (STEPS - 1))
-        )
-        red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
-        rules.append(f".k{step}{{fill:#{red:02x}{green:02x}{blue:02x}}}")
-    return "".join(rules)
+    found = []
+    for start, end in ((low, low_mid), (high_mid, high)):
+        for step in range(STEPS):
+            share = step / (STEPS - 1)
+            red, green, blue = (round(a + (b - a) * share) for a, b in zip(start, end, strict=True))
+            found.append((red, green, blue))
+    return found
+
+
+def palette_css(dark: bool) -> str:
+    """CSS of the colour steps."""
+    return "".join(f".k{step}{{fill:#{r:02x}{g:02x}{b:02x}}}" for step, (r, g, b) in enumerate(palette(dark)))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -143,7 +130,7 @@ def heatmap(result: AuditResult) -> Figure | None:
     matrix = _matrix(result)
     if matrix is None:
         return None
-    count, top = len(matrix.inputs), top_ratio(result)
+    count, top = len(matrix.inputs), top_ratio(finding.ratio_lower for finding in result.findings)
     violated = sum(cell.verdict == "violated" for cell in matrix.cells.values())
     description = (
         f"Matrix of {count} by {count} inputs; each cell is the ratio of lower bound to budget of one pair. "
@@ -153,18 +140,15 @@ def heatmap(result: AuditResult) -> Figure | None:
     note = "The matrix is symmetric: a pair is asked in both directions, and stands above and below the diagonal."
     if matrix.several:
         note += " Where several pairs have the same two inputs, the cell shows the worst of them."
-    narrow = _draw_matrix(matrix, top, NARROW, description)
     empty = count * (count - 1) // 2 - len(matrix.cells) - len(matrix.not_asked)
     return Figure(
         id="matrix",
         title="Lower bound over budget, pair by pair",
         description=description,
         note=note,
-        wide=_draw_matrix(matrix, top, WIDE, description),
-        narrow=narrow,
+        draw=lambda page: _draw_matrix(matrix, top, page, description),
         scale=draw_scale(top),
         legend=_matrix_legend(matrix, empty),
-        scrolls='class="fit"' not in narrow,
         data=_pair_data(result),
     )
 
@@ -298,8 +282,8 @@ def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Markup, str], ...
 
 def scatter(result: AuditResult) -> Figure | None:
     """The lower bound of every pair against its budget; ranked, where all pairs have one budget. None without pairs."""
-    if not result.findings:
-        return None
+    if len(result.findings) < 2:
+        return None  # a single point in an empty field
     budgets = {finding.parameter_budget for finding in result.findings}
     name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
     units = f" ({units.strip()})" if units else ""
@@ -311,7 +295,6 @@ def scatter(result: AuditResult) -> Figure | None:
         f"{'Lower bounds of the pairs, ranked, against' if one_budget else 'Lower bound of each pair against'} {what}, "
         f"logarithmic axes: {above:,} of {plural(len(result.findings), 'pair')} above the line."
     )
-    pages = [_draw_scatter(result, one_budget, name, units, page, description) for page in (WIDE, NARROW)]
     words = {verdict: sum(f.verdict == verdict for f in result.findings) for verdict in VERDICTS}
     legend = [
         (swatch(marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
@@ -325,8 +308,7 @@ def scatter(result: AuditResult) -> Figure | None:
         title="Lower bound of each pair against " + ("the common budget" if one_budget else "its budget"),
         description=description,
         note=_scatter_note(result),
-        wide=pages[0],
-        narrow=pages[1],
+        draw=lambda page: _draw_scatter(result, one_budget, name, units, page, description),
         legend=tuple(legend),
         data=_pair_data(result),
     )
@@ -449,7 +431,7 @@ def wealth(result: AuditResult) -> Figure | None:
     with_looks = [finding for finding in result.ranked() if finding.looks]
     if not with_looks:
         return None
-    named = with_looks[:HIGHLIGHTED]
+    named, others = with_looks[:HIGHLIGHTED], with_looks[HIGHLIGHTED:]
     crossed = sum(max(look.log_wealth for look in f.looks) >= threshold(f) for f in with_looks)
     levels = sorted({threshold(finding) for finding in with_looks})
     level = number_text(levels[0]) + (f" to {number_text(levels[-1])}" if len(levels) > 1 else "")
@@ -457,97 +439,68 @@ def wealth(result: AuditResult) -> Figure | None:
         f"Logarithm of the wealth of {plural(len(with_looks), 'pair')} over labelled draws; threshold {level}; "
         f"{crossed:,} reached it."
     )
-    legend = [
-        (
-            swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls=f"curve w{index}")),
-            f"{name_text(f.id, 60)}: {number_text(f.looks[-1].log_wealth)} after "
-            f"{plural(f.looks[-1].draws, 'draw')} bet on"
-            + (f", threshold {number_text(threshold(f))}" if len(levels) > 1 else ""),
-        )
-        for index, f in enumerate(named)
-    ]
-    if len(with_looks) > len(named):
-        rest = swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls="curve other"))
-        legend.append((rest, f"the other {plural(len(with_looks) - len(named), 'pair')}"))
-    line = swatch(tag("line", x1=0.0, x2=22.0, y1=7.0, y2=7.0, cls="limit"))
+    x, y = _wealth_scales(with_looks, levels)
+    series = [Series("curve other" + " many" * (len(with_looks) > 60), _course(f, x)) for f in others]
+    if others:
+        series[0] = dataclasses.replace(series[0], label=f"the other {plural(len(others), 'pair')}")
+    series.append(Series("edge", [(x.low, 0.0), (x.high, 0.0)]))
+    finite = [one for one in (levels[0], levels[-1]) if math.isfinite(one)]
+    if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
+        series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
-    legend.append((line, f"threshold log(1 / share of the error rate): {level}{several}"))
-    data = [(finding, look) for finding in named for look in finding.looks]
-    data += [(finding, finding.looks[-1]) for finding in with_looks[HIGHLIGHTED:]]
+    said = f"threshold log(1 / share of the error rate): {level}{several}"
+    for k, one in enumerate(dict.fromkeys(finite)):
+        series.append(Series("limit", [(x.low, one), (x.high, one)], said * (k == 0)))
+    for index, finding in enumerate(named):
+        end = finding.looks[-1]
+        after = f"{number_text(end.log_wealth)} after {plural(end.draws, 'draw')} bet on"
+        after += f", threshold {number_text(threshold(finding))}" if len(levels) > 1 else ""
+        text = f"{name_text(finding.id, 60)}: {after}"
+        series.append(Series(f"curve w{index}", _course(finding, x), text, title=text))
+        if y.low < end.log_wealth < y.high:
+            series.append(Series(f"end w{index}", [(float(max(1, end.draws)), end.log_wealth)], kind="dots"))
+    looks = [(finding, look) for finding in named for look in finding.looks]
+    looks += [(finding, finding.looks[-1]) for finding in others]
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
-    rows = []
-    for finding, look in data[:ROWS]:
-        numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
-        lower, _ = compared(look.parameter_lower, finding.parameter_budget)
-        rows.append((name_text(finding.id, 80), *numbers, lower))
-    return Figure(
-        id="wealth",
-        title="Evidence over time: log wealth of the bets against the claim",
-        description=description,
-        note="Under the claim wealth does not grow on average. The legend says where a curve ends, even outside. Draws "
-        "are those that were bet on, without those that the first rules were fitted on.",
-        wide=_draw_wealth(with_looks, named, levels, WIDE, description),
-        narrow=_draw_wealth(with_looks, named, levels, NARROW, description),
-        legend=tuple(legend),
-        data=Data(columns, tuple(rows), sum(len(finding.looks) for finding in with_looks) - len(rows)),
+    rows = tuple(_look_row(finding, look) for finding, look in looks[:ROWS])
+    note = (
+        "Under the claim wealth does not grow on average. The legend says where a curve ends, even outside. Draws are "
+        "those that were bet on, without those that the first rules were fitted on."
     )
+    data = Data(columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
+    title = "Evidence over time: log wealth of the bets against the claim"
+    return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)
 
 
-def _draw_wealth(
-    findings: Sequence[Finding], named: Sequence[Finding], levels: Sequence[float], page: float, description: str
-) -> Markup:
-    is_wide = page > 500
-    height = 380.0 if is_wide else 320.0
-    left, right, top, bottom = 62.0, page - 12.0, 10.0, height - 46.0
+def _look_row(finding: Finding, look: Look) -> tuple[str, ...]:
+    lower, _ = compared(look.parameter_lower, finding.parameter_budget)
+    numbers = (number_text(look.draws), number_text(look.log_wealth), number_text(threshold(finding)))
+    return (name_text(finding.id, 80), *numbers, lower)
+
+
+def _wealth_scales(findings: Sequence[Finding], levels: Sequence[float]) -> tuple[Scale, Scale]:
     looks = [look for finding in findings for look in finding.looks]
     draws = [max(1, look.draws) for look in looks]
-    goal = max([level for level in levels if math.isfinite(level)], default=3.0)
-    goal = max(goal, 1.0)
+    goal = max([1.0, *(level for level in levels if math.isfinite(level))], default=3.0)
     values = [look.log_wealth for look in looks if math.isfinite(look.log_wealth)]
     # A wealth far beyond the threshold adds nothing to what one reads here, and would press all else flat.
     high = min(max([1.15 * goal, *values]), 3.0 * goal) + 0.05 * goal
     low = max(min([0.0, *values]), -2.0 * goal) - 0.1 * goal
-    y = Axis(low, high, bottom, top, False)
-    spread = max(draws) > 30 * min(draws)
-    if spread:
-        x = Axis(float(min(draws)) / 1.1, max(draws) * 1.1, left, right, True)
+    label = "labelled draws of the pair"
+    if max(draws) > 30 * min(draws):
+        x = Scale(f"{label} (logarithmic)", min(draws) / 1.1, max(draws) * 1.1, is_log=True)
     else:
-        x = Axis(0.0, max(draws) * 1.03, left, right, False)
+        x = Scale(label, 0.0, max(draws) * 1.03)
+    return x, Scale("log wealth (nats)", low, high)
 
-    def place(draw: int, value: float) -> tuple[float, float]:
-        return x(float(max(1, draw))), y(min(max(value, low), high))
 
-    def curve(finding: Finding) -> str:
-        stride = max(1, math.ceil(len(finding.looks) / CURVE_POINTS))
-        looks = [look for look in finding.looks if not math.isnan(look.log_wealth)] or [Look(1, 0.0, 0.0)]
-        kept = [*looks[:-1:stride], looks[-1]]
-        path = [place(look.draws, look.log_wealth) for look in kept]
-        return points(path if len(path) > 1 or spread else [place(0, 0.0), *path])
-
-    label = "labelled draws of the pair" + (" (logarithmic)" if spread else "")
-    body = frame(x, y, label, "log wealth (nats)", page, gutters=False)
-    others = "".join(curve(finding) for finding in findings[len(named) :])
-    if others:
-        body.append(tag("path", d=others, cls="curve other" + (" many" if len(findings) > 60 else "")))
-    body.append(tag("path", d=points([(left, y(0.0)), (right, y(0.0))]), cls="edge"))
-    if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
-        edge = y(min(levels[-1], high))
-        band = {"x": left, "y": edge, "width": right - left, "height": y(min(levels[0], high)) - edge}
-        body.append(tag("rect", cls="band", **band))
-    for level in (levels[0], levels[-1]) if len(levels) > 1 else levels:
-        if math.isfinite(level):
-            body.append(tag("path", d=points([(left, y(level)), (right, y(level))]), cls="limit"))
-    for index, finding in reversed(list(enumerate(named))):
-        last = finding.looks[-1]
-        said = (
-            f"{name_text(finding.id, 80)}: log wealth {number_text(last.log_wealth)} after {plural(last.draws, 'draw')}"
-        )
-        body.append(tag("path", tag("title", said), d=curve(finding), cls=f"curve w{index}"))
-        if low < last.log_wealth < high:
-            px, py = place(last.draws, last.log_wealth)
-            body.append(tag("circle", cx=px, cy=py, r=3.0, cls=f"end w{index}"))
-    return svg(body, page, height, description)
+def _course(finding: Finding, x: Scale) -> list[tuple[float, float]]:
+    """The looks of a pair as points: at most about `CURVE_POINTS`, with its end."""
+    looks = [look for look in finding.looks if not math.isnan(look.log_wealth)] or [Look(1, 0.0, 0.0)]
+    stride = max(1, math.ceil(len(finding.looks) / CURVE_POINTS))
+    kept = [(float(max(1, look.draws)), look.log_wealth) for look in [*looks[:-1:stride], looks[-1]]]
+    return kept if len(kept) > 1 or x.is_log else [(0.0, 0.0), *kept]
 
 
 FIGURES: tuple[Callable[[AuditResult], Figure | None], ...] = (heatmap, scatter, wealth)

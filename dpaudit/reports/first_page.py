@@ -14,9 +14,8 @@ from collections.abc import Sequence
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Facts, Paragraph, SignOffBlock, Table
-from dpaudit.reports.dossier import Dossier, Source, subject_of
+from dpaudit.reports.dossier import Dossier, Judged, Source, subject_of
 from dpaudit.reports.items import Item, status_word
-from dpaudit.reports.judged import Judged
 from dpaudit.reports.measured_picture import Bar, picture
 from dpaudit.reports.severity import FIRST_PROOF, NO_SCALE, RULE, Severity, severity_of
 from dpaudit.reports.sign_off import DECISIONS, results_digest
@@ -113,8 +112,8 @@ def quoted(name: str) -> str:
     return f"“{name}”"
 
 
-def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
-    """The blocks of page one, in their order."""
+def blocks(dossier: Dossier, found: Sequence[Item], to_sign: bool = True) -> tuple[Block, ...]:
+    """The blocks of page one, in their order; `to_sign` says whether the block to sign is among them."""
     lines = ranked(dossier)
     shown = lines[:ROWS]
     rows = tuple(
@@ -122,7 +121,7 @@ def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
         for line in shown
     )
     marks = tuple(line.verdict for line in shown)
-    parts: list[Block] = [Facts(statements(dossier, lines, found), "statements")]
+    parts: list[Block] = [Facts(statements(dossier, lines, found, to_sign), "statements")]
     explained = words_of(shown)
     if explained:
         parts.append(Paragraph(explained, "words"))
@@ -135,7 +134,7 @@ def blocks(dossier: Dossier, found: Sequence[Item]) -> tuple[Block, ...]:
     )
     if drawn is not None:
         parts.append(drawn)
-    return (*parts, sign_off_block(dossier, lines))
+    return (*parts, sign_off_block(dossier, lines)) if to_sign else tuple(parts)
 
 
 def words_of(lines: Sequence[Line]) -> str:
@@ -273,7 +272,9 @@ def _errors(result: UtilityResult) -> Line:
     ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
     measured = f"the worst error is {number_text(worst.ratio, 3)} × its bound ({ends})"
     empty = sum(f.says_nothing for f in usable)
-    measured += f"; {plural(empty, 'limit')} that no output can exceed" if empty else ""
+    if empty:
+        names = ", ".join(list(dict.fromkeys(clean(f.bound, 60) for f in usable if f.says_nothing))[:NAMED])
+        measured += f"; {plural(empty, 'limit')} that no output can exceed, so nothing is said: {names}"
     is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
     known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
     blind = math.inf if empty else max(known, default=math.inf)
@@ -306,13 +307,15 @@ def breaks_claim(record: CheckRecord) -> bool:
 # --- The three statements ---------------------------------------------------------------------------------------------
 
 
-def statements(dossier: Dossier, lines: Sequence[Line], found: Sequence[Item]) -> tuple[tuple[str, str], ...]:
+def statements(
+    dossier: Dossier, lines: Sequence[Line], found: Sequence[Item], to_sign: bool = True
+) -> tuple[tuple[str, str], ...]:
     """May it be released, what was found, how sure that is, what nobody looked at and is to be done, with headings."""
     return (
         (RELEASE, release_sentence(lines)),
         ("What was found", _found(lines)),
         ("How sure that is", _sure(dossier, lines)),
-        ("What was not looked at, and what to do", f"{_gaps(dossier, found)} {_next(lines)}"),
+        ("What was not looked at, and what to do", f"{_gaps(dossier, found)} {_next(lines, to_sign)}"),
     )
 
 
@@ -490,7 +493,7 @@ def _fewer(dossier: Dossier) -> str:
     return "".join(f" {text}" for text in told[:NAMED]) + more
 
 
-def _next(lines: Sequence[Line]) -> str:
+def _next(lines: Sequence[Line], to_sign: bool) -> str:
     def names(verdict: Verdict) -> str:
         found = list(dict.fromkeys(quoted(line.subject) for line in lines if line.verdict == verdict))
         return ", ".join(found[:NAMED]) + (f" and {len(found) - NAMED:,} more" if len(found) > NAMED else "")
@@ -512,7 +515,8 @@ def _next(lines: Sequence[Line]) -> str:
         parts.append(f"Nothing was found against {named}: whether that is enough depends on these gaps.")
     else:
         parts.append("Decide whether these gaps are acceptable.")
-    parts.append("Sign below." if len({line.subject for line in lines}) == 1 else "Decide on each mechanism below.")
+    if to_sign:
+        parts.append("Sign below." if len({line.subject for line in lines}) == 1 else "Decide on each mechanism below.")
     return " ".join(parts)
 
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from markupsafe import Markup
 
-from dpaudit.reports.drawing import NARROW, Axis, log_axis, points, svg, swatch, tag
-from dpaudit.reports.figures import ROWS, STEPS, WIDE, Data, Figure, draw_scale, marker, ratio_step, top_ratio
+from dpaudit.reports.drawing import Axis, Data, Figure, log_axis, points, svg, swatch, tag
+from dpaudit.reports.figures import ROWS, STEPS, draw_scale, marker, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
@@ -55,7 +55,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     used = list(dict.fromkeys(name for finding in drawn for name in (finding.x_id, finding.x_prime_id)))
     if len(used) < 3 or len(used) > PLACES:
         return None
-    top = top_ratio(result)
+    top = top_ratio(finding.ratio_lower for finding in result.findings)
     violated = sum(finding.verdict == "violated" for finding in drawn)
     rest = len(result.findings) - len(drawn)
     missing = f"{plural(rest, 'more pair')} not drawn: no place is known, no answer was reached, or too many are worse."
@@ -65,9 +65,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         f"Map of {len(used):,} inputs and {plural(len(drawn), 'pair')} between them, coloured by the ratio of lower "
         f"bound to budget; {violated:,} violated."
     )
-    pages = [
-        _draw_atlas(drawn, {name: places[name] for name in used}, top, page, description) for page in (WIDE, NARROW)
-    ]
+    shown = {name: places[name] for name in used}
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
     rows = []
@@ -81,8 +79,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         title="Loss against budget where the inputs lie",
         description=description,
         note=f"Coordinates are {source}. A line is a pair of inputs, the worst on top. {missing}".rstrip(),
-        wide=pages[0],
-        narrow=pages[1],
+        draw=lambda page: _draw_atlas(drawn, shown, top, page, description),
         scale=draw_scale(top),
         legend=legend,
         data=Data(columns, tuple(rows), len(result.findings) - len(rows)),
@@ -161,8 +158,7 @@ def errors(result: UtilityResult) -> Figure | None:
         description=description,
         note="Far left of the line a bound is loose; an interval that lies right of it as a whole is a broken bound. "
         "An interval without a right end has no upper limit: none is known without an assumption about the loss.",
-        wide=_draw_errors(shown, WIDE, description),
-        narrow=_draw_errors(shown, NARROW, description),
+        draw=lambda page: _draw_errors(shown, page, description),
         legend=tuple(legend),
         data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),
     )

@@ -24,8 +24,8 @@ from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
-from dpaudit.reports.figures import WIDE, Data, Figure, marker
+from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
+from dpaudit.reports.figures import marker
 from dpaudit.reports.first_page import Line, line_of
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
@@ -366,8 +366,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
         title="Proven loss over the promise, release by release",
         description=description,
         note="A point is a lower bound: the loss is at least that. Of a point below the line nothing was found.",
-        wide=_draw(measured, WIDE, description),
-        narrow=_draw(measured, NARROW, description),
+        draw=lambda page: _draw(measured, page, description),
         legend=tuple(legend),
         data=Data(columns, rows, 0),
     )

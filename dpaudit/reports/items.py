@@ -59,6 +59,7 @@ W3C = {
     "trust": "Aggregation Services",
     "security": "Security Considerations: Impression Store",
 }
+UNCHECKED = "Laws, conformance, exact checks and the fit of the output distribution are other runs: none is here."
 NOTHING = {
     "epsilon": "No audit is among the results.",
     "unit": "No audit is among the results.",
@@ -149,10 +150,12 @@ def _epsilon(dossier: Dossier) -> tuple[Status, str] | None:
     rows = [scope.loss(result) for result in dossier.audits]
     if not rows:
         return None
-    found = {row.status for row in rows}
+    found = {status for status, _ in rows}
     missing = _left_out("Not audited", dossier, dossier.audits)
-    status: Status = rows[0].status if len(found) == 1 and not missing else "tested in part"
-    texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in zip(dossier.audits, rows, strict=True)]
+    status: Status = rows[0][0] if len(found) == 1 and not missing else "tested in part"
+    texts = [
+        f"{wording.subject_name(result)}: {facts}" for result, (_, facts) in zip(dossier.audits, rows, strict=True)
+    ]
     return status, "\n".join([*texts, *missing, *_context(dossier)])
 
 
@@ -188,10 +191,8 @@ def _context(dossier: Dossier) -> list[str]:
 
 def _unit(dossier: Dossier) -> tuple[Status, str] | None:
     rows = [scope.unit(result) for result in dossier.audits]
-    tested = [row for row in rows if row.status != "not assessed"]
-    if not tested:
-        return None
-    return "tested in part", "\n".join(dict.fromkeys(row.facts for row in tested))
+    tested = [facts for status, facts in rows if status != "not assessed"]
+    return ("tested in part", "\n".join(dict.fromkeys(tested))) if tested else None
 
 
 def _contribution(dossier: Dossier) -> tuple[Status, str] | None:
@@ -203,6 +204,7 @@ def _correctness(dossier: Dossier) -> tuple[Status, str] | None:
     for result in dossier.audits:
         parts.append(f"{wording.subject_name(result)}: audited, {wording.VERDICT_WORDS[result.verdict]}.")
     parts += [checks_text(one) for one in dossier.checks if one.records]
+    parts += [] if dossier.checks else [UNCHECKED]
     missing = [
         *(_left_out("Not audited", dossier, dossier.audits) if dossier.audits else ()),
         *(_left_out("Not checked by the conformance suite", dossier, dossier.checks) if dossier.checks else ()),
@@ -256,19 +258,19 @@ def _floating_point(dossier: Dossier) -> tuple[Status, str] | None:
 
 
 def _bins(dossier: Dossier) -> tuple[Status, str] | None:
-    rows = [(result, scope.bins(result)) for result in dossier.audits]
-    looked = [(result, row) for result, row in rows if row.status != "not assessed"]
+    rows = [(result, *scope.bins(result)) for result in dossier.audits]
+    looked = [(result, status, facts) for result, status, facts in rows if status != "not assessed"]
     if not looked:
         return None
-    missing = _left_out("Not audited on outputs with keys", dossier, [result for result, _ in looked])
-    whole = not missing and all(row.status == "tested" for _, row in looked)
-    texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in looked]
+    missing = _left_out("Not audited on outputs with keys", dossier, [result for result, _, _ in looked])
+    whole = not missing and all(status == "tested" for _, status, _ in looked)
+    texts = [f"{wording.subject_name(result)}: {facts}" for result, _, facts in looked]
     return "tested" if whole else "tested in part", "\n".join([*texts, *missing])
 
 
 def _side_channels(dossier: Dossier) -> tuple[Status, str] | None:
-    rows = [(result, scope.side_channels(result)) for result in dossier.audits]
-    texts = [f"{wording.subject_name(result)}: {row.facts}" for result, row in rows if row.status != "not assessed"]
+    rows = [(result, *scope.side_channels(result)) for result in dossier.audits]
+    texts = [f"{wording.subject_name(result)}: {facts}" for result, status, facts in rows if status != "not assessed"]
     return ("tested in part", "\n".join(texts)) if texts else None
 
 

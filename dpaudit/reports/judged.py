@@ -10,10 +10,10 @@ import dataclasses
 import math
 import os
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING
 
-from dpaudit.reports.attachments import Attachment
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
+from dpaudit.reports.dossier import Attachment, Judged
 from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text, plural, symbol
 from dpaudit.results.model import Verdict
@@ -26,41 +26,6 @@ ROWS = 200  # of the table of pairs
 COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
 VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive", "kept": "not_refuted"}
 SYMBOLS: Mapping[str, str] = {"violated": "✗", "open": "?", "kept": "✓"}
-
-
-@dataclasses.dataclass(frozen=True)
-class Judged:
-    """What a certificate or an audit of scores says of one promise.
-
-    Attributes
-    ----------
-    subject : dict
-        As results keep it: `name`, `target`, `fingerprint`.
-    kind : {"proof", "scores"}
-    claim, measured, word, sure, missed : str
-        The cells of a row on page one.
-    verdict : Verdict
-        As it counts in the verdict over all results.
-    error_rate : float
-        The probability of a false alarm, at most: 0 of a proof.
-    sentence : str
-        What was found, for running text.
-    low, high : float or None
-        Proven bounds as multiples of the promise.
-    """
-
-    subject: Mapping[str, Any]
-    kind: Literal["proof", "scores"]
-    claim: str
-    measured: str
-    word: str
-    sure: str
-    missed: str
-    verdict: Verdict
-    error_rate: float
-    sentence: str
-    low: float | None = None
-    high: float | None = None
 
 
 def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:

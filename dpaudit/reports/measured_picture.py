@@ -8,8 +8,7 @@ from collections.abc import Sequence
 
 from markupsafe import Markup
 
-from dpaudit.reports.drawing import NARROW, Axis, points, svg, swatch, tag
-from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
 from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_less, number_text, plural
 from dpaudit.results.model import Verdict
 
@@ -74,8 +73,7 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
         title="Promise against measurement",
         description=description,
         note=note,
-        wide=_draw(drawn, WIDE, description),
-        narrow=_draw(drawn, NARROW, description),
+        draw=lambda page: _draw(drawn, page, description),
         legend=tuple(legend),
         data=Data(columns, rows, 0),
     )

@@ -17,16 +17,17 @@ from markupsafe import Markup
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.reports import compliance, document_html, document_markdown, first_page, wording
+from dpaudit.reports import compliance, first_page, wording
 from dpaudit.reports.document import Document, Table
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.drawing import svg, tag
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure, svg, tag
+from dpaudit.reports.html import environment, style
+from dpaudit.reports.markdown import render as render_markdown
 from dpaudit.results.model import AuditResult
 from dpaudit.results.saving import write_whole
 from dpaudit.scores.result import ScoresResult
 
-PREFERRED = ("by-mass", "trade-off", "profile", "promises", "errors")  # pictures, the first that a result has
+PREFERRED = ("by-mass", "evidence", "trade-off", "profile", "promises", "errors")  # the first that a result has
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,7 +56,7 @@ class Picture:
             body.append(tag("g", swatch, transform=f"translate(48 {line})"))
             body.append(tag("text", text, x=78.0, y=line + 11.0, cls="label"))
         page = tag("rect", width="100%", height="100%", style="fill:var(--page)")
-        drawn = svg([tag("style", document_html.style()), page, *body], width, height + 18.0 * len(body), self.title)
+        drawn = svg([tag("style", style()), page, *body], width, height + 18.0 * len(body), self.title)
         return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
@@ -74,18 +75,19 @@ def document(result: Any) -> Document:
 
         page = scores_document(result)
         return dataclasses.replace(page, first=page.sections[0].blocks, sections=page.sections[1:])
+    if isinstance(result, AuditResult):
+        page = compliance.audit_document(result)
+        kicker = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}"
+        first = page.first
+        if not any(isinstance(block, Figure) for block in first):  # a file of an older version
+            drawn = [block for section in page.sections for block in section.blocks if isinstance(block, Figure)]
+            first += tuple(block for block in drawn if block.id in PREFERRED)[-1:]
+        return dataclasses.replace(page, kicker=kicker, headline=f"{page.headline}.", first=first)
     dossier = Dossier.of(result)
     page = compliance.build(dossier, with_items=False)
     opening, *rest = page.sections
     table = next(block for block in first_page.blocks(dossier, ()) if isinstance(block, Table))
-    kicker, headline, first = page.kicker, page.headline, (table, *opening.blocks)
-    if isinstance(result, AuditResult):
-        kicker = f"{wording.subject_name(result)}, claim {wording.clean(result.claim, 200)}"
-        headline, first = f"{wording.headline(result)}.", opening.blocks[1:]  # the first is the headline
-        if not any(isinstance(block, Figure) for block in first):
-            drawn = [block for section in rest for block in section.blocks if isinstance(block, Figure)]
-            first += tuple(block for block in drawn if block.id.endswith(PREFERRED))[-1:]
-    return dataclasses.replace(page, kicker=kicker, headline=headline, first=first, sections=tuple(rest))
+    return dataclasses.replace(page, first=(table, *opening.blocks), sections=tuple(rest))
 
 
 def html(result: Any) -> str:
@@ -95,7 +97,7 @@ def html(result: Any) -> str:
 
 def markdown(result: Any) -> str:
     """The same as Markdown, without the chapters."""
-    return document_markdown.render(dataclasses.replace(document(result), sections=(), summary=()))
+    return render_markdown(dataclasses.replace(document(result), sections=(), summary=()))
 
 
 def plot(result: Any, name: str | None = None) -> Picture:
@@ -118,5 +120,5 @@ def _figures(result: Any) -> Iterator[Figure]:
 
 def _cell(template: str, **shown: Any) -> str:
     """One element; what the page sets for itself is set for that element."""
-    style = str(document_html.style()).replace(":root{", "&{").replace("\nbody{", "\n&{")
-    return document_html.pages().get_template(template).render(**shown, linked=str, style=Markup(style))
+    nested = str(style()).replace(":root{", "&{").replace("\nbody{", "\n&{")
+    return environment().get_template(template).render(**shown, linked=str, style=Markup(nested))

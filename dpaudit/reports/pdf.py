@@ -16,12 +16,11 @@ from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
 ROWS = 120  # of a table
-FIGURE_ROWS = 15
 WORD = 16  # characters of a word that is not broken
 CELL = 6_000  # characters of a cell, which may go on on the next page
 INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
@@ -60,7 +59,7 @@ def render(document: Document) -> bytes:
     )
     width = A4[0] - 2.0 * MARGIN
     story = [*_first(document, width), PageBreak()]
-    if document.first:
+    if document.first and document.summary:
         story += [_text("The same in more words", "h2"), *_questions(document)]
     for section in document.sections:
         story += _section(section, width)
@@ -206,6 +205,8 @@ def _block(block: Block, width: float) -> list[Any]:
         return [_text(block.title, "h4"), *_grid(("", ""), tuple(fields), width, with_head=False), *note]
     if isinstance(block, Code):
         return [_text(line, "code") for line in block.text.splitlines()]
+    if isinstance(block, Table) and block.is_closed:
+        return [_text(f"{block.title}: in the other formats of this report, and in the saved result.", "note")]
     if isinstance(block, Table):
         rows = block.rows[:ROWS]
         rest = len(block.rows) - len(rows) + block.omitted
@@ -220,10 +221,7 @@ def _block(block: Block, width: float) -> list[Any]:
     key = _legend(block)
     scale = [convert(str(block.scale), 0.45 * width, known)] if block.scale else []
     shown = [_text(block.title, "h4"), drawing, *scale, *key, _text(f"{block.description} {block.note}", "note")]
-    data = block.data
-    rest = len(data.rows) - len(data.rows[:FIGURE_ROWS]) + data.omitted
-    table = _grid(data.columns, data.rows[:FIGURE_ROWS], width)
-    return [KeepTogether(shown), _text("Data of this figure", "h4"), *table, *_more(rest)]
+    return [KeepTogether(shown)]
 
 
 def _legend(figure: Figure, across: int = 1) -> list[Any]:

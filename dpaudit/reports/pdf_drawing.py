@@ -5,6 +5,8 @@ It is no reader of SVG: an element or a path command that the figures never writ
 
 from __future__ import annotations
 
+import base64
+import io
 import re
 import xml.etree.ElementTree as ElementTree
 from collections.abc import Callable
@@ -41,6 +43,10 @@ CLASSES: dict[str, Style] = {
     "bound-end": (W[4], None, 0.0, None),
     "estimate-end": (OTHER, None, 0.0, None),
     "place": (INK, None, 0.0, None),
+    "of-x": (W[4], None, 0.0, None),
+    "of-x-prime": (W[1], None, 0.0, None),
+    "guess-x": ("#dfe9f3", None, 0.0, None),
+    "guess-x-prime": ("#fae9db", None, 0.0, None),
     "more": (None, VERDICTS["violated"], 2.0, None),
     "blind-band": ("#d9dde2", None, 0.0, None),
     **{f"proven {verdict}": (colour, None, 0.0, None) for verdict, colour in VERDICTS.items()},
@@ -87,6 +93,10 @@ def _shapes(element: ElementTree.Element, known: Callable[[str], str]) -> list[A
 
     if name == "text":
         return [_words(element, known)]
+    if name == "image":  # the group is mirrored: an image hangs from its upper edge
+        data = base64.b64decode(place["href"].partition(",")[2])
+        image = shapes.Image(at("x"), 0.0, at("width"), at("height"), _opened(data))
+        return [shapes.Group(image, transform=(1.0, 0.0, 0.0, -1.0, 0.0, at("y") + at("height")))]
     fill, stroke, thick, dash = CLASSES[place["class"]]
     paint: dict[str, Any] = {"fillColor": _colour(fill), "strokeColor": _colour(stroke), "strokeWidth": thick}
     if dash:
@@ -101,6 +111,12 @@ def _shapes(element: ElementTree.Element, known: Callable[[str], str]) -> list[A
     if name == "path":
         return [_path(place["d"], paint)]
     raise ValueError(f"an element of a figure must be rect, circle, line, path or text, got {name!r}.")
+
+
+def _opened(data: bytes) -> Any:
+    from PIL import Image
+
+    return Image.open(io.BytesIO(data))
 
 
 def _path(data: str, paint: dict[str, Any]) -> Any:

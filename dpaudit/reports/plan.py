@@ -1,20 +1,15 @@
-"""A plan as tables and sentences for a terminal, readable at 80 columns; and the shares that its options state."""
+"""A plan as blocks of a document, readable at 80 columns; and the shares that its options state."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 
-from rich import box
-from rich.console import Group, RenderableType
-from rich.table import Table
-from rich.text import Text
-
 from dpaudit.errors import UsageError
 from dpaudit.inference.learned_power import probability_measured
 from dpaudit.reports.by_form import NOT_PROMISED
-from dpaudit.reports.terminal import short_count
-from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, symbol
+from dpaudit.reports.document import Block, Paragraph, Table
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, short_count, symbol
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 
 NAME_WIDTH, SHORT_NAME = 22, 14
@@ -25,7 +20,7 @@ UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
 
-def plan_table(plan: Plan) -> Group:
+def plan_blocks(plan: Plan) -> list[Block]:
     """What the planned audit finds, what the excess needs, and what both rest on."""
     name = clean(plan.subject.get("target") or plan.subject.get("name"), 60)
     confidence = percent_text(plan.confidence)
@@ -36,18 +31,15 @@ def plan_table(plan: Plan) -> Group:
     if plan.samples_wanted is not None and plan.time_limit is not None:
         opening += f"\n{too_slow_text(plan)}"
     if not plan.budgets:
-        return Group(Text(opening), Text("The claim asks nothing of these pairs: an audit would run nothing."))
-    probability = percent_text(plan.power)
+        return [Paragraph(opening), Paragraph("The claim asks nothing of these pairs: an audit would run nothing.")]
+    probability, often = percent_text(plan.power), percent_text(probability_measured())
     mode = "one test of every pair" if plan.is_universe else f"{plan.mode} mode"
-    found = f"Found with probability {probability} in {plan.samples:,} samples ({mode}):"
+    found = f"\nFound with probability {probability} in {plan.samples:,} samples ({mode}):"
     needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
-    lines = [Text(line) for line in _sentences(plan)]
-    often = percent_text(probability_measured())
     title = f"Found in about {often} of audits of an event of mass 0.1, by where it shows (nats; not a bound):"
-    forms: list[RenderableType] = [Text(title), _by_form(plan)]
-    if not plan.budgets[0].by_form:
-        forms = []
-    return Group(Text(opening), Text(f"\n{found}"), _found(plan), *forms, Text(needed), _needed(plan), *lines)
+    forms: list[Block] = [Paragraph(title), _by_form(plan)] if plan.budgets[0].by_form else []
+    tables: list[Block] = [Paragraph(found), _found(plan), *forms, Paragraph(needed), _needed(plan)]
+    return [Paragraph(opening), *tables, *map(Paragraph, _sentences(plan))]
 
 
 def too_slow_text(plan: Plan) -> str:
@@ -114,31 +106,32 @@ def _found(plan: Plan) -> Table:
     powers = [power for planned in plan.budgets for power in planned.powers]
     has_own = not all(math.isclose(power.known_value, power.known, rel_tol=1e-6) for power in powers)
     own = [f"as {parameter}"] if has_own else []
-    table = _table("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed",
-                   "known\nevent", *own, "ratio", _learned(plan, "hardest\nform"), *own, "ratio")  # fmt: skip
+    columns = ("pair", f"budget\nfor {parameter}", "event\nmass", "loss\nallowed", "known\nevent", *own, "ratio",
+               _learned(plan, "hardest\nform"), *own, "ratio")  # fmt: skip
+    rows = []
     for planned in plan.budgets:
         for row, power in enumerate(planned.powers):
             known = [power.known, power.known_value, power.known_ratio]
             learned = [power.learned, power.learned_value, power.learned_ratio]
             figures = [_figure(value) for k, value in enumerate([*known, *learned]) if has_own or k % 3 != 1]
-            table.add_row(
+            facts = (
                 _name(planned, row, SHORT_NAME if has_own else NAME_WIDTH),
                 number_text(planned.budget, DIGITS) if row == 0 else "",
                 _mass(power.event_mass, power.is_estimate),
                 "any" if math.isinf(power.allowed) else number_text(power.allowed, DIGITS),
-                *figures,
             )
-    return table
+            rows.append((*facts, *figures))
+    return Table("", columns, tuple(rows))
 
 
 def _by_form(plan: Plan) -> Table:
     """Learned losses of each form, a column a budget: the first `BUDGETS_BY_FORM`."""
     shown = plan.budgets[:BUDGETS_BY_FORM]
-    table = _table("where it shows", *(name_text(planned.id, SHORT_NAME) for planned in shown))
+    rows = []
     for place, one in enumerate(shown[0].by_form):
         losses = [planned.by_form[place].loss for planned in shown]
-        table.add_row(one.form, *(NOT_PROMISED if math.isinf(loss) else _figure(loss) for loss in losses))
-    return table
+        rows.append((one.form, *(NOT_PROMISED if math.isinf(loss) else _figure(loss) for loss in losses)))
+    return Table("", ("where it shows", *(name_text(planned.id, SHORT_NAME) for planned in shown)), tuple(rows))
 
 
 def _needed(plan: Plan) -> Table:
@@ -147,13 +140,14 @@ def _needed(plan: Plan) -> Table:
         modes = modes[-1:]
     learned = _learned(plan, "hardest").partition("\n")[0]
     names = [f"{mode}\n{column}" for mode in modes for column in ("known", learned, "time")]
-    table = _table("pair", "event\nmass", "loss\nsought", *(name.replace("sequential", "sequent.") for name in names))
+    rows = []
     for planned in plan.budgets:
         for row, power in enumerate(planned.powers):
             cells = [cell for needed in power.needed if needed.mode in modes for cell in _samples(needed)]
             mass = _mass(power.event_mass, power.is_estimate)
-            table.add_row(_name(planned, row), mass, _figure(power.sought), *cells)
-    return table
+            rows.append((_name(planned, row), mass, _figure(power.sought), *cells))
+    heads = (name.replace("sequential", "sequent.") for name in names)
+    return Table("", ("pair", "event\nmass", "loss\nsought", *heads), tuple(rows))
 
 
 def _sentences(plan: Plan) -> list[str]:
@@ -225,17 +219,9 @@ def _learned_sentence(plan: Plan) -> str:
     )
 
 
-def _table(first: str, *others: str) -> Table:
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column(first, overflow="fold")  # the one column that gives way
-    for name in others:
-        table.add_column(name, justify="right", no_wrap=True)
-    return table
-
-
-def _name(planned: PlannedBudget, row: int, width: int = NAME_WIDTH) -> Text:
+def _name(planned: PlannedBudget, row: int, width: int = NAME_WIDTH) -> str:
     others = f" +{planned.pairs - 1:,}" if planned.pairs > 1 else ""
-    return Text(name_text(planned.id, width - len(others)) + others if row == 0 else "")
+    return name_text(planned.id, width - len(others)) + others if row == 0 else ""
 
 
 def _mass(mass: float, is_estimate: bool) -> str:

@@ -25,7 +25,7 @@ from rich.progress import Progress as Bar
 from dpaudit.campaign.campaign import Progress
 from dpaudit.errors import UsageError
 from dpaudit.reports import wording
-from dpaudit.reports.terminal import short_count
+from dpaudit.reports.wording import short_count
 from dpaudit.results.model import to_json
 
 PLAIN_SECONDS = 10.0  # between two plain lines

@@ -27,7 +27,8 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "verdict": dossier.verdict,
         "headline": answers.headline(dossier),
         "summary": [
-            {"question": question, "answer": list(texts)} for question, texts in answers.summary(dossier, found)
+            {"question": question, "answer": [text]}
+            for question, text in first_page.statements(dossier, first_page.ranked(dossier), found)
         ],
         "promises": [_promise(line) for line in first_page.ranked(dossier)],
         "false_alarm_rate": to_json(first_page.together(dossier)),

@@ -35,8 +35,7 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reports.attachments import Attachment
-from dpaudit.reports.dossier import Dossier, Result, Source, content_of, kind_of
+from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, content_of, kind_of
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import (
     SAME_INPUT,
@@ -235,7 +234,7 @@ class _Mask:
 
     def _witness(self, witness: WitnessRecord) -> WitnessRecord:
         counts: dict[str, Any] = {name: _count(getattr(witness, name)) for name in ("correct", "wrong", "abstained")}
-        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, **counts)
+        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, sketch=None, **counts)
 
     def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
         message = REDACTED if finding.message else ""

@@ -1,28 +1,27 @@
-"""What the replay of a saved witness says."""
+"""What the replay of a saved witness says, as blocks."""
 
 from __future__ import annotations
 
-from rich.text import Text
-
 from dpaudit.audits.replaying import Replay
 from dpaudit.reports import wording
+from dpaudit.reports.document import Paragraph
 
 
-def replay_lines(outcome: Replay) -> list[Text]:
-    """The outcome of a replay in words, for the terminal: the headline first."""
+def replay_blocks(outcome: Replay) -> list[Paragraph]:
+    """The outcome of a replay in words: the headline first."""
     guesses = outcome.correct + outcome.wrong
     share = f" ({wording.percent_text(outcome.correct / guesses)})" if guesses else ""
     lower, budget = wording.compared(outcome.parameter_lower, outcome.parameter_budget)
     name, unit = wording.symbol(outcome.parameter), wording.unit(outcome.parameter)
     confidence = wording.percent_text(outcome.confidence)
     if outcome.confirmed:
-        headline, style = "Confirmed: the witness breaks the promise on fresh draws", "bold red"
+        headline, mark = "Confirmed: the witness breaks the promise on fresh draws", "violated"
         reading = f"{name} is {wording.at_least(lower)}{unit} with {confidence} confidence, and {budget} was promised."
     elif outcome.dependence:
-        headline, style = "Not confirmed: the draws depend on each other", "yellow"
+        headline, mark = "Not confirmed: the draws depend on each other", "inconclusive"
         reading = f"No bound is given; {budget} was promised."
     else:
-        headline, style = "Not confirmed: these draws alone do not break the promise", "blue"
+        headline, mark = "Not confirmed: these draws alone do not break the promise", "not_refuted"
         reading = f"Their lower bound on {name} is {lower}{unit} at {confidence} confidence; {budget} was promised."
     rows = [
         f"Pair {wording.clean(outcome.pair)}, claim {wording.clean(outcome.claim)}, seed {outcome.seed}.",
@@ -36,4 +35,4 @@ def replay_lines(outcome: Replay) -> list[Text]:
         rows.append("The rule was learned on several pairs of this shift; here it was asked of this pair alone.")
     if not guesses:
         rows.append("So it says nothing. Are these the subject and the inputs of the audit? See --target and --pairs.")
-    return [Text(f"{headline}.", style), *(Text(row) for row in rows)]
+    return [Paragraph(f"{headline}.", mark=mark), *map(Paragraph, rows)]

@@ -7,7 +7,6 @@ holds the figures for it.
 
 from __future__ import annotations
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any, Literal
 
@@ -22,7 +21,6 @@ from dpaudit.reports.wording import (
     has_changed,
     has_controls_alone,
     largest_bound,
-    percent_text,
     plural,
     subject_name,
     verdict_count,
@@ -63,32 +61,14 @@ WITHIN_CALLS = (
 EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
-@dataclasses.dataclass(frozen=True)
-class Row:
-    """One item of an evaluation: its name, the sections that ask for it, how far this run got, and the facts."""
-
-    item: str
-    sections: str
-    status: Status
-    facts: str
+Found = tuple[Status, str]  # how far a run got with an item, and the facts
 
 
-def rows(result: AuditResult) -> tuple[Row, ...]:
-    """Every item of the evaluation with its status in this result."""
-    contribution, correctness, *rest = NOT_LOOKED_AT
-    facts = sides_text(result, SENSITIVITY)
-    if facts:
-        contribution = dataclasses.replace(contribution, status="tested in part", facts=facts)
-    before = (loss(result), unit(result), _subject(result), contribution, correctness, bins(result))
-    return (*before, _floating_point(result), side_channels(result), rest[0], _adversary(result), *rest[1:])
-
-
-def bins(result: AuditResult) -> Row:
+def bins(result: AuditResult) -> Found:
     """Which keys the outputs have: an outcome of the audit wherever outputs are dictionaries."""
-    item, sections = "Histogram bins that appear or vanish", "3.4.1"
     found = [finding.keys for finding in result.findings if finding.keys is not None and finding.verdict != "error"]
     if not found:
-        return Row(item, sections, "not assessed", NO_KEYS)
+        return "not assessed", NO_KEYS
     most, varying = max(keys.keys for keys in found), max(keys.varying for keys in found)
     came = f"up to {varying:,} appeared in some and were missing in others" if varying else "none was ever missing"
     facts = (
@@ -102,10 +82,10 @@ def bins(result: AuditResult) -> Row:
         facts += f" Of {plural(rest, 'other pair')} no keys are recorded."
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test.
     whole = not rest and not verdict_count(result, "inconclusive") and not dependence_sentence(result)
-    return Row(item, sections, "tested" if whole else "tested in part", facts)
+    return "tested" if whole else "tested in part", facts
 
 
-def side_channels(result: AuditResult) -> Row:
+def side_channels(result: AuditResult) -> Found:
     """What was compared beside the outputs: running times, where the audit looked at them, and kinds of exceptions."""
     sides = sides_text(result, SIDE_CHANNELS)
     is_tested = bool(sides) or (_is_of_calls(result) and any(f.verdict != "error" for f in result.findings))
@@ -113,7 +93,7 @@ def side_channels(result: AuditResult) -> Row:
     said = "" if BY_OUTPUTS in str(result.subject.get("interface", "")) else f" {UNSEEN['by_outputs']}"
     facts = f"{sides or UNSEEN['timing']} {errors}{said} The backend was not looked at."
     status: Status = "tested in part" if is_tested else "not assessed"
-    return Row("Timing, errors and backend", "4.3", status, facts)
+    return status, facts
 
 
 def _is_of_calls(result: AuditResult) -> bool:
@@ -132,12 +112,11 @@ def sides_text(result: AuditResult, kinds: Sequence[str]) -> str:
     return " ".join(texts)
 
 
-def loss(result: AuditResult) -> Row:
+def loss(result: AuditResult) -> Found:
     """How the claim compares with what was measured."""
-    item, sections = "Epsilon, delta and variant of the claim", "2.2, 2.3, 2.5"
     answered = [finding for finding in result.findings if finding.verdict != "error"]
     if not answered:
-        return Row(item, sections, "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer.")
+        return "not assessed", f"Claim {clean(result.claim, 120)}: no pair gave an answer."
     count = asked_count(result) - verdict_count(result, "error")
     facts = (
         f"Claim {clean(result.claim, 120)}, asked of {plural(count, 'pair')} in both directions with "
@@ -160,14 +139,13 @@ def loss(result: AuditResult) -> Row:
     unseen = "" if dependence or _is_of_calls(result) else WITHIN_CALLS
     facts = " ".join(text for text in (facts, sides_text(result, CLAIM), dependence, unseen) if text)
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.
-    return Row(item, sections, "tested in part" if broken or weak or dependence else "tested", facts)
+    return "tested in part" if broken or weak or dependence else "tested", facts
 
 
-def unit(result: AuditResult) -> Row:
+def unit(result: AuditResult) -> Found:
     """What two inputs of a tested pair differ in."""
-    item, sections = "Unit of privacy: what two neighbouring inputs differ in", "2.4"
     if not result.findings:
-        return Row(item, sections, "not assessed", "No pair was run.")
+        return "not assessed", "No pair was run."
     shown = [f"{_input(f.x_id, f.x)} against {_input(f.x_prime_id, f.x_prime)}" for f in result.findings[:EXAMPLES]]
     examples = "the inputs are redacted" if is_redacted(result.findings[0].x) else f"for example: {'; '.join(shown)}"
     facts = (
@@ -176,7 +154,7 @@ def unit(result: AuditResult) -> Row:
     )
     if result.not_asked:
         facts += f" {plural(len(result.not_asked), 'pair')} not asked: the claim sets no limit there."
-    return Row(item, sections, "tested in part", facts)
+    return "tested in part", facts
 
 
 def _input(name: str, value: Any) -> str:
@@ -185,71 +163,11 @@ def _input(name: str, value: Any) -> str:
     return shown if name == shown else f"{clean(name, 60)} ({shown})"
 
 
-def _subject(result: AuditResult) -> Row:
+def subject(result: AuditResult) -> str:
+    """What was audited, and that nobody saw what runs in production."""
     facts = f"{subject_name(result)}, as named by the caller"
     if result.subject.get("target"):
         facts += f" ({clean(result.subject['target'], 120)})"
     if result.subject.get("fingerprint"):
         facts += f", fingerprint {clean(result.subject['fingerprint'], 80)}"
-    text = f"{facts}. That production runs the same code with the same settings is declared, not observed."
-    return Row("What was audited", "3", "declared", text)
-
-
-def _floating_point(result: AuditResult) -> Row:
-    item, sections, finding = "Floating point", "4.3", result.floating_point
-    if finding is None:
-        return Row(item, sections, "not assessed", "No search for low bits, gaps in the support or extreme magnitudes.")
-    if not finding.pairs:
-        return Row(item, sections, "not assessed", clean(finding.message, 300))
-    leaking = sum(pair.verdict == "leaks" for pair in finding.pairs)
-    found = f"{plural(leaking, 'pair')} with a leak" if leaking else "nothing found"
-    facts = (
-        f"Low bits and gaps in the support, on {plural(len(finding.pairs), 'pair')}: {found}, at an error rate of "
-        f"{percent_text(finding.error_rate)} of its own. Extreme magnitudes and overflow were not searched for."
-    )
-    return Row(item, sections, "tested in part", facts)
-
-
-def _adversary(result: AuditResult) -> Row:
-    facts = (
-        "The audit plays an adversary who knows both inputs and sees one output. Anything else that leaves the system "
-        "was not looked at."
-    )
-    return Row("Threat model and trust", "4.2", "declared", facts)
-
-
-NOT_LOOKED_AT = (
-    Row(
-        "Contribution bounds and sensitivity",
-        "3.4.1",
-        "not assessed",
-        "No search over datasets or users with many rows.",
-    ),
-    Row(
-        "Correctness of the algorithms beyond the claim",
-        "3, 3.4",
-        "not assessed",
-        "Laws, conformance, exact checks and the fit of the output distribution are other runs.",
-    ),
-    Row("Utility and statistical bias", "3.2, 3.3.3", "not assessed", "Errors of the outputs were not measured."),
-    Row(
-        "Query model and accounting of the budget",
-        "4.1",
-        "not assessed",
-        "One release was audited, not a sequence of them.",
-    ),
-    Row("Other releases on the same data", "2.6", "not assessed", "None was named."),
-    Row("Systemic and human bias", "3.3.1, 3.3.2", "not assessed", "No groups were given."),
-    Row(
-        "Machine learning and synthetic data",
-        "3.5, 3.6",
-        "not assessed",
-        "Training and synthesis were not looked into.",
-    ),
-    Row(
-        "Security, access control, collection exposure",
-        "4.4, 4.5",
-        "not assessed",
-        "Outside of what an audit can observe.",
-    ),
-)
+    return f"{facts}. That production runs the same code with the same settings is declared, not observed."

@@ -6,19 +6,14 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from rich import box
-from rich.console import Group
-from rich.table import Table as TerminalTable
-from rich.text import Text
-
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.reports.document import Document, Facts, Paragraph, Section, Table
-from dpaudit.reports.formats import check_format, file_name
+from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
+from dpaudit.reports.formats import check_format
 from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.reports.written import UNDATED, date_text
-from dpaudit.results.saving import check_folder, write_whole
+from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan
 from dpaudit.scores.result import ScoresResult
@@ -43,33 +38,6 @@ def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
         raise UsageError(f"report must name formats among {', '.join(SCORE_FORMATS)}, got none.")
     check_folder("out", Path(out))
     return tuple(names)
-
-
-def write_reports(result: ScoresResult, out: str, names: Sequence[str]) -> list[Path]:
-    """Write scores.json, scores.html, ... into a folder; their paths."""
-    paths = [Path(out) / file_name("scores", name) for name in names]
-    for path, name in zip(paths, names, strict=True):
-        write_whole(path, render(result, name))
-    return paths
-
-
-def render(result: ScoresResult, format: str) -> str | bytes:
-    """The content of a report in one of json, html, md and pdf; `UsageError` for another format."""
-    if format == "json":
-        return result.to_text()
-    if format == "html":
-        from dpaudit.reports.document_html import render as render_page
-
-        return render_page(document(result))
-    if format == "md":
-        from dpaudit.reports.document_markdown import render as render_text
-
-        return render_text(document(result))
-    if format == "pdf":
-        from dpaudit.reports.pdf import render as render_pdf
-
-        return render_pdf(document(result))
-    raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
 
 
 def headline(result: ScoresResult) -> str:
@@ -134,40 +102,30 @@ def _independent_facts(result: ScoresResult) -> list[tuple[str, str]]:
     return [("if canaries are independent", f"the bounds below, with {sure} confidence by themselves"), *rows]
 
 
-def scores_table(result: ScoresResult) -> Group:
+def brief(result: ScoresResult) -> list[Block]:
     """The result for a terminal."""
-    table = TerminalTable(box=box.SIMPLE_HEAD, show_header=False, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("name", no_wrap=True)
-    table.add_column("text", overflow="fold")
-    for name, text in facts(result):
-        table.add_row(name, text)
-    lines = [Text(f"Assumes: {text}") for text in result.assumptions]
-    return Group(Text(headline(result)), table, *lines, *(Text(f"Note: {clean(text, 400)}") for text in result.notes))
+    lines = [f"Assumes: {text}" for text in result.assumptions] + [f"Note: {clean(text, 400)}" for text in result.notes]
+    return [Paragraph(headline(result)), Facts(tuple(facts(result))), *map(Paragraph, lines)]
 
 
-def plan_table(plan: OneRunPlan) -> Group:
+def plan_blocks(plan: OneRunPlan) -> list[Block]:
     """How many canaries a claim needs in one run, for a terminal."""
     sure = percent_text(plan.confidence)
     needed = f"{plan.needed:,.0f}" if math.isfinite(plan.needed) else "more than ten million"
-    table = TerminalTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    table.add_column("canaries", justify="right")
-    table.add_column("ceiling\nof epsilon", justify="right")
-    table.add_column("of the claim's\nparameter", justify="right")
-    for share in SHARES:
-        table.add_column(f"accuracy needed,\n{percent_text(share)} guessed", justify="right")
+    guessed = (f"accuracy needed,\n{percent_text(share)} guessed" for share in SHARES)
+    columns = ("canaries", "ceiling\nof epsilon", "of the claim's\nparameter", *guessed)
+    rows = []
     for run in plan.runs:
         shown = [percent_text(value) if math.isfinite(value) else "none" for value in run.accuracies]
         own = number_text(run.parameter_ceiling, DIGITS)
-        table.add_row(f"{run.canaries:,}", number_text(run.ceiling, DIGITS), own, *shown)
-    return Group(
-        Text(f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."),
-        table,
-        Text(
-            f"Ceiling: the bound at delta {number_text(plan.delta, DIGITS)} if every guess is right. Accuracy: the "
-            "share of right guesses that refutes the claim. Of a number of "
-            "guesses that is stated beforehand; without, four numbers share the error rate."
-        ),
+        rows.append((f"{run.canaries:,}", number_text(run.ceiling, DIGITS), own, *shown))
+    text = (
+        f"Ceiling: the bound at delta {number_text(plan.delta, DIGITS)} if every guess is right. Accuracy: the share "
+        "of right guesses that refutes the claim. Of a number of guesses that is stated beforehand; without, four "
+        "numbers share the error rate."
     )
+    head = f"{plan.claim}, one run, {sure} confidence: {needed} canaries, all guessed right, refute the claim."
+    return [Paragraph(head), Table("", columns, tuple(rows)), Paragraph(text)]
 
 
 def document(result: ScoresResult) -> Document:

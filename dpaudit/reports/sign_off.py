@@ -17,7 +17,6 @@ Without a decision at the top, each mechanism of the report needs its own.
 
 from __future__ import annotations
 
-import dataclasses
 import datetime
 import hashlib
 import os
@@ -27,44 +26,13 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import Decision, Dossier, SignOff
 
 DECISIONS = ("accept", "accept with conditions", "reject")
 TEXTS = ("name", "role", "conditions", "results")
 KEYS = ("name", "role", "date", "decision", "conditions", "results", "mechanisms")
 DECISION_KEYS = ("decision", "conditions")  # of one mechanism
 LONGEST = 2000  # characters of a text
-
-
-@dataclasses.dataclass(frozen=True)
-class Decision:
-    """What was decided about one mechanism. `conditions` is empty unless it was accepted with conditions."""
-
-    mechanism: str
-    decision: str
-    conditions: str = ""
-
-
-@dataclasses.dataclass(frozen=True)
-class SignOff:
-    """A signed block of decisions.
-
-    `date` is ISO 8601; `decision` is that of all mechanisms that `mechanisms` does not name, or empty where it names
-    every one; `results` is the digest of the results it was made on, or empty.
-    """
-
-    name: str
-    role: str
-    date: str
-    decision: str
-    conditions: str = ""
-    results: str = ""
-    mechanisms: tuple[Decision, ...] = ()
-
-    def about(self, mechanism: str) -> Decision:
-        """What was decided about this mechanism."""
-        own = next((one for one in self.mechanisms if one.mechanism == mechanism), None)
-        return own or Decision(mechanism, self.decision, self.conditions)
 
 
 def results_digest(dossier: Dossier) -> str:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from itertools import pairwise
 from typing import Any
 
-from markupsafe import Markup
-
-from dpaudit.reports.drawing import NARROW, Axis, frame, points, svg, swatch, tag
-from dpaudit.reports.figures import WIDE, Data, Figure
+from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.wording import number_text, percent_text
 from dpaudit.results.trade_off import TradeOffPoint
 
@@ -19,36 +16,22 @@ TABLE_ROWS = 16
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
     """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
     has_lower = any(point.thresholds_lower is not None for point in known_at)
-    curves: list[tuple[str, str, Callable[[Any], float | None]]] = [
-        ("limit", "the claim allows no attack below", lambda point: point.claimed),
-        ("curve w0", "some attack is at or below, with confidence", lambda point: point.upper),
-    ]
-    if has_lower:
-        text = "no threshold of this score is below, with confidence"
-        curves.append(("curve w1", text, lambda point: point.thresholds_lower))
-
-    def drawn(width: float) -> Markup:
-        x = Axis(0.0, 1.0, 48.0, width - 12.0, False)
-        y = Axis(0.0, 1.0, 0.75 * width - 44.0, 10.0, False)
-        body = frame(x, y, "type I error", "type II error", width, gutters=False)
-        for cls, _, value in curves:
-            known = [(point.type_one, value(point)) for point in known_at]
-            if cls == "curve w1":
-                known = steps_below(known)
-            path = [(x(at), y(high)) for at, high in known if high is not None]
-            body.append(tag("path", d=points(path), cls=cls))
-        return svg(body, width, 0.75 * width, description)
-
     description = (
         "The least type II error at each type I error: what the claim promises, and an upper limit that holds at all "
         f"points together with {percent_text(confidence)} confidence. Where the limit lies below the claim's "
         "curve, the claim is broken."
     )
+    claimed = [(point.type_one, point.claimed) for point in known_at]
+    upper = [(point.type_one, point.upper) for point in known_at]
+    series = [Series("limit", claimed, "the claim allows no attack below")]
+    series.append(Series("curve w0", upper, "some attack is at or below, with confidence"))
     if has_lower:
         description += (
             " The lower limit is of tests by a threshold of this score. It says nothing of other tests and other "
             "attacks, which may lie below it."
         )
+        lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
+        series.append(Series("curve w1", steps_below(lower), "no threshold of this score is below, with confidence"))
     step = max(1, len(known_at) // TABLE_ROWS)
     rows = tuple(
         tuple(
@@ -58,16 +41,9 @@ def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: s
         for point in known_at[::step]
     )
     columns = ("type I error", "claimed at least", "at most", *(["thresholds at least"] if has_lower else []))
-    return Figure(
-        "trade-off-band",
-        f"Trade-off between the errors of an attack{of}",
-        description,
-        "",
-        drawn(WIDE),
-        drawn(NARROW),
-        tuple((swatch(tag("path", d="M1 7L21 7", cls=cls)), text) for cls, text, _ in curves),
-        Data(columns, rows, len(known_at) - len(rows)),
-    )
+    plot = Plot(Scale("type I error", 0.0, 1.0), Scale("type II error", 0.0, 1.0), tuple(series))
+    data = Data(columns, rows, len(known_at) - len(rows))
+    return plot.figure("trade-off-band", f"Trade-off between the errors of an attack{of}", description, "", data)
 
 
 def steps_below(known: list[tuple[float, Any]]) -> list[tuple[float, Any]]:

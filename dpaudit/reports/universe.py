@@ -1,25 +1,29 @@
 """All pairs of a universe in a report: counts by verdict, the worst pairs, and two images.
 
-A universe has too many pairs for a drawing of elements, so its figures are images (PNG), of the same bytes for the same
-table and version of matplotlib. Names are cleaned here; the page escapes them.
+A universe has too many pairs for a drawing of elements, so what its figures hold are images (PNG). Names are cleaned
+here; the page escapes them.
 """
 
 from __future__ import annotations
 
 import base64
 import dataclasses
-import io
 import math
-from typing import Any
+import struct
+import zlib
+from collections.abc import Sequence
 
 import numpy as np
 from markupsafe import Markup
+from numpy.typing import NDArray
 
+from dpaudit.reports.document import Block, Paragraph, Table
+from dpaudit.reports.drawing import Axis, Data, Figure, frame, points, svg, swatch, tag
+from dpaudit.reports.figures import STEPS, draw_scale, marker, palette, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     MISSING,
     UNITS,
     VERDICT_WORDS,
-    clean,
     compared,
     name_text,
     number_text,
@@ -33,19 +37,8 @@ from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
 LEAST_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table
 NAMES = 14  # of inputs along an axis
-COLOURS = 32  # of the matrix: half a million pairs in as many shades would make a page of megabytes
+GREY = (196, 200, 205)  # of a cell without a ratio
 RINGED = 400  # violated pairs at most that get a ring each in the matrix
-
-
-@dataclasses.dataclass(frozen=True)
-class Image:
-    """A figure as a PNG: title, text for those who do not see it, and the image as a data URI."""
-
-    id: str
-    title: str
-    description: str
-    note: str
-    uri: Markup
 
 
 def counts(table: UniverseTable) -> list[tuple[str, str, str, str]]:
@@ -115,140 +108,127 @@ def p_value_text(log10: float) -> str:
     return number_text(10.0**log10, 3)
 
 
-def view(result: AuditResult) -> dict[str, Any] | None:
-    """What the page shows; None where the audit had no universe."""
+def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
+    """What a report says of all pairs: a sentence, the verdicts, two images, the worst pairs."""
     table = result.universe
-    if table is None:
-        return None
-    return {
-        "sentence": sentence(result),
-        "counts": counts(table),
-        "images": [matrix_image(table), budget_image(table)] if table.asked else [],
-        "columns": columns(table),
-        "worst": [(VERDICTS[max(int(table.verdict[k]), 0)], cells(table.row(int(k)))) for k in table.order()[:WORST]],
-        "omitted": max(0, table.asked - WORST),
-    }
+    assert table is not None
+    rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
+    worst = table.worst(WORST)
+    marks = tuple(row.verdict or "" for row in worst)
+    listed = tuple(tuple(cells(row)) for row in worst)
+    found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
+    if table.asked:
+        found += [
+            dataclasses.replace(image, id=f"{prefix}{image.id}") for image in (matrix_image(table), budget_image(table))
+        ]
+    found.append(Table("The worst pairs of all", columns(table), listed, max(0, table.asked - WORST), marks))
+    note = "The p-value is that of the one test on shared draws; bounds are the better of that test and the depth."
+    return [*found, Paragraph(note, "note")]
 
 
-def matrix_image(table: UniverseTable) -> Image:
+def matrix_image(table: UniverseTable) -> Figure:
     """Lower bound over budget of every two inputs, as one matrix in the order of the inputs."""
-    from matplotlib.colors import FuncNorm
-    from matplotlib.figure import Figure
-
     matrix = table.ratio_matrix()
-    finite = matrix[np.isfinite(matrix)]
-    most = float(finite.max()) if finite.size else 1.0
-    top = next((limit for limit in (2.0, 4.0, 8.0, 16.0) if most <= limit), 16.0)
-    shown = np.ma.masked_invalid(np.where(np.isposinf(matrix), top, matrix))
-    count = len(table.ids)
-    figure = Figure(figsize=(9.0, 7.9), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
-    axes.set_facecolor("#c4c8cd")
-    norm = FuncNorm((lambda ratio: _scale(ratio, top), lambda share: _unscale(share, top)), vmin=0.0, vmax=top)
-    drawn = axes.imshow(shown, cmap=_colours(), norm=norm, interpolation="nearest")
-    bar = figure.colorbar(drawn, ax=axes, shrink=0.9, ticks=[0.0, 0.25, 0.5, 0.75, 1.0, top**0.5, top])
-    bar.ax.set_yticklabels(["0", "0.25", "0.5", "0.75", "1", number_text(top**0.5, 2), f"≥{top:g}"])
-    bar.set_label("lower bound / budget (above 1 is a violation)")
+    top, count = top_ratio(matrix.ravel().tolist()), len(table.ids)
+    steps = np.full(matrix.shape, 2 * STEPS, dtype=np.uint8)  # grey
+    known = ~np.isnan(matrix)
+    steps[known] = [ratio_step(one, top) for one in matrix[known].tolist()]
+    uri = pixels(steps, [*palette(), GREY])
     violated = np.flatnonzero(table.verdict == 0)
-    if 0 < len(violated) <= RINGED:
-        i, j = table.first[violated], table.second[violated]
-        across, down = np.concatenate([i, j]), np.concatenate([j, i])
-        axes.scatter(across, down, s=34.0, facecolors="none", edgecolors="#a81220", linewidths=0.7)
-    step = max(1, math.ceil(count / NAMES))
-    at = np.arange(0, count, step)
-    names = [f"{clean(table.ids[k], 18)} ({k + 1})".replace("$", "\\$") for k in at.tolist()]
-    axes.set_xticks(at, names, rotation=90, fontsize=8)
-    axes.set_yticks(at, names, fontsize=8)
-    axes.set_xlabel("input x′, in the order given")
-    axes.set_ylabel("input x, in the order given")
-    violations = plural(len(violated), "pair")
+    finite = matrix[np.isfinite(matrix)]
     rings = ", each in a ring" if 0 < len(violated) <= RINGED else ""
-    return Image(
-        id="universe-matrix",
-        title="Lower bound over budget, all pairs of the universe",
-        description=(
-            f"Matrix of {count:,} by {count:,} inputs, coloured by the ratio of lower bound to budget from 0 (blue) "
-            f"over 1 (pale) to {top:g} and more (red): {violations} violated{rings}, largest ratio {number_text(most)}."
-        ),
-        note=(
-            f"{violations} violated{rings}. The matrix is symmetric: a pair is asked in both directions. Grey: the "
-            "same input, not asked, or no ratio (budget 0). A ratio near 0 says that little could be learnt about a "
-            "pair (very small and very large budgets), not that it keeps its promise well."
-        ),
-        uri=_uri(figure),
+    said = f"{plural(len(violated), 'pair')} violated{rings}"
+    description = (
+        f"Matrix of {count:,} by {count:,} inputs, coloured by the ratio of lower bound to budget from 0 (blue) over 1 "
+        f"(pale) to {top:g} and more (red): {said}, largest ratio {number_text(finite.max(initial=0.0))}."
     )
 
+    def draw(page: float) -> Markup:
+        margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
+        side = min(page - margin - 8.0, 640.0)
+        left = (page - side + margin) / 2.0 if is_wide else margin
+        body = [tag("image", href=uri, x=left, y=margin, width=side, height=side, style="image-rendering:pixelated")]
+        if rings:
+            for i, j in zip(table.first[violated].tolist(), table.second[violated].tolist(), strict=True):
+                places = [
+                    (left + (a + 0.5) * side / count, margin + (b + 0.5) * side / count) for a, b in ((i, j), (j, i))
+                ]
+                body += [tag("circle", cx=x, cy=y, r=4.0, cls="outline") for x, y in places]
+        for k in range(0, count, max(1, math.ceil(count / (NAMES if is_wide else NAMES // 2)))):
+            name, at = f"{name_text(table.ids[k], 14 if is_wide else 7)} ({k + 1})", (k + 0.5) * side / count
+            body.append(tag("text", name, x=left - 5.0, y=margin + at + 4.0, text_anchor="end", cls="name"))
+            turn = f"translate({left + at + 4.0:.1f} {margin - 5.0:.1f}) rotate(-90)"
+            body.append(tag("text", name, transform=turn, cls="name"))
+        return svg(body, page, margin + side + 6.0, description)
 
-def budget_image(table: UniverseTable) -> Image:
+    note = (
+        f"{said}. Inputs are in the order given. The matrix is symmetric: a pair is asked in both directions. Grey: "
+        "the same input, not asked, or no ratio (budget 0). A ratio near 0 says that little could be learnt about a "
+        "pair (very small and very large budgets), not that it keeps its promise well."
+    )
+    title = "Lower bound over budget, all pairs of the universe"
+    scale = draw_scale(top)
+    return Figure("universe-matrix", title, description, note, draw, (), Data((), ()), scale, is_image=True)
+
+
+def budget_image(table: UniverseTable) -> Figure:
     """Lower bounds against budgets of all pairs, as a density, with the violated pairs on top."""
-    from matplotlib.colors import LogNorm
-    from matplotlib.figure import Figure
-
     shown = (table.verdict != NOT_ASKED) & (table.budget > 0.0) & (table.lower > 0.0)
     shown &= table.lower >= 1e-4 * table.lower.max(initial=0.0)  # four decades say enough
     nothing = int(np.count_nonzero((table.verdict != NOT_ASKED) & ~shown))
-    figure = Figure(figsize=(9.0, 4.6), dpi=120, layout="constrained")
-    axes = figure.add_subplot()
+    budget, lower = table.budget[shown], table.lower[shown]
+    ends = [1.0, 2.0]
     if shown.any():
-        x, y = np.log10(table.budget[shown]), np.log10(table.lower[shown])
-        ends = [min(x.min(), y.min()) - 0.05, max(x.max(), y.max()) + 0.05]
-        heights, across, up = np.histogram2d(x, y, bins=[140, 90], range=[ends, ends])
-        drawn = axes.pcolormesh(
-            10.0**across, 10.0**up, np.ma.masked_equal(heights.T, 0), norm=LogNorm(), cmap="Blues", rasterized=True
-        )
-        figure.colorbar(drawn, ax=axes).set_label("pairs in a cell")
-        axes.plot(10.0 ** np.array(ends), 10.0 ** np.array(ends), "--", color="#16191d", lw=1.2, label="bound = budget")
-        violated = shown & (table.verdict == 0)
-        if violated.any():
-            axes.plot(
-                table.budget[violated],
-                table.lower[violated],
-                "o",
-                ms=4.5,
-                mfc="none",
-                mec="#a81220",
-                label=f"violated ({np.count_nonzero(violated):,})",
-            )
-        axes.legend(loc="upper left", fontsize=8)
-        axes.set_xscale("log")
-        axes.set_yscale("log")
-    axes.set_xlabel(f"{columns(table)[2]} of the pair")
-    axes.set_ylabel(columns(table)[1])
-    return Image(
-        id="universe-budgets",
-        title="Lower bound of every pair against its budget",
-        description=(
-            f"Density of the lower bounds of {np.count_nonzero(shown):,} pairs against their budgets, both axes "
-            f"logarithmic, with the line where they are equal; {table.count('violated'):,} violated pairs are marked."
-        ),
-        note=f"{plural(nothing, 'pair')} with a lower bound or budget of 0, or next to it, cannot be shown here.",
-        uri=_uri(figure),
+        ends = [0.9 * min(budget.min(), lower.min()), 1.1 * max(budget.max(), lower.max())]
+    heights = np.histogram2d(np.log(lower), np.log(budget), bins=(90, 140), range=[np.log(ends)] * 2)[0]
+    most = max(1.0, float(heights.max(initial=0.0)))
+    steps = np.where(heights > 0.0, 1 + np.floor(6.99 * np.log1p(heights) / math.log1p(most)), 0).astype(np.uint8)
+    blues = [(250, 251, 252), *palette()[STEPS - 1 :: -1]][:8]
+    uri = pixels(steps[::-1], blues)
+    violated = np.flatnonzero(shown & (table.verdict == 0))
+    description = (
+        f"Density of the lower bounds of {np.count_nonzero(shown):,} pairs against their budgets, both axes "
+        f"logarithmic, with the line where they are equal; {table.count('violated'):,} violated pairs are marked."
     )
+    names = columns(table)
+
+    def draw(page: float) -> Markup:
+        x = Axis(ends[0], ends[1], 62.0, page - 13.0, True)
+        y = Axis(ends[0], ends[1], 334.0, 10.0, True)
+        body = frame(x, y, f"{names[2]} of the pair", names[1], page, gutters=False)
+        box = {"x": x.start, "y": y.end, "width": x.end - x.start, "height": y.start - y.end}
+        body.insert(1, tag("image", href=uri, preserveAspectRatio="none", style="image-rendering:pixelated", **box))
+        body.append(tag("path", d=points([(x(one), y(one)) for one in ends]), cls="limit"))
+        body += [
+            marker("violated", x(float(table.budget[k])), y(float(table.lower[k])), 3.4)
+            for k in violated[:RINGED].tolist()
+        ]
+        return svg(body, page, 380.0, description)
+
+    legend = [(swatch(tag("path", d="M1 7L21 7", cls="limit")), "lower bound = budget")]
+    if len(violated):
+        legend.append((swatch(marker("violated", 11.0, 7.0, 4.0)), f"violated ({len(violated):,})"))
+    note = (
+        f"The darker, the more pairs: up to {most:,.0f} in a cell. {plural(nothing, 'pair')} with a lower bound or "
+        "budget of 0, or next to it, cannot be shown here."
+    )
+    title = "Lower bound of every pair against its budget"
+    data = Data((), ())
+    return Figure("universe-budgets", title, description, note, draw, tuple(legend), data, is_image=True)
 
 
-def _scale(ratio: Any, top: float) -> Any:
-    """Where a ratio lies on the scale from 0 to 2: even up to 1, by its logarithm from there to `top`."""
-    ratio = np.asarray(ratio, dtype=float)
-    return np.where(ratio <= 1.0, ratio, 1.0 + np.log(np.maximum(ratio, 1.0)) / math.log(top))
+def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:
+    """An image as a data URI (PNG): each step in its colour; the same bytes for the same steps."""
+    height, width = steps.shape
 
+    def chunk(kind: bytes, data: bytes) -> bytes:
+        return struct.pack(">I", len(data)) + kind + data + struct.pack(">I", zlib.crc32(kind + data))
 
-def _unscale(place: Any, top: float) -> Any:
-    place = np.asarray(place, dtype=float)
-    return np.where(place <= 1.0, place, top ** (np.maximum(place, 1.0) - 1.0))
-
-
-def _colours() -> Any:
-    """Blue below 1, pale at 1, red above: the steps of the pages' palette."""
-    from matplotlib.colors import LinearSegmentedColormap
-
-    steps = [(0.0, "#6894c4"), (0.5, "#e8f0f7"), (0.5001, "#fcdac8"), (1.0, "#a00c1c")]
-    return LinearSegmentedColormap.from_list("ratio", steps, N=COLOURS)  # masked cells are clear: grey shows behind
-
-
-def _uri(figure: Any) -> Markup:
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-
-    FigureCanvasAgg(figure)
-    target = io.BytesIO()
-    figure.savefig(target, format="png", metadata={"Software": None}, pil_kwargs={"optimize": True})  # no version in it
-    return Markup("data:image/png;base64," + base64.b64encode(target.getvalue()).decode("ascii"))
+    rows = b"".join(b"\0" + row.tobytes() for row in np.ascontiguousarray(steps))
+    parts = (
+        chunk(b"IHDR", struct.pack(">IIBBBBB", width, height, 8, 3, 0, 0, 0)),
+        chunk(b"PLTE", bytes(value for colour in colours for value in colour)),
+        chunk(b"IDAT", zlib.compress(rows, 9)),
+        chunk(b"IEND", b""),
+    )
+    return "data:image/png;base64," + base64.b64encode(b"\x89PNG\r\n\x1a\n" + b"".join(parts)).decode("ascii")

@@ -379,15 +379,17 @@ def counts_sentence(finding: Finding) -> str:
     return sentence
 
 
-def draws_sentence(finding: Finding) -> str:
-    """The labelled draws of a pair, and what the smaller numbers of draws in a report are of."""
-    drawn = f"{plural(finding.samples, 'labelled draw')} of this pair in all, those included that rules were fitted on."
-    if finding.witness is not None:
-        drawn += " The counts of the rule are of draws that it was not fitted on"
-        drawn += ", the curve of evidence is of those that were bet on." if finding.looks else "."
-    if finding.severity is not None:
-        drawn += f" The bound is of {plural(finding.severity.samples, 'labelled draw')} more, after the verdict."
-    return drawn
+def rule_sentence(finding: Finding, width: int = 600) -> str:
+    """The rule of the witness in words."""
+    return clean(finding.witness.description, width) if finding.witness is not None else "none recorded"
+
+
+def test_sentence(finding: Finding) -> str:
+    """The evidence of one pair, and from where on it is a violation; empty where there is none."""
+    shown = evidence_text(finding)
+    if finding.log_wealth is not None:
+        return f"log wealth {shown}; a violation from {number_text(threshold(finding))}"
+    return f"p-value {shown}; a violation up to {number_text(verdict_level(finding), 3)}" if shown != MISSING else ""
 
 
 def allowance_sentence(finding: Finding) -> str:
@@ -547,3 +549,11 @@ def power_text(finding: Finding) -> str:
     """The detectable loss of one pair, in nats; none of a violated pair, where more than that was found."""
     power = finding.power if finding.verdict != "violated" else None
     return MISSING if power is None else number_text(float(power.detectable))
+
+
+def short_count(count: int) -> str:
+    """A count in at most five characters: 950, 12k, 1.2M."""
+    for size, suffix in ((10**12, "T"), (10**9, "G"), (10**6, "M"), (10**3, "k")):
+        if count >= 0.9995 * size:
+            return f"{count / size:.3g}{suffix}"
+    return str(count)

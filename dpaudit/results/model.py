@@ -55,6 +55,7 @@ __all__ = [
     "Power",
     "SideFinding",
     "SideStatus",
+    "Sketch",
     "Verdict",
     "WitnessRecord",
     "from_json",
@@ -205,13 +206,45 @@ class Look:
 
 
 @dataclasses.dataclass(frozen=True)
+class Sketch(Form):
+    """Outputs of a pair along one view, in bins, with what the rule guesses there: for a picture, no evidence.
+
+    Attributes
+    ----------
+    view : str
+        What the values are of.
+    edges : tuple of float
+        Of the bins, one more than there are; values beyond them are in the outermost bins.
+    x, x_prime : tuple of int
+        Draws on each input in each bin, of those that the rule was learned from.
+    guesses : tuple of float
+        The mean guess in each bin, from -1 (always x') over 0 (none) to 1 (always x).
+    """
+
+    view: str
+    edges: tuple[float, ...]
+    x: tuple[int, ...]
+    x_prime: tuple[int, ...]
+    guesses: tuple[float, ...]
+
+    @classmethod
+    def from_dict(cls, record: Mapping[str, Any]) -> Sketch:
+        """The sketch of `sketch` of a witness in audit.json."""
+        found = super().from_dict(record)
+        if {len(found.x), len(found.x_prime), len(found.guesses)} != {len(found.edges) - 1}:
+            raise UsageError(f"sketch must have {len(found.edges) - 1} bins, got others.")
+        return found
+
+
+@dataclasses.dataclass(frozen=True)
 class WitnessRecord:
     """The betting rule a finding rests on, in words and in a form that `dpaudit replay` can run again.
 
     `description` is a sentence about the output; `rule` is the serialised rule; the three counts are the labelled draws
     that it was tested on (never those it was fitted on; of a rule that is learned again as draws come in, each draw is
     guessed by the rule as it stood before). `line` is the (epsilon, delta) of the inequality it bets
-    against at the budget, or the (order, epsilon) of a Renyi inequality.
+    against at the budget, or the (order, epsilon) of a Renyi inequality. `sketch` has earlier outputs along its view;
+    None where its words are of no number, and in older files.
     """
 
     description: str
@@ -220,6 +253,7 @@ class WitnessRecord:
     wrong: int
     abstained: int
     line: dict[str, float]
+    sketch: Sketch | None = None
 
 
 @dataclasses.dataclass(frozen=True)

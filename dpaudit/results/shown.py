@@ -1,26 +1,35 @@
 """How results and running audits show themselves at a prompt or in a notebook.
 
-The room of reports renders them. It lies above this one, so it is looked up by name when somebody looks.
+What renders them lies above this room. It attaches its faces here (`attach`), as functions that import it, so that
+nothing is imported until somebody looks; `dpaudit/__init__.py` does so for the room of reports.
 """
 
 from __future__ import annotations
 
 import contextlib
-import importlib
 import sys
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Literal
 
-NOTEBOOK = "dpaudit.reports.notebook"
-PROGRESS = "dpaudit.reports.progress"
 Tell = Callable[[Any], None]  # an `on_progress`
+Face = Literal["notebook", "progress"]
+_FACES: dict[Face, Callable[[], Any]] = {}
+
+
+def attach(name: Face, load: Callable[[], Any]) -> None:
+    """Let a module show results ("notebook": html, markdown, plot) or running audits ("progress"): `load` gives it."""
+    _FACES[name] = load
+
+
+def _face(name: Face) -> Any:
+    return _FACES[name]()
 
 
 def session_progress(label: str, on_progress: Tell | None) -> contextlib.AbstractContextManager[Tell | None]:
     """Give the caller's `on_progress`, or at a prompt and in a notebook one that shows where a slow audit stands."""
     if on_progress is not None or not hasattr(sys, "ps1"):  # Python, IPython and its kernels set it
         return contextlib.nullcontext(on_progress)
-    shown: contextlib.AbstractContextManager[Tell] = importlib.import_module(PROGRESS).session_progress(label)
+    shown: contextlib.AbstractContextManager[Tell] = _face("progress").session_progress(label)
     return shown
 
 
@@ -28,10 +37,10 @@ class Shown:
     """Show a result in a notebook as HTML or Markdown, and its pictures with `plot`."""
 
     def _repr_html_(self) -> str:
-        return str(importlib.import_module(NOTEBOOK).html(self))
+        return str(_face("notebook").html(self))
 
     def _repr_markdown_(self) -> str:
-        return str(importlib.import_module(NOTEBOOK).markdown(self))
+        return str(_face("notebook").markdown(self))
 
     def plot(self, name: str | None = None) -> Any:
         """Give a picture of the result, which a notebook shows and `save` writes as SVG.
@@ -39,8 +48,8 @@ class Shown:
         Parameters
         ----------
         name : str, optional
-            Of an audit "trade-off", "profile", "wealth", "bounds", "matrix" or "by-mass", as far as it has them. By
-            default what could have been missed where nothing is refuted, else the trade-off function.
+            Of an audit "evidence", "trade-off", "profile", "wealth", "bounds", "matrix" or "by-mass", as far as it has
+            them. By default what could have been missed where nothing is refuted, else the outputs on both inputs.
 
         Returns
         -------
@@ -58,4 +67,4 @@ class Shown:
         >>> result.plot("trade-off").title
         'Trade-off curve of the worst pair, 0.0|1.0'
         """
-        return importlib.import_module(NOTEBOOK).plot(self, name)
+        return _face("notebook").plot(self, name)

@@ -17,7 +17,7 @@ from rich.console import Console
 from rich.markup import escape
 
 import dpaudit
-from dpaudit.reports.terminal import finding_table, summary_table, violation_text
+from dpaudit.reports import brief, terminal
 from dpaudit_mechanisms import cities
 
 MODULE = "dpaudit_mechanisms.cities"
@@ -66,12 +66,12 @@ def main() -> int:
         result.save(place / "audit.json")
         dpaudit.write_report(result, place / "audit.html")
         console.print(f"\n[bold]{MODULE}:{name}[/bold]  ({escape(str(place))}/audit.json, audit.html)")
-        console.print(finding_table(result, limit=len(result.violated) or 5))
+        console.print(terminal.show([brief.pairs(result, limit=len(result.violated) or 5)]))
         if result.verdict == "violated":
-            console.print(violation_text(result, str(place / "audit.json")), soft_wrap=True)
+            console.print(terminal.show(brief.violation(result, str(place / "audit.json"))), crop=False)
         as_expected &= result.verdict == ("violated" if is_broken else "not_refuted")
     console.print()
-    console.print(summary_table([of_names[name] for name, *_ in SUBJECTS]))
+    console.print(terminal.show([brief.summary([of_names[name] for name, *_ in SUBJECTS])]))
     if not as_expected:
         console.print("Not as expected: the mechanism with too little noise, and no other, should be violated.")
     return 0 if as_expected else 1

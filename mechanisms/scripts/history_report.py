@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 import dpaudit
-from dpaudit.reports import document_html, document_markdown
+from dpaudit.reports import html, markdown
 from dpaudit.reports.history import document, read_history
 from dpaudit.results.saving import write_whole
 
@@ -66,7 +66,7 @@ def main() -> int:
         is_as_planted &= (result.verdict == "violated") == is_broken
         print(f"{version}: {result.verdict}")
     told = document(read_history(releases), "releases of a noisy count")
-    for name, page in (("html", document_html), ("md", document_markdown)):
+    for name, page in (("html", html), ("md", markdown)):
         path = options.out / f"history.{name}"
         write_whole(path, page.render(told))
         print(f"Written: {path} ({path.stat().st_size:,} bytes)")

@@ -16,8 +16,8 @@ from pathlib import Path
 from rich.console import Console
 
 import dpaudit
+from dpaudit.reports import brief, terminal
 from dpaudit.reports.progress import live_progress
-from dpaudit.reports.terminal import finding_table, summary_table, universe_text, violation_text
 from dpaudit.results.model import write_whole
 from dpaudit_mechanisms import planar_laplace
 from dpaudit_mechanisms.faulty import planar_laplace as faulty
@@ -51,13 +51,13 @@ def main() -> int:
         if options.json:
             result.save(place / "audit.json")
         assert result.universe is not None
-        console.print(universe_text(result.universe))
-        console.print(finding_table(result, limit=10))
+        console.print(terminal.show([brief.all_pairs(result.universe)]))
+        console.print(terminal.show([brief.pairs(result, limit=10)]))
         if result.verdict == "violated":
-            console.print(violation_text(result, str(place / "audit.json")), soft_wrap=True)
+            console.print(terminal.show(brief.violation(result, str(place / "audit.json"))), crop=False)
         console.print_json(json.dumps(facts))
         as_expected &= is_as_expected(facts)
-    console.print(summary_table(results))
+    console.print(terminal.show([brief.summary(results)]))
     return 0 if as_expected else 1
 
 

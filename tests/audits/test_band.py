@@ -15,7 +15,7 @@ from dpaudit.audits.options import BAND_SHARE
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reports.html import render
+from dpaudit.reports import render
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
@@ -113,7 +113,7 @@ def test_the_result_is_saved_and_reported(tmp_path):
     jsonschema.Draft202012Validator(SCHEMA).validate(result.to_dict())
     result.save(tmp_path / "audit.json")
     assert dpaudit.load(tmp_path / "audit.json").trade_off == result.trade_off
-    page = render(result)
+    page = render(result, "html")
     assert "Trade-off between the errors of an attack" in page and "450 further draws" in page
     assert "Trade-off between the errors of an attack" not in render(dpaudit.audit(laplace, **QUICK))
 
@@ -131,7 +131,7 @@ def test_a_pair_without_an_answer_has_a_reason_that_the_report_says():
     result = dpaudit.audit(lambda data, size, rng: data + np.full(size, rng.laplace()), **QUICK, band=True)
     assert result.trade_off.points == () and result.trade_off.reason
     jsonschema.Draft202012Validator(SCHEMA).validate(result.to_dict())
-    assert result.trade_off.reason in render(result)
+    assert result.trade_off.reason in render(result, "html")
 
 
 def test_calls_on_the_two_inputs_are_made_in_one_random_order():

@@ -18,7 +18,7 @@ from dpaudit.audits import monotone
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reports.html import render
+from dpaudit.reports import render
 from dpaudit.reports.wording import monotone_sentence
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.running.worker_pool import WorkerPool
@@ -181,7 +181,7 @@ def test_the_limits_are_saved_and_said_with_their_assumption(tmp_path, monkeypat
     assert dpaudit.load("audit.json").trade_off == result.trade_off and result.options["monotone"] == "value"
     said = monotone_sentence(result)
     assert "if the likelihood ratio of the pair 0.0|1.0 rises or falls with the output's number, no event of" in said
-    assert str(escape(said)) in render(result)
+    assert str(escape(said)) in render(result, "html")
     older = {key: value for key, value in result.trade_off.to_dict().items() if key != "monotone"}
     assert TradeOffBand.from_dict(older) == dataclasses.replace(result.trade_off, monotone=None)
     without = dpaudit.audit(laplace, **QUICK)

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import dpaudit
+from dpaudit import reports
 from dpaudit.inference import order
 from dpaudit.inference.order import pair_p_values, pair_tests, paired_places
-from dpaudit.reports import html, markdown
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
@@ -130,5 +130,5 @@ def independent(x, size, rng):
 @pytest.mark.parametrize(("mechanism", "times"), [(independent, 1), (one_by_one, 0), (FORMS["twice"], 0)])
 def test_reports_say_once_which_dependence_was_not_looked_for(mechanism, times):
     result = dpaudit.audit(mechanism, "eps=1", [(0, 1)], samples=1_000, mode="fixed", seed=1)
-    for render in (markdown.render, html.render):
-        assert render(result).count("any two are independent") == times
+    for format in ("md", "html"):
+        assert reports.render(result, format).count("any two are independent") == times

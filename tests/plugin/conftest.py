@@ -15,8 +15,6 @@ import dpaudit.audits.replaying
 import dpaudit.config
 import dpaudit.conformance.running
 import dpaudit.reports.compliance
-import dpaudit.reports.document_html
-import dpaudit.reports.document_markdown
 import dpaudit.reports.html
 import dpaudit.reports.intoto
 import dpaudit.reports.junit

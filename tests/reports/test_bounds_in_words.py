@@ -10,11 +10,10 @@ from dpaudit import reports
 from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
 from dpaudit.pytest_plugin.texts import failure_text
-from dpaudit.reports import wording
+from dpaudit.reports import brief, terminal, wording
 from dpaudit.reports.difference import difference
-from dpaudit.reports.document_markdown import render as render_document
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.terminal import violation_text
+from dpaudit.reports.markdown import render as render_document
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 
 LEAST = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
@@ -42,7 +41,7 @@ def test_counts_of_a_rule_say_that_the_bound_is_from_more_than_them(synthetic):
     finding, said = synthetic.finding("a", "b", 1.5), "Counted are the draws that this rule was tested on"
     assert said in wording.counts_sentence(finding)
     result = synthetic.result([finding])
-    for text in (violation_text(result).plain, failure_text(result, ""), reports.render(result, "md")):
+    for text in (terminal.plain(brief.violation(result)), failure_text(result, ""), reports.render(result, "md")):
         assert said in " ".join(text.split())
     once = synthetic.finding("a", "b", 1.5, mode="fixed")  # tested once: the bound is from these draws
     assert said not in wording.counts_sentence(once)
@@ -103,7 +102,7 @@ def test_a_bound_that_says_no_more_than_a_rejection_is_above_and_no_power_is_sai
     result = synthetic.result([broken], claim="eps=1")
     report = reports.render(result, format)
     report = report if isinstance(report, str) else report.decode()
-    texts = [report, failure_text(result, ""), str(result), violation_text(result).plain]
+    texts = [report, failure_text(result, ""), str(result), terminal.plain(brief.violation(result))]
     for text in texts:
         assert "1.0000001" not in text and "1.234" not in text and "2.345" not in text
     assert any("> 1" in html.unescape(text) or "above 1" in text for text in texts[:1])

@@ -148,11 +148,9 @@ def test_the_summary_is_one_page_on_paper(tmp_path):
     target = tmp_path / "print.pdf"
     source = (ROOT / "reports" / "compliance" / "compliance.html").as_uri()
     chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={target}", source)
-    first, second = (page.extract_text() for page in pypdf.PdfReader(io.BytesIO(target.read_bytes())).pages[:2])
-    words = " ".join(first.split())
+    words = " ".join(pypdf.PdfReader(io.BytesIO(target.read_bytes())).pages[0].extract_text().split())
     for part in ("What was found", "How sure that is", "What was not looked at", "Broken", "Digest of these results"):
         assert part in words
-    assert "The same in more words" in second and "What was promised?" in second
 
 
 def test_values_show_on_focus_and_tables_sort_under_the_policy_of_the_page(synthetic, tmp_path):

@@ -9,9 +9,10 @@ import numpy as np
 from rich.console import Console
 
 import dpaudit
+from dpaudit import reports
 from dpaudit.inference.learned_power import forms
-from dpaudit.reports import by_form, html, wording
-from dpaudit.reports.plan import plan_table
+from dpaudit.reports import by_form, terminal, wording
+from dpaudit.reports.plan import plan_blocks
 from dpaudit.results.model import LearnedLoss, Power
 
 
@@ -34,7 +35,7 @@ def test_every_form_has_a_row_beside_the_best_case_in_terminal_and_html():
     rows = by_form.rows(result)
     assert [form for form, _, _ in rows] == [by_form.BEST, *forms()]
     assert float(rows[0][1]) <= min(float(loss) for _, loss, _ in rows[1:])
-    text, page = printed(by_form.table(result)), html.render(result)
+    text, page = printed(terminal.show(by_form.blocks(result))), reports.render(result, "html")
     for form, loss, _ in rows:
         assert form in text and loss in text
         assert f"<td>{form}</td><td>{loss}</td>" in page
@@ -43,15 +44,15 @@ def test_every_form_has_a_row_beside_the_best_case_in_terminal_and_html():
 def test_a_violated_claim_has_no_such_table():
     result = audited(lambda data, size, rng: np.full(size, data))
     assert result.verdict == "violated"
-    assert by_form.rows(result) == () and by_form.table(result) is None
-    assert 'id="by-form"' not in html.render(result)
+    assert by_form.rows(result) == () and by_form.blocks(result) == []
+    assert 'id="found"' not in reports.render(result, "html")
 
 
 def test_a_plan_promises_what_the_audit_reports():
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=5_000, seed=1)
     power = audited().findings[0].power
     assert planned.budgets[0].by_form == power.learned
-    text = printed(plan_table(planned))
+    text = printed(terminal.show(plan_blocks(planned)))
     assert all(form in text for form in forms())
 
 
@@ -60,8 +61,8 @@ def test_the_figures_go_out_with_their_probability_mass_pair_and_caveat():
     said = "found in about 9 of 10 audits; measured on 20 audits a form: an allowance, not a bound."
     caption = by_form.caption(result)
     assert caption == f"Pair 0.0|1.0, a leak in outputs of total probability 0.1: {said}"
-    text, page = " ".join(printed(by_form.table(result)).split()), html.render(result)
-    assert caption in text and f"{caption}</caption>" in page
+    text, page = " ".join(printed(terminal.show(by_form.blocks(result))).split()), reports.render(result, "html")
+    assert caption in text and f"{caption}</p>" in page
     assert '<th scope="col">loss found in 9 of 10 audits (nats)</th>' in page
     sentence = wording.power_sentence(result)
     assert "in about 90% of audits like this one it finds" in sentence and sentence.endswith("allowance, not a bound.")
@@ -71,7 +72,9 @@ def test_a_plan_for_another_probability_has_the_table_by_form_at_90():
     options = {"samples": 5_000, "seed": 1, "event_masses": [0.5]}
     planned, usual = (dpaudit.plan(released, "eps=1", [(0.0, 1.0)], power=power, **options) for power in (0.5, 0.9))
     assert planned.budgets[0].by_form == usual.budgets[0].by_form
-    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(printed(plan_table(planned)).split())
+    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(
+        printed(terminal.show(plan_blocks(planned))).split()
+    )
 
 
 def test_figures_that_are_no_numbers_are_not_said():
@@ -89,7 +92,7 @@ def test_what_is_not_promised_is_not_called_none():
     assert best[1:] == ("1.25", "1.25") and row[1:] == ("not promised", "–")
     assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
     planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
-    lines = [" ".join(line.split()) for line in printed(plan_table(planned)).splitlines()]
+    lines = [" ".join(line.split()) for line in printed(terminal.show(plan_blocks(planned))).splitlines()]
     assert all(f"{form} not promised" in lines for form in forms())
 
 
@@ -98,6 +101,6 @@ def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():
     assert by_form.rows(result)
     table = types.SimpleNamespace(count=lambda verdict: {"not_refuted": 7, "inconclusive": 2}[verdict])
     universe = dataclasses.replace(result, universe=table)
-    assert by_form.rows(universe) == () and by_form.table(universe) is None and by_form.caption(universe) == ""
+    assert by_form.rows(universe) == () and by_form.blocks(universe) == [] and by_form.caption(universe) == ""
     text = wording.power_sentence(universe)
     assert "7 pairs would have been noticed at a loss not far above the budget, by a test that knows the event" in text

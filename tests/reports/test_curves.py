@@ -12,7 +12,7 @@ from scipy import stats
 
 from dpaudit.privacy.claims import Budget, GaussianDP
 from dpaudit.reports import curves, figures, geometry
-from dpaudit.reports.drawing import NARROW
+from dpaudit.reports.drawing import NARROW, WIDE
 from dpaudit.results.model import Look, WitnessRecord
 
 
@@ -127,7 +127,7 @@ def test_a_map_says_how_many_pairs_it_does_not_show(synthetic):
 def test_no_tick_label_is_cut_at_the_right_edge(synthetic):
     look = [Look(draws, 0.1, 0.0) for draws in (10_000, 100_000, 1_918_226)]
     result = synthetic.result([dataclasses.replace(synthetic.finding("a", "b", 0.5), looks=tuple(look))])
-    for page, width in ((figures.wealth(result).wide, figures.WIDE), (figures.wealth(result).narrow, NARROW)):
+    for page, width in ((figures.wealth(result).wide, WIDE), (figures.wealth(result).narrow, NARROW)):
         found = re.findall(r'<text x="([\d.]+)" y="[\d.]+" text-anchor="(\w+)" class="tick">([\d,]+)<', page)
         assert len(found) > 2 and (width == NARROW or "2,000,000" in {label for _, _, label in found})
         for x, anchor, label in found:

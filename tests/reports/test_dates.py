@@ -12,8 +12,8 @@ import dpaudit
 from dpaudit import UsageError, reports
 from dpaudit.cli import main
 from dpaudit.reports.difference import difference
-from dpaudit.reports.document_markdown import render as render_document
 from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.markdown import render as render_document
 from dpaudit.reports.written import date_text
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"

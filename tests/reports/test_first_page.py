@@ -17,7 +17,7 @@ from dpaudit.profiles import profile_named
 from dpaudit.reports import compliance, first_page
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.glossary import TERMS, Linker
 from dpaudit.reports.severity import FIRST_PROOF, GRADES, MEANINGS, RULE, severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest

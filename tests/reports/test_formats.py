@@ -221,10 +221,10 @@ def test_every_format_has_a_suffix_and_every_suffix_a_format():
 
 
 def test_no_module_of_the_reports_imports_itself_through_others():
-    """An import by one module of another, also within a function, is an edge; the package itself only re-exports."""
+    """An import of another, in a function or for annotations too, is an edge; the package itself only re-exports."""
     edges = {}
     for path in Path(reports.__file__).parent.glob("*.py"):
-        text = re.sub(r"^if TYPE_CHECKING:\n(?: .*\n|\n)*", "", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+        text = path.read_text(encoding="utf-8")
         edges[path.stem] = set(re.findall(r"^\s*from dpaudit\.reports\.(\w+) import", text, re.MULTILINE))
         for names in re.findall(r"^\s*from dpaudit\.reports import ([\w, ]+)$", text, re.MULTILINE):
             edges[path.stem] |= {name.strip() for name in names.split(",")}

@@ -12,11 +12,11 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import document_html, document_markdown
+from dpaudit.reports import html, markdown
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Table
 from dpaudit.reports.dossier import Source
-from dpaudit.reports.figures import Figure
+from dpaudit.reports.drawing import Figure
 from dpaudit.reports.history import courses, document, read_history, standing
 from dpaudit.results.model import Power
 
@@ -97,7 +97,7 @@ def test_a_history_with_a_release_that_measured_nothing_is_drawn_without_it(synt
     broken.save(five / "2.1" / "audit.json")
     course = courses(read_history(five))[("release.py:mechanism", "privacy")]
     assert len(course) == 6 and standing(course).startswith("Error since release “2.1”.")
-    assert document_html.render(document(read_history(five), "all")).count("<figure") == 2
+    assert html.render(document(read_history(five), "all")).count("<figure") == 2
 
 
 def test_the_command_prints_and_writes_a_history(five):
@@ -178,6 +178,6 @@ def test_a_later_test_that_sees_less_says_so(synthetic, tmp_path):
     releases = read_history(tmp_path)
     (course,) = courses(releases).values()
     assert "could have missed" not in standing(course)  # 1.1 would have seen 1.5 times the promise
-    text = document_markdown.render(document(releases, "all"))
+    text = markdown.render(document(releases, "all"))
     assert "the later test sees less, leaks from 2.5 times the promise on, not 1.25" in text
     assert "it could have missed the 1.5 times that were proved before" in standing([course[0], course[2]])

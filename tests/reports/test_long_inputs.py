@@ -12,10 +12,10 @@ from rich.console import Console
 
 import dpaudit
 from dpaudit import reports
+from dpaudit.reports import brief, terminal
 from dpaudit.reports.apart import apart
 from dpaudit.reports.cases import cases
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.terminal import finding_table, violation_text
 from dpaudit.reports.wording import name_text
 
 LONG = {f"key {k}": k for k in range(60)}
@@ -49,12 +49,12 @@ def test_the_number_at_the_end_of_a_name_is_kept(synthetic):
     compliance = words(reports.render(long_pairs, "html", "compliance"))
     markdown = words(reports.render(long_pairs, "md"))
     console = Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(finding_table(long_pairs, limit=12))
+    console.print(terminal.show([brief.pairs(long_pairs, limit=12)]))
     table = "".join(console.file.getvalue().split())
     for k in range(2, 13):
         assert f"#{k}</td>" in ranked and f"#{k}</td>" in compliance and f"#{k} |" in markdown and f"#{k}" in table
     for k in range(2, 6):
-        assert f"#{k}: " in page.split('id="wealth"')[1].split("</figure>")[0]  # the legend of the wealth curves
+        assert f"#{k}: " in page.split('id="figure-wealth"')[1].split("</figure>")[0]  # the legend of the wealth curves
 
 
 def test_where_two_long_inputs_differ_is_said(long_pairs):
@@ -63,7 +63,7 @@ def test_where_two_long_inputs_differ_is_said(long_pairs):
         assert differ in words(reports.render(long_pairs, "html", profile))
         assert differ in words(reports.render(long_pairs, "md", profile))
     console = Console(file=io.StringIO(), width=80, color_system=None)
-    console.print(violation_text(long_pairs), soft_wrap=True)
+    console.print(terminal.show(brief.violation(long_pairs)), soft_wrap=True)
     assert differ in words(console.file.getvalue())
 
 
@@ -197,7 +197,7 @@ def test_rules_speak_of_x_and_x_prime_where_names_are_cut():
     for name in ("html", "md"):
         assert differ in words(reports.render(result, name))
     assert any(differ in case.message for case in cases(Dossier.of(result)))  # JUnit, SARIF
-    assert words(violation_text(result).plain).count(differ) == 1
+    assert words(terminal.plain(brief.violation(result))).count(differ) == 1
 
 
 def test_names_that_tell_the_inputs_apart_stay_in_rules():

@@ -13,8 +13,8 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit import reports
 from dpaudit.cli import main
+from dpaudit.reports import brief, terminal
 from dpaudit.reports.again import again, check_again
-from dpaudit.reports.terminal import violation_text
 
 CODE = """
 import numpy as np
@@ -95,7 +95,7 @@ def test_what_no_command_can_replay_is_a_call_from_python():
         reports.render(result, "html"),
         reports.render(result, "md").replace("\\", ""),
         reports.render(result, "html", "compliance"),
-        violation_text(result).plain,
+        terminal.plain(brief.violation(result)),
     ]
     for text in written:
         text = re.sub(r"\s+", " ", html.unescape(text))

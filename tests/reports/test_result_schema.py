@@ -59,7 +59,9 @@ def test_the_schema_names_every_field_and_no_other(validator, kind, name):
     stated = validator.schema["$defs"][name]
     of_findings = {"pool", "printed", "notes", "keys", "severity", "verdict_share"}
     of_power = {"learned", "cells", "planted_draws", "by_mass", "samples_needed"}
-    later = {FloatingPointPair: {"rule"}, Power: of_power, Finding: of_findings}.get(kind, set())
+    later = {FloatingPointPair: {"rule"}, Power: of_power, Finding: of_findings, WitnessRecord: {"sketch"}}.get(
+        kind, set()
+    )
     of_inputs = {"types"} if kind is Finding else set()  # that x and x_prime have once they are read
     # `later` are not in older files.
     assert set(stated["properties"]) - of_inputs == fields == set(stated["required"]) | later

@@ -225,7 +225,8 @@ def test_an_audit_has_both_bounds_and_its_verdict_rests_on_the_one_that_was_said
     for result in found.values():
         result.save(tmp_path / "scores.json")
         assert dpaudit.load_scores(tmp_path / "scores.json") == result
-    from dpaudit.reports.scores import headline, render
+    from dpaudit.reports import render
+    from dpaudit.reports.scores import headline
 
     assert " if canaries are answered independently; mu=0.8 was claimed" in headline(second)
     assert all("if canaries are independent" in render(result, "md") for result in found.values())

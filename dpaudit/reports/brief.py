@@ -1,0 +1,191 @@
+"""An audit in few lines, as blocks: what a terminal shows, and what a test that fails says."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from dpaudit.errors import UsageError
+from dpaudit.reports import beside, by_form, doubles, wording
+from dpaudit.reports.again import STAND_IN, Again, again
+from dpaudit.reports.apart import apart
+from dpaudit.reports.document import Block, Code, Facts, Paragraph, Table
+from dpaudit.reports.wording import VERDICT_WORDS, clean, name_text, number_text, plural, short_count
+from dpaudit.results.model import VERDICTS, AuditResult, Finding
+from dpaudit.results.universe_table import UniverseTable
+
+SIDES_SHOWN = 10
+PAIRS_SHOWN = 10
+UNSAVED = "audit again with --out DIR, which saves the witness"  # only a saved witness can be replayed
+
+
+def summary(results: Sequence[AuditResult]) -> Table:
+    """One row a subject: name and claim, verdict, violated of all pairs, largest ratio, worst pair, draws, seconds."""
+    columns = ("subject\nclaim", "verdict", "violated\nof pairs", "largest\nratio", "worst pair", "draws", "seconds")
+    rows = []
+    for result in results:
+        worst = result.worst
+        row = (
+            f"{wording.subject_name(result, 48)}\n{clean(result.claim, 48)}",
+            VERDICT_WORDS[result.verdict],
+            f"{wording.verdict_count(result, 'violated'):,}/{wording.asked_count(result):,}",
+            wording.compared(result.ratio_lower, 1.0)[0] if worst is not None else wording.MISSING,
+            name_text(worst.id, 40) if worst is not None else wording.MISSING,
+            short_count(result.samples),
+            number_text(float(result.seconds), 3),
+        )
+        rows.append(row)
+    return Table("", columns, tuple(rows), marks=tuple(result.verdict for result in results), kind="verdicts")
+
+
+def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
+    """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
+
+    Raises
+    ------
+    UsageError
+        If limit is below 1.
+    """
+    if limit < 1:
+        raise UsageError(f"limit must be at least 1, got {limit!r}.")
+    parameter, kind = wording.symbol(wording.parameter_of(result)), wording.evidence_name(result)
+    head = kind.replace(" or ", "\nor ") if kind == wording.BOTH else kind.replace(" ", "\n")
+    columns = ("pair", f"budget\nfor {parameter}", f"{parameter} at\nleast", "ratio", head, "draws", "verdict")
+    rows = []
+    for finding in result.ranked()[:limit]:
+        lower, budget = wording.compared(finding.parameter_lower, finding.parameter_budget)
+        ratio, seen = wording.ratio_text(finding), wording.evidence_cell(finding, kind)
+        draws, word = short_count(finding.samples), VERDICT_WORDS[finding.verdict]
+        rows.append((name_text(finding.id, 60), budget, lower, ratio, seen, draws, word))
+    marks = tuple(finding.verdict for finding in result.ranked()[:limit])
+    return Table("", columns, tuple(rows), wording.asked_count(result) - len(rows), marks, kind="verdicts")
+
+
+def all_pairs(table: UniverseTable) -> Paragraph:
+    """The verdicts of all pairs, counted, on one line."""
+    parts = [f"{table.count(verdict):,} {VERDICT_WORDS[verdict]}" for verdict in VERDICTS if table.count(verdict)]
+    parts += [f"{table.count(None):,} not asked"] if table.count(None) else []
+    return Paragraph(f"All {plural(len(table), 'pair')} of {len(table.ids):,} inputs: {', '.join(parts)}.")
+
+
+def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: str | None = None) -> list[Block]:
+    """What a failed audit says: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
+
+    Parameters
+    ----------
+    path : path, optional
+        Where the result is saved, for the line that replays it; None: nowhere.
+    replay : str, optional
+        What to say in the place of that line.
+
+    Raises
+    ------
+    UsageError
+        If no pair is violated.
+    """
+    if not result.violated:
+        raise UsageError(f"result must have a violated pair, got verdict {result.verdict!r}.")
+    finding, *others = result.violated
+    replay = UNSAVED if replay is None and path is None else replay
+    line = Again(replay) if replay is not None else again(result, finding.id, str(path))
+    blocks: list[Block] = [Paragraph(wording.headline(result), mark="violated"), Facts(finding_facts(result, finding))]
+    blocks.append(Code(clean(line.line, 4000), "replay"))
+    rows = [("", line.needs)] if line.needs else []
+    if others:
+        more = f" and {len(others) - 3:,} more" if len(others) > 3 else ""
+        rows.append(("also", ", ".join(name_text(other.id, 40) for other in others[:3]) + more))
+    return [*blocks, Facts(tuple(rows))] if rows else blocks
+
+
+def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str], ...]:
+    """All that is said of one pair, in this order: what was asked, the rule, its counts, the bound, the draws."""
+    differ = apart(finding.x, finding.x_prime)
+    inputs = f"x = {clean(finding.x, 120)}; x′ = {clean(finding.x_prime, 120)}" + (f"\n{differ}" if differ else "")
+    store = result.options.get("store")
+    labelled, runs = f"{finding.samples:,} labelled for this pair", plural(result.samples, "run")
+    draws = f"{labelled}, {runs} of the mechanism in all"
+    if finding.severity is not None:
+        draws += f"\n{finding.severity.samples:,} of these runs after the verdict, for the bound"
+    kept = []
+    if store is not None:  # the verdict is that of all nights, and stays after a repair that the fingerprint misses
+        draws = f"{labelled} in all nights, {runs} of the mechanism in this one"
+        kept = [
+            ("store", f"night {clean(result.options.get('night'))} of the evidence in {clean(store)}"),
+            ("", "A repair outside of the subject's own source is not seen: then use"),
+            ("", f"dpaudit evidence forget {clean(result.subject.get('fingerprint'))}"),
+        ]
+    seed = str(result.seed) + ("" if result.replayable else " (of the labels; the subject takes no generator)")
+    together = sum(other.pool == finding.pool for other in result.findings) if finding.pool is not None else 1
+    pool = f"asked in one game with {plural(together - 1, 'other pair')} of the same shift"
+    test = wording.test_sentence(finding)
+    return (
+        ("subject", wording.subject_name(result)),
+        ("claim", clean(result.claim, 200)),
+        ("pair", f"{name_text(finding.id, 120)}\n{inputs}"),
+        *([("pool", f"{pool}; a replay asks this one alone")] if together > 1 else []),
+        ("rule", wording.rule_sentence(finding)),
+        ("counts", f"{wording.counts_sentence(finding)} {wording.allowance_sentence(finding)}".strip()),
+        ("bound", wording.bound_sentence(result, finding) + "."),
+        *([("test", test)] if test else []),
+        ("draws", draws),
+        *kept,
+        ("seed", clean(seed, 120)),
+    )
+
+
+def notes(result: AuditResult) -> list[Block]:
+    """What else is to be known of pairs, a line each."""
+    return [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
+
+
+def low_bits(result: AuditResult) -> list[Block]:
+    """What the low bits give away, apart from the verdict; nothing if the check was turned off."""
+    finding = result.floating_point
+    if finding is None:
+        return []
+    if finding.verdict == "not_applicable":
+        return [Paragraph(f"{doubles.headline(result)}. {clean(finding.message, 400)}", "note")]
+    leaks = finding.verdict == "leaks"
+    mark = "found" if leaks else "not_refuted"
+    head = Paragraph(f"{doubles.headline(result)}. Apart from the verdict.", mark=mark)
+    return [head, Facts(doubles.facts(result))] if leaks else [head]
+
+
+def sides(result: AuditResult) -> list[Block]:
+    """A line for each thing that was looked at beside the claim."""
+    lines: list[Block] = [
+        Paragraph(beside.line(side), "note", side.status if side.status == "found" else "")
+        for side in result.side_findings[:SIDES_SHOWN]
+    ]
+    more = len(result.side_findings) - SIDES_SHOWN
+    return [*lines, Paragraph(f"and {more:,} more beside the claim")] if more > 0 else lines
+
+
+def page(result: AuditResult, saved: Path | None) -> list[Block]:
+    """All of an audit that a command prints; `saved` is its file, if one was saved."""
+    target = clean(result.subject.get("target") or result.subject.get("name"))
+    blocks: list[Block] = [Paragraph(f"{target}, claim {clean(result.claim)}")]
+    blocks += [pairs(result)] if result.findings else []
+    blocks += [all_pairs(result.universe)] if result.universe is not None else []
+    if result.not_asked:
+        blocks.append(Paragraph(f"{plural(len(result.not_asked), 'pair')} not asked: the claim sets no limit there."))
+    confidence, seconds = wording.confidence_text(result), number_text(float(result.seconds), 3)
+    runs = plural(result.samples, "run")
+    blocks.append(Paragraph(f"{confidence}, {runs} of the mechanism, {seconds} s, seed {result.seed}"))
+    if result.violated:
+        blocks += violation(result, saved)
+    else:
+        blocks.append(Paragraph(f"{wording.headline(result)}.", mark=result.verdict))
+        if result.verdict != "error" and result.findings:
+            blocks.append(Paragraph(wording.power_sentence(result)))
+            blocks += by_form.blocks(result)
+        if result.verdict == "inconclusive" and wording.is_weak(result):
+            blocks.append(Paragraph("Take more samples with --samples."))
+    if sentence := wording.monotone_sentence(result):
+        blocks.append(Paragraph(sentence))
+    blocks += [*notes(result), *low_bits(result), *sides(result)]
+    replay = doubles.replay_of_worst(result, str(saved)) if saved is not None else None
+    if replay is not None:
+        blocks.append(Code(clean(replay.line, 4000), "replay"))
+        blocks += [Facts((("", replay.needs),))] if replay.needs else []
+    return blocks
