@@ -29,7 +29,7 @@ from typing import Any
 import pytest
 
 SECONDS = 15.0  # of processor time without a fault: the tests that are run for one fault, at most
-FEWEST = 3  # tests that are run whatever they take
+MIN_TESTS = 3  # tests that are run whatever they take
 PATIENCE = 10  # times the processor seconds of a test without a fault, and 2 seconds more
 WALL = 900  # seconds: for a fault that waits for ever, on a busy machine
 MEMORY = 6 << 30
@@ -69,7 +69,7 @@ def fastest(tests: Iterable[Test]) -> list[Test]:
     taken = 0.0
     for test in sorted(tests, key=lambda test: test.seconds):
         taken += test.seconds
-        if taken > SECONDS and len(chosen) >= FEWEST:
+        if taken > SECONDS and len(chosen) >= MIN_TESTS:
             break
         chosen.append(test)
     return chosen

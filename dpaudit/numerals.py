@@ -12,7 +12,7 @@ from fractions import Fraction
 from typing import Any
 
 MISSING = "–"
-LONGEST_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
+MAX_DECIMAL = 400  # digits of a numerator or denominator that is saved in decimal
 ABOVE = "above "  # begins the text of a bound of which no more is proved than that it exceeds its limit
 # Relative and absolute excess up to which a bound says no more: ten times that of a rejection without a bound of its
 # own (`dpaudit.inference.bound_search.just_above`).
@@ -106,7 +106,7 @@ def fraction_text(value: Fraction) -> str:
     >>> fraction_text(Fraction(3, 4)), fraction_text(Fraction(2)), read_fraction("3/4")
     ('3/4', '2/1', Fraction(3, 4))
     """
-    is_long = max(abs(value.numerator), value.denominator).bit_length() > LONGEST_DECIMAL * 10 // 3
+    is_long = max(abs(value.numerator), value.denominator).bit_length() > MAX_DECIMAL * 10 // 3
     return f"{value.numerator:#x}/{value.denominator:#x}" if is_long else f"{value.numerator}/{value.denominator}"
 
 

@@ -17,7 +17,7 @@ from dpaudit import files
 from dpaudit.errors import UsageError
 from dpaudit.files import read_array, read_bytes, read_json, read_rows, read_toml
 
-MOST_TAKEN = 3 << 30  # bytes: what a reader may take, the interpreter and its libraries included
+MAX_TAKEN = 3 << 30  # bytes: what a reader may take, the interpreter and its libraries included
 
 
 def npy(shape, dtype="<f8", content=b"", order=False):
@@ -133,7 +133,7 @@ def test_parquet_is_bounded_in_rows_and_in_what_it_is_expanded_to(tmp_path, case
     )
     taken = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss << 10
     assert done.returncode == 0 and done.stdout.startswith(("a must", "example must")), done
-    assert taken < MOST_TAKEN and len(done.stdout) < 1_000
+    assert taken < MAX_TAKEN and len(done.stdout) < 1_000
 
 
 def test_the_limit_of_memory_ends_with_the_reader(tmp_path):

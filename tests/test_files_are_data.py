@@ -17,7 +17,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.reports.reading import read_dossier
-from dpaudit.results.saved_inputs import MOST_BYTES, restored
+from dpaudit.results.saved_inputs import MAX_BYTES, restored
 from dpaudit.results.saving import SHARED, write_whole
 from dpaudit.running.store import COLUMNS, Store
 
@@ -121,7 +121,7 @@ def test_what_is_run_is_printed_and_a_changed_code_is_not_called(run, tmp_path):
 
 @pytest.mark.parametrize("dtype", ["<U99999", "<U65536"])
 def test_a_small_file_cannot_ask_for_a_large_array(dtype):
-    with pytest.raises(ValueError, match=f"at most {MOST_BYTES:,} bytes"):
+    with pytest.raises(ValueError, match=f"at most {MAX_BYTES:,} bytes"):
         restored([["a"] * 1_000] * 20, {"is": "array", "dtype": dtype, "shape": [20, 1_000]})
     assert restored(["a", "b"], {"is": "array", "dtype": "<U5", "shape": [2]}).dtype == "<U5"
 

@@ -17,7 +17,7 @@ from scipy import special, stats
 import dpaudit
 from dpaudit import SubjectError, UsageError
 from dpaudit.audits import planning
-from dpaudit.audits.planning import LARGEST_SAMPLES, MAX_BUDGETS, _round_sizes, least_share
+from dpaudit.audits.planning import MAX_BUDGETS, MAX_SAMPLES, _round_sizes, least_share
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
 
@@ -186,7 +186,7 @@ def test_the_second_opinion_is_none_without_statsmodels_and_with_a_delta(monkeyp
 
 def test_round_numbers_have_three_digits_and_end_at_the_largest():
     sizes = _round_sizes()
-    assert sizes[0] == 10 and sizes[-1] == LARGEST_SAMPLES and sizes == sorted(set(sizes))
+    assert sizes[0] == 10 and sizes[-1] == MAX_SAMPLES and sizes == sorted(set(sizes))
     assert all(len(str(size).rstrip("0")) <= 3 for size in sizes)
     assert max(b / a for a, b in itertools.pairwise(sizes[90:])) <= 1.01
 

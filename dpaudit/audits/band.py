@@ -51,7 +51,7 @@ from dpaudit.scores.profile_bounds import TYPE_ONE
 from dpaudit.subjects.callables import Subject
 
 # Of each input: of a subject that draws batches, of one that is called once.
-MOST_DRAWS = {True: 12_000, False: 2_000}
+MAX_DRAWS = {True: 12_000, False: 2_000}
 TRAINING_SHARE = 0.25  # of these, on which the score is fitted
 DEPEND = "The draws of the stage depend on each other, so that nothing can be said."
 RAISED = "A call of the stage raised or did not come back."
@@ -66,7 +66,7 @@ def draws_of(samples: int, is_vectorised: bool) -> tuple[int, int]:
     >>> draws_of(100_000, is_vectorised=True)
     (3000, 9000)
     """
-    draws = max(min(samples, MOST_DRAWS[is_vectorised]), 8)
+    draws = max(min(samples, MAX_DRAWS[is_vectorised]), 8)
     training = int(TRAINING_SHARE * draws)
     return training, draws - training
 

@@ -20,8 +20,8 @@ from dpaudit.results.model import SideFinding
 from dpaudit.subjects.callables import Subject
 
 KIND = "claim_metadata"
-MOST_PAIRS = 1_000  # that are compared
-MOST_SHOWN = 20  # differences that are listed
+MAX_PAIRS = 1_000  # that are compared
+MAX_SHOWN = 20  # differences that are listed
 PROMISES_SHOWN = 3  # different ones, where there is no difference to the claim
 SAME = 1e-9  # relative: libraries round their figures up by a few units in the last place
 # Epsilons at which two privacy profiles are compared; the far ones for large parameters, whose profiles are 1 before.
@@ -59,7 +59,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
     differences: list[dict[str, Any]] = []
     compared = 0
     known: dict[str, None] = {}  # what is promised, in words
-    for pair in itertools.islice(pairs, MOST_PAIRS):
+    for pair in itertools.islice(pairs, MAX_PAIRS):
         try:
             library = promised(pair.x, pair.x_prime)
         except Exception as error:  # metadata only inform; an input that they cannot be read for is no broken audit
@@ -72,7 +72,7 @@ def claim_metadata(subject: Subject, claim: Claim, pairs: Iterable[Pair]) -> tup
             differences.append({"pair": pair.id, "claim": str(stated), "metadata": text, "claim_is": relation})
     if not compared:
         return ()
-    details = {"compared": compared, "differences": differences[:MOST_SHOWN], "count": len(differences)}
+    details = {"compared": compared, "differences": differences[:MAX_SHOWN], "count": len(differences)}
     if not differences:
         promises = ", ".join(list(known)[:PROMISES_SHOWN]) + (", ..." if len(known) > PROMISES_SHOWN else "")
         summary = f"The claim is what the metadata of {subject.name} promise for {counted_pairs(compared)}: {promises}."

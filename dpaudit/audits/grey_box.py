@@ -48,9 +48,9 @@ from dpaudit.symbolic.recorded_noise import Recorder, in_nats
 
 KIND = "same_randomness"
 RUNS = 16  # of each input, by default
-LEAST_RUNS = 4  # fewer show nothing that varies
+MIN_RUNS = 4  # fewer show nothing that varies
 RECORDED_PATHS = 16  # of an input, on symbols in the place of noise
-MOST_PAIRS = 200  # of an audit that are looked into: a bound on time
+MAX_PAIRS = 200  # of an audit that are looked into: a bound on time
 LARGEST_EPSILON = 700.0  # at which a profile that is positive stays so
 LISTED = 20  # pairs that a side finding lists
 Grade = Literal["definite", "implied", "hint", "not recorded", "same"]
@@ -221,8 +221,8 @@ def replay_same_randomness(
     seed = seed_from(seed, rng)
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
-    whole_number("runs", runs, f"an integer of at least {LEAST_RUNS}", LEAST_RUNS)
-    chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
+    whole_number("runs", runs, f"an integer of at least {MIN_RUNS}", MIN_RUNS)
+    chosen = [entry for entry, _ in zip(given, range(MAX_PAIRS), strict=False)]
     return GreyBox(subject, promise, root_of(seed), runs).examine(as_pairs(chosen))
 
 

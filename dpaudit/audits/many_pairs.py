@@ -19,10 +19,10 @@ from dpaudit.subjects.callables import Subject
 
 TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the table of all pairs
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
-LEAST_DRAWS = 100  # of each input for the table
+MIN_DRAWS = 100  # of each input for the table
 # Games of an audit, measured at 21 pairs and 5,000 to 100,000 samples: 12 s of .6 or .4 s each that look after each
 # round, beyond which they look once, and 50 s of .1 s that do, beyond which their pairs share one table.
-MOST_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
+MAX_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
 DEPTH_GAMES = 100  # of the depth, up to `MANY_PAIRS` pairs: 10 s
 DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
 SLOW_CLAIM_FACTOR = 6  # time of a game of a claim that is not one line, over that of a game of one line
@@ -73,8 +73,8 @@ def played_as(games: int, mode: Mode) -> Playing:
     >>> [str(played_as(games, "sequential")) for games in (20, 21, 501)]
     ['sequential mode', 'fixed mode', 'one table']
     """
-    is_universe = games > MOST_GAMES["fixed"]
-    return Playing("fixed" if games > MOST_GAMES[mode] else mode, is_universe)
+    is_universe = games > MAX_GAMES["fixed"]
+    return Playing("fixed" if games > MAX_GAMES[mode] else mode, is_universe)
 
 
 def replaceable_games(
@@ -86,7 +86,7 @@ def replaceable_games(
     (`needs_games`), pools that were asked for, calls in one random order, controls, or fewer draws than a table takes;
     or where the pairs are promised different parameters, of which a table has one.
     """
-    if needs_games or pool or subject.draws_together or samples < 2 * LEAST_DRAWS or any(map(is_same_input, pairs)):
+    if needs_games or pool or subject.draws_together or samples < 2 * MIN_DRAWS or any(map(is_same_input, pairs)):
         return 0
     data, positions = distinct_inputs(pairs)
     claims = [promise.for_pair(pair.x, pair.x_prime) for pair in pairs]
@@ -115,4 +115,4 @@ def selected(promise: Claim, pairs: int) -> int:
 def table_draws(samples: int, inputs: int, pairs: int) -> int:
     """Runs on each of so many inputs that the table of so many pairs takes in an audit of `samples`."""
     most = TABLE_RUNS // inputs if pairs > MANY_PAIRS else samples
-    return max(LEAST_DRAWS, min(int(TABLE_SHARE * samples), most))
+    return max(MIN_DRAWS, min(int(TABLE_SHARE * samples), most))

@@ -35,7 +35,7 @@ from dpaudit.symbolic.tape import Decision, Tape
 DIFFERENT = 50.0  # scales: above what noise of any use hides, below what would hide all other differences
 TINY = 1e-300  # a probability that stands for 0 in a log ratio
 STREAMS = 4  # of an input, where what is not followed (an order, a subset) may hide the difference on one of them
-MOST_KEPT = 4_000  # runs that are kept, of some kilobytes each
+MAX_KEPT = 4_000  # runs that are kept, of some kilobytes each
 SCALE_WEIGHT = 20.0  # of the log ratio of two scales, as noise of another scale has an unbounded ratio in its tails
 
 
@@ -102,7 +102,7 @@ class NoiseFree:
         """The run of an input; on some streams where numbers are drawn that symbols do not follow."""
         key = identity_of(x)
         if key not in self._known:
-            if len(self._known) >= MOST_KEPT:
+            if len(self._known) >= MAX_KEPT:
                 self._known.clear()
             paths = [run(self.subject, x, Tape(self.seed, 0, is_quick=True))]
             tape = paths[0].tape

@@ -28,7 +28,7 @@ import numpy as np
 from dpaudit.arguments import RngLike, check_options, seed_from, with_near_names
 from dpaudit.audits import low_bits
 from dpaudit.audits.findings import STAGE_PAIRS
-from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
+from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, Playing, playing_of, selected, table_draws
 from dpaudit.audits.power import game_before_draws
 from dpaudit.campaign.campaign import shares_by_rank
 from dpaudit.campaign.draws import CHUNK_NUMBERS
@@ -63,10 +63,10 @@ from dpaudit.subjects.stated import stated_claim, stated_pairs
 
 EVENT_MASSES = (0.5, 0.1, 0.01)  # by default: a common event, a rare one, a very rare one
 NEEDED_IN: tuple[Mode, ...] = ("sequential", "fixed")  # modes of which it is said what an excess needs
-LEAST_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
+MIN_SHARE_OF_DRAWS = 0.5  # of its even share: what every pair gets in adaptive mode, which spends the rest by rank
 MAX_BUDGETS = STAGE_PAIRS  # that are planned for; of more, these are spread evenly from the least to the largest
-LARGEST_SAMPLES = 10**9  # beyond which no number of samples is looked for
-LEAST_SAMPLES = 10  # of an audit: fewer are refused
+MAX_SAMPLES = 10**9  # beyond which no number of samples is looked for
+MIN_SAMPLES = 10  # of an audit: fewer are refused
 FIXED_TIME = 0.8  # of a limit, that the runs of an audit in fixed mode are planned for: its one look is at their end
 TIMED_SECONDS, TIMED_DRAWS = 0.2, 20_000  # of an input, after which the timing ends
 
@@ -227,7 +227,7 @@ class _Planned:
             self.inputs = len(distinct_inputs([chosen[k] for k in self.asked])[0])
         self.pairs = len(self.asked)
         # Samples of an audit that plays this.
-        self.fewest = 2 * LEAST_DRAWS if self.is_universe and self.pairs <= MANY_PAIRS else 1
+        self.fewest = 2 * MIN_DRAWS if self.is_universe and self.pairs <= MANY_PAIRS else 1
         self.level = (1.0 - confidence) * least_share(self.pairs) * (TABLE_SHARE if self.is_universe else 1.0)
 
     def represented(self) -> list[tuple[int, int]]:
@@ -289,7 +289,7 @@ class _Planned:
     def _game(self, claim: Claim, samples: int, mode: Mode) -> Test:
         """The test of one pair, with the draws behind its pilot."""
         schedule = schedule_of(mode, samples, self.pairs, 2)
-        least = LEAST_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
+        least = MIN_SHARE_OF_DRAWS if mode == "adaptive" and self.pairs > 1 else 1.0
         draws = int(least * schedule.planned) - schedule.most_before_test
         return game_before_draws(claim, draws, mode, self.level).main
 
@@ -358,7 +358,7 @@ def _textbook(audit: _Planned, allowed: float, sought: float, event_mass: float)
 def _round_sizes() -> list[int]:
     """10, 11, ..., 99, 100, ..., 998, 1,000, 1,010, ...: numbers of at most three significant digits, up to 10^9."""
     sizes = {digits * 10**k for k in range(8) for digits in range(10, 1_000)}
-    return [*sorted(size for size in sizes if size < LARGEST_SAMPLES), LARGEST_SAMPLES]
+    return [*sorted(size for size in sizes if size < MAX_SAMPLES), MAX_SAMPLES]
 
 
 def _pools(subject: Subject, promise: Claim, asked: Sequence[Pair]) -> int:
@@ -443,8 +443,8 @@ def _affordable(audit: _Planned, subject: Subject, per_run: float, seconds: floa
         runs = audit.runs(samples) + doubles * low_bits.draws_of(samples, subject.is_vectorised)
         return per_run * runs > room
 
-    sizes = range(LEAST_SAMPLES + 1, wanted + 1)
-    return LEAST_SAMPLES + bisect.bisect_left(sizes, True, key=is_too_long)
+    sizes = range(MIN_SAMPLES + 1, wanted + 1)
+    return MIN_SAMPLES + bisect.bisect_left(sizes, True, key=is_too_long)
 
 
 def _checked(

@@ -10,7 +10,7 @@ from dpaudit.audits.grey_box import GreyBoxResult
 from dpaudit.privacy.pairs import Pair, counted_pairs
 from dpaudit.results.model import Finding, SideFinding, to_json
 from dpaudit.running.streams import SEARCH_CHOICES, SEARCH_DRAWS
-from dpaudit.subjects.domains.tables import MOST_ROWS
+from dpaudit.subjects.domains.tables import MAX_ROWS
 from dpaudit.symbolic.recorded_noise import RecordedResult
 
 KIND = "pair_search"
@@ -156,6 +156,6 @@ def place_sentence(domain: Mapping[str, Any]) -> str:
         "table": "some tables of the values that its columns list",
         "inputs": "the listed inputs",
     }.get(str(kind), "what its domain gives")
-    if kind == "table" and rows > MOST_ROWS:
-        looked += f"; of the {rows} rows of the example up to {MOST_ROWS} at a time"
+    if kind == "table" and rows > MAX_ROWS:
+        looked += f"; of the {rows} rows of the example up to {MAX_ROWS} at a time"
     return f"It looked at {looked}; values outside of these were never tried."

@@ -56,15 +56,15 @@ from dpaudit.subjects.stated import stated_claim
 from dpaudit.symbolic.recorded_noise import MOST_RECORDED
 
 ROUNDS = 5  # each with twice the draws of the one before, and half of its pairs
-LEAST_DRAWS, MOST_FIRST_DRAWS = 32, 500  # of an input in the first round
+MIN_DRAWS, MAX_FIRST_DRAWS = 32, 500  # of an input in the first round
 MOVED_SHARE = 0.5  # moved pairs that join a round, over those that stay in it
 STARTS_SHARE = 0.75  # of the first candidates that are starts of the domain, where it has so many
-MOST_KEPT = 20_000  # draws of an input
+MAX_KEPT = 20_000  # draws of an input
 MAX_VIEWS = 6  # of the outputs, that a rule is made of
 PRIOR = 1.0  # guesses added to the right and the wrong ones: a loss is estimated carefully from few
 MIDDLE_DELTA = 0.05  # of the line by which claims without an epsilon of their own are ranked
 PROVED, RAISES = 100.0, 50.0  # suspicions that nothing counted reaches
-MOST_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
+MAX_CHOSEN = 100  # pairs: an audit of more would spread its error rate thin
 CLIMBED_SHARE, CLIMBED_DRAWS = 4, 500  # of the budget, for pairs without draws; and draws of those, in this search
 STANDS_OUT = 4.0  # standard deviations above its budget from which a pair is enough, and the search ends
 BESIDE = 0.3  # of the excess of the best pair: what another one needs to be chosen beside one that stands out
@@ -120,7 +120,7 @@ class Search:
             got = "neither" if self.domain is None else "both"
             raise UsageError(f"domain or examples must be given, one of the two, got {got}.")
         whole_number("pairs", self.pairs, "a positive integer", 1)
-        number("pairs", self.pairs, f"at most {MOST_CHOSEN}", lambda v: v <= MOST_CHOSEN)
+        number("pairs", self.pairs, f"at most {MAX_CHOSEN}", lambda v: v <= MAX_CHOSEN)
         whole_number("budget", self.budget, "an integer of at least 1,000", 1000)
         whole_number("candidates", self.candidates, "an integer of at least 4", 4)
         if self.adjacency not in (None, *RELATIONS):
@@ -287,9 +287,9 @@ class _Searcher:
     def _first_draws(self) -> int:
         """Draws of an input that show a loss of twice the claim: from fewer, the first choice would be a lottery."""
         if not self.claim.has_value:  # each pair has its own budget
-            return LEAST_DRAWS
+            return MIN_DRAWS
         epsilon = max(line_of(self.claim).epsilon, 0.01)
-        return int(min(max(2.0 / epsilon**2, LEAST_DRAWS), MOST_FIRST_DRAWS))
+        return int(min(max(2.0 / epsilon**2, MIN_DRAWS), MAX_FIRST_DRAWS))
 
     def _first(self, domain: Domain, count: int) -> list[_Candidate]:
         """Starts of the domain, drawn from its families in turn, and pairs at random.
@@ -376,7 +376,7 @@ class _Searcher:
         """Draw up to `size` outputs of both inputs, and estimate how suspicious the pair is."""
         if candidate.refused:
             return
-        candidate.draws = min(size, MOST_KEPT)
+        candidate.draws = min(size, MAX_KEPT)
         sides = [self._outcomes(i, candidate.draws) for i in candidate.inputs]
         drawn = [side for side in sides if side is not None]
         if len(drawn) < 2:

@@ -36,7 +36,7 @@ from dpaudit.running.streams import SEVERITY_COINS, SEVERITY_DRAWS, stream
 from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import Subject
 
-MOST_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
+MAX_EXAMINED = STAGE_PAIRS  # violated pairs that have a stage
 
 
 @dataclasses.dataclass(frozen=True)

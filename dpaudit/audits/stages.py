@@ -103,7 +103,7 @@ class SeverityStage(Stage):
         broken = [k for k in alone if run.games[k].is_violated]
         run.severities = {run.groups[k][0]: None for k in broken}
         assert run.shown is not None
-        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[: severity.MOST_EXAMINED]:
+        for k in sorted(broken, key=lambda k: -run.games[k].wealth)[: severity.MAX_EXAMINED]:
             draws = severity.draws_of(run.labelled[k], run.options.samples, bool(run.options.severity))
             if draws == 0 or run.failure:
                 continue
@@ -334,11 +334,11 @@ class GreyBoxStage(Stage):
         return run.options.grey_box and all(finding.kind != "same_randomness" for finding in run.beside)
 
     def run(self, run: AuditRun) -> None:
-        from dpaudit.audits.grey_box import MOST_PAIRS, GreyBox  # few audits need these, and they take long to import
+        from dpaudit.audits.grey_box import MAX_PAIRS, GreyBox  # few audits need these, and they take long to import
         from dpaudit.symbolic.recorded_noise import MOST_RECORDED, recorded_finding
 
         box = GreyBox(run.subject, run.promise, run.root)
-        run.beside.append(box.examine(list(islice(run.chosen, MOST_PAIRS))).side_finding())
+        run.beside.append(box.examine(list(islice(run.chosen, MAX_PAIRS))).side_finding())
         run.beside.append(recorded_finding(run.subject, run.promise, list(islice(run.chosen, MOST_RECORDED)), run.root))
 
 

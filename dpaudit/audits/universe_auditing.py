@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from dpaudit.audits.audit_run import AuditRun
 from dpaudit.audits.findings import changes_of, finding_of, withheld, withhold_all
-from dpaudit.audits.many_pairs import LEAST_DRAWS, TABLE_SHARE, selected, table_draws
+from dpaudit.audits.many_pairs import MIN_DRAWS, TABLE_SHARE, selected, table_draws
 from dpaudit.audits.memory_checks import KEPT_NOISE, SHARED_NOISE, why_kept
 from dpaudit.audits.power import FOUND_WITH
 from dpaudit.campaign.campaign import Progress
@@ -41,7 +41,7 @@ from dpaudit.running.streams import UNIVERSE_COINS, UNIVERSE_DRAWS, stream
 from dpaudit.subjects.callables import Subject
 
 EXACT_LOSSES = 25  # values of a family at which the loss that they allow is computed: a bound on time
-LARGEST_FINDINGS = 1_000  # findings in full; all pairs are in the table
+MAX_FINDINGS = 1_000  # findings in full; all pairs are in the table
 # A note of a pair whose finding is that of the table.
 NOT_IN_DEPTH = "This is what the table of all pairs says of it: its examination in depth gave nothing, as {why}"
 IntArray = NDArray[np.int64]
@@ -97,7 +97,7 @@ class UniverseAudit:
             game.changes = {} if shared is None else {int(first[0]): shared}
         # What changes on one input is said of all; nothing is left to examine then.
         run.changes, run.inputs = [*game.changes.values()][:1] * used, used
-        depth = max(LEAST_DRAWS, options.samples - draws)
+        depth = max(MIN_DRAWS, options.samples - draws)
         chosen = np.empty(0, dtype=np.int64) if failure or game.changes else self._selected(game)
         self._tell(game, game.labelled, len(chosen))  # those are still open: how long they take is not known yet
         if len(chosen):
@@ -240,9 +240,9 @@ class UniverseAudit:
         rank = np.where(game.violated, 1, np.where(code == VERDICTS.index("error"), 2, 3))
         rank[[*self._deep, *self._why_not]] = 0
         order = np.lexsort((-game.ratios, rank))
-        if len(order) > LARGEST_FINDINGS:
+        if len(order) > MAX_FINDINGS:
             order = order[rank[order] < 3]
-        return sorted(order[:LARGEST_FINDINGS].tolist())
+        return sorted(order[:MAX_FINDINGS].tolist())
 
     def _merged(self, k: int, table: Finding) -> Finding:
         """The finding of a pair by the table and by the depth: its two tests hold together."""

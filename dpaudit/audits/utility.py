@@ -60,8 +60,8 @@ __all__ = ["UtilityBound", "UtilityFinding", "UtilityResult", "audit_utility", "
 
 LOWER_SHARE = 0.8  # of a test's level, for the limit that is the verdict
 CHUNK = 1 << 14  # outputs drawn at a time
-LEAST_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
-MOST_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
+MIN_PROBABILITY = 0.01  # where no failure is allowed: the probability above which a test is inconclusive
+MAX_INPUTS = 16  # of the mechanism's own pairs, where a bound names none
 
 
 @with_near_names
@@ -188,12 +188,12 @@ def _inputs(subject: Subject, bound: UtilityBound, inputs: Sequence[Any] | None)
     given = inputs if inputs is not None else bound.inputs
     if given is None:
         own = subject.pairs()
-        pairs = as_pairs(list(own)[:MOST_INPUTS]) if own is not None and len(list(own)) else []
+        pairs = as_pairs(list(own)[:MAX_INPUTS]) if own is not None and len(list(own)) else []
         given = [data for pair in pairs for data in (pair.x, pair.x_prime)]
     seen: dict[Any, Any] = {}
     for data in given:
         seen.setdefault(identity_of(data), data)
-    chosen = list(seen.values())[:MOST_INPUTS] if inputs is None and bound.inputs is None else list(seen.values())
+    chosen = list(seen.values())[:MAX_INPUTS] if inputs is None and bound.inputs is None else list(seen.values())
     if not chosen and bound.search is None:
         raise UsageError(f"inputs must be given for the bound {bound.name!r}: {subject.name} has no pairs.")
     return chosen
@@ -239,7 +239,7 @@ def _finding(
     measure = _measured_tail if bound.kind == "tail" else _measured_mean
     figures = measure(dataclasses.replace(bound, largest_loss=largest), limit, losses, level)
     allowed, lower, detectable = figures["allowed"], figures["lower"], figures["detectable"]
-    worth_finding = inconclusive_factor * allowed if allowed > 0.0 else LEAST_PROBABILITY
+    worth_finding = inconclusive_factor * allowed if allowed > 0.0 else MIN_PROBABILITY
     is_weak = detectable > worth_finding and (allowed > 0.0 or bound.kind == "tail")
     says_nothing = largest is not None and limit >= largest
     verdict: Verdict = "violated" if lower > allowed else "inconclusive" if is_weak or says_nothing else "not_refuted"

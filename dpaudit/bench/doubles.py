@@ -19,7 +19,7 @@ EPSILON = 0.1
 AUDIT_SAMPLES = 20_000  # of an input, of the audit: the check takes half as many
 SAMPLES = 10_000  # of an input, of the check; the low bits are tested on seven tenths of them
 NAIVE_BOUND = 5.0  # nats: the median bound on naive noise that is asked for, fifty times its epsilon
-LEAST_P_VALUE = 0.01  # of the exact test that sound noise is accused at most as often as promised
+MIN_P_VALUE = 0.01  # of the exact test that sound noise is accused at most as often as promised
 
 Sampler = Callable[[Any, int, np.random.Generator], Any]
 
@@ -83,7 +83,7 @@ def floating_point(design: Design) -> dict[str, Any]:
         "seconds": time.perf_counter() - started,
         "says": f"naive Laplace noise, ε = {EPSILON:g}: ε ≥ {median:.2f} from {SAMPLES:,} draws of each input (median; "
         f"{leaking} of {len(bounds)} leak); sound noise accused: {alarms} of {audits} (promised: at most {rate:.1%})",
-        "met": median >= NAIVE_BOUND and leaking == len(bounds) and p_value >= LEAST_P_VALUE,
+        "met": median >= NAIVE_BOUND and leaking == len(bounds) and p_value >= MIN_P_VALUE,
     }
 
 

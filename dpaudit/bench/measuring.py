@@ -19,12 +19,12 @@ import dpaudit
 from dpaudit.bench.design import CONFIDENCE, Design
 from dpaudit.bench.optimum import bound, draws_to_detection, parameter_bound
 from dpaudit.bench.problem import Law, Peer, Problem
-from dpaudit.inference.order import LARGEST_SHARE
+from dpaudit.inference.order import MAX_SHARE
 from dpaudit.results.model import AuditResult
 from dpaudit.subjects.callables import as_subject
 
 Record = dict[str, Any]
-MARGIN, LEAST_CLASSIC = 10, 20_000  # of the audit of a classic subject: times the optimum's draws, and draws a side
+MARGIN, MIN_CLASSIC = 10, 20_000  # of the audit of a classic subject: times the optimum's draws, and draws a side
 DOUBTFUL = 2.0  # standard errors of the optimum's bound: a shortfall above which more audits are held
 HALVINGS = 40  # of the search for the draws that a bound needs: to 1e-12 of them
 
@@ -183,7 +183,7 @@ def classics(problem: Problem, design: Design, _: int) -> Record:
     peer = next(peer for peer in problem.peers if peer.runs is not None)
     assert peer.runs is not None and problem.law is not None
     allowed = int(min(design.runs_share * peer.runs, design.most_runs))
-    side = _planned(problem.law, peer, int(allowed / (2.0 + LARGEST_SHARE)))  # of which so much may be drawn beside
+    side = _planned(problem.law, peer, int(allowed / (2.0 + MAX_SHARE)))  # of which so much may be drawn beside
     seeds = [design.audit_seed(problem.id, "classics", number) for number in range(design.classic_seeds)]
     results = [audited(problem, samples=side, mode="fixed", seed=seed)[0] for seed in seeds]
     best = bound(problem.law, 0.0, side, CONFIDENCE)
@@ -240,7 +240,7 @@ def _planned(law: Law, peer: Peer, most: int) -> int:
             break
         middle = int(math.sqrt(low * high))
         low, high = (low, middle) if is_enough(middle) else (middle, high)
-    return min(most, max(LEAST_CLASSIC, MARGIN * high))
+    return min(most, max(MIN_CLASSIC, MARGIN * high))
 
 
 def _finding(result: AuditResult) -> Any:

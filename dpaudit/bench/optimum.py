@@ -39,7 +39,7 @@ GUESSES = 2_000  # values of the number of guesses in one sum
 SPREAD = 7.0  # standard deviations of that number that a sum covers: what is left out is below 1e-11
 REACH = 4.0  # standard deviations of that number within which the test for delta > 0 may reject: costs 6e-5 of power
 CANDIDATES = 25  # guesses whose draws are computed exactly, no two of them nearly alike
-MOST_DRAWS = 1e10  # a side; what needs more is not found
+MAX_DRAWS = 1e10  # a side; what needs more is not found
 BOUNDARY = (-6.0, -4.0, -2.0, -1.0, 0.0, 1.0, 2.0, 4.0, 6.0)  # points of the null: guesses off by so many deviations
 SIMULATIONS = 4_000  # of the counts behind a bound's median and standard error: 1.6% of the standard error off
 SEED = 20_261_101  # of these simulations
@@ -116,7 +116,7 @@ def draws_to_detection(law: Law, claim: Claim, confidence: float = 0.95, power: 
         high, low, scores = table.best(functools.partial(_less_divergence, epsilon=epsilon, delta=delta))
         found = zip(scores.tolist(), high.tolist(), low.tolist(), strict=True)
         ranked += [(score, epsilon, delta, i, j) for score, i, j in found]
-    ranked = sorted(entry for entry in ranked if entry[0] < -1.0 / MOST_DRAWS)
+    ranked = sorted(entry for entry in ranked if entry[0] < -1.0 / MAX_DRAWS)
     alpha = 1.0 - confidence
     normal = 0.5 * (stats.norm.isf(alpha) + stats.norm.ppf(power)) ** 2
     best = Optimum(math.inf, None, *_lines(claim)[0])
@@ -421,7 +421,7 @@ def _least_draws(
         low = high = max(1, int(expected))
         while not found(high):
             low, high = high, math.ceil(1.25 * high)
-            if high > MOST_DRAWS:
+            if high > MAX_DRAWS:
                 return math.inf
     while low > 0 and found(low):
         low, high = math.floor(0.8 * low), low

@@ -21,7 +21,7 @@ from dpaudit.inference.order import (
     COLUMNS,
     LATER,
     LATER_NUMBERS,
-    MOST_OBJECTS,
+    MAX_OBJECTS,
     Change,
     LaterOutcomes,
     change_of,
@@ -155,7 +155,7 @@ class Draws:
         if not self.kept.get(i):
             return None
         begin = self._from_before.get(i, 0)
-        return self.joined(i).rows(slice(begin, begin + MOST_OBJECTS))
+        return self.joined(i).rows(slice(begin, begin + MAX_OBJECTS))
 
     def change(self, i: int) -> Change | None:
         """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""

@@ -29,7 +29,7 @@ import numpy as np
 
 from dpaudit.campaign.campaign import Campaign, Progress, shares_by_rank
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
-from dpaudit.campaign.schedules import SMALLEST_ROUND, TRAINING_DRAWS, Mode, schedule_of
+from dpaudit.campaign.schedules import MIN_ROUND, TRAINING_DRAWS, Mode, schedule_of
 from dpaudit.errors import OutOfTimeError
 from dpaudit.features.density import NO_HINTS, LogDensity
 from dpaudit.features.outcomes import Outcomes, is_one_value, join, unseen
@@ -322,7 +322,7 @@ class LabelGame(Campaign):
         requests: dict[int, list[Request]] = {}
         for k, size in sizes.items():
             pool, left = self.pairs[k].pool, self._left(self.pairs[k])
-            self._sizes[k] = left if left - size < SMALLEST_ROUND else size
+            self._sizes[k] = left if left - size < MIN_ROUND else size
             for read in pool.reads(pool.quotas(self._sizes[k], self._coin(self.draws.round, k))):
                 needed[read.input] = max(needed.get(read.input, 0), read.start + read.quota)
                 for use, (_, test) in enumerate(self.pairs[k].uses):

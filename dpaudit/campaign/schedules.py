@@ -30,9 +30,9 @@ FIXED_PILOT, FIXED_SHARE = 8_000, 0.35
 TRAINING_DRAWS = {"sequential": 20_000, "adaptive": 20_000, "fixed": 50_000}
 ROUND_GROWTH = {1: 0.02, 5: 0.08}  # a round's labelled draws over all those before it, from so many open pairs on
 FAR_GROWTH = 0.145  # the same where all open pairs are far from a decision: the most by which one is seen too late
-SMALLEST_ROUND = 16  # labelled draws
+MIN_ROUND = 16  # labelled draws
 ADAPTIVE_REACH = 16  # times its even share: the labelled draws that a pair may take in adaptive mode
-LARGEST_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
+MAX_STEP = 0.3  # of its own labelled draws so far: the most that a pair takes in a round of adaptive mode
 
 
 @dataclasses.dataclass
@@ -80,7 +80,7 @@ class Schedule:
         if self.is_coarse or all(pairs[k].is_far for k in open_pairs):
             growth = max(growth, FAR_GROWTH)
         used = {k: self.pilot + pairs[k].labelled / pairs[k].pool.breadth for k in open_pairs}
-        return {k: pairs[k].pool.labelled(max(SMALLEST_ROUND, int(growth * so_far))) for k, so_far in used.items()}
+        return {k: pairs[k].pool.labelled(max(MIN_ROUND, int(growth * so_far))) for k, so_far in used.items()}
 
     def drawn(self, pairs: Sequence[PairGame], runs: int) -> int:
         """Labelled draws so far, of the planned ones."""
@@ -131,19 +131,19 @@ class Adaptive(Schedule):
 
     def sizes(self, pairs: Sequence[PairGame], open_pairs: Sequence[int], runs: int) -> dict[int, int]:
         left = self.most_runs - runs
-        if left < SMALLEST_ROUND:
+        if left < MIN_ROUND:
             return {}
         are_open = [pairs[k] for k in open_pairs]
         used = np.array([pair.pool.labelled(self.pilot) + pair.labelled for pair in are_open], dtype=float)
         step = min(
-            max(SMALLEST_ROUND, _growth(len(open_pairs)) * used.sum()), left
+            max(MIN_ROUND, _growth(len(open_pairs)) * used.sum()), left
         )  # of a pair of its own a labelled draw is one run
         has_begun = any(pair.labelled for pair in pairs)
         target = shares_by_rank([(pair.wealth,) if has_begun else pair.main.merit for pair in are_open])
         wanted = np.maximum(target * (used.sum() + step) - used, 0.0)
-        wanted = np.minimum(wanted * step / wanted.sum(), np.maximum(SMALLEST_ROUND, LARGEST_STEP * used))
-        wanted[np.argmax(wanted)] = max(float(wanted.max()), float(SMALLEST_ROUND))
-        sizes = {k: int(size) for k, size in zip(open_pairs, wanted.tolist(), strict=True) if size >= SMALLEST_ROUND}
+        wanted = np.minimum(wanted * step / wanted.sum(), np.maximum(MIN_ROUND, MAX_STEP * used))
+        wanted[np.argmax(wanted)] = max(float(wanted.max()), float(MIN_ROUND))
+        sizes = {k: int(size) for k, size in zip(open_pairs, wanted.tolist(), strict=True) if size >= MIN_ROUND}
         drawn: dict[int, float] = {}
         for k, size in sizes.items():
             pool = pairs[k].pool
@@ -152,7 +152,7 @@ class Adaptive(Schedule):
         for k, so_far in zip(open_pairs, used.tolist(), strict=True):
             pool = pairs[k].pool
             shared = int(min(drawn.get(i, 0.0) / pool.load(i) for i in pool.inputs))
-            if shared >= SMALLEST_ROUND and so_far < pool.labelled(self.planned):
+            if shared >= MIN_ROUND and so_far < pool.labelled(self.planned):
                 sizes[k] = max(sizes.get(k, 0), shared)
         return dict(sorted(sizes.items()))
 

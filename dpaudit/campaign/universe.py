@@ -37,7 +37,7 @@ from dpaudit.features.outcomes import Outcomes, unseen
 from dpaudit.inference import learned_power
 from dpaudit.inference.exact import ExactTest
 from dpaudit.inference.failures import Failure, Returned, common_failure
-from dpaudit.inference.order import LATER_NUMBERS, MOST_OBJECTS, Change
+from dpaudit.inference.order import LATER_NUMBERS, MAX_OBJECTS, Change
 from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.pair_lines import WAYS, PairLines, Record
 from dpaudit.inference.tasks import Draw, Request, toss
@@ -138,7 +138,7 @@ class UniverseGame(Campaign):
         for i, part in parts.items():
             halves[0, i] = self.partition.count(part)
         del parts
-        self.draws.keep_for_order(min(MOST_OBJECTS, LATER_NUMBERS // len(self.used)))
+        self.draws.keep_for_order(min(MAX_OBJECTS, LATER_NUMBERS // len(self.used)))
         plan = self._plan(half - drawn, self.pilot - drawn)
         for i, (a, b) in self._cells(plan, self.draws.learn(plan)).items():
             halves[0, i] += a

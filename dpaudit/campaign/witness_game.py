@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 
 from dpaudit.campaign.campaign import Campaign
 from dpaudit.campaign.draws import Counts, Draws, RoundPlan
-from dpaudit.inference.order import MOST_OBJECTS
+from dpaudit.inference.order import MAX_OBJECTS
 from dpaudit.inference.tasks import Draw, Request, Statistic, toss
 from dpaudit.privacy.claims import FloatArray
 
-LARGEST_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
+MAX_BATCH = 1 << 16  # draws at a time: how many numbers an output has is not known before
 
 
 class FixedRule(Protocol):
@@ -44,7 +44,7 @@ class WitnessGame(Campaign):
         coin: np.random.Generator,
         move: FloatArray | None = None,
     ) -> None:
-        super().__init__(Draws(draw, largest_batch=LARGEST_BATCH))
+        super().__init__(Draws(draw, largest_batch=MAX_BATCH))
         self.test, self._level, self._move = test, level, move
         self._quotas = toss(labelled, coin)
 
@@ -56,7 +56,7 @@ class WitnessGame(Campaign):
         if self.runs:
             return None
         requests = {i: [Request(size, self.test.statistic, 0, self._move)] for i, size in enumerate(self._quotas)}
-        return RoundPlan(dict(enumerate(self._quotas)), requests, MOST_OBJECTS)
+        return RoundPlan(dict(enumerate(self._quotas)), requests, MAX_OBJECTS)
 
     def _absorb(self, counts: Counts) -> None:
         self.test.add(counts[0][0], counts[1][0])

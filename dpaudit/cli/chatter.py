@@ -16,7 +16,7 @@ from typing import Any, TextIO
 from dpaudit import errors
 
 LINES = 5  # that are shown
-LONGEST = 500  # characters of each
+MAX_CHARACTERS = 500  # characters of each
 
 
 class Sparing:
@@ -40,8 +40,8 @@ class Sparing:
         return len(text)
 
     def _part(self, text: str) -> None:
-        if self.lines < LINES and self._place <= LONGEST:
-            room = LONGEST - self._place
+        if self.lines < LINES and self._place <= MAX_CHARACTERS:
+            room = MAX_CHARACTERS - self._place
             self._stream.write(text[:room] + "…" * (len(text) > room))
             self.cut += len(text) > room
         self._place += len(text)
@@ -89,7 +89,7 @@ def told(stream: Sparing, more: Counter[tuple[str, str, int]]) -> list[str]:
     if stream.count > LINES:
         notes.append(f"The subject printed {stream.count:,} lines; the first {LINES} are shown.")
     if stream.cut:
-        notes.append(f"Of {stream.cut} of these lines the first {LONGEST} characters are shown.")
+        notes.append(f"Of {stream.cut} of these lines the first {MAX_CHARACTERS} characters are shown.")
     for (category, file, line), count in more.most_common(LINES):
         notes.append(f"{file}:{line} gave {count:,} more warnings of the kind {category}.")
     if len(more) > LINES:

@@ -14,7 +14,7 @@ from dpaudit.cli.outputs import output_console, subject_output, written_or_told
 from dpaudit.config import formats
 from dpaudit.errors import UsageError
 
-LONGEST = 1_000  # characters of a claim, or of pairs, as they are kept for the line that runs a check again
+MAX_CHARACTERS = 1_000  # characters of a claim, or of pairs, as they are kept for the line that runs a check again
 
 
 @main.command("check")
@@ -80,7 +80,7 @@ def check_command(
             **options,
         )
     stated = {"claim": claim, "pairs": pairs}
-    texts = {name: text for name, text in stated.items() if text is not None and len(text) <= LONGEST}
+    texts = {name: text for name, text in stated.items() if text is not None and len(text) <= MAX_CHARACTERS}
     found = dataclasses.replace(found, options={**found.options, **texts})
     paths: Sequence[Path] = ()
     status = found.exit_status

@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 if TYPE_CHECKING:
     from dpaudit.running.store import Store
 
-LEAST_DIGITS = 4  # of an id or a fingerprint that names a subject
+MIN_DIGITS = 4  # of an id or a fingerprint that names a subject
 
 
 @main.group("evidence")
@@ -163,7 +163,7 @@ def _chosen(document: dict[str, Any], names: list[str] | tuple[str, ...]) -> lis
     found: list[dict[str, Any]] = []
     for name in names:
         meant = [one for one in subjects if name in (one["target"], one["name"])]
-        if not meant and len(name) >= LEAST_DIGITS:
+        if not meant and len(name) >= MIN_DIGITS:
             meant = [one for one in subjects if one["id"].startswith(name) or one["fingerprint"].startswith(name)]
         if not meant:
             known = ", ".join(one["id"][:12] for one in subjects[:5]) or "none"

@@ -30,9 +30,9 @@ from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.copies import copied
 from dpaudit.subjects.targets import what_raised
 
-MOST_LISTED = 200  # pairs that are looked at at all
-MOST_PAIRS = 6  # that are audited
-MOST_INPUTS = 4  # that the other checks look at
+MAX_LISTED = 200  # pairs that are looked at at all
+MAX_PAIRS = 6  # that are audited
+MAX_INPUTS = 4  # that the other checks look at
 KINDS = ("number", "vector", "counts", "position", "records")
 BUDGET_NAMES = ("epsilon", "delta", "rho", "mu", "scale", "sigma", "c", "metric")
 GIVES_BUDGET = ("epsilon", "rho", "mu")  # parameters that are a budget: the larger, the less noise
@@ -113,7 +113,7 @@ class Case:
 
     @functools.cached_property
     def listed(self) -> tuple[Pair, ...]:
-        """The pairs that were given, else the mechanism's own; of more than `MOST_LISTED`, so many at equal steps."""
+        """The pairs that were given, else the mechanism's own; of more than `MAX_LISTED`, so many at equal steps."""
         try:
             given = self._pairs if self._pairs is not None else self.subject.pairs()
             own = given if given is None or isinstance(given, Sequence) else list(given)
@@ -124,21 +124,21 @@ class Case:
             raise UsageError(f"pairs of {name} must be a list of (x, x_prime), got {what_raised(error)}.") from error
         if own is None:
             return ()
-        if len(own) > MOST_LISTED:
-            own = [own[k * len(own) // MOST_LISTED] for k in range(MOST_LISTED)]
+        if len(own) > MAX_LISTED:
+            own = [own[k * len(own) // MAX_LISTED] for k in range(MAX_LISTED)]
         return tuple(_copies(as_pairs(own))) if len(own) else ()
 
     @functools.cached_property
     def pairs(self) -> tuple[Pair, ...]:
-        """At most `MOST_PAIRS` of them: those whose budgets are nearest to one nat, on a logarithmic scale.
+        """At most `MAX_PAIRS` of them: those whose budgets are nearest to one nat, on a logarithmic scale.
 
         There an excess is the easiest to see. Without a claim, and among equals, the first ones.
         """
         if self.claim is None:
-            return self.listed[:MOST_PAIRS]
+            return self.listed[:MAX_PAIRS]
         budgets = [self.claim.for_pair(pair.x, pair.x_prime).budget.epsilon for pair in self.listed]
         distance = [abs(math.log(budget)) if 0.0 < budget < math.inf else math.inf for budget in budgets]
-        chosen = sorted(range(len(budgets)), key=lambda k: (distance[k], k))[:MOST_PAIRS]
+        chosen = sorted(range(len(budgets)), key=lambda k: (distance[k], k))[:MAX_PAIRS]
         return tuple(self.listed[k] for k in chosen)
 
     @functools.cached_property
@@ -147,11 +147,11 @@ class Case:
         for pair in self.pairs:
             for data in (pair.x, pair.x_prime):
                 found.setdefault(identity_of(data), data)
-        return _copies(list(found.values())[:MOST_INPUTS])
+        return _copies(list(found.values())[:MAX_INPUTS])
 
     @property
     def inputs(self) -> list[Any]:
-        """Different inputs of the pairs, at most `MOST_INPUTS`, copied each time; skips where none is known.
+        """Different inputs of the pairs, at most `MAX_INPUTS`, copied each time; skips where none is known.
 
         Copies: a mechanism that changes its input must not change that of the next check.
         """

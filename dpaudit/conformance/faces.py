@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 SAMPLES = 10_000  # of the audits among the checks
 ERROR_RATE = 1e-3  # of the whole list of one mechanism
-LEAST_RATE = 1e-12  # below it 1 - rate, the confidence of an audit, is no longer told from 1
+MIN_RATE = 1e-12  # below it 1 - rate, the confidence of an audit, is no longer told from 1
 Expected = Mapping[str, str] | Callable[[Any], Mapping[str, str]]
 
 
@@ -35,7 +35,7 @@ class Subjects:
     def limit(self, error_rate: float) -> None:
         """Give the list an error rate below the stated one, before its first check: what a session has for it."""
         if error_rate != self.options["error_rate"]:
-            self.options = {**self.options, "error_rate": max(error_rate, LEAST_RATE)}
+            self.options = {**self.options, "error_rate": max(error_rate, MIN_RATE)}
             self._case = None
 
     @property
@@ -276,7 +276,7 @@ def close(name: str) -> str:
 def _check_options(samples: Any, error_rate: Any, seed: Any) -> None:
     if isinstance(samples, bool) or not isinstance(samples, numbers.Integral) or samples < 1_000:
         raise UsageError(f"samples must be an integer of at least 1000, got {samples!r}.")
-    if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not LEAST_RATE <= error_rate < 1.0:
-        raise UsageError(f"error_rate must be in [{LEAST_RATE:g}, 1), got {error_rate!r}.")
+    if isinstance(error_rate, bool) or not isinstance(error_rate, int | float) or not MIN_RATE <= error_rate < 1.0:
+        raise UsageError(f"error_rate must be in [{MIN_RATE:g}, 1), got {error_rate!r}.")
     if isinstance(seed, bool) or not isinstance(seed, numbers.Integral) or seed < 0:
         raise UsageError(f"seed must be a non-negative integer, got {seed!r}.")

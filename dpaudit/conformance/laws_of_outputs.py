@@ -16,7 +16,7 @@ from dpaudit.numerals import at_least, compared
 from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.pairs import short_form
 
-MOST_OUTCOMES = 64  # with a test of their own; the others are one
+MAX_OUTCOMES = 64  # with a test of their own; the others are one
 ROUNDING = 1e-9
 
 
@@ -65,9 +65,9 @@ def distribution_fits_draws(case: Case) -> str | None:
         if outside is not None:
             fail(f"outputs must be possible under distribution({short_form(data)}), got {outside}.")
         ranked = sorted(stated, key=lambda token: -stated[token])
-        tests = [(counts[token], stated[token], token) for token in ranked[:MOST_OUTCOMES]]
-        if len(ranked) > MOST_OUTCOMES:
-            rest = ranked[MOST_OUTCOMES:]
+        tests = [(counts[token], stated[token], token) for token in ranked[:MAX_OUTCOMES]]
+        if len(ranked) > MAX_OUTCOMES:
+            rest = ranked[MAX_OUTCOMES:]
             tests.append((sum(counts[t] for t in rest), sum(stated[t] for t in rest), "the rarer outcomes"))
         for count, probability, token in tests:
             p_value = two_sided(count, case.samples, probability)

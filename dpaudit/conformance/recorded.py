@@ -21,7 +21,7 @@ from dpaudit.privacy.inputs import identity_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.plain import packed
 
-MOST_BYTES = 1 << 28  # of memory that all kept outputs take, about; later ones are drawn anew for each law
+MAX_BYTES = 1 << 28  # of memory that all kept outputs take, about; later ones are drawn anew for each law
 MEASURED = 32  # outputs of a batch of calls that its size is estimated from: a bound on time
 IN_MEMORY = 8  # times as many bytes as they take when pickled; dictionaries of numbers take about 5 (in its test)
 
@@ -43,7 +43,7 @@ class Recorded:
         self.subject, self._stream = subject, stream
         self._runs: dict[Any, list[Any]] = {}
         self._streams: dict[Any, tuple[Any, np.random.Generator]] = {}
-        self._left = MOST_BYTES
+        self._left = MAX_BYTES
 
     def replayed(self) -> Subject:
         """The subject from its first run on: new runs are made where no more are kept."""

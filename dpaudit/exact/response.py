@@ -21,9 +21,9 @@ from dpaudit.privacy.pair_budgets import has_own_line
 
 LAST_ANCHOR = 8.0  # nats: the farthest line of a free family that power is stated for
 LINES = 100  # anchors at which a claim with free lines is asked; its privacy profile is convex between them
-LARGEST_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
-LARGEST_VALUE = 1e6
-PRECISION, SMALLEST = 1e-9, 1e-12  # of losses and values: relative, absolute
+MAX_LOSS = 40.0  # nats, beyond which 1 / (1 + e^L) is below the smallest probability that doubles tell from 0 at 1
+MAX_VALUE = 1e6
+PRECISION, MIN_PRECISION = 1e-9, 1e-12  # of losses and values: relative, absolute
 
 
 def keeps(claim: Claim, event_mass: float, loss: float) -> bool:
@@ -58,7 +58,7 @@ def keeps(claim: Claim, event_mass: float, loss: float) -> bool:
     for directed in claim.directions:  # each law is the other's mirror image, so one inequality is that of both orders
         for anchor in np.linspace(0.0, loss, LINES) if claim.anchored else (0.0,):
             epsilon, delta = (float(side[0]) for side in directed.lines(value, float(anchor)))
-            if right - math.exp(min(epsilon, LARGEST_LOSS)) * wrong > delta + 1e-15:
+            if right - math.exp(min(epsilon, MAX_LOSS)) * wrong > delta + 1e-15:
                 return False
     return True
 
@@ -72,7 +72,7 @@ def loss_on_claim(claim: Claim, event_mass: float) -> float:
     >>> round(loss_on_claim(PureDP(1.0), 0.1), 6)
     1.0
     """
-    return _last(lambda loss: keeps(claim, event_mass, loss), 1.0, LARGEST_LOSS)
+    return _last(lambda loss: keeps(claim, event_mass, loss), 1.0, MAX_LOSS)
 
 
 def value_of_loss(claim: Claim, event_mass: float, loss: float) -> float:
@@ -84,7 +84,7 @@ def value_of_loss(claim: Claim, event_mass: float, loss: float) -> float:
         return math.inf
     if keeps(claim.with_value(0.0), event_mass, loss):
         return 0.0
-    return _last(lambda value: not keeps(claim.with_value(value), event_mass, loss), 1.0, LARGEST_VALUE)
+    return _last(lambda value: not keeps(claim.with_value(value), event_mass, loss), 1.0, MAX_VALUE)
 
 
 def event_masses(claim: Claim, values: FloatArray, deltas: FloatArray, event_mass: float) -> FloatArray:
@@ -129,7 +129,7 @@ def _last(holds: Callable[[float], bool], first: float, largest: float) -> float
         if high >= largest:
             return math.inf
         low, high = high, min(2.0 * high, largest)
-    while high - low > max(PRECISION * high, SMALLEST):
+    while high - low > max(PRECISION * high, MIN_PRECISION):
         middle = 0.5 * (low + high)
         low, high = (middle, high) if holds(middle) else (low, middle)
     return float(f"{0.5 * (low + high):.9g}")  # as far as it was searched

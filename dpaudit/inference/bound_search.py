@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpaudit.privacy.claims import FloatArray
 
-LARGEST_PARAMETER = 1e6  # beyond which no bound is searched
+MAX_PARAMETER = 1e6  # beyond which no bound is searched
 
 
 def largest_rejected(
@@ -37,7 +37,7 @@ def largest_rejected(
     if low >= above:  # else `high` is known not to be rejected
         while rejected(np.array([high]))[0]:
             low, high = high, 2.0 * high
-            if high > LARGEST_PARAMETER:
+            if high > MAX_PARAMETER:
                 return low
     while high - low > precision * high + 1e-12:
         values = np.linspace(low, high, points + 1)

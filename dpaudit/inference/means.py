@@ -31,8 +31,8 @@ import scipy
 
 from dpaudit.privacy.claims import FloatArray
 
-LARGEST_FRACTION = 0.96  # keeps a loss of 0 from ruin
-LARGEST_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
+MAX_FRACTION = 0.96  # keeps a loss of 0 from ruin
+MAX_RATIO = 1e6  # of a mean over its limit, beyond which none is looked for
 
 
 def stakes(draws: int, level: float) -> FloatArray:
@@ -43,7 +43,7 @@ def stakes(draws: int, level: float) -> FloatArray:
     about twice the one before it.
     """
     smallest = min(0.1, 0.15 * math.sqrt(2.0 * max(1.0, -math.log(level)) / max(draws, 1)))
-    return np.asarray(np.geomspace(smallest, LARGEST_FRACTION, 1 + math.ceil(math.log2(LARGEST_FRACTION / smallest))))
+    return np.asarray(np.geomspace(smallest, MAX_FRACTION, 1 + math.ceil(math.log2(MAX_FRACTION / smallest))))
 
 
 def _bisected(is_low: Callable[[float], bool], low: float, high: float) -> tuple[float, float]:
@@ -155,7 +155,7 @@ def detectable_mean_ratio(losses: FloatArray, level: float, fractions: FloatArra
         growth = ((part.mean(), part.std()) for part in (np.log1p(fraction * excess) for fraction in fractions))
         return all(draws * mean - quantile * math.sqrt(draws) * deviation < threshold for mean, deviation in growth)
 
-    largest = math.log(LARGEST_RATIO)
+    largest = math.log(MAX_RATIO)
     return math.inf if is_missed(largest) else math.exp(_bisected(is_missed, 0.0, largest)[1])
 
 

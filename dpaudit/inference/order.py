@@ -69,16 +69,16 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.call_outcomes import Ended
 
 RATE = 1e-9  # the probability, at most, that a change is said of an input whose outcomes are independent
-MOST_OBJECTS = 20_000  # outcomes that are looked at, the first ones: 0.08 seconds, of 16 numbers each;
-ENDS = MOST_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
+MAX_OBJECTS = 20_000  # outcomes that are looked at, the first ones: 0.08 seconds, of 16 numbers each;
+ENDS = MAX_OBJECTS + 5_000  # numbers of outcomes at which an audit without a fixed size may end
 LATER = 16  # and of each later chunk of draws so many, the last ones
 LATER_NUMBERS = 1_000_000  # numbers of later chunks that are kept, over all inputs
 LATER_BYTES = 256  # bytes of each of these, where they are texts
 BATCHES = 32  # small ones, drawn to ask what a batch shares
 # Outcomes of each at most: Laplace noise of which a call shares half as much as each output has of its own is found in
 # 17, 97 and 100% of 32 batches of 16, 32 and 64.
-LARGEST_BATCH = 64
-LARGEST_SHARE = 0.06  # of the runs on one input: all of them at most
+MAX_BATCH = 64
+MAX_SHARE = 0.06  # of the runs on one input: all of them at most
 SHARE_OF_DRAWN = 0.25  # of the runs of the audit, on all inputs: the runs of the small batches at most
 HINT = 0.05  # the probability, about, that the batches of independent outcomes on a pair call for more than that
 # Behind a violation: outcomes of each of the `BATCHES` at least, which are 128 pairs. (64 of them alike, of outputs of
@@ -122,7 +122,7 @@ class LaterOutcomes:
 def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = ()) -> Change | None:
     """The clearest change among the outcomes of one input, in the order of the calls; None where none is.
 
-    The tests see the first `MOST_OBJECTS` outcomes of `first`, drawn in batches of these `sizes`, and all of `later`, a
+    The tests see the first `MAX_OBJECTS` outcomes of `first`, drawn in batches of these `sizes`, and all of `later`, a
     batch each. Validity: which outcomes the tests see depends on their places alone. Calls that did not come back are
     left out: they may come together where a machine is busy.
     """
@@ -132,7 +132,7 @@ def change_of(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] =
 
 def _clearest(first: Outcomes, sizes: Sequence[int], later: Sequence[Outcomes] = ()) -> Change:
     """The change with the least p-value, whatever that is: 1 where nothing is asked."""
-    looked_at = first.rows(slice(0, MOST_OBJECTS))
+    looked_at = first.rows(slice(0, MAX_OBJECTS))
     of_first = np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)]
     of_later = [np.full(len(part), len(sizes) + number) for number, part in enumerate(later)]
     batches = np.concatenate([of_first, *of_later])
@@ -161,7 +161,7 @@ def dependence_hint(first: Outcomes, sizes: Sequence[int]) -> float:
     Numbers are ranked, objects are the most common one or another. It decides whether more batches are drawn, and
     nothing is said of it: so it may be approximate, and ask what `change_of` has asked.
     """
-    looked_at = first.rows(slice(0, MOST_OBJECTS))
+    looked_at = first.rows(slice(0, MAX_OBJECTS))
     counts = np.bincount(np.repeat(np.arange(len(sizes)), sizes)[: len(looked_at)])
     looked_at = looked_at.rows(slice(0, int(counts.sum())))
     columns = columns_of(looked_at)
@@ -195,7 +195,7 @@ def in_small_batches(
     Behind a violation (`is_violated`) there are more where that is too few to show outputs that come twice, or to hint
     at others; a hint calls for more batches, which are tested by themselves.
     """
-    size = min(LARGEST_BATCH, int(LARGEST_SHARE * samples) // BATCHES)
+    size = min(MAX_BATCH, int(MAX_SHARE * samples) // BATCHES)
     if most is not None:
         size = min(size, most // BATCHES)
     if is_violated:

@@ -9,8 +9,8 @@ from typing import Any
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.domains import DatasetDomain, Domain, ListedDomain, NumberDomain, VectorDomain
 
-MOST_INPUTS = 64
-MOST_PAIRS = 400
+MAX_INPUTS = 64
+MAX_PAIRS = 400
 
 
 def all_pairs_of(domain: Domain) -> list[Pair] | None:
@@ -25,11 +25,11 @@ def all_pairs_of(domain: Domain) -> list[Pair] | None:
     True
     """
     listed = _inputs(domain)
-    inputs = None if listed is None else list(itertools.islice(listed, MOST_INPUTS + 1))
-    if inputs is None or len(inputs) > MOST_INPUTS:
+    inputs = None if listed is None else list(itertools.islice(listed, MAX_INPUTS + 1))
+    if inputs is None or len(inputs) > MAX_INPUTS:
         return None
     pairs = [Pair(x, y) for x, y in itertools.combinations(inputs, 2) if domain.is_pair(x, y) or domain.is_pair(y, x)]
-    return pairs if 0 < len(pairs) <= MOST_PAIRS else None
+    return pairs if 0 < len(pairs) <= MAX_PAIRS else None
 
 
 def _inputs(domain: Domain) -> Iterable[Any] | None:
@@ -39,7 +39,7 @@ def _inputs(domain: Domain) -> Iterable[Any] | None:
         return [*range(int(domain.low), int(domain.high) + 1), *domain.special]
     if isinstance(domain, VectorDomain) and domain.integer and not domain.special:
         count = int(domain.high) - int(domain.low) + 1
-        if count**domain.length > MOST_INPUTS:
+        if count**domain.length > MAX_INPUTS:
             return None
         numbers = range(int(domain.low), int(domain.high) + 1)
         kind = list if domain.as_list else _array

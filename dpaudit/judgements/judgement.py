@@ -24,7 +24,7 @@ Verdict = Literal["refuted", "proved", "not_refuted", "inconclusive", "error"]
 VERDICTS: tuple[Verdict, ...] = ("refuted", "proved", "not_refuted", "inconclusive", "error")
 By = Literal["recorded noise", "certificate", "statistics", ""]
 EXIT_STATUS: Mapping[str, int] = {"refuted": 1, "proved": 0, "not_refuted": 0, "inconclusive": 5, "error": 3}
-LONGEST_PAIR = 300  # characters of a pair that is written into a command
+MAX_PAIR = 300  # characters of a pair that is written into a command
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,7 +113,7 @@ class Judgement(Saved):
         if self.pair is not None:
             sides = [kept(side) for side in (self.pair.x, self.pair.x_prime)]
             text = ",".join(json.dumps(saved, allow_nan=False) for saved, _, _ in sides)
-            if all(types is None and is_held for _, types, is_held in sides) and len(text) <= LONGEST_PAIR:
+            if all(types is None and is_held for _, types, is_held in sides) and len(text) <= MAX_PAIR:
                 given = text
         return f"dpaudit judge {shlex.quote(target)} --claim {shlex.quote(self.claim)} --pairs {shlex.quote(given)}"
 

@@ -24,7 +24,7 @@ from dpaudit.laws.derived import (
     selected,
     shared_pairs,
 )
-from dpaudit.laws.listed import MOST_OUTCOMES, ListedLaw, Outputs, listed_laws
+from dpaudit.laws.listed import MAX_OUTCOMES, ListedLaw, Outputs, listed_laws
 from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, MetricDP, PureDP, RenyiDP, whole_number
 from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
@@ -47,7 +47,7 @@ class Composed(Derived):
 
     def _listed(self) -> ListedLaw | None:
         laws = listed_laws(self.parts)
-        if laws is None or math.prod(len(law.outcomes) for law in laws) > MOST_OUTCOMES:
+        if laws is None or math.prod(len(law.outcomes) for law in laws) > MAX_OUTCOMES:
             return None
         places = np.indices([len(law.outcomes) for law in laws]).reshape(len(laws), -1)  # (parts, outcomes)
         columns = [selected(law.outcomes, place) for law, place in zip(laws, places, strict=True)]
@@ -155,7 +155,7 @@ class AdaptivelyComposed(Derived):
             return None
         choices = self._choices(laws[0].outcomes, len(laws[0].outcomes))
         counts = np.array([len(laws[1 + choice].outcomes) for choice in choices.tolist()])
-        if counts.sum() > MOST_OUTCOMES:
+        if counts.sum() > MAX_OUTCOMES:
             return None
         owners = np.repeat(np.arange(len(counts)), counts)  # the first outcome of each outcome of the whole
         pieces = []

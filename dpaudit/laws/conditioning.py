@@ -17,8 +17,8 @@ from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
 
-SMALLEST_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
-MOST_TRIES = 100_000  # draws without one that is kept, after which the event counts as impossible
+MIN_BATCH = 64  # drawn at least at a time, so that a few missing runs do not cost a call each
+MAX_TRIES = 100_000  # draws without one that is kept, after which the event counts as impossible
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,11 +43,11 @@ class Conditioned(Derived):
             # Validity: batches may have any size, since each draw is kept or not by itself. Of the last batch the first
             # runs are taken, in the order they were drawn in, which does not depend on what they are.
             # A single run is drawn one draw at a time: an exception is then that of one draw, as everywhere else.
-            batch = 1 if size == 1 else max(SMALLEST_BATCH, min(int(1.2 * (size - found) / share) + 1, 4 * size))
+            batch = 1 if size == 1 else max(MIN_BATCH, min(int(1.2 * (size - found) / share) + 1, 4 * size))
             outputs = draw(self.parts[0], data, batch, rng)
             kept = np.flatnonzero(rng.random(batch) < self._chances(outputs, batch))[: size - found]
             tries = 0 if len(kept) else tries + batch
-            if tries > MOST_TRIES:
+            if tries > MAX_TRIES:
                 raise SubjectError(
                     f"{self.name} must have an event of positive probability on every input, "
                     f"got none of {tries} runs in it."

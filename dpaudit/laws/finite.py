@@ -31,7 +31,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.privacy.finite_metrics import shortest_paths
 
 UNIT: float = 2.0**-53
-SMALLEST = 1e-70
+MIN_P = 1e-70
 Measure = Callable[[FloatArray], FloatArray]
 
 
@@ -433,8 +433,8 @@ def _measure(order: float | None, epsilon: float | None = None) -> Measure:
 
 def _stochastic(name: str, given: ArrayLike) -> FloatArray:
     rows = np.asarray(given, dtype=float)
-    if rows.ndim < 2 or not np.all((rows == 0.0) | ((rows >= SMALLEST) & (rows <= 1.0 + SUM_TOLERANCE))):
-        raise UsageError(f"{name} must be probabilities, 0 or at least {SMALLEST:g}, got others in shape {rows.shape}.")
+    if rows.ndim < 2 or not np.all((rows == 0.0) | ((rows >= MIN_P) & (rows <= 1.0 + SUM_TOLERANCE))):
+        raise UsageError(f"{name} must be probabilities, 0 or at least {MIN_P:g}, got others in shape {rows.shape}.")
     totals = np.abs(rows.sum(axis=-1) - 1.0)
     if not np.all(totals <= SUM_TOLERANCE):
         raise UsageError(f"{name} must have rows that sum to 1, got one that is off by {totals.max():g}.")

@@ -18,7 +18,7 @@ from dpaudit.privacy.pairs import Pair, as_pairs, short_form
 NoiseLaw = Literal["laplace", "gaussian"]
 ROUNDING = 1e-9  # relative: an answer or output that misses A z = b by no more than this is on it, but for rounding
 RAREST = 1e-4  # an acceptance of the sampler below which it gives up
-MOST_FREE = 6  # dimensions of the solutions up to which Laplace noise is sampled; the acceptance is about 1/90 there
+MAX_FREE = 6  # dimensions of the solutions up to which Laplace noise is sampled; the acceptance is about 1/90 there
 
 
 @dataclasses.dataclass(frozen=True)
@@ -183,6 +183,6 @@ def linear_conditioning(
     rows = tuple(map(tuple, a.tolist()))
     derived = LinearlyConditioned(answer, noise, width, rows, tuple(b.tolist()), known)
     free = derived.basis().shape[1]
-    if free == 0 or (noise == "laplace" and free > MOST_FREE):
-        raise UsageError(f"matrix must leave from 1 to {MOST_FREE} free dimensions, got {free}.")
+    if free == 0 or (noise == "laplace" and free > MAX_FREE):
+        raise UsageError(f"matrix must leave from 1 to {MAX_FREE} free dimensions, got {free}.")
     return derived, promise

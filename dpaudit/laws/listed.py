@@ -18,7 +18,7 @@ from dpaudit.privacy.claims import FloatArray
 from dpaudit.subjects.callables import Subject
 
 Outputs = Any  # a batch: an array of shape (size, ...), or a list of `size` outputs of any kind
-MOST_OUTCOMES = 10_000  # beyond these a law is not listed: products grow fast
+MAX_OUTCOMES = 10_000  # beyond these a law is not listed: products grow fast
 
 
 @dataclasses.dataclass(frozen=True)
@@ -42,7 +42,7 @@ def listed_law(subject: Subject) -> ListedLaw | None:
     outcomes, distribution = getattr(mechanism, "outcomes", None), getattr(mechanism, "distribution", None)
     if outcomes is None or not callable(distribution) or not hasattr(outcomes, "__len__"):
         return None
-    return ListedLaw(outcomes, distribution) if len(outcomes) <= MOST_OUTCOMES else None
+    return ListedLaw(outcomes, distribution) if len(outcomes) <= MAX_OUTCOMES else None
 
 
 def listed_laws(subjects: Sequence[Subject]) -> list[ListedLaw] | None:

@@ -34,7 +34,7 @@ from dpaudit.subjects.callables import as_subject
 
 GROUP = "dpaudit.laws"  # the entry-point group of other laws
 Derivation = tuple[Any, Claim]
-MOST_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own are a universe
+MAX_PAIRS = 100  # that parallel composition is made of: one game each, even where the subject's own are a universe
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +148,7 @@ def _projection(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Deri
 def _parallel(subject: Any, claim: Claim, pairs: Iterable[Any] | None) -> Derivation:
     one = as_subject(subject)
     known = pairs_of(one, pairs)
-    lifted = None if known is None else pairs_in_one_place(known[:MOST_PAIRS], 2)
+    lifted = None if known is None else pairs_in_one_place(known[:MAX_PAIRS], 2)
     return parallel_composition([one, one], [claim, claim], Places(2), pairs=lifted)
 
 

@@ -21,7 +21,7 @@ from dpaudit.privacy.metrics import Metric
 from dpaudit.privacy.pairs import Pair
 
 CHECKED = 5_000  # pairs at which a metric is asked in both orders
-MOST_FAMILIES = 2_000  # whose lines are tabulated at one time: about 60 kB each
+MAX_FAMILIES = 2_000  # whose lines are tabulated at one time: about 60 kB each
 ONE_LINE = ApproxDP(1.0)  # the family of all claims that are one line
 PROMISES = (  # what says what a claim promises; its fields are its own
     "anchored", "epsilon_at", "family", "in_order", "inequality", "is_symmetric", "is_vacuous", "lines", "orders",
@@ -189,9 +189,9 @@ def _placed(claim: Claim, families: dict[Claim, int], parameter: str, name: str)
     if not np.isfinite(value):
         return 0, value, 0.0
     place = families.setdefault(ONE_LINE if has_own_line(claim) else claim.with_value(1.0), len(families))
-    if place == MOST_FAMILIES:
+    if place == MAX_FAMILIES:
         raise UsageError(
-            f"for_pair must return claims of at most {MOST_FAMILIES:,} families for a table of all pairs, got one more "
+            f"for_pair must return claims of at most {MAX_FAMILIES:,} families for a table of all pairs, got one more "
             f"for {name}. Two claims are of one family if with_value(1.0) of both is equal. {_EQUAL}"
         )
     if claim.parameter != parameter:

@@ -64,7 +64,7 @@ from dpaudit.privacy.metrics import EuclideanMetric, GeoMetric, Metric
 from dpaudit.privacy.neighbours import NeighbourClaim
 from dpaudit.privacy.pairs import Pair, all_pairs, as_pairs, short_form
 
-LONGEST_SHOWN = 80  # characters of pairs that a message writes anew
+MAX_SHOWN = 80  # characters of pairs that a message writes anew
 _NUMBER = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?|[+-]?inf(inity)?", re.ASCII)
 _ADJACENCY = re.compile(r"(.*),\s*adjacency\s*=\s*(\S*)\s*", re.DOTALL)
 GROUP = "dpaudit.claims"  # the entry-point group of other forms: NAME=TEXT
@@ -407,7 +407,7 @@ def _as_json(text: str) -> str:
         parse_pairs(shown)
     except (TypeError, ValueError):
         return ""
-    return f"Write `{shown}`." if len(shown) <= LONGEST_SHOWN else ""
+    return f"Write `{shown}`." if len(shown) <= MAX_SHOWN else ""
 
 
 def _literal(piece: str) -> Any:
@@ -438,9 +438,9 @@ def _in_brackets(value: Any) -> str:
     if entries and all(isinstance(entry, list) and len(entry) == 2 for entry in entries):
         ways.append(entries)
     texts = ["; ".join(",".join(json.dumps(one, ensure_ascii=False) for one in pair) for pair in way) for way in ways]
-    shown = [f"`{text}`" if len(text) <= LONGEST_SHOWN else "no brackets around it" for text in texts]
+    shown = [f"`{text}`" if len(text) <= MAX_SHOWN else "no brackets around it" for text in texts]
     whole = f"{json.dumps(value, ensure_ascii=False)},x'"
-    if shown and len(whole) <= LONGEST_SHOWN:
+    if shown and len(whole) <= MAX_SHOWN:
         shown.append(f"`{whole}` if that is one input")
     return f"Write {' or '.join(dict.fromkeys(shown))}." if shown else ""
 

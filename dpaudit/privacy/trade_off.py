@@ -42,7 +42,7 @@ from dpaudit.privacy.pairs import short_form
 
 SLACK = 1e-9  # by which a function computed in doubles may leave its shape
 ROUNDING = 1e-12  # relative and absolute, added to every delta: more than the error of its arithmetic
-LARGEST_TABLE = 100_000  # points in a file
+MAX_TABLE = 100_000  # points in a file
 _TAIL = np.concatenate([np.geomspace(1e-300, 1e-16, 150), np.geomspace(1e-16, 0.5, 900)])
 GRID = np.unique(np.concatenate([[0.0, 1.0], _TAIL, 1.0 - _TAIL[_TAIL > 1e-14], np.linspace(1e-3, 1.0 - 1e-3, 999)]))
 Curve = Callable[[float], float] | ArrayLike
@@ -266,8 +266,8 @@ def _table(text: str) -> list[tuple[float, float]]:
     rows = read_rows("tradeoff", text)
     if rows and not _is_number(rows[0][0]):
         del rows[0]
-    if len(rows) > LARGEST_TABLE:
-        raise UsageError(f"tradeoff must have at most {LARGEST_TABLE:,} points, got more at {text!r}.")
+    if len(rows) > MAX_TABLE:
+        raise UsageError(f"tradeoff must have at most {MAX_TABLE:,} points, got more at {text!r}.")
     for place, row in enumerate(rows, start=1):
         if len(row) != 2 or not all(_is_number(cell) for cell in row):
             raise UsageError(f"tradeoff must have two numbers a line, got {','.join(row)[:60]!r} at point {place}.")

@@ -42,7 +42,7 @@ RESERVED_AT_MOST = 0.5  # of the rest, for tests with a confidence of their own,
 FIRST_CALL = 0.75  # of a test's share
 AUDIT, REPLAY, LOW_BITS = 0.8, 0.1, 0.1  # of a call's share
 NAMED = 5  # tests in a message, of those that take too much together
-LEAST_SHARE = 1e-12  # below it 1 - share, the confidence of an audit, is no longer told from 1
+MIN_SHARE = 1e-12  # below it 1 - share, the confidence of an audit, is no longer told from 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -211,9 +211,9 @@ class TestBudget:
             share = self.left / (self.stated_calls - self.calls + 1)
         else:
             share = self.left * (FIRST_CALL if self._defaults == 1 else 1.0 / self._defaults)
-        if share < LEAST_SHARE:
+        if share < MIN_SHARE:
             raise UsageError(
-                f"dp_audit must have a share of the session's error rate of at least {LEAST_SHARE:g}, got {share:.3g} "
+                f"dp_audit must have a share of the session's error rate of at least {MIN_SHARE:g}, got {share:.3g} "
                 f"in call {self.calls} of the test. Audit less in one test, or lower --dp-confidence."
             )
         self.left -= share

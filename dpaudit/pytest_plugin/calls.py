@@ -50,7 +50,7 @@ if TYPE_CHECKING:
     from dpaudit.subjects.callables import Subject
 
 FRAME = 4  # of the test that called dp_audit, as warnings count
-MOST_COMPARED = 2_000  # pairs of a call that a rerun is compared by; one with more pays again
+MAX_COMPARED = 2_000  # pairs of a call that a rerun is compared by; one with more pays again
 STDLIB = sysconfig.get_path("stdlib") + os.sep
 DEFAULT_SAMPLES = 100_000  # that a replay takes at most where no number is stated
 
@@ -170,7 +170,7 @@ class _Call:
     @property
     def _may_repeat(self) -> bool:
         """Whether the same seed gives the same bits."""
-        return self.subject.replayable and len(self.pairs) <= MOST_COMPARED
+        return self.subject.replayable and len(self.pairs) <= MAX_COMPARED
 
     def _key(self, stated: tuple[float | None, float | None]) -> Any:
         """What two calls share that draw the same bits from the same seed, as far as can be seen.

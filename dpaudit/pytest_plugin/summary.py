@@ -29,7 +29,7 @@ NAMED = 10  # lines of one kind in the summary
 NAMED_IN_LINE = 3  # tests that one line names
 EARLIER_SHOWN = 4  # reports of an earlier session that are named
 CHECKS_SHOWN = 200  # failed checks in Markdown
-MOST_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
+MAX_MARKDOWN = 900_000  # bytes: a CI service drops a longer job summary whole
 PUBLIC = (
     "call", "verdict", "subject", "claim", "share", "confidence", "seed", "epsilon_lower", "ratio_lower", "known",
     "replay", "witness", "leaks", "side", "cut",
@@ -280,7 +280,7 @@ class Summary:
         shown = []
         for row in rows:
             size += len(row.encode("utf-8", "backslashreplace")) + 1
-            if size > MOST_MARKDOWN - 200:
+            if size > MAX_MARKDOWN - 200:
                 break
             shown.append(row)
         if len(shown) < len(rows):

@@ -1,6 +1,6 @@
 """Where two inputs of a pair differ, for inputs whose names do not show it: neighbours mostly begin in the same way.
 
-Inputs may be large, and reports ask for many pairs: arrays are compared as a whole, lists only up to `MOST` entries.
+Inputs may be large, and reports ask for many pairs: arrays are compared as a whole, lists up to `MAX_ENTRIES`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ VALUE = 60  # characters of a value there
 CONTEXT = 20  # characters before the first one that differs, in a long value
 DEEPEST = 20
 NAME = 40  # characters of an input's name (`Pair.x_id`)
-MOST = 200_000  # entries that are compared one by one, or rows of plain values
+MAX_ENTRIES = 200_000  # entries that are compared one by one, or rows of plain values
 ROW = 100  # entries of a row that take about as long as the row itself
 SCALARS = (int, bool, str, bytes, type(None))  # equal where they have one type and are equal
 PLAIN = frozenset((*SCALARS, float))
@@ -74,14 +74,14 @@ def _is_sized(value: Any) -> bool:
 
 
 class _TooLongError(Exception):
-    """More would have to be compared than `MOST` entries."""
+    """More would have to be compared than `MAX_ENTRIES` entries."""
 
 
 class _Comparison:
     """One comparison of two inputs; `left` is how many entries may still be compared."""
 
     def __init__(self) -> None:
-        self.left = MOST
+        self.left = MAX_ENTRIES
 
     def places(self, a: Any, b: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
         """Places with the two values there, in the order of `a`; `_Absent` where there is none."""

@@ -23,10 +23,10 @@ from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult
 
 PAIRS = 50  # rows of the table of pairs, beside the violated ones
-MOST_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
+MAX_ROWS = 1000  # of any table, so that a page stays below two megabytes at 400 pairs
 CHECKS = 300  # rows of a table of checks
 MESSAGES = 50  # errors, and findings beside the claim, that are quoted
-LONGEST_LINE = 2000  # characters of a command
+MAX_LINE = 2000  # characters of a command
 SAME_BITS = "same seed, same bits, if the subject draws from its generator alone"
 MODES: Mapping[str, str] = {
     "fixed": "uses all draws, and tests once",
@@ -168,7 +168,7 @@ def _worst(result: AuditResult, worst: Finding, path: str) -> tuple[Block, ...]:
 
 
 def _replay(line: Again, purpose: str) -> list[Block]:
-    return [Paragraph(line.sentence(purpose)), Code(clean(line.line, LONGEST_LINE))]
+    return [Paragraph(line.sentence(purpose)), Code(clean(line.line, MAX_LINE))]
 
 
 def _pairs(result: AuditResult) -> Iterator[Block]:
@@ -180,16 +180,16 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     bound = f"lower bound on {wording.symbol(parameter)}{units}"
     columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
     if result.findings:
-        ranked = result.ranked()[: min(MOST_ROWS, max(PAIRS, len(result.violated)))]
+        ranked = result.ranked()[: min(MAX_ROWS, max(PAIRS, len(result.violated)))]
         rows, marks = tuple(_row(finding, kind) for finding in ranked), tuple(one.verdict for one in ranked)
         yield Table("Pairs, the worst first", columns, rows, len(result.findings) - len(rows), marks)
-        numbers = tuple(_row(finding, kind) + _more_numbers(finding) for finding in result.findings[:MOST_ROWS])
+        numbers = tuple(_row(finding, kind) + _more_numbers(finding) for finding in result.findings[:MAX_ROWS])
         epsilon = f"ε ≥ at δ = {number_text(result.report_delta)}"
         every = (*columns, epsilon, "right", "wrong", "abstained")
         rest = len(result.findings) - len(numbers)
         yield Table("All pairs with all numbers", every, numbers, rest, is_closed=True)
     if result.not_asked:
-        names = tuple((name_text(name, 80),) for name in result.not_asked[:MOST_ROWS])
+        names = tuple((name_text(name, 80),) for name in result.not_asked[:MAX_ROWS])
         title = f"Pairs of which the claim asks nothing ({len(result.not_asked):,})"
         yield Table(title, ("pair",), names, len(result.not_asked) - len(names), is_closed=True)
 
@@ -213,7 +213,7 @@ def _low_bits(result: AuditResult, path: str) -> Iterator[Block]:
     replay = doubles.replay_of_worst(result, path) if path else None
     if replay is not None:
         yield from _replay(replay, "To run this rule on fresh draws")
-    if rows := tuple(tuple(row) for row in doubles.rows(result)[:MOST_ROWS]):
+    if rows := tuple(tuple(row) for row in doubles.rows(result)[:MAX_ROWS]):
         yield Table("Examined pairs", doubles.COLUMNS, rows, is_closed=True)
 
 

@@ -31,7 +31,7 @@ from dpaudit.results.model import AuditResult, Finding
 STEPS = 60  # points of a curve, less one
 TABLE_STEPS = 12  # rows of its table, less one
 LARGEST_EPSILON = 30.0  # on the axis
-SMALLEST_DELTA = 1e-12
+MIN_DELTA = 1e-12
 
 Curve = Callable[[float], float]
 
@@ -101,7 +101,7 @@ def _inverse(epsilon_at: Curve) -> Curve:
     """The delta whose epsilon is the argument, of a decreasing epsilon(delta), to 1e-3 relatively."""
 
     def delta(epsilon: float) -> float:
-        low, high = math.log(SMALLEST_DELTA), 0.0
+        low, high = math.log(MIN_DELTA), 0.0
         for _ in range(50):
             middle = (low + high) / 2.0
             low, high = (middle, high) if epsilon_at(math.exp(middle)) > epsilon else (low, middle)

@@ -55,7 +55,7 @@ TEXTS = (
     "name", "version", "contact", "owner", "approver", "description", "purpose", "region", "data_source", "retention",
 )  # fmt: skip
 KEYS = (*TEXTS, "published", "coordinates", "declared", "not_applicable", "budget", "registry")
-LONGEST = 4000  # characters of a declared text
+MAX_CHARACTERS = 4000  # characters of a declared text
 BUDGET_KEYS = ("parameter", "limit", "releases")
 PARAMETERS = ("epsilon", "rho", "mu")  # whose values add up at worst, or add up exactly
 RELEASE_KEYS = ("name", "date", "spent")
@@ -265,9 +265,9 @@ def _registry(table: Any, where: str) -> dict[str, str]:
 
 
 def _text(key: str, value: Any, where: str) -> str:
-    if not isinstance(value, str) or len(value) > LONGEST:
+    if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
         given = f"{len(value):,} characters" if isinstance(value, str) else repr(value)
-        raise UsageError(f"{key} must be a text of at most {LONGEST:,} characters, got {given} at {where}.")
+        raise UsageError(f"{key} must be a text of at most {MAX_CHARACTERS:,} characters, got {given} at {where}.")
     return value.strip()
 
 

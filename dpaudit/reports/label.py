@@ -27,7 +27,7 @@ from dpaudit.reports.written import date_text
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
 NOT_STATED = "Not stated."
 SHOWN = 3  # promises that a category names
-LONGEST = 420  # characters of a text
+MAX_CHARACTERS = 420  # characters of a text
 WIDTH, LINE = 640.0, 17.0  # of the drawing
 Kind = Literal["measured", "declared", "not stated"]
 
@@ -59,7 +59,7 @@ def categories(dossier: Dossier) -> tuple[tuple[str, Kind, str], ...]:
 
 def _declared(name: str, *texts: str) -> tuple[str, Kind, str]:
     said = [text.strip() for text in texts if text.strip()]
-    return (name, "declared", clean(_joined(said), LONGEST)) if said else (name, "not stated", NOT_STATED)
+    return (name, "declared", clean(_joined(said), MAX_CHARACTERS)) if said else (name, "not stated", NOT_STATED)
 
 
 def _joined(texts: Sequence[str]) -> str:
@@ -68,7 +68,7 @@ def _joined(texts: Sequence[str]) -> str:
 
 def _some(texts: Sequence[str]) -> str:
     more = f" And {len(texts) - SHOWN:,} more." if len(texts) > SHOWN else ""
-    return clean(_joined(texts[:SHOWN]) + more, LONGEST) if texts else ""
+    return clean(_joined(texts[:SHOWN]) + more, MAX_CHARACTERS) if texts else ""
 
 
 def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
@@ -82,7 +82,7 @@ def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
         f"A false alarm has probability at most {rate}. A test can prove a promise broken, never kept; it saw the "
         "inputs and the code that ran, and no others."
     )
-    return f"{clean(_joined(texts), LONGEST)}{more} {limits}"
+    return f"{clean(_joined(texts), MAX_CHARACTERS)}{more} {limits}"
 
 
 def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
@@ -90,7 +90,7 @@ def _utility(dossier: Dossier, item: Item) -> tuple[str, Kind, str]:
     if not lines:
         return _declared("Measured accuracy", item.declared)
     texts = [f"{line.words}: {line.subject}, {line.promised}; {line.measured}" for line in lines[:SHOWN]]
-    return ("Measured accuracy", "measured", clean(_joined(texts), LONGEST))
+    return ("Measured accuracy", "measured", clean(_joined(texts), MAX_CHARACTERS))
 
 
 def head(dossier: Dossier) -> str:

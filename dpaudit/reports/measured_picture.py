@@ -13,7 +13,7 @@ from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_le
 from dpaudit.results.model import Verdict
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
-LEAST = 1.5  # the axis goes on so far at least
+MIN_TOP = 1.5  # the axis goes on so far at least
 
 
 @dataclasses.dataclass(frozen=True)
@@ -94,7 +94,7 @@ def _draw(bars: Sequence[Bar], page: float, description: str) -> Markup:
     left, right = (250.0, page - 150.0) if is_wide else (8.0, page - 12.0)
     bottom = head + step * len(bars) + 4.0
     reach = max(edge for bar in bars if math.isfinite(edge := min(_edge(bar), TOP)))
-    top = min(TOP, max(LEAST, 1.1 * reach))
+    top = min(TOP, max(MIN_TOP, 1.1 * reach))
     x = Axis(0.0, top, left, right, False)
     body = [tag("rect", x=left, y=head, width=right - left, height=bottom - head, cls="plot")]
     body.append(tag("rect", x=x(1.0), y=head, width=right - x(1.0), height=bottom - head, cls="over"))

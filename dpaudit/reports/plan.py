@@ -15,7 +15,7 @@ from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 NAME_WIDTH, SHORT_NAME = 22, 14
 DIGITS = 3
 BUDGETS_BY_FORM = 3  # columns of the table by form
-LARGEST_SHOWN = 1e9  # samples: more are no plan
+MAX_SHOWN = 1e9  # samples: more are no plan
 UNCLEAR = 2.0  # an excess from which it has to be written in percent
 NONE = "none"  # no loss is found, or no number of samples is enough
 
@@ -173,7 +173,7 @@ def _sentences(plan: Plan) -> list[str]:
     opinions = [
         f"{short_count(int(power.textbook))} (mass {_mass(power.event_mass, power.is_estimate)})"
         for power in first.powers
-        if power.textbook is not None and power.textbook < LARGEST_SHOWN
+        if power.textbook is not None and power.textbook < MAX_SHOWN
     ]
     if opinions:
         sentences.append(

@@ -30,7 +30,7 @@ from dpaudit.results.model import to_json
 
 PLAIN_SECONDS = 10.0  # between two plain lines
 BAR = 8  # characters of the bar
-SHORTEST = 8  # characters of a label that is worth showing
+MIN_LABEL = 8  # characters of a label that is worth showing
 FIRST = "first draws"
 SLOW = 3.0  # seconds from which on an audit at a prompt or in a notebook shows where it stands
 CELL_SECONDS = 0.5  # between two states in a notebook
@@ -201,7 +201,7 @@ def status_line(label: str, state: Progress, times: str, width: int) -> str:
     least = [parts.pop(k) for k in range(len(parts) - 1, 1, -1)]  # draws and pairs stay
     kept = [*parts, times]
     room = max(width - len(", ".join(kept)) - 2, 0)
-    shown = label if len(label) <= room else f"…{label[len(label) - room + 1 :]}" if room > SHORTEST else ""
+    shown = label if len(label) <= room else f"…{label[len(label) - room + 1 :]}" if room > MIN_LABEL else ""
     prefix = f"{shown}: " if shown else ""
     line = prefix + ", ".join(kept)
     for part in reversed(least):  # the number of violated pairs first

@@ -32,7 +32,7 @@ DECISIONS = ("accept", "accept with conditions", "reject")
 TEXTS = ("name", "role", "conditions", "results")
 KEYS = ("name", "role", "date", "decision", "conditions", "results", "mechanisms")
 DECISION_KEYS = ("decision", "conditions")  # of one mechanism
-LONGEST = 2000  # characters of a text
+MAX_LENGTH = 2000  # characters of a text
 
 
 def results_digest(dossier: Dossier) -> str:
@@ -60,9 +60,9 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
             raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r}{where}.")
     for key in TEXTS:
         value = table.get(key, "")
-        if not isinstance(value, str) or len(value) > LONGEST:
+        if not isinstance(value, str) or len(value) > MAX_LENGTH:
             given = f"{len(value):,} characters" if isinstance(value, str) else repr(value)
-            raise UsageError(f"{key} must be a text of at most {LONGEST:,} characters, got {given}{where}.")
+            raise UsageError(f"{key} must be a text of at most {MAX_LENGTH:,} characters, got {given}{where}.")
         if key in ("name", "role") and not value.strip():
             raise UsageError(f"{key} must say something, got {value!r}{where}.")
     date = table.get("date")
@@ -107,8 +107,8 @@ def _decision(mechanism: str, table: dict[str, Any], where: str) -> Decision:
     decision, conditions = table.get("decision"), table.get("conditions", "")
     if decision not in DECISIONS:
         raise UsageError(f"decision must be one of {', '.join(DECISIONS)}, got {decision!r}{where}.")
-    if not isinstance(conditions, str) or len(conditions) > LONGEST:
-        raise UsageError(f"conditions must be a text of at most {LONGEST:,} characters, got {conditions!r}{where}.")
+    if not isinstance(conditions, str) or len(conditions) > MAX_LENGTH:
+        raise UsageError(f"conditions must be a text of at most {MAX_LENGTH:,} characters, got {conditions!r}{where}.")
     conditions = conditions.strip()
     if bool(conditions) != (decision == "accept with conditions"):
         must = "stated" if decision == "accept with conditions" else "left out"

@@ -34,7 +34,7 @@ from dpaudit.reports.wording import (
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
 
-LEAST_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
+MIN_DOUBLE = -300.0  # decimal logarithm of a number that a double holds in full
 WORST = 25  # rows of the ranked table
 NAMES = 14  # of inputs along an axis
 GREY = (196, 200, 205)  # of a cell without a ratio
@@ -100,7 +100,7 @@ def p_value_text(log10: float) -> str:
     >>> p_value_text(-80.6615), p_value_text(-1234.5)
     ('2.18e-81', '3.16e-1235')
     """
-    if not LEAST_DOUBLE < log10 < math.inf:
+    if not MIN_DOUBLE < log10 < math.inf:
         if not math.isfinite(log10):
             return number_text(0.0 if log10 < 0.0 else math.nan)
         digits = number_text(10.0 ** (log10 % 1.0), 3)

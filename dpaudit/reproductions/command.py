@@ -39,7 +39,7 @@ from dpaudit.results.saving import SHARED, check_folder, write_whole
 
 SCHEMA = "dpaudit.reproduction/1"
 DIGITS = 4  # of numbers in a printed table
-LONGEST_WORD = 20  # characters
+MAX_WORD = 20  # characters
 TERMINAL = 80  # columns, of output that is not a terminal
 DOTS_PER_INCH = 110
 
@@ -166,7 +166,7 @@ def _table(table: Table) -> list[RenderableType]:
     for i, column in enumerate(table.columns):
         # A number is never broken over two lines, and a word only where it is very long.
         words = [word for row in cells for word in (row[i].split() if labels[i] else [row[i]])]
-        widths.append(min(max([len(word) for word in [*words, *column.split()]], default=1), LONGEST_WORD))
+        widths.append(min(max([len(word) for word in [*words, *column.split()]], default=1), MAX_WORD))
     fits = sum(widths) + 3 * len(widths) <= TERMINAL  # else a table cut off at the right would be worse
     for column, is_label, width in zip(table.columns, labels, widths, strict=True):
         side = "left" if is_label else "right"

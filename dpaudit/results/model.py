@@ -70,7 +70,7 @@ FORMS_RENAMED = {"several intervals": INTERVALS}  # by their names in older file
 LEARNED_ALLOWANCE = 1.5  # how much larger that loss may be than one in the best case: decision 38
 ZERO_BUDGET_LOSS = 0.1  # nats: what has to be found of a pair of budget 0 in the best case
 EARLIER_SHARE = 0.8  # `verdict_share` over `error_share` where a claim pays for a second bound, in files without it
-MOST_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
+MAX_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 KEPT = {"write": lambda _: None}  # inputs, which `Finding` saves in its own way
 LOOK = ("draws", "log_wealth", "parameter_lower")  # in the order of files
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
@@ -394,8 +394,8 @@ class Finding(Form):
         Only numbers are read back as numbers: an id, message, rule or input may be the string "inf" and stays one.
         """
         known = dict(record)
-        if not isinstance(looks := record.get("looks", []), list) or len(looks) > MOST_LOOKS:
-            raise UsageError(f"looks of a pair must be {MOST_LOOKS:,} at most, got {short_form(looks)}.")
+        if not isinstance(looks := record.get("looks", []), list) or len(looks) > MAX_LOOKS:
+            raise UsageError(f"looks of a pair must be {MAX_LOOKS:,} at most, got {short_form(looks)}.")
         known["looks"] = [dict(zip(LOOK, look, strict=True)) for look in looks]
         if "types" in record:
             known |= {name: restored(record[name], record["types"].get(name)) for name in ("x", "x_prime")}

@@ -24,7 +24,7 @@ from dpaudit.results.saving import utf8
 MAXIMUM_INPUT_CHARACTERS = 20_000  # a longer input is saved as its digest
 REDACTED = "(redacted)"  # what stands in the place of an input that was taken out of a report
 DIGEST = frozenset({"sha256", "characters", "short"})  # what a digest has
-MOST_BYTES = 1 << 26  # of an array that the types of an input ask for: a file is small, what it asks for need not be
+MAX_BYTES = 1 << 26  # of an array that the types of an input ask for: a file is small, what it asks for need not be
 PLAIN = (type(None), bool, int, str)  # which JSON gives back as they were
 CONTAINERS: dict[str, type] = {"list": list, "tuple": tuple, "set": set, "frozenset": frozenset}
 SURROGATES = re.compile("[\ud800-\udbff][\udc00-\udfff]")
@@ -172,8 +172,8 @@ def _of_numpy(saved: Any, types: Mapping[str, Any]) -> Any:
         flat = [_number(item) for item in flat]
     if not all(isinstance(item, kinds.get(dtype[1], (int,))) for item in flat):
         raise TypeError(f"items of an input of dtype {dtype} must be of it")
-    if np.dtype(dtype).itemsize * len(flat) > MOST_BYTES:
-        raise ValueError(f"an input must take at most {MOST_BYTES:,} bytes, got {len(flat):,} items of dtype {dtype}")
+    if np.dtype(dtype).itemsize * len(flat) > MAX_BYTES:
+        raise ValueError(f"an input must take at most {MAX_BYTES:,} bytes, got {len(flat):,} items of dtype {dtype}")
     array = np.array(flat, dtype=dtype).reshape(shape)
     return array if types["is"] == "array" else array[()]
 

@@ -19,7 +19,7 @@ from dpaudit.errors import DpauditError, OutputError, UsageError
 from dpaudit.files import parsed_json, read_bytes
 from dpaudit.results.codec import Form, FormError
 
-MOST_SAID = 500  # characters of an error that may repeat what stands in a file
+MAX_SAID = 500  # characters of an error that may repeat what stands in a file
 WRONG_PLACE = frozenset(  # what the caller can know of a place beforehand
     {
         errno.EACCES,
@@ -123,7 +123,7 @@ def utf8(text: str) -> bytes:
 def _shown(said: object) -> str:
     """What is said of a file, shortened where it repeats much of what stands in there."""
     text = str(said)
-    return text if len(text) <= MOST_SAID else f"{text[:MOST_SAID]}..."
+    return text if len(text) <= MAX_SAID else f"{text[:MAX_SAID]}..."
 
 
 class Saved(Form):

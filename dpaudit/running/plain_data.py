@@ -27,7 +27,7 @@ from dpaudit.subjects.callables import CallError
 from dpaudit.subjects.foreign import own
 
 ARRAYS = "biufcUSmM"  # kinds of arrays without objects
-MOST_BYTES = 1 << 28  # of what is unpacked: more is no file of ours
+MAX_BYTES = 1 << 28  # of what is unpacked: more is no file of ours
 NO_TRACEBACK = "No traceback: the call was noted in a checkpoint, which keeps none.\n"
 
 
@@ -56,14 +56,14 @@ def text_of(content: bytes) -> tuple[Any, int]:
 
 
 def inflated(content: bytes) -> bytes:
-    """The bytes that zlib made smaller; ValueError where they are damaged, or more than `MOST_BYTES`."""
+    """The bytes that zlib made smaller; ValueError where they are damaged, or more than `MAX_BYTES`."""
     inflater = zlib.decompressobj()
     try:
-        found = inflater.decompress(content, MOST_BYTES)
+        found = inflater.decompress(content, MAX_BYTES)
     except zlib.error as error:
         raise ValueError(str(error)) from error
     if inflater.unconsumed_tail:
-        raise ValueError(f"more than {MOST_BYTES:,} bytes")
+        raise ValueError(f"more than {MAX_BYTES:,} bytes")
     return found
 
 

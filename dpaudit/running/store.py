@@ -37,9 +37,9 @@ from dpaudit.running.streams import EVIDENCE
 
 APPLICATION = 0x64704576  # "dpEv": what tells the file from other SQLite files
 LAYOUT = 1  # of the tables: a store of another one is refused
-MOST_TABLES = 100  # and indices that are looked at
-MOST_VALUE = 128 << 20  # bytes of one value, or row
-LONGEST_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
+MAX_TABLES = 100  # and indices that are looked at
+MAX_VALUE = 128 << 20  # bytes of one value, or row
+MAX_TEXT = 100_000  # characters of a name or a claim: those of a claim are parsed
 STATES = ("state", "outputs")  # columns of compressed content
 PATIENCE = 60.0  # seconds to wait for another writer
 FIRST_SHARE = 0.95  # of a subject's error rate, for the pairs of its first night
@@ -171,7 +171,7 @@ def share_of(generation: int) -> float:
 def _layout(execute: Any) -> dict[str, tuple[str, str, str | None]]:
     """The kind, the table and the SQL of all that a file has, to the letter, by name."""
     query = "select name, type, tbl_name, sql from sqlite_master limit ?"
-    return {row[0]: tuple(row[1:]) for row in execute(query, (MOST_TABLES,)).fetchall()}
+    return {row[0]: tuple(row[1:]) for row in execute(query, (MAX_TABLES,)).fetchall()}
 
 
 with contextlib.closing(sqlite3.connect(":memory:")) as _empty:
@@ -218,7 +218,7 @@ class Store:
             if not place.exists():  # records may be in it: nobody else may read it (sqlite gives its journals its mode)
                 open_private(place).close()
             connection = sqlite3.connect(place, timeout=PATIENCE, isolation_level=None)
-            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MOST_VALUE)
+            connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE)
             connection.execute("pragma trusted_schema = off")  # functions of a file's own SQL
         except (sqlite3.Error, OSError) as error:
             raise UsageError(f"store must be a file that can be opened, got {str(place)!r} ({error}).") from error
@@ -554,8 +554,8 @@ def _read(rows: Any, columns: Sequence[str]) -> list[Row]:
     names = [column.rpartition(".")[2] for column in columns]
     found = [dict(zip(names, row, strict=True)) for row in rows.fetchall()]
     for name, value in (cell for row in found for cell in row.items()):
-        if name not in STATES and isinstance(value, str | bytes) and len(value) > LONGEST_TEXT:
-            raise UsageError(f"store must have texts of at most {LONGEST_TEXT:,} characters, got more in {name}.")
+        if name not in STATES and isinstance(value, str | bytes) and len(value) > MAX_TEXT:
+            raise UsageError(f"store must have texts of at most {MAX_TEXT:,} characters, got more in {name}.")
         if type(value) not in TYPES[name]:
             raise UsageError(f"store must have values of the types of its columns, got {value!r:.40} in {name}.")
     return found

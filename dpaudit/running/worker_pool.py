@@ -31,7 +31,7 @@ from dpaudit.subjects.plain import Seen
 
 STARTING_SECONDS = 1.0  # that starting workers takes, about: an audit that draws for longer starts them beside it
 TELL_SECONDS = 0.25  # between two words on the progress of one batch
-MOST_INTERLEAVED = 8  # inputs whose calls are made in one random order: the outputs of a chunk of each are held
+MAX_INTERLEAVED = 8  # inputs whose calls are made in one random order: the outputs of a chunk of each are held
 GROUPS_A_SLOT = 4  # messages to a worker in one batch, at most
 
 Drawn = Iterator[tuple[int, TaskResult | Raised]]  # positions of tasks, and what they gave
@@ -236,7 +236,7 @@ class WorkerPool:
         inputs = {task.input for task in missing.values()}
         are_apart = len({id(job.data[i]) for i in inputs}) == len(inputs)
         is_called_once = not job.subject.is_vectorised and not job.subject.is_contained
-        return is_called_once and are_apart and 2 <= len(inputs) <= MOST_INTERLEAVED
+        return is_called_once and are_apart and 2 <= len(inputs) <= MAX_INTERLEAVED
 
     def _in_random_order(self, job: DrawJob, missing: dict[int, Task]) -> Drawn:
         """Each missing task's result, the calls of all of them made in one uniformly random order (a byte a call).

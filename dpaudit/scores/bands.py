@@ -52,10 +52,10 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 STEPS_PER_DEVIATION = 12  # levels u_j within one standard deviation of N
 FILLED, AIM = 0.98, 0.993  # of the error rate that a band spends, at least and about: 2% of it moves a limit by 0.2%
-MOST_LEVELS = 3_000
+MAX_LEVELS = 3_000
 WIDEST = 1.5  # times z, in the tails
-MOST_STEPS = 6  # towards that, after which few scores, whose limits are whole numbers, come no nearer
-LEAST_ERROR_RATE = 1e-8  # below it the rounding error of the probability counts: the band of constant width
+MAX_STEPS = 6  # towards that, after which few scores, whose limits are whole numbers, come no nearer
+MIN_ERROR_RATE = 1e-8  # below it the rounding error of the probability counts: the band of constant width
 FIRST_LOOK, LOOK_FACTOR = 32, 1.5  # runs a side
 ROUNDING = 1e-12  # of a convex hull between its corners; limits move outwards by it
 
@@ -78,10 +78,10 @@ def law_band(size: int, error_rate: float) -> LawBand:
     >>> bool(band.upper[0] < 0.1 and band.lower[100] > 0.9)  # DKW: 0.136 and 0.864
     True
     """
-    if error_rate < LEAST_ERROR_RATE:
+    if error_rate < MIN_ERROR_RATE:
         share, half = np.arange(size + 1) / size, math.sqrt(math.log(2.0 / error_rate) / (2.0 * size))
         return LawBand(np.maximum(share - half, 0.0), np.minimum(share + half, 1.0))
-    steps = min(MOST_LEVELS, max(64, int(STEPS_PER_DEVIATION * math.pi * math.sqrt(size))))
+    steps = min(MAX_LEVELS, max(64, int(STEPS_PER_DEVIATION * math.pi * math.sqrt(size))))
     levels = np.sin(np.linspace(0.0, math.pi / 2.0, steps + 2)[1:-1]) ** 2
     shape = np.minimum(0.5 / np.sqrt(levels * (1.0 - levels)), WIDEST)
     increments = _increments(size, levels)
@@ -93,11 +93,11 @@ def law_band(size: int, error_rate: float) -> LawBand:
         missed = 1.0 - _probability(size, levels[-1], increments, *limits)
         if missed <= error_rate and (found is None or z < found[0]):
             found = z, limits
-        if found is not None and (step >= MOST_STEPS or FILLED * error_rate <= missed <= error_rate):
+        if found is not None and (step >= MAX_STEPS or FILLED * error_rate <= missed <= error_rate):
             least, most = found[1]
             break
         moved = z**2 + 2.0 * math.log(max(missed, 1e-12) / (AIM * error_rate))
-        z = max(math.sqrt(max(moved, 0.0)), 0.5 * z) if step < MOST_STEPS else 1.02 * z
+        z = max(math.sqrt(max(moved, 0.0)), 0.5 * z) if step < MAX_STEPS else 1.02 * z
     counts = np.arange(size + 1)
     # a and b do not decrease in j: the first j with a_j > k, and the last with b_j < k
     above = np.searchsorted(least, counts, side="right")

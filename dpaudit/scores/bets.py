@@ -33,7 +33,7 @@ FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WAY = 3  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them
-LEAST_STAGE = 2  # scores that one tree is for
+MIN_STAGE = 2  # scores that one tree is for
 GROWTH = 0.25  # of the scores from one tree to the next; with a half decisions take 5% more of them
 DOUBLING = 1_000  # scores from which on the next tree is grown on twice as many: more teach it little
 # Of the budget: thousands of scores tell mu from 1.03 mu. The engine's fourteen, with the last two, take twice the
@@ -78,7 +78,7 @@ class ScoreBets:
         self._stages: list[_Stage] = []
         done = FIRST_BETS
         while done < len(scores):
-            until = done + max(LEAST_STAGE, int((GROWTH if done < DOUBLING else 1.0) * done))
+            until = done + max(MIN_STAGE, int((GROWTH if done < DOUBLING else 1.0) * done))
             self._stages.append(_Stage.of(scores[:until], labels[:until], done))
             done = until
 

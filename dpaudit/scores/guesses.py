@@ -31,7 +31,7 @@ IntArray = NDArray[np.int64]
 
 SIMULTANEOUS = (0.7, 0.25, 0.08, 0.02)
 COMPARED = 40  # numbers of guesses that a stated one is compared with: the best by chance in 2% of audits
-LEAST_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at 95%
+MIN_GUESSES = 5  # with fewer, even perfect ones are worth less than 2.2 nats at 95%
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,7 +93,7 @@ class Ordered:
     def rules(self, fractions: tuple[float, ...] = SIMULTANEOUS) -> list[Rule]:
         """Rules with these fractions of the canaries as guesses; none with too few, unless there are no more."""
         counts = sorted({math.ceil(fraction * len(self)) for fraction in fractions})
-        return [Rule(n, self.in_pairs) for n in counts if n >= LEAST_GUESSES] or [Rule(counts[-1], self.in_pairs)]
+        return [Rule(n, self.in_pairs) for n in counts if n >= MIN_GUESSES] or [Rule(counts[-1], self.in_pairs)]
 
 
 def looks_chosen(found: Ordered, rule: Rule) -> bool:

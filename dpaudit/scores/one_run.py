@@ -45,7 +45,7 @@ from numpy.typing import NDArray
 
 FloatArray = NDArray[np.float64]
 OUTWARDS = 1.0 - 1e-8  # relative; log-gammas of arguments up to 1e7 lose less
-SMALLEST_TAIL = 1e-250
+MIN_TAIL = 1e-250
 
 
 def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float, level: float) -> FloatArray:
@@ -93,8 +93,8 @@ def _tail_and_spread(epsilon: FloatArray, guesses: int, correct: int) -> tuple[F
     log_mass = choose + correct * log_expit(epsilon) + (guesses - correct) * log_expit(-epsilon)
     with np.errstate(over="ignore", divide="ignore"):
         falling = np.maximum(0.0, 1.0 - np.exp(np.minimum(epsilon, 700.0)) * (guesses - correct) / (correct + 1.0))
-        ratio = np.exp(np.minimum(log_mass - np.log(np.maximum(tail, SMALLEST_TAIL)), 0.0))
-    return tail, correct * np.where(tail > SMALLEST_TAIL, ratio, falling)
+        ratio = np.exp(np.minimum(log_mass - np.log(np.maximum(tail, MIN_TAIL)), 0.0))
+    return tail, correct * np.where(tail > MIN_TAIL, ratio, falling)
 
 
 def gaussian_is_rejected(mu: FloatArray, guesses: int, correct: int, canaries: int, level: float) -> NDArray[np.bool_]:

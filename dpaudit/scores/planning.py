@@ -24,7 +24,7 @@ from dpaudit.scores.profile_bounds import ProfileBound, check_claim, parameter_l
 
 SIZES = (100, 300, 1_000, 3_000, 10_000, 30_000, 100_000)
 SHARES = (1.0, 0.3, 0.1)  # of the canaries that are guessed on
-MOST_CANARIES = 10**7
+MAX_CANARIES = 10**7
 SCHEMA = "dpaudit.scores-plan/1"
 
 
@@ -131,7 +131,7 @@ def _least(refutes: Callable[[int], bool]) -> float:
     high = 1
     while not refutes(high):
         high *= 2
-        if high > MOST_CANARIES:
+        if high > MAX_CANARIES:
             return math.inf
     low = high // 2
     while high - low > 1:

@@ -36,7 +36,7 @@ FloatArray = NDArray[np.float64]
 Table = Sequence[Sequence[Any]]
 ATTACKS = ("nearest", "marginals")
 BINS = 16  # of a column of many numbers, for marginals: as many pairs of bins as a thousand rows fill
-MOST_PAIRS = 60  # of columns; the others are left out
+MAX_PAIRS = 60  # of columns; the others are left out
 EXCHANGEABLE = (
     "Records of the real table and of the holdout are independent draws of one law: nothing that they show has parted "
     "the two."
@@ -149,7 +149,7 @@ def marginal_scores(columns: list[FloatArray], released: NDArray[np.intp], recor
         cells.append(codes)
     total = np.zeros(len(records))
     pairs = list(itertools.combinations(range(len(cells)), 2)) or [(0, 0)]
-    for first, second in pairs[:MOST_PAIRS]:
+    for first, second in pairs[:MAX_PAIRS]:
         _, code = np.unique(cells[first] * (cells[second].max() + 1) + cells[second], return_inverse=True)
         size = int(code.max()) + 1
         share = [(np.bincount(code[of], minlength=size) + 0.5) / (len(of) + 0.5 * size) for of in (released, records)]

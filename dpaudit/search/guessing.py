@@ -34,7 +34,7 @@ from dpaudit.subjects.domains import (
 from dpaudit.subjects.domains.tables import UNSEEN, column_values
 
 DRAWN = 12  # inputs of a strategy
-LARGEST = 20  # records of a dataset of which only a type is known
+MAX_RECORDS = 20  # records of a dataset of which only a type is known
 REACH = 100.0  # of numbers of which only the type is known
 ADVICE = (
     "Give an input with --example FILE or module:attribute, a domain with --search, or pairs with --pairs, for example "
@@ -185,10 +185,10 @@ def _of_hint(hint: Any, adjacency: Relation) -> Domain | None:
         if values is None:
             return None
         like: tuple[Any, ...] = ((),) if origin is tuple or hint is tuple else ()
-        return DatasetDomain(tuple(values), LARGEST, adjacency, 0 if adjacency == "add_remove" else 1, like)
+        return DatasetDomain(tuple(values), MAX_RECORDS, adjacency, 0 if adjacency == "add_remove" else 1, like)
     if hint is np.ndarray or origin is np.ndarray:
         low = 0 if adjacency == "add_remove" else 1
-        return DatasetDomain(tuple(_values_of(float) or ()), LARGEST, adjacency, low, (np.zeros(0),))
+        return DatasetDomain(tuple(_values_of(float) or ()), MAX_RECORDS, adjacency, low, (np.zeros(0),))
     values = _values_of(hint)
     return ListedDomain(tuple(values)) if values is not None and len(values) > 1 and hint is not str else None
 

@@ -43,8 +43,8 @@ SHRINKING, CONFIRMING = 54, 55  # purposes of streams: of the draws that choose,
 MADE_SMALLER = "a pair to make smaller"  # as the source of pairs in messages
 SHARE = 0.1  # of the error rate, for the audit of the small pair
 KEEP = 3.0  # standard deviations above the budget
-FIRST_DRAWS, MOST_DRAWS = 250, 4_000  # of an input in one test
-MOST_PROPOSALS = 2_000  # that are tried
+FIRST_DRAWS, MAX_DRAWS = 250, 4_000  # of an input in one test
+MAX_PROPOSALS = 2_000  # that are tried
 BUDGET = 60_000  # runs of the mechanism, without the last audit
 
 
@@ -184,7 +184,7 @@ def side_finding(
 Breaks = Callable[[Any, Any], bool]
 
 
-def make_smaller(pair: Pair, domain: Domain | None, breaks: Breaks, most: int = MOST_PROPOSALS) -> tuple[Pair, int]:
+def make_smaller(pair: Pair, domain: Domain | None, breaks: Breaks, most: int = MAX_PROPOSALS) -> tuple[Pair, int]:
     """The smallest pair that is reached by passes over proposals that `breaks` says yes to, and how many were taken.
 
     Examples
@@ -219,10 +219,10 @@ class _Shrinking:
 
     def run(self, pair: Pair) -> Shrunk:
         started, draws = time.perf_counter(), FIRST_DRAWS
-        while draws <= MOST_DRAWS and not self._breaks(pair.x, pair.x_prime, draws):  # so many that it is seen to break
+        while draws <= MAX_DRAWS and not self._breaks(pair.x, pair.x_prime, draws):  # so many that it is seen to break
             draws *= 4
         found, steps = pair, 0
-        if draws <= MOST_DRAWS:
+        if draws <= MAX_DRAWS:
             found, steps = make_smaller(
                 pair, self.domain, lambda x, y: self.runs < self.budget and self._breaks(x, y, draws)
             )

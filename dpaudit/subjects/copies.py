@@ -32,9 +32,9 @@ FIXED = frozenset({type(None), bool, int, float, complex, str, bytes, type(Ellip
 MAPPINGS = (dict, collections.OrderedDict, collections.defaultdict, collections.Counter)
 FLAT = (set, bytearray, array.array)  # of what cannot change, as far as it is looked at
 CONTAINERS = frozenset({*MAPPINGS, *FLAT, list, tuple, collections.deque})
-LARGEST = 1 << 26  # bytes of an array that is copied
+MAX_BYTES = 1 << 26  # bytes of an array that is copied
 DEEPEST = 100  # levels of nesting that are copied
-MOST_COMPARED = 1 << 16  # bytes of an input that is compared with its copy after each call
+MAX_COMPARED = 1 << 16  # bytes of an input that is compared with its copy after each call
 BYTES_KEPT = 1 << 28  # of copies that are kept for calls to work on, about; the last one is kept whatever it takes
 BYTES_OF_ITEM = 256  # of a container: as many of an array are compared in the time of one
 
@@ -152,7 +152,7 @@ def copied_output(output: Any) -> Any:
 
 def is_small(value: Any) -> bool:
     """Whether to compare a value with its copy takes no longer than a call, about."""
-    return _bytes_of(value, MOST_COMPARED) <= MOST_COMPARED
+    return _bytes_of(value, MAX_COMPARED) <= MAX_COMPARED
 
 
 def _bytes_of(value: Any, most: float = math.inf) -> int:
@@ -254,7 +254,7 @@ def _have_same_bits(first: NDArray[Any], second: NDArray[Any]) -> bool:
 
 def _may_change(value: NDArray[Any]) -> bool:
     """Whether an array is copied: its numbers, or those that it is a view of, can be written, and are not too many."""
-    if value.nbytes > LARGEST or (value.dtype.hasobject and value.dtype.names is not None):
+    if value.nbytes > MAX_BYTES or (value.dtype.hasobject and value.dtype.names is not None):
         return False
     owner: Any = value
     while isinstance(owner, np.ndarray):

@@ -22,10 +22,10 @@ from dpaudit.subjects.copies import copied_output
 from dpaudit.subjects.plain import DEEPEST, brief
 from dpaudit.subjects.tracebacks import is_of_output
 
-MOST_PIECES = 10_000  # of one output, in all its parts: a generator need not have an end
-MOST_COUNTED = 1_000_000  # of a collection that is no list, tuple or dict of Python's own
+MAX_PIECES = 10_000  # of one output, in all its parts: a generator need not have an end
+MAX_COUNTED = 1_000_000  # of a collection that is no list, tuple or dict of Python's own
 ENDS = object()  # behind the last piece
-MOST_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
+MAX_BYTES = 256 << 20  # of one array: of a view that repeats a number nothing else is there
 PLAIN = frozenset({float, int, bool, str, bytes, type(None), np.float64})
 
 
@@ -36,8 +36,8 @@ def read_whole(value: Any) -> Any:
     Where an iterator raises, the pieces before that are followed by a `Failed`: whoever reads it has seen them. An
     output that raises before its first piece is nothing but the `Failed`, as that of a function that raises.
 
-    `ValueError` if an iterator has more than `MOST_PIECES` pieces, or a sequence so many that are not there, or an
-    array is larger than `MOST_BYTES`: as an outcome, like any other exception.
+    `ValueError` if an iterator has more than `MAX_PIECES` pieces, or a sequence so many that are not there, or an
+    array is larger than `MAX_BYTES`: as an outcome, like any other exception.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def read_batch(outputs: Any, size: int, hold: Callable[[Any], Any] = copied_outp
 def _looked_at(value: Any, depth: int = 0) -> Any:
     """The output read whole; an interrupt that it raises when it is looked at is the mechanism's, and its outcome."""
     try:
-        return _whole(value, depth, [MOST_PIECES])
+        return _whole(value, depth, [MAX_PIECES])
     except KeyboardInterrupt as error:
         if not is_of_output(error):
             raise
@@ -89,8 +89,8 @@ def _whole(value: Any, depth: int, left: list[int]) -> Any:
             return value
         return {key: _whole(item, depth + 1, left) for key, item in value.items()}
     if isinstance(value, np.ndarray):
-        if value.nbytes > MOST_BYTES:  # it may be a view that repeats one number
-            raise ValueError(f"an output must have at most {MOST_BYTES:,} bytes, got an array of {value.nbytes:,}.")
+        if value.nbytes > MAX_BYTES:  # it may be a view that repeats one number
+            raise ValueError(f"an output must have at most {MAX_BYTES:,} bytes, got an array of {value.nbytes:,}.")
         return value
     if isinstance(value, Sequence | Mapping | Set):
         _check_is_there(value)
@@ -103,13 +103,13 @@ def _whole(value: Any, depth: int, left: list[int]) -> Any:
 def _check_is_there(value: Any) -> None:
     """Raise `ValueError` where a collection has more pieces than it holds (a range, one that makes them) or says."""
     count, kind = len(value), type(value).__qualname__
-    is_short = isinstance(value, Sequence) and count > MOST_PIECES
+    is_short = isinstance(value, Sequence) and count > MAX_PIECES
     if is_short and sum(map(sys.getsizeof, (value, *getattr(value, "__dict__", {}).values()))) < count:
-        raise ValueError(f"an output must end, got a {kind} of more than {MOST_PIECES:,} pieces.")
+        raise ValueError(f"an output must end, got a {kind} of more than {MAX_PIECES:,} pieces.")
     if isinstance(value, str | bytes | bytearray):
         return  # characters that are there
-    if count > MOST_COUNTED:
-        raise ValueError(f"an output must have at most {MOST_COUNTED:,} pieces, got a {kind} of {count:,}.")
+    if count > MAX_COUNTED:
+        raise ValueError(f"an output must have at most {MAX_COUNTED:,} pieces, got a {kind} of {count:,}.")
     if next(itertools.islice(iter(value), count, None), ENDS) is not ENDS:
         raise ValueError(f"an output must end, got a {kind} of more pieces than its length, {count:,}.")
 
@@ -128,7 +128,7 @@ def _pieces(values: Iterator[Any], depth: int, left: list[int]) -> Any:
             raise
         found.append(brief(error))
     if left[0] < 0:
-        raise ValueError(f"an output must end, got an iterator of more than {MOST_PIECES:,} pieces.")
+        raise ValueError(f"an output must end, got an iterator of more than {MAX_PIECES:,} pieces.")
     beside = {"returned": copied_output(_whole(returned[0], depth, left))} if returned else {}
     return noted(found, {"class": type(values).__qualname__, **beside})
 

@@ -35,7 +35,7 @@ KINDS: dict[str, tuple[type, str]] = {  # by role: what may be annotated, and wh
     "random": (random.Random, "a random.Random"),
     "seed": (int, "an int"),
 }
-LARGEST_SEED = 2**32
+MAX_SEED = 2**32
 # The kinds, in their order, in an annotation that cannot be evaluated: its names are imported for type checkers alone.
 _NAMED = re.compile(
     r"(?<![\w.])(?:(?:np|numpy)\.random\.|numpy\.|random\.)?(?:(Generator)|(RandomState)|(Random)|(int))\b(?!\.)"
@@ -56,7 +56,7 @@ def given_as(role: str, rng: np.random.Generator) -> Any:
         return legacy_state(rng)
     if role == "random":
         return random.Random(int(rng.integers(2**63)))
-    return int(rng.integers(LARGEST_SEED)) if role == "seed" else rng
+    return int(rng.integers(MAX_SEED)) if role == "seed" else rng
 
 
 def passed_text(keywords: tuple[tuple[str, str], ...]) -> str:

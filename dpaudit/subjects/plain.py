@@ -58,7 +58,7 @@ READ_AS: tuple[tuple[type, Callable[[Any], int], Callable[[Any], Any]], ...] = (
 )
 ADDRESS = " at 0x"  # in the printed form of an object that shows no more
 PLACE = re.compile(r" at 0x[0-9a-fA-F]+")  # the whole of it
-LONGEST_TEXT = 4_000  # characters of the printed form of an object
+MAX_TEXT = 4_000  # characters of the printed form of an object
 
 
 class TooLarge(Exception):
@@ -427,7 +427,7 @@ def brief(error: BaseException) -> Failed:
         text = str.__str__(str(error))
     except BaseException:
         text = ""
-    return Failed(kind, PLACE.sub("", text[:LONGEST_TEXT]))
+    return Failed(kind, PLACE.sub("", text[:MAX_TEXT]))
 
 
 def shown(value: Any) -> str:

@@ -21,7 +21,7 @@ from dpaudit.subjects.callables import STATED, Subject, as_subject
 from dpaudit.subjects.protocol import Analyst, InteractiveMechanism, SessionEnded
 
 Transcript = Sequence[tuple[Any, Any]]
-MOST_QUERIES = 1_000  # of one session, where the caller states no number
+MAX_QUERIES = 1_000  # of one session, where the caller states no number
 
 
 @dataclasses.dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Sessions:
 
     mechanism: InteractiveMechanism
     analyst: Analyst
-    queries: int = MOST_QUERIES
+    queries: int = MAX_QUERIES
     with_queries: bool = False
 
     def __call__(self, data: Any, rng: np.random.Generator) -> tuple[Any, ...]:
@@ -181,7 +181,7 @@ def as_sessions(
     mechanism: InteractiveMechanism,
     analyst: Any,
     *,
-    queries: int = MOST_QUERIES,
+    queries: int = MAX_QUERIES,
     with_queries: bool = False,
     name: str | None = None,
 ) -> Subject:

@@ -24,9 +24,9 @@ from dpaudit.subjects.call_outcomes import Failed
 OWN_FOLDER = str(Path(__file__).resolve().parents[1]) + os.sep
 NOT_USERS = ("<frozen", OWN_FOLDER, *(sysconfig.get_path(kind) + os.sep for kind in ("stdlib", "purelib", "platlib")))
 RAISE = dis.opmap["RAISE_VARARGS"]
-MOST_FRAMES = 30  # of a traceback that is kept, the innermost ones
-LONGEST = 20_000  # characters of it
-MOST_TOLD = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
+MAX_FRAMES = 30  # of a traceback that is kept, the innermost ones
+MAX_CHARACTERS = 20_000  # characters of it
+MAX_TOLD = 5  # exceptions of a chunk of calls that are located: a mechanism may make a new kind in every call
 
 
 def signal_handlers() -> frozenset[Any]:
@@ -74,7 +74,7 @@ def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed
 
 def is_news(kind: str, told: Collection[str]) -> bool:
     """Whether an exception of this kind is to be located, after those that `told` has."""
-    return kind not in told and len(told) < MOST_TOLD
+    return kind not in told and len(told) < MAX_TOLD
 
 
 def located(failed: Failed, error: BaseException) -> Failed:
@@ -84,9 +84,9 @@ def located(failed: Failed, error: BaseException) -> Failed:
     """
     try:
         begin = _behind_own(error.__traceback__)
-        told = traceback.TracebackException(type(error), error, begin, limit=-MOST_FRAMES, compact=True)
+        told = traceback.TracebackException(type(error), error, begin, limit=-MAX_FRAMES, compact=True)
         _cut_own(told, error)
-        return dataclasses.replace(failed, place=_place(begin), traceback="".join(told.format())[-LONGEST:])
+        return dataclasses.replace(failed, place=_place(begin), traceback="".join(told.format())[-MAX_CHARACTERS:])
     except KeyboardInterrupt:  # of a person
         raise
     except BaseException:  # an exception may misbehave when it is printed

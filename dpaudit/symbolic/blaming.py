@@ -20,7 +20,7 @@ from dpaudit.symbolic.outputs import Laid
 from dpaudit.symbolic.runs import Path, is_within, run
 from dpaudit.symbolic.tape import Tape
 
-MOST_STEPS = 100_000
+MAX_STEPS = 100_000
 Step = tuple[str, str, float]  # line, variable, value
 
 
@@ -72,7 +72,7 @@ def _traced(subject: Subject, data: Any, seed: int, steps: list[Step]) -> tuple[
     lines: dict[int, int] = {}
 
     def step(frame: Any, event: str, argument: Any) -> Any:
-        if event in ("line", "return") and len(steps) < MOST_STEPS:
+        if event in ("line", "return") and len(steps) < MAX_STEPS:
             old = before.setdefault(id(frame), {})
             line = f"{os.path.basename(frame.f_code.co_filename)}:{lines.get(id(frame), frame.f_lineno)}"
             for name, value in frame.f_locals.items():

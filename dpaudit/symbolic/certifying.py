@@ -49,7 +49,7 @@ from dpaudit.symbolic.tracing import OF_REAL_LAW, Untraceable
 
 ROUNDING = 1e-12
 SECONDS = 60.0
-MOST_PAIRS = 20_000
+MAX_PAIRS = 20_000
 FIRST_LOOK = 32  # runs of each input after which the pairs are judged for the first time; then at each doubling
 REAL_SHARE = 0.25  # of the time, for runs with real numbers
 ENOUGH_RUNS = 100  # of an input, with which a law is held against runs where there is no time for all of them
@@ -105,8 +105,8 @@ def certify(
     subject = as_subject(mechanism)
     promise = stated_claim(subject, claim)
     listed = as_pairs(known_pairs(subject, pairs))
-    if len(listed) > MOST_PAIRS:
-        raise UsageError(f"pairs must be at most {MOST_PAIRS:,}, got {len(listed):,}.")
+    if len(listed) > MAX_PAIRS:
+        raise UsageError(f"pairs must be at most {MAX_PAIRS:,}, got {len(listed):,}.")
     seconds = number("seconds", seconds, "in (0, inf)", lambda value: 0.0 < value < float("inf"))
     rounding = number("rounding", rounding, "in [0, 1]", lambda value: 0.0 <= value <= 1.0)
     if face is None:

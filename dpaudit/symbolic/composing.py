@@ -28,7 +28,7 @@ from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
 
 SLACK = 1e-6
-LARGEST = 700.0  # of an epsilon that can be a claim
+MAX_EPS = 700.0  # of an epsilon that can be a claim
 
 
 @dataclasses.dataclass(frozen=True)
@@ -125,7 +125,7 @@ def _value(claim: Claim | None, parts: Iterable[Part]) -> float:
     delta = claim.delta if isinstance(claim, ApproxDP) else 0.0
     if isinstance(claim, GaussianDP):
         return (
-            mu if pure == 0.0 else math.inf if pure > LARGEST else compose([GaussianDP(mu), _gaussian_of(pure)]).value
+            mu if pure == 0.0 else math.inf if pure > MAX_EPS else compose([GaussianDP(mu), _gaussian_of(pure)]).value
         )
     if isinstance(claim, ZeroConcentratedDP | RenyiDP):  # a pure loss of e has a divergence of at most order e^2 / 2
         return 0.5 * (claim.order if isinstance(claim, RenyiDP) else 1.0) * (mu * mu + pure * pure)
@@ -133,7 +133,7 @@ def _value(claim: Claim | None, parts: Iterable[Part]) -> float:
         return 0.0 if mu == pure == 0.0 else math.inf  # a profile: not composed here
     if mu == 0.0:
         return pure
-    if delta == 0.0 or pure > LARGEST:
+    if delta == 0.0 or pure > MAX_EPS:
         return math.inf
     return compose([ApproxDP(GaussianDP(mu).epsilon_at(delta), delta), PureDP(pure)]).value
 

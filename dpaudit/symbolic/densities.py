@@ -25,7 +25,7 @@ from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import Path
 
 ROUNDING = 1e-9
-MOST_SHARED = 300  # numbers that share noise
+MAX_SHARED = 300  # numbers that share noise
 NARROW = 1e-7  # in scales: intervals that may be of rounding errors; a tenth of it is how near to ends is looked
 UNBOUNDED = ("laplace", "logistic", "exponential", "gumbel")  # far out, where the scale is larger on one input
 
@@ -176,7 +176,7 @@ def _together(
     pairs: Sequence[tuple[int, Noisy, Noisy]], names: Sequence[str]
 ) -> tuple[tuple[str, str] | None, list[tuple[NoisyNumber, tuple[int, int]]]]:
     """Numbers that share noise: what a combination without noise gives away, or the shift of each noise."""
-    if not 2 <= len(pairs) <= MOST_SHARED:
+    if not 2 <= len(pairs) <= MAX_SHARED:
         return None, []
     matrices, indices = [], []
     for side in (0, 1):

@@ -21,8 +21,8 @@ from collections.abc import Iterable, Mapping
 from fractions import Fraction
 
 PLACES = 50  # digits of a first try
-MOST_PLACES = 1_600
-LARGEST_EXPONENT = Fraction(100_000)  # epsilon beyond which e^epsilon is not computed
+MAX_PLACES = 1_600
+MAX_EXPONENT = Fraction(100_000)  # epsilon beyond which e^epsilon is not computed
 
 Law = Mapping[str, Fraction]
 
@@ -82,12 +82,12 @@ def is_above(p: Known, q: Known, epsilon: Fraction, delta: Fraction) -> bool | N
 
     Proved either way: e^epsilon is between two fractions, and the divergence decreases in it.
     """
-    if epsilon > LARGEST_EXPONENT:
+    if epsilon > MAX_EXPONENT:
         # Of outcomes that q has not, every epsilon is too small; of the others, this one is as good as any.
         endless = sum((mass for outcome, mass in p.law.items() if not q.law.get(outcome)), Fraction(0))
         if q.left == 0 and endless > delta:
             return True
-        epsilon_used = LARGEST_EXPONENT
+        epsilon_used = MAX_EXPONENT
         _, upper = divergence_bounds(p, q, exp_bounds(epsilon_used, PLACES)[0])
         return False if upper <= delta else None
     places = PLACES
@@ -102,7 +102,7 @@ def is_above(p: Known, q: Known, epsilon: Fraction, delta: Fraction) -> bool | N
         # At the other end: if what is left makes the difference, more digits do not help.
         if divergence_bounds(p, q, low)[0] <= delta and divergence_bounds(p, q, high)[1] > delta:
             return None
-        if places >= MOST_PLACES:
+        if places >= MAX_PLACES:
             return None
         places *= 2
 

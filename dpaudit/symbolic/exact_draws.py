@@ -26,7 +26,7 @@ from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
 from dpaudit.symbolic.watching import ReferenceStream
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
-MOST_TRIALS = 4_096  # of one binomial draw
+MAX_TRIALS = 4_096  # of one binomial draw
 
 
 REFERENCE = np.random.Generator(ReferenceStream(0))
@@ -90,8 +90,8 @@ class ExactDraws(Source):
         return self._drawn(lambda n, p: self._successes(int(n), exact_probability(p)), "binomial", n, p, size=size)
 
     def _successes(self, count: int, success: Fraction) -> int:
-        if count > MOST_TRIALS:
-            self._tracer.refuse(f"binomial has {count:,} trials, more than {MOST_TRIALS:,}")
+        if count > MAX_TRIALS:
+            self._tracer.refuse(f"binomial has {count:,} trials, more than {MAX_TRIALS:,}")
         if success in (0, 1) or count == 0:
             return count * int(success)
         fail = 1 - success
@@ -119,8 +119,8 @@ class ExactDraws(Source):
     def _hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
         def draw(good: Any, bad: Any, sample: Any) -> int:
             a, b, n = int(good), int(bad), int(sample)
-            if n > MOST_TRIALS:
-                self._tracer.refuse(f"hypergeometric has a sample of {n:,}, more than {MOST_TRIALS:,}")
+            if n > MAX_TRIALS:
+                self._tracer.refuse(f"hypergeometric has a sample of {n:,}, more than {MAX_TRIALS:,}")
             total = math.comb(a + b, n)
             return self._tracer.choose([Fraction(math.comb(a, k) * math.comb(b, n - k), total) for k in range(n + 1)])
 

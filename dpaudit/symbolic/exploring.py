@@ -23,7 +23,7 @@ from dpaudit.symbolic.leaves import Leaf, read_output
 from dpaudit.symbolic.tracing import Suspended, Tracer, Untraceable
 from dpaudit.symbolic.watching import Watch, watched
 
-MOST_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
+MAX_OPEN = 1_000_000  # open paths of one input, beyond which it is not explored further
 REPEATED = 64  # paths of an input that are run again
 
 FACES = ("numpy", "random")
@@ -122,7 +122,7 @@ class Exploration:
     @property
     def is_open(self) -> bool:
         """Whether there is more to explore, and room for it."""
-        return 0 < len(self.open) < MOST_OPEN
+        return 0 < len(self.open) < MAX_OPEN
 
     def step(self, deadline: float = math.inf) -> None:
         """One more run, along the heaviest open path."""

@@ -9,7 +9,7 @@ import dataclasses
 import math
 from collections.abc import Callable
 
-MOST_DIGITS = 15  # of a rounding, on either side of the point
+MAX_DIGITS = 15  # of a rounding, on either side of the point
 
 
 @dataclasses.dataclass(frozen=True)

@@ -32,7 +32,7 @@ from dpaudit.symbolic.tracing import ONE, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber
 from dpaudit.symbolic.whole_numbers import Variable, WholeNumber, race, tell
 
-MOST_ATOMS = 4_096  # single values that a tail is divided into
+MAX_ATOMS = 4_096  # single values that a tail is divided into
 BEYOND = 64  # single values beyond the common points, where the ratios of two inputs differ
 MARK = "\x00"
 # An integer as a token has it; -0.0 is none.
@@ -231,7 +231,7 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
     list of dict
         Of each input, its cells with their masses; what is left out counts as unexplored. `readable` names a cell.
     bool
-        False where tails of two ratios meet in one cell, or one would be divided into more than `MOST_ATOMS` values.
+        False where tails of two ratios meet in one cell, or one would be divided into more than `MAX_ATOMS` values.
     """
     if not any(leaf.tails for law in laws for leaf in law):
         return [{leaf.token: mass for leaf, mass in law.items()} for law in laws], True
@@ -246,7 +246,7 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
         told: dict[Cell, Fraction] = {}
         for skeleton, places, mass in law:
             counts = [_atoms(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
-            if math.prod(counts) > MOST_ATOMS:
+            if math.prod(counts) > MAX_ATOMS:
                 is_whole = False
                 continue
             options = [_options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]

@@ -18,12 +18,12 @@ from dpaudit.symbolic.faces import Source, noise_parameters, plain_value
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, guarded, number_of
-from dpaudit.symbolic.tape import MOST_NOISES, Tape
+from dpaudit.symbolic.tape import MAX_NOISES, Tape
 
 # As they are outside of recorded runs.
 _MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState
-MOST_OUTCOMES = 64  # of a choice that is a decision
-MOST_CHOICES = 8  # choices in one call that are decisions
+MAX_OUTCOMES = 64  # of a choice that is a decision
+MAX_CHOICES = 8  # choices in one call that are decisions
 
 Settings = Callable[[Mapping[str, Any]], tuple[Any, Any]]  # location and scale of a call
 
@@ -70,12 +70,12 @@ class NoiseDraws(Source):
         if method in ("permutation", "shuffle") and given.get("axis", 0) == 0:
             items = given["x"]
             count = int(items) if np.ndim(items) == 0 else len(items)
-            if count <= MOST_CHOICES:
+            if count <= MAX_CHOICES:
                 return self._ordered(name, method, items, count)
         return self.tape.other(name, noise_parameters(method, given), lambda stream: getattr(stream, method)(**given))
 
     def below(self, count: int) -> int:
-        if count <= MOST_OUTCOMES:
+        if count <= MAX_OUTCOMES:
             return int(self.draw("random", "integers", {"low": count}))
         size = (count.bit_length() + 71) // 8
         return int(self.tape.other("random integers", [], lambda s: int.from_bytes(s.bytes(size)) % count))
@@ -97,7 +97,7 @@ class NoiseDraws(Source):
         event = tape.add(name, noise_parameters(method, given), numbers.shape)
         if tape.is_plain and tape.replayed is None:
             return value
-        if numbers.size > MOST_NOISES:
+        if numbers.size > MAX_NOISES:
             tape.mark_opaque()
             return value
         locations = np.broadcast_to(np.asarray(location, dtype=float), numbers.shape).ravel().tolist()
@@ -142,7 +142,7 @@ class NoiseDraws(Source):
         size = given.get("size")
         shape = () if size is None else tuple(np.atleast_1d(size).tolist())
         options, listed = _options(method, given, math.prod(shape))
-        if not 1 <= math.prod(shape) <= MOST_CHOICES or not 1 <= len(listed) == len(options) <= MOST_OUTCOMES:
+        if not 1 <= math.prod(shape) <= MAX_CHOICES or not 1 <= len(listed) == len(options) <= MAX_OUTCOMES:
             return None
         like = getattr(self.tape.stream(), method)(**given)
         found = [options[self._chosen(name, listed)] for _ in range(math.prod(shape))]
@@ -185,7 +185,7 @@ def _options(method: str, given: dict[str, Any], count: int) -> tuple[Any, list[
 
 
 def _even(count: int) -> list[Fraction]:
-    return [Fraction(1, count)] * count if 0 < count <= MOST_OUTCOMES else []
+    return [Fraction(1, count)] * count if 0 < count <= MAX_OUTCOMES else []
 
 
 def _has_noise(center: float, width: float) -> bool:

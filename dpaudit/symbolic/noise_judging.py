@@ -44,8 +44,8 @@ from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
 
 SLACK = 1e-6
 SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
-MOST_EPSILONS = 3  # of a claim, at which a mixture is integrated
-MOST_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
+MAX_EPSILONS = 3  # of a claim, at which a mixture is integrated
+MAX_MIXED = 40  # paths, or numbers of the output, of which mixtures are integrated
 EPSILONS = (0.0, 0.1, 0.5, 1.0, 2.0, 4.0)
 
 
@@ -341,9 +341,9 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
     """What one number proves where several paths lead to one form of the output; of claims with a delta."""
     if claim is None or claim.family == "renyi" or _is_pure(claim) or group.output is None:
         return Proof()
-    for number, leaf in enumerate(group.output.leaves[:MOST_MIXED]):
+    for number, leaf in enumerate(group.output.leaves[:MAX_MIXED]):
         by = group.output.after[number]
-        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MOST_MIXED or (by is not None and by.step):
+        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (by is not None and by.step):
             continue
         laws = [
             mixture([(path, bounded_mass(path, sign)) for path in group.sides[side]], number)
@@ -352,7 +352,7 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
         if laws[0] is None or laws[1] is None:
             continue
         delta = functools.partial(mixed_hockey_stick, laws[0], laws[1])
-        broken = _broken(claim, 0.0, _no_divergence, delta, MOST_EPSILONS)
+        broken = _broken(claim, 0.0, _no_divergence, delta, MAX_EPSILONS)
         if broken:
             tape = leaf.tape
             lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.symbolic.growing import FUNCTIONS, MOST_DIGITS, Function, rounding
+from dpaudit.symbolic.growing import FUNCTIONS, MAX_DIGITS, Function, rounding
 from dpaudit.symbolic.laws import Law, combined, probabilities_of_largest
 from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
@@ -25,7 +25,7 @@ from dpaudit.symbolic.tape import Tape
 
 # Of the largest number on the way, or of the largest noise: what is smaller is in part a rounding error, of a share of
 # 2^-53 / 2^-30 = 1.2e-7 at least, which is what a proof leaves as slack.
-SMALLEST = 2.0**-30
+MIN_SHARE = 2.0**-30
 NEVER = 1e-30  # a probability that no run of a program meets
 
 
@@ -72,7 +72,7 @@ class Noisy(Symbol):
     @property
     def is_far_from_zero(self) -> bool:
         """Whether it has no noise left, and more than the rounding errors that are in its place; or is NaN."""
-        return not self.terms and not abs(self.signal) <= SMALLEST * (self.reach + self.width)
+        return not self.terms and not abs(self.signal) <= MIN_SHARE * (self.reach + self.width)
 
     def as_class(self, kind: type) -> Any:
         if PYTHONS[kind] is int and PYTHONS[self._kind] is float:
@@ -114,7 +114,7 @@ class Noisy(Symbol):
         return beyond <= NEVER
 
     def __round__(self, digits: Any = None) -> Any:
-        if PYTHONS[self._kind] is int or abs(digits or 0) > MOST_DIGITS:
+        if PYTHONS[self._kind] is int or abs(digits or 0) > MAX_DIGITS:
             return round(self.number("round"), digits)
         return self.after(rounding(digits or 0), int if digits is None else self._kind)
 
@@ -144,7 +144,7 @@ class Noisy(Symbol):
         """Itself; a look where some of its noise is in the last digits of what was computed on the way."""
         strengths = [abs(factor) * self.tape.noises[index].law.unit for index, factor in self.terms.items()]
         self.width = max([self.width, *strengths])
-        if any(one <= SMALLEST * max(self.width, self.reach) for one in strengths):
+        if any(one <= MIN_SHARE * max(self.width, self.reach) for one in strengths):
             self.tape.mark_opaque("has noise that all but cancels, or is absorbed by a large number")
         return self
 

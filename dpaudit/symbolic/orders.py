@@ -21,7 +21,7 @@ from dpaudit.symbolic.enclosures import CUTS, Enclosure, Node, of_any, of_gumbel
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
 
-MOST_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a piece
+MAX_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a piece
 # Of the logarithm of a density, per scale, within the cuts of the law.
 RATES = {"laplace": 1.0, "exponential": 1.0, "logistic": 1.0, "normal": 18.0, "gumbel": 165.0}
 POINTS = 2_001  # of a quick integral
@@ -38,7 +38,7 @@ class Component:
         """The probability that all comparisons hold; None where it is not known."""
         nodes = dict(self.nodes)
         try:
-            if all(node.law.family in FAMILIES for node in nodes.values()) and len(nodes) <= MOST_EXACT:
+            if all(node.law.family in FAMILIES for node in nodes.values()) and len(nodes) <= MAX_EXACT:
                 return probability({number: _density(node) for number, node in nodes.items()}, self.comparisons)
             scales = {Fraction(node.law.scale) * node.factor for node in nodes.values()}
             if len(scales) == 1 and min(scales) > 0 and all(map(_is_free_gumbel, nodes.values())):

@@ -26,7 +26,7 @@ from typing import TypeVar
 from dpaudit.symbolic.divergences import exp_bounds
 
 PLACES = 30  # digits of a first try
-MOST_PLACES = 2_000
+MAX_PLACES = 2_000
 ENOUGH = Fraction(1, 2**60)  # relative width of the bounds that a double is read from
 ZERO = Fraction(0)
 FAMILIES = ("laplace", "exponential", "uniform")
@@ -92,12 +92,12 @@ class ExpSum:
             If that takes more than 2,000 digits.
         """
         places = PLACES
-        while places <= MOST_PLACES:
+        while places <= MAX_PLACES:
             low, high = self.bounds(places)
             if low == high or (low * high > 0 and high - low <= enough * min(abs(low), abs(high))):
                 return low, high
             places *= 2
-        raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials has no known sign at {MOST_PLACES:,} digits")
+        raise ArithmeticError(f"a sum of {len(self.terms):,} exponentials has no known sign at {MAX_PLACES:,} digits")
 
     def sign(self) -> int:
         """-1, 0 or 1."""

@@ -33,8 +33,8 @@ MAX_RUNS = 50_000  # of all inputs together, where each has more than `MIN_RUNS`
 MIN_RUNS = 20  # of each input, however many there are: a wrong way mostly shows in a few
 BLOCK = 20  # runs of one input before the next one has its turn
 LEVEL = 1e-6  # at which a right law is called wrong, in a whole certificate
-MOST_ATOMS = 1_024  # values that the tails of one leaf are divided into
-MOST_OUTCOMES = 50_000  # of a law that are listed: with a thousand runs, more would say nothing
+MAX_ATOMS = 1_024  # values that the tails of one leaf are divided into
+MAX_OUTCOMES = 50_000  # of a law that are listed: with a thousand runs, more would say nothing
 
 
 def runs_of(inputs: int) -> int:
@@ -91,8 +91,8 @@ def atoms(law: Mapping[Leaf, Fraction]) -> dict[str, float]:
     """
     found: dict[str, float] = {}
     for leaf, mass in law.items():
-        count = math.floor(MOST_ATOMS ** (1 / max(1, len(leaf.tails))) + 0.5)
-        if len(found) > MOST_OUTCOMES:
+        count = math.floor(MAX_ATOMS ** (1 / max(1, len(leaf.tails))) + 0.5)
+        if len(found) > MAX_OUTCOMES:
             break
         pieces = leaf.token.split(MARK)
         options = [_values(tail, count) for tail in leaf.tails]

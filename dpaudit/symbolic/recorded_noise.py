@@ -39,12 +39,12 @@ from dpaudit.symbolic.choices import OpenPath
 from dpaudit.symbolic.composing import Implied, Note, differences, imply
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.noise_judging import Proof, prove
-from dpaudit.symbolic.runs import MOST_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
+from dpaudit.symbolic.runs import MAX_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
 from dpaudit.symbolic.tape import Tape
 from dpaudit.symbolic.trace import Row, rows
 
 KIND = "recorded_noise"
-MOST_PAIRS = 200
+MAX_PAIRS = 200
 MOST_RECORDED, PATHS_IN_AUDIT = 50, 64  # pairs of an audit, and paths of their inputs
 LISTED = 20
 Grade = Literal["proved", "not recorded", "implied", "hint", "same"]
@@ -208,7 +208,7 @@ def record_noise(
     subject = as_subject(mechanism)
     promise, given = known_claim(subject, claim), known_pairs(subject, pairs)
     check_runs(subject)
-    chosen = [entry for entry, _ in zip(given, range(MOST_PAIRS), strict=False)]
+    chosen = [entry for entry, _ in zip(given, range(MAX_PAIRS), strict=False)]
     recorder = Recorder(subject, promise, root_of(seed))
     return recorder.result([(recorder.pair(pair), pair) for pair in as_pairs(chosen)])
 
@@ -241,7 +241,7 @@ class Recorder:
         The time (`time.perf_counter`) after which no further list of decisions is begun; endless by default.
     """
 
-    def __init__(self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MOST_PATHS) -> None:
+    def __init__(self, subject: Subject, claim: Claim | None, seed: int, most_paths: int = MAX_PATHS) -> None:
         self.subject, self.claim, self.seed, self.runs = subject, claim, seed, 0
         self.most_paths, self.until = most_paths, math.inf
         self._known: dict[int, tuple[Any, Paths]] = {}

@@ -12,7 +12,7 @@ from fractions import Fraction
 from dpaudit.symbolic.divergences import PLACES, Known, exp_bounds, log_bounds, ratio_at
 
 Bounds = tuple[Fraction, Fraction | None]  # None for infinity
-MOST_ORDERS = 2_000
+MAX_ORDERS = 2_000
 
 
 def renyi_bounds(p: Known, q: Known, order: Fraction, places: int = PLACES) -> Bounds:
@@ -76,7 +76,7 @@ def zcdp_verdict(p: Known, q: Known, rho: Fraction, orders: tuple[float, ...]) -
         return False
     last, covered = largest / rho, Fraction(1)
     step = Fraction(1)
-    for _ in range(MOST_ORDERS):
+    for _ in range(MAX_ORDERS):
         if covered >= last:
             return False
         upper = renyi_bounds(p, q, covered + step)[1]

@@ -36,10 +36,10 @@ from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
 from dpaudit.symbolic.watching import Watch
 
-MOST_PATHS = 256
+MAX_PATHS = 256
 N_CHECK_RUNS = 3  # of a traced run against a real one with the same noise
 ROUNDING = 1e-9
-MOST_STEPS = 200_000
+MAX_STEPS = 200_000
 _SEED_SEQUENCE = np.random.SeedSequence
 
 
@@ -133,7 +133,7 @@ def _takes_a_seed(subject: Subject) -> bool:
 
 
 class Way:
-    """A digest of the instructions of the user's own code that a run made, in their order, up to `MOST_STEPS`.
+    """A digest of the instructions of the user's own code that a run made, in their order, up to `MAX_STEPS`.
 
     Validity: a program that branches on the type of a number (`arr.dtype`, `type(y) is float`) goes another way with
     symbols. Its output may seldom show that; the instructions do. 0 under a debugger or a measure of coverage, which
@@ -154,13 +154,13 @@ class Way:
             sys.settrace(None)
 
     def _enter(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if self.steps >= MOST_STEPS or not _is_own(frame.f_code.co_filename):
+        if self.steps >= MAX_STEPS or not _is_own(frame.f_code.co_filename):
             return None
         frame.f_trace_opcodes, frame.f_trace_lines = True, False
         return self._step
 
     def _step(self, frame: FrameType, event: str, argument: Any) -> Any:
-        if event == "opcode" and self.steps < MOST_STEPS:
+        if event == "opcode" and self.steps < MAX_STEPS:
             self.steps += 1
             self.digest = hash((self.digest, frame.f_code.co_firstlineno, frame.f_lasti))
             if self.lines is not None:
@@ -210,7 +210,7 @@ def explore(
     subject: Subject,
     x: Any,
     seed: int,
-    most_paths: int = MOST_PATHS,
+    most_paths: int = MAX_PATHS,
     is_strict: bool = False,
     until: float = math.inf,
 ) -> Paths:

@@ -39,11 +39,11 @@ from dpaudit.symbolic.piecewise import Comparison, ExpSum
 from dpaudit.symbolic.watching import unheard
 
 _PCG64, _SEED_SEQUENCE = np.random.PCG64, np.random.SeedSequence  # as they are outside of recorded runs
-MOST_EVENTS = 20_000
-MOST_NOISES = 50_000
-MOST_LOOKS = 100_000
-LARGEST_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
-MOST_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
+MAX_EVENTS = 20_000
+MAX_NOISES = 50_000
+MAX_LOOKS = 100_000
+MAX_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
+MAX_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
 
 
 WHOLE = OpenPath(1.0)
@@ -149,8 +149,8 @@ class Tape(Choices):
 
     def add(self, primitive: str, parameters: Sequence[tuple[str, Any]], shape: tuple[int, ...]) -> int:
         """Note an event, and give its number."""
-        if len(self.events) >= MOST_EVENTS:
-            raise TooLong(f"more than {MOST_EVENTS:,} calls of primitives in one run")
+        if len(self.events) >= MAX_EVENTS:
+            raise TooLong(f"more than {MAX_EVENTS:,} calls of primitives in one run")
         self.events.append(Event(primitive, tuple(parameters), shape, line_of_call()))
         return len(self.events) - 1
 
@@ -176,8 +176,8 @@ class Tape(Choices):
 
     def new_noise(self, law: Law, value: float, event: int) -> int:
         """A new number of an event, and its index."""
-        if len(self.noises) >= MOST_NOISES:
-            raise TooLong(f"more than {MOST_NOISES:,} numbers in one run")
+        if len(self.noises) >= MAX_NOISES:
+            raise TooLong(f"more than {MAX_NOISES:,} numbers in one run")
         self.noises.append(Noise(law, value, event))
         return len(self.noises) - 1
 
@@ -208,8 +208,8 @@ class Tape(Choices):
     def look(self, value: float, use: str = "") -> float:
         """The value of a noisy number, for whatever the program does with it; `use` says what in words."""
         self.is_stale = self.is_stale or self.is_closed
-        if len(self.looks) >= MOST_LOOKS:
-            raise TooLong(f"more than {MOST_LOOKS:,} looks at noise in one run")
+        if len(self.looks) >= MAX_LOOKS:
+            raise TooLong(f"more than {MAX_LOOKS:,} looks at noise in one run")
         if self.frozen is not None and len(self.looks) < len(self.frozen.looks):
             value = self.frozen.looks[len(self.looks)]
         self.mark_opaque(f"looks at the value of its noise{f' for {use}' if use else ''}")
@@ -219,8 +219,8 @@ class Tape(Choices):
     def decide(self, probabilities: Sequence[float], actual: int, what: str) -> int:
         """The outcome of a decision: the script's, or else the one that was drawn."""
         self.is_stale = self.is_stale or self.is_closed
-        if len(self.decisions) >= MOST_EVENTS:
-            raise TooLong(f"more than {MOST_EVENTS:,} decisions in one run")
+        if len(self.decisions) >= MAX_EVENTS:
+            raise TooLong(f"more than {MAX_EVENTS:,} decisions in one run")
         step = self.next_step()
         outcome = self.take(probabilities, actual) if step is None else step.taken
         if not 0 <= outcome < len(probabilities):
@@ -307,7 +307,7 @@ class Tape(Choices):
         ends_of = [abs(end) for one in tried for _, node in one.nodes for end in (node.low, node.high)]
         behind = [reach, *(self.reaches.get(node, 0.0) for node in laws), *filter(math.isfinite, ends_of)]
         far = max((abs(float(pair.gap)) for pairs, _ in options for pair in pairs), default=0.0) + max(behind)
-        is_exact = far <= LARGEST_OFFSET * scale
+        is_exact = far <= MAX_OFFSET * scale
         ones = [Fraction(1)] * len(options) if is_exact else None
         outcome = self.choose([chance / whole for chance in chances], actual, what, ones, is_order=True)
         # Validity: the gaps are rounded. Where it is not known how fast the logarithm of the probability grows, the
@@ -352,7 +352,7 @@ class Tape(Choices):
         # Validity: the program adds doubles. A large number absorbs digits of noise, and a narrow interval is one of
         # rounding errors.
         reaches = (self.reaches.get(index, 0.0) / self.noises[index].law.scale for index in self.intervals)
-        if self.factor is None or max(reaches, default=0.0) > LARGEST_OFFSET or self.doubt() > MOST_DOUBT:
+        if self.factor is None or max(reaches, default=0.0) > MAX_OFFSET or self.doubt() > MAX_DOUBT:
             return None
         found: ExpSum | Enclosure = ExpSum.of(self.factor)
         left = set(self.intervals) | set(self.units)

@@ -10,7 +10,7 @@ from dpaudit.symbolic.faces import Event
 from dpaudit.symbolic.runs import Path
 
 WIDTH = 80
-MOST_ROWS = 200
+MAX_ROWS = 200
 COLUMN = 29
 
 
@@ -28,7 +28,7 @@ def rows(first: Path, second: Path) -> tuple[Row, ...]:
     """The first calls of both runs, in their order; and how each run ended."""
     a, b = first.tape.events, second.tape.events
     found = []
-    for k in range(min(max(len(a), len(b)), MOST_ROWS)):
+    for k in range(min(max(len(a), len(b)), MAX_ROWS)):
         u, v = (events[k] if k < len(events) else None for events in (a, b))
         place = (u or v).place  # type: ignore[union-attr]
         found.append(Row(_said(u), _said(v), place, u is None or v is None or str(u) != str(v)))

@@ -18,7 +18,7 @@ from fractions import Fraction
 
 from dpaudit.symbolic.choices import Choices, OpenPath, place_of_call
 
-MOST_STRAIGHT = 256  # new choices of one run, beyond which it is put back if another path has more mass
+MAX_STRAIGHT = 256  # new choices of one run, beyond which it is put back if another path has more mass
 WIDEST = 256  # outcomes of one choice; more are halved into groups first
 ONE = Fraction(1)
 OF_REAL_LAW = "draws a number from infinitely many that a certificate cannot list"
@@ -84,7 +84,7 @@ class Tracer(Choices):
             if step.weights is not weights and step.weights != weights:
                 self.refuse("a run on the same draws makes other draws: something is kept between runs")
             return step.taken
-        if self.depth > len(self.steps) + MOST_STRAIGHT and self._gives_way():
+        if self.depth > len(self.steps) + MAX_STRAIGHT and self._gives_way():
             self.suspend()
         before = len(self.opened)
         taken = self.take(weights, _likeliest(weights))

@@ -32,7 +32,7 @@ from dpaudit.symbolic.symbols import PYTHONS, Symbol, class_of_result
 from dpaudit.symbolic.tracing import WIDEST, Tracer
 
 Exact = Fraction | float  # a float only for an infinity or NaN
-LARGEST_OFFSET = 2**20  # of a symbol, as a multiple of its scale
+MAX_OFFSET = 2**20  # of a symbol, as a multiple of its scale
 # What is said of uses that need the number.
 USES = {
     "a text": "printed, or is an output",
@@ -146,7 +146,7 @@ class UniformNumber(Symbol):
         return self._with(self._scale * scale, self._offset * scale + offset, kind)
 
     def _with(self, scale: Fraction, offset: Fraction, kind: type) -> Any:
-        if abs(offset) > LARGEST_OFFSET * abs(scale):
+        if abs(offset) > MAX_OFFSET * abs(scale):
             self._refuse("a uniform number is added to one so large that its digits are lost")
         return UniformNumber(self._source, scale, offset, is_drawn=False, kind=kind)
 
@@ -172,7 +172,7 @@ class UniformNumber(Symbol):
     def _check_apart(self, other: UniformNumber) -> None:
         """Refuse two symbols of one slope that rounding may put in either order."""
         gap, size = abs(self._offset - other._offset), abs(self._offset) + abs(other._offset) + abs(self._scale)
-        if gap * LARGEST_OFFSET <= size and not self._is_same(other):
+        if gap * MAX_OFFSET <= size and not self._is_same(other):
             self._refuse("two forms of one uniform number are compared that differ by their rounding")
 
     def _number(self, other: Any) -> Fraction:
@@ -186,7 +186,7 @@ class UniformNumber(Symbol):
             if other._source is not self._source:
                 self._refuse("two uniform numbers are added")
             scale, offset = self._scale + sign * other._scale, self._offset + sign * other._offset
-            if scale and abs(scale) * LARGEST_OFFSET < abs(self._scale):
+            if scale and abs(scale) * MAX_OFFSET < abs(self._scale):
                 self._refuse("two nearly equal multiples of a uniform number are subtracted")
             if not scale and not self._is_same(other):
                 # Validity: (u + 1) - u is 1 in real numbers, and 1 or a little more or less in doubles.

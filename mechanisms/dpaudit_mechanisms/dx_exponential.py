@@ -25,8 +25,8 @@ from dpaudit.privacy.claims import Claim, MetricDP, number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.histograms import (
-    MOST_COMPARED,
-    MOST_PAIRS,
+    MAX_COMPARED,
+    MAX_PAIRS,
     HistogramMetric,
     all_histograms,
     histogram_count,
@@ -189,7 +189,7 @@ class DxExponential:
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
-        if histogram_count(len(self.metric), self.records) > MOST_COMPARED:
+        if histogram_count(len(self.metric), self.records) > MAX_COMPARED:
             gaps = np.asarray(self.sensitivities)
             return spread_pairs(self.metric, self.records, gaps, self.privacy_loss)
         return tightest_pairs(self.log_probabilities, self.metric, self.records)
@@ -237,7 +237,7 @@ def tightest_pairs(
             other = places[x_prime.tobytes()]
             if n < other and 0.0 < metric[i, j] < math.inf:
                 ratios.append((-float(np.abs(logs[n] - logs[other]).max() / metric[i, j]), n, other))
-    return [Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[:MOST_PAIRS]]
+    return [Pair(tuple(inputs[n].tolist()), tuple(inputs[m].tolist())) for _, n, m in sorted(ratios)[:MAX_PAIRS]]
 
 
 def score_threshold(

@@ -21,8 +21,8 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, whole_number
 
-LARGEST_INPUT = 2.0**53  # integers up to here are exact in double precision
-SMALLEST_RATE = 1e-12  # below, the generator's 64-bit integers could overflow
+MAX_INPUT = 2.0**53  # integers up to here are exact in double precision
+MIN_RATE = 1e-12  # below, the generator's 64-bit integers could overflow
 
 
 @dataclasses.dataclass(frozen=True)
@@ -59,8 +59,8 @@ class Geometric:
     def __post_init__(self) -> None:
         object.__setattr__(self, "epsilon", positive("epsilon", self.epsilon))
         object.__setattr__(self, "l1_sensitivity", whole_number("l1_sensitivity", self.l1_sensitivity, 1))
-        if (rate := self.epsilon / self.l1_sensitivity) < SMALLEST_RATE:
-            raise UsageError(f"epsilon / l1_sensitivity must be at least {SMALLEST_RATE:g}, got {rate!r}.")
+        if (rate := self.epsilon / self.l1_sensitivity) < MIN_RATE:
+            raise UsageError(f"epsilon / l1_sensitivity must be at least {MIN_RATE:g}, got {rate!r}.")
         if self.bounds is not None:
             if not isinstance(self.bounds, tuple | list) or len(self.bounds) != 2:
                 raise UsageError(f"bounds must be two integers (lower, upper), got {self.bounds!r}.")
@@ -165,4 +165,4 @@ class Geometric:
 
 
 def _integer(name: str, value: Any) -> int:
-    return int(number(name, value, "an integer within 2**53", lambda v: abs(v) <= LARGEST_INPUT and v % 1 == 0))
+    return int(number(name, value, "an integer within 2**53", lambda v: abs(v) <= MAX_INPUT and v % 1 == 0))

@@ -23,9 +23,9 @@ from dpaudit_mechanisms.index_metric import IndexMetric, budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 IntArray = NDArray[np.int64]
-MOST_HISTOGRAMS = 1_000_000  # that are enumerated
-MOST_COMPARED = 5_000  # histograms whose neighbours are all compared, for pairs: some seconds
-MOST_PAIRS = 20  # that a mechanism lists
+MAX_HISTOGRAMS = 1_000_000  # that are enumerated
+MAX_COMPARED = 5_000  # histograms whose neighbours are all compared, for pairs: some seconds
+MAX_PAIRS = 20  # that a mechanism lists
 
 
 def histogram_count(elements: int, records: int) -> int:
@@ -54,8 +54,8 @@ def all_histograms(elements: int, records: int) -> IntArray:
     """
     elements, records = whole_number("elements", elements, 1), whole_number("records", records, 0)
     count = histogram_count(elements, records)
-    if count > MOST_HISTOGRAMS:
-        raise UsageError(f"histograms must be at most {MOST_HISTOGRAMS} to be enumerated, got {count}.")
+    if count > MAX_HISTOGRAMS:
+        raise UsageError(f"histograms must be at most {MAX_HISTOGRAMS} to be enumerated, got {count}.")
     rows = np.zeros((count, elements), dtype=np.int64)
     chosen = itertools.combinations_with_replacement(range(elements), records)
     flat = np.fromiter(itertools.chain.from_iterable(chosen), dtype=np.int64, count=count * records)
@@ -132,7 +132,7 @@ def spread_pairs(budgets: FloatArray, records: int, gaps: FloatArray, loss: Call
             ratio = loss(x, x_prime) / float(budgets[i, j])
             found.setdefault((x.tobytes(), x_prime.tobytes()), (ratio, pair))
     ranked = sorted(found.values(), key=lambda one: -round(one[0], 9))
-    return [pair for _, pair in ranked[:MOST_PAIRS]]
+    return [pair for _, pair in ranked[:MAX_PAIRS]]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

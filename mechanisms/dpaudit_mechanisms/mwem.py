@@ -30,8 +30,8 @@ from dpaudit.privacy.claims import number
 from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.histograms import (
-    MOST_COMPARED,
-    MOST_PAIRS,
+    MAX_COMPARED,
+    MAX_PAIRS,
     all_histograms,
     histogram_count,
     neighbours,
@@ -217,7 +217,7 @@ class MWEM(AnswersQueries):
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest `privacy_loss` over budget, at most 20; where many, of `spread_pairs`."""
-        if histogram_count(self.queries.shape[1], self.records) > MOST_COMPARED:
+        if histogram_count(self.queries.shape[1], self.records) > MAX_COMPARED:
             return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
         ratios = []
         for x in all_histograms(self.queries.shape[1], self.records):
@@ -225,7 +225,7 @@ class MWEM(AnswersQueries):
                 if x.tobytes() > x_prime.tobytes() and 0.0 < self.metric[i, j] < math.inf:
                     loss = self.privacy_loss(x, x_prime) / self.metric[i, j]
                     ratios.append((-loss, tuple(x.tolist()), tuple(x_prime.tolist())))
-        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[:MOST_PAIRS]]
+        return [Pair(x, x_prime) for _, x, x_prime in sorted(ratios)[:MAX_PAIRS]]
 
     def answers(self, outputs: ArrayLike) -> FloatArray:
         """c q'(y) for every released histogram and query, shape (size, K)."""

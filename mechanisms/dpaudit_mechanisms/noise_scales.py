@@ -24,7 +24,7 @@ from dpaudit.errors import UsageError
 from dpaudit_mechanisms.index_metric import budget_matrix
 from dpaudit_mechanisms.inputs import FloatArray, table
 from dpaudit_mechanisms.optimal_scales import optimal_scales
-from dpaudit_mechanisms.psa import LEAST_RATIO, psa
+from dpaudit_mechanisms.psa import MIN_RATIO, psa
 
 Rule = Literal["single", "S1", "S2", "PSA", "optimal"]
 RULES = ("single", "S1", "S2", "PSA", "optimal")
@@ -142,7 +142,7 @@ def _largest_ratio(distances: FloatArray, budgets: FloatArray) -> float:
     differs = distances > 0.0
     with np.errstate(divide="ignore", over="ignore"):
         ratios = np.divide(distances, budgets, out=np.zeros_like(distances), where=differs)
-    ratios[differs & np.isfinite(budgets)] = np.maximum(ratios[differs & np.isfinite(budgets)], LEAST_RATIO)
+    ratios[differs & np.isfinite(budgets)] = np.maximum(ratios[differs & np.isfinite(budgets)], MIN_RATIO)
     if np.isinf(ratios).any():
         i, j = np.argwhere(np.isinf(ratios))[0].tolist()
         raise UsageError(

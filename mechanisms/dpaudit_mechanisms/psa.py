@@ -40,7 +40,7 @@ from dpaudit_mechanisms.inputs import FloatArray, table
 USED_UP = 1e-12  # share of a pair's budget: what is left is rounding
 # Validity: a ratio that underflows, or whose inverse overflows, would read as "not told apart", and the query would be
 # answered without noise. Ratios are raised to this one: more noise than is needed, by nothing that can be seen.
-LEAST_RATIO = 1e-150
+MIN_RATIO = 1e-150
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -70,7 +70,7 @@ def pair_ratios(queries: FloatArray, budgets: FloatArray) -> PairRatios:
     matters = gaps.any(axis=0)
     gaps, limits = gaps[:, matters], limits[matters]
     with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-        ratios = np.where(gaps > 0.0, np.maximum(gaps / limits, LEAST_RATIO), 0.0)
+        ratios = np.where(gaps > 0.0, np.maximum(gaps / limits, MIN_RATIO), 0.0)
     impossible = np.isinf(ratios).any(axis=1)
     ratios[impossible] = 0.0
     return PairRatios(ratios, impossible)

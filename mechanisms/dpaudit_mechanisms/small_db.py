@@ -29,7 +29,7 @@ from dpaudit.privacy.pairs import Pair
 from dpaudit.subjects.utility_bounds import UtilityBound
 from dpaudit_mechanisms.dx_exponential import Statement, tightest_pairs
 from dpaudit_mechanisms.histograms import (
-    MOST_COMPARED,
+    MAX_COMPARED,
     IntArray,
     all_histograms,
     histogram_count,
@@ -38,9 +38,9 @@ from dpaudit_mechanisms.histograms import (
 from dpaudit_mechanisms.inputs import FloatArray, output_batch, positive, table
 from dpaudit_mechanisms.linear_queries import AnswersQueries, error_bounds, query_gaps
 
-MOST_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
+MAX_ENUMERATED = 200_000  # histograms y; beyond, draws are ends of chains
 SWEEPS = 200  # of a chain; from 100 on the scores of runs from both starts agree at N = 50 and 741
-MOST_NATS = 64.0  # that a record of y may count for
+MAX_NATS = 64.0  # that a record of y may count for
 CELLS = 4_000_000  # numbers of one step of all chains: memory
 SHARE = 0.05  # of draws that may miss the stated error
 
@@ -112,14 +112,14 @@ class SmallDB(AnswersQueries):
     @property
     def is_enumerated(self) -> bool:
         """Whether the range is small enough for the exact law."""
-        return histogram_count(self.queries.shape[1], self.size) <= MOST_ENUMERATED
+        return histogram_count(self.queries.shape[1], self.size) <= MAX_ENUMERATED
 
     @property
     def outcomes(self) -> IntArray:
         """All y, shape (outcomes, N), in decreasing lexicographic order; refused beyond 200,000."""
         if not self.is_enumerated:
             count = histogram_count(self.queries.shape[1], self.size)
-            raise UsageError(f"the range must have at most {MOST_ENUMERATED} histograms to be enumerated, got {count}.")
+            raise UsageError(f"the range must have at most {MAX_ENUMERATED} histograms to be enumerated, got {count}.")
         return all_histograms(self.queries.shape[1], self.size)
 
     def scores(self, histograms: ArrayLike, outcomes: ArrayLike) -> FloatArray:
@@ -187,9 +187,9 @@ class SmallDB(AnswersQueries):
         x, queries = self._input(data), self.multiplier * self.queries
         ranges = float((queries.max(axis=1) - queries.min(axis=1)).max())
         nats = 2.0 * self.c / self.divisor * ranges
-        if nats > MOST_NATS:
+        if nats > MAX_NATS:
             raise UsageError(
-                f"a record of y must count for at most {MOST_NATS:g} nats for chains to mix, got {nats:.3g}. Use a "
+                f"a record of y must count for at most {MAX_NATS:g} nats for chains to mix, got {nats:.3g}. Use a "
                 "smaller alpha, for a y of more records, or another mechanism, such as MWEM."
             )
         gaps = y @ queries.T - self.queries @ x  # (chains, K), in units of q'
@@ -236,7 +236,7 @@ class SmallDB(AnswersQueries):
 
     def pairs(self) -> list[Pair]:
         """The neighbours with the largest loss over budget, at most 20; where there are many, of `spread_pairs`."""
-        if self.is_enumerated and histogram_count(len(self.metric), self.records) <= MOST_COMPARED:
+        if self.is_enumerated and histogram_count(len(self.metric), self.records) <= MAX_COMPARED:
             return tightest_pairs(self.log_probabilities, self.metric, self.records)
         return spread_pairs(self.metric, self.records, query_gaps(self.queries), self.privacy_loss)
 

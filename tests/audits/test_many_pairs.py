@@ -15,7 +15,7 @@ from scipy.stats import norm
 import dpaudit
 from dpaudit.audits import many_pairs
 from dpaudit.audits.many_pairs import (
-    MOST_GAMES,
+    MAX_GAMES,
     Playing,
     played_as,
     playing_of,
@@ -62,7 +62,7 @@ def neighbours(count):
 @pytest.fixture
 def cheap(monkeypatch):
     """Universes of more than two pairs, with a depth of four pairs."""
-    monkeypatch.setattr(many_pairs, "MOST_GAMES", dict.fromkeys(MOST_GAMES, 2))
+    monkeypatch.setattr(many_pairs, "MAX_GAMES", dict.fromkeys(MAX_GAMES, 2))
     monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 4)
 
 
@@ -153,7 +153,7 @@ def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
 def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
     """Miss rate: (1.0, 1.5) has a loss of twice its budget; on 4,000 draws it was named in 20 of 20 seeds."""
     table = audited(moved)
-    monkeypatch.setattr(many_pairs, "MOST_GAMES", MOST_GAMES)
+    monkeypatch.setattr(many_pairs, "MAX_GAMES", MAX_GAMES)
     games = audited(moved)
     assert table.universe is not None and games.universe is None
     assert [one.id for one in table.findings] == [one.id for one in games.findings]
@@ -170,7 +170,7 @@ def test_every_pair_has_a_finding_on_either_side(cheap, monkeypatch):
 
 def test_many_pairs_of_a_sequential_audit_have_the_games_of_fixed_mode(monkeypatch):
     """To the bit; what was asked for is said."""
-    monkeypatch.setattr(many_pairs, "MOST_GAMES", {"sequential": 1, "fixed": 7})
+    monkeypatch.setattr(many_pairs, "MAX_GAMES", {"sequential": 1, "fixed": 7})
     pairs = dpaudit.all_pairs(POINTS[:4])
     asked, fixed = (audited(moved, pairs=pairs, samples=1_000, mode=mode) for mode in ("sequential", "fixed"))
     assert asked.mode == "fixed" and asked.universe is None

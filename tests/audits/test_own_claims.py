@@ -278,7 +278,7 @@ def slow_but(name, cases):
 @pytest.fixture(autouse=True)
 def cheap(monkeypatch):
     """Every audit of two pairs or more is a universe, with a depth of three pairs or four."""
-    monkeypatch.setattr(many_pairs, "MOST_GAMES", dict.fromkeys(many_pairs.MOST_GAMES, 1))
+    monkeypatch.setattr(many_pairs, "MAX_GAMES", dict.fromkeys(many_pairs.MAX_GAMES, 1))
     monkeypatch.setattr(many_pairs, "DEPTH_GAMES", 4)
 
 

@@ -115,7 +115,7 @@ def test_an_adaptive_game_keeps_within_its_runs(samples, inputs):
     game, _, coins = played(noise, [PureDP(1.0)] * len(inputs), inputs, samples=samples, mode="adaptive")
     most = samples * len({i for pair in inputs for i in pair})
     # Less than a smallest round is left; the game has no use for it.
-    assert most - schedules.SMALLEST_ROUND < game.runs <= most
+    assert most - schedules.MIN_ROUND < game.runs <= most
     for k, pair in enumerate(game.pairs):
         assert pair.labelled == sum(sum(quota) for (_, p), quota in coins.quotas.items() if p == k)
         assert pair.labelled + game.pilot <= schedules.ADAPTIVE_REACH * 2 * samples
@@ -305,7 +305,7 @@ def test_a_sequential_game_looks_after_every_round_and_no_round_is_tiny():
     game, _, coins = played(noise, [PureDP(1.0)], [(0, 1)], samples=1_000)
     sizes = [sum(quota) for quota in coins.quotas.values()]
     assert len(sizes) == len(game.pairs[0].looks) > 5
-    assert min(sizes) >= schedules.SMALLEST_ROUND
+    assert min(sizes) >= schedules.MIN_ROUND
     assert [look.draws for look in game.pairs[0].looks] == np.cumsum(sizes).tolist()
 
 
@@ -374,9 +374,9 @@ def test_a_round_whose_coins_all_fall_on_one_side_is_counted(all_to, claim):
     game, deck, _ = game_of(noise, [claim], [(0, 1)], coins=Coins(lambda n: n if all_to else 0))
     game.start()
     assert game.round()
-    assert game.pairs[0].labelled == deck.drawn(1 - all_to, max(deck.rounds)) == schedules.SMALLEST_ROUND
+    assert game.pairs[0].labelled == deck.drawn(1 - all_to, max(deck.rounds)) == schedules.MIN_ROUND
     assert deck.drawn(all_to, max(deck.rounds)) == 0
-    assert sum(game.pairs[0].main.counts) <= schedules.SMALLEST_ROUND
+    assert sum(game.pairs[0].main.counts) <= schedules.MIN_ROUND
 
 
 def test_coins_are_tossed_for_each_round_and_pair_by_themselves():
@@ -635,7 +635,7 @@ def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeyp
         draws, wealth = before
         is_far = draws >= 2_000 and wealth < pair_game.FAR_SHARE * decides
         growth = schedules.FAR_GROWTH if is_far else schedules.ROUND_GROWTH[1]
-        expected = max(schedules.SMALLEST_ROUND, int(growth * (used + draws)))
+        expected = max(schedules.MIN_ROUND, int(growth * (used + draws)))
         assert length == expected or look is pair.looks[-1]
         seen.add(is_far)
         before = look.draws, look.log_wealth

@@ -19,8 +19,8 @@ from random_programs import INPUTS, is_endless, kinds, law, paths, random_progra
 
 import dpaudit
 
-MOST_OUTCOMES = 8
-MOST_PATHS = 12
+MAX_OUTCOMES = 8
+MAX_PATHS = 12
 CLAIMED = (0.5, 2.0)  # with a delta, and of loops without an end
 ENDLESS_OF = 8  # of so many programs without an end one is taken, as they need some hundred runs
 AWAY = 0.1  # nats by which a loss must be apart from a claim that some mass cannot decide
@@ -72,7 +72,7 @@ def cases(first_seed: int) -> Iterator[Case]:
     for seed in itertools.count(first_seed):
         rng = np.random.default_rng([20_261_126, seed])
         program = random_program(rng)
-        if not 1 < paths(program) <= MOST_PATHS:
+        if not 1 < paths(program) <= MAX_PATHS:
             continue
         if is_endless(program) and seed % ENDLESS_OF:
             continue
@@ -81,7 +81,7 @@ def cases(first_seed: int) -> Iterator[Case]:
         x, x_prime = rng.choice(INPUTS, size=2, replace=False).tolist()
         p, q = law(program, x), law(program, x_prime)
         assert sum(p.values()) == sum(q.values()) == 1
-        if len(p.keys() | q.keys()) > MOST_OUTCOMES or len(p.keys() | q.keys()) < 2:
+        if len(p.keys() | q.keys()) > MAX_OUTCOMES or len(p.keys() | q.keys()) < 2:
             continue
         delta = float(rng.choice([0.0, 0.0, *DELTAS])) if not is_endless(program) else float(rng.choice(DELTAS))
         expected = largest_ratio(p, q, Fraction(delta))

@@ -161,7 +161,7 @@ def traced(count: int, jobs: int) -> tuple[list[str], bool]:
     lines = [
         *textwrap.wrap(
             "Source texts of numpy's scalars, arrays of one, `try`, `match`, conversions and draws used twice. "
-            f"Each is explored in at most {traced_programs.MOST_TRACED} runs, and compared with "
+            f"Each is explored in at most {traced_programs.MAX_TRACED} runs, and compared with "
             f"{traced_programs.RUNS:,} real runs; a right law is called wrong with probability "
             f"{traced_programs.LEVEL:g}. Seeds from {FIRST_SEED:,} on.",
             120,

@@ -21,7 +21,7 @@ LAWS = {
     "normal": stats.norm, "laplace": stats.laplace, "gumbel": stats.gumbel_r, "logistic": stats.logistic,
     "exponential": stats.expon, "uniform": stats.uniform,
 }  # fmt: skip
-MOST = 1e-7  # what a trapezoid of 200,000 points is off by, at most
+MAX_ERROR = 1e-7  # what a trapezoid of 200,000 points is off by, at most
 
 
 def by_trapezoids(component):
@@ -62,7 +62,7 @@ def test_a_random_star_has_the_probability_of_a_quadrature(seed):
     if found < 0.0:  # what is below 2^-140 has no bounds of a small share
         assert expected < 1e-30
         return
-    assert found == pytest.approx(expected, abs=MOST)
+    assert found == pytest.approx(expected, abs=MAX_ERROR)
     assert mass_of(component, is_quick=True) == pytest.approx(found, abs=2e-3)
 
 

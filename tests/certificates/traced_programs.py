@@ -26,8 +26,8 @@ from dpaudit.symbolic.tracing import Untraceable
 
 RUNS = 1_000
 LEVEL = 1e-10  # of one program: 10,000 right ones are all said to be right but with probability 1e-6
-MOST_TRACED = 40  # runs of one exploration
-MOST_LEFT = 0.2  # mass that may be left unexplored, so that there is something to compare
+MAX_TRACED = 40  # runs of one exploration
+MAX_LEFT = 0.2  # mass that may be left unexplored, so that there is something to compare
 
 UNIFORM = [
     "rng.random()", "rng.random(2)[0]", "rng.random(1)[0]", "rng.random(1).item()", "rng.random((1, 1))[0, 0]",
@@ -165,7 +165,7 @@ def checked(first_seed: int, count: int) -> tuple[list[str], collections.Counter
                     kinds["refused"] += 1
                     reasons[str(refusal).partition(" (line")[0]] += 1
         for k, exploration in laws.items():
-            if exploration.left > MOST_LEFT:
+            if exploration.left > MAX_LEFT:
                 kinds["left open"] += 1
                 continue
             rng = np.random.default_rng([first_seed + k])
@@ -180,7 +180,7 @@ def checked(first_seed: int, count: int) -> tuple[list[str], collections.Counter
 def explored(runner: Runner, k: int) -> Exploration:
     """The exploration of one program, of a few runs."""
     exploration = Exploration(runner, k)
-    for _ in range(MOST_TRACED):
+    for _ in range(MAX_TRACED):
         if not exploration.is_open:
             break
         exploration.step()

@@ -37,7 +37,7 @@ def test_the_first_lines_are_passed_on_and_all_are_counted():
     long = chatter.Sparing(into := io.StringIO())
     for _ in range(10):
         long.write("x" * 100)
-    assert into.getvalue() == "x" * chatter.LONGEST + "…" and long.count == 1 and long.cut == 1
+    assert into.getvalue() == "x" * chatter.MAX_CHARACTERS + "…" and long.count == 1 and long.cut == 1
     assert chatter.told(long, Counter()) == ["Of 1 of these lines the first 500 characters are shown."]
 
 

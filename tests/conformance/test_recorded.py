@@ -51,7 +51,7 @@ def test_runs_do_not_depend_on_how_many_are_asked_for_at_once():
 
 
 def test_runs_that_are_too_large_to_be_kept_are_drawn_anew(monkeypatch):
-    monkeypatch.setattr(recorded, "MOST_BYTES", 100)
+    monkeypatch.setattr(recorded, "MAX_BYTES", 100)
     runs = _recorded()
     first, second = (runs.replayed().sample(1.0, 20, np.random.default_rng(0)) for _ in range(2))
     assert len(first) == len(second) == 20 and not {output[1] for output in first} & {output[1] for output in second}

@@ -283,7 +283,7 @@ class Unhashable(Steps):
     ],
 )  # fmt: skip
 def test_claims_of_pairs_that_no_table_holds_are_refused(monkeypatch, of_pair, words):
-    monkeypatch.setattr(pair_budgets, "MOST_FAMILIES", 2)
+    monkeypatch.setattr(pair_budgets, "MAX_FAMILIES", 2)
     with pytest.raises(UsageError, match=words):
         budgets(of_pair)
 

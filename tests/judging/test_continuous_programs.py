@@ -22,7 +22,7 @@ from dpaudit.symbolic.tracing import Untraceable
 FIRST, FEW, MANY = 20_000, 4, 1_000  # the seeds; the generator was tried on those from 0 to 99
 CLOSE = 0.01  # relative: how far the claims are from the loss
 TINY = 1e-3  # a loss: of less a broken claim is not asked
-LARGEST = 16.0  # epsilon of a delta that is compared
+MAX_EPSILON = 16.0  # epsilon of a delta that is compared
 OFF = 1e-7  # of a probability or a loss, computed in two ways
 SECONDS = 4.0  # of a certificate
 
@@ -70,11 +70,11 @@ def _certified(seed, case, subject, pair, loss, text):
         claim = ApproxDP(epsilon, delta * (1.0 + CLOSE if is_kept else 1.0 - CLOSE))
     found = dpaudit.certify(subject.mechanism, claim, [pair], seconds=SECONDS).pairs[0]
     assert found.verdict != ("violated" if is_kept else "kept"), f"{claim}: {found}\n{text}"
-    # Delta falls in epsilon; beyond `LARGEST` it would be made of the rounding errors of the quadrature.
+    # Delta falls in epsilon; beyond `MAX_EPSILON` it would be made of the rounding errors of the quadrature.
     if found.epsilon_lower > 0.0:
-        lower = min(found.epsilon_lower, LARGEST) * (1.0 - OFF) - OFF
+        lower = min(found.epsilon_lower, MAX_EPSILON) * (1.0 - OFF) - OFF
         assert case.delta(lower) >= found.delta - OFF, f"{found}\n{text}"
-    if found.epsilon_upper < LARGEST:
+    if found.epsilon_upper < MAX_EPSILON:
         assert case.delta(found.epsilon_upper * (1.0 + OFF) + OFF) <= found.delta + OFF, f"{found}\n{text}"
     return found.verdict
 

@@ -17,7 +17,7 @@ DRAWS = 50_000
 FALSE_ALARM_RATE = 1e-10  # a call; there are fewer than 350 calls in tests/mechanisms, in all below 3.5e-8
 THRESHOLD = math.sqrt(math.log(2.0 / FALSE_ALARM_RATE) / (2.0 * DRAWS))  # 0.0154
 # A negative control must be at least this far from the truth: then it passes with probability at most 1e-20.
-SMALLEST_CONTROL_GAP = THRESHOLD + math.sqrt(math.log(2.0 / 1e-20) / (2.0 * DRAWS))  # 0.0370
+MIN_CONTROL_GAP = THRESHOLD + math.sqrt(math.log(2.0 / 1e-20) / (2.0 * DRAWS))  # 0.0370
 
 
 def is_drawn_from(samples, cdf):

@@ -46,7 +46,7 @@ def test_the_universe_is_a_metric_space_of_cities_apart():
     shortest = np.min(distances[:, :, None] + distances[None, :, :], axis=1)
     assert (shortest >= distances * (1.0 - 1e-12)).all()  # the triangle inequality, up to rounding
     assert len(set(universe.ids)) == len(universe.ids) < universe.places
-    assert (universe.populations > cities.SMALLEST_POPULATION).all()
+    assert (universe.populations > cities.MIN_POPULATION).all()
 
 
 def test_merging_keeps_every_inhabitant():

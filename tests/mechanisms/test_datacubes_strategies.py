@@ -290,7 +290,7 @@ def test_the_sensitivity_of_replacing_is_a_bound_where_all_pairs_are_too_many(mo
     strategies = [FourierStrategy(all_marginals(Domain([3, 4, 2]), 2)), *sketches]
     budgets = [np.random.default_rng(1).uniform(size=strategy.groups) for strategy in strategies]
     exact = [one.sensitivity(eta, order, "replace_one") for one, eta in zip(strategies, budgets, strict=True)]
-    for limit in ("fourier.MOST_PAIRS", "fourier.MOST_SETS", "sketches.MOST_DENSE"):
+    for limit in ("fourier.MAX_PAIRS", "fourier.MAX_SETS", "sketches.MAX_DENSE"):
         monkeypatch.setattr(f"dpaudit_mechanisms.datacubes.{limit}", 0)
     for strategy, eta, least in zip(strategies, budgets, exact, strict=True):
         bound = strategy.sensitivity(eta, order, "replace_one")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
+from sampler_checks import DRAWS, MIN_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
 
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses
@@ -43,7 +43,7 @@ def test_the_sampler_draws_the_weights_of_the_definition():
     samples = mechanism.sample(0, DRAWS, np.random.default_rng(20_261_111))
     assert is_drawn_from_outcomes(samples, mechanism.outcomes, mechanism.distribution(0))  # false alarm rate 1e-10
     twin = ExponentialWithoutTheTwo(scores, metric=1.0, c=c)  # the control: 0.12 away, miss rate below 1e-20
-    assert cdf_gap(twin.distribution(0), mechanism.distribution(0)) > SMALLEST_CONTROL_GAP
+    assert cdf_gap(twin.distribution(0), mechanism.distribution(0)) > MIN_CONTROL_GAP
     assert not is_drawn_from_outcomes(samples, mechanism.outcomes, twin.distribution(0))
     assert not is_drawn_from_outcomes(samples, mechanism.outcomes, mechanism.distribution(1))
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
+from sampler_checks import DRAWS, MIN_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
 
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses
@@ -38,7 +38,7 @@ def test_samplers_of_other_noise_are_told_apart():
     sound, outcomes = Geometric(epsilon=0.4), np.arange(-200, 201)
     probabilities = np.exp(sound.log_density(0, outcomes))
     for other in (Geometric(epsilon=0.32), Geometric(epsilon=0.5), GeometricCountsZeroTwice(epsilon=0.4)):
-        assert cdf_gap(np.exp(other.log_density(0, outcomes)), probabilities) > SMALLEST_CONTROL_GAP
+        assert cdf_gap(np.exp(other.log_density(0, outcomes)), probabilities) > MIN_CONTROL_GAP
         samples = other.sample(0, DRAWS, np.random.default_rng(20_261_108))
         assert not is_drawn_from_outcomes(samples, outcomes, probabilities)  # miss rate below 1e-20
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
+from sampler_checks import DRAWS, MIN_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
 
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_losses, privacy_profile
@@ -27,7 +27,7 @@ def test_the_sampler_draws_what_the_mechanism_states(kind, data):
 
 def test_the_twins_sampler_is_told_from_the_sound_one():
     sound, twin = RandomisedResponse(1.0, 4), RandomisedResponseWrongNormaliser(1.0, 4)
-    assert cdf_gap(sound.distribution(0), twin.distribution(0)) > SMALLEST_CONTROL_GAP  # 0.26
+    assert cdf_gap(sound.distribution(0), twin.distribution(0)) > MIN_CONTROL_GAP  # 0.26
     samples = twin.sample(0, DRAWS, np.random.default_rng(20_261_110))
     assert not is_drawn_from_outcomes(samples, sound.outcomes, sound.distribution(0))  # miss rate below 1e-20
 

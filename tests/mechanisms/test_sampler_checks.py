@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from sampler_checks import (
     DRAWS,
-    SMALLEST_CONTROL_GAP,
+    MIN_CONTROL_GAP,
     THRESHOLD,
     are_independent,
     cdf_gap,
@@ -16,7 +16,7 @@ from scipy import stats
 
 def test_the_stated_thresholds_are_the_computed_ones():
     assert round(THRESHOLD, 4) == 0.0154
-    assert round(SMALLEST_CONTROL_GAP, 4) == 0.0370
+    assert round(MIN_CONTROL_GAP, 4) == 0.0370
 
 
 @pytest.mark.parametrize(("factor", "expected"), [(1.0, True), (0.8, False), (1.25, False)])
@@ -29,7 +29,7 @@ def test_a_continuous_sampler_is_told_from_one_with_other_noise(factor, expected
 @pytest.mark.parametrize(("probabilities", "expected"), [((0.5, 0.3, 0.2), True), ((0.55, 0.25, 0.2), False)])
 def test_a_discrete_sampler_is_told_from_one_with_other_probabilities(probabilities, expected):
     samples = np.random.default_rng(20_261_122).choice(3, size=DRAWS, p=probabilities)
-    assert cdf_gap((0.5, 0.3, 0.2), (0.55, 0.25, 0.2)) > SMALLEST_CONTROL_GAP
+    assert cdf_gap((0.5, 0.3, 0.2), (0.55, 0.25, 0.2)) > MIN_CONTROL_GAP
     assert is_drawn_from_outcomes(samples, range(3), (0.5, 0.3, 0.2)) == expected
 
 

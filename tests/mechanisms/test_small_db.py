@@ -63,7 +63,7 @@ def test_no_neighbours_lose_more_than_their_budget(instance):
     for x, n in places.items():
         for x_prime, i, j in neighbours(x):
             loss = np.abs(logs[n] - logs[places[tuple(x_prime.tolist())]]).max()
-            with mock.patch.object(small_db, "MOST_ENUMERATED", 0):  # what is stated where the law is not enumerated
+            with mock.patch.object(small_db, "MAX_ENUMERATED", 0):  # what is stated where the law is not enumerated
                 bound = mechanism.privacy_loss(x, x_prime)
             assert loss <= bound * (1.0 + ROUNDING) <= mechanism.metric[i, j] * (1.0 + 3.0 * ROUNDING)
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from sampler_checks import DRAWS, SMALLEST_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
+from sampler_checks import DRAWS, MIN_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
 
 import dpaudit
 from dpaudit.errors import UsageError
@@ -135,7 +135,7 @@ def test_100_000_draws_take_well_under_a_second_and_follow_the_law(mechanism):
     # False alarm rate 1e-10 each (sampler_checks); the control passes with probability 1e-20.
     assert is_drawn_from_outcomes(samples[:DRAWS], mechanism.outcomes, mechanism.distribution(4))
     control = mechanism.distribution(0)
-    assert cdf_gap(control, mechanism.distribution(4)) > SMALLEST_CONTROL_GAP
+    assert cdf_gap(control, mechanism.distribution(4)) > MIN_CONTROL_GAP
     assert not is_drawn_from_outcomes(samples[:DRAWS], mechanism.outcomes, control)
 
 

@@ -154,7 +154,7 @@ def test_the_constant_of_discrete_k_norm_noise_is_the_sum_over_levels(rank, epsi
 
 def test_a_query_whose_levels_fill_the_line_too_late_is_given_up(monkeypatch):
     """A billion levels, which 20,000 of them took minutes to find out; in 5,000,000 intervals some seconds."""
-    monkeypatch.setattr(profiles, "MOST_INTERVALS", 10_000)
+    monkeypatch.setattr(profiles, "MAX_INTERVALS", 10_000)
     with pytest.raises(UsageError, match=r"must make levels that fill the line, got \[\[0\.0, 1e-09\]"):
         query_profile([[0.0, 1e-9], [1.0, 1.0]])
 

@@ -22,7 +22,7 @@ from dpaudit_mechanisms.sparse_vector import SparseVector
 from dpaudit_mechanisms.two_metrics.finite import LevelMechanism
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "measurements" / "utility.md"
-MOST_DRAWS, RARE_DRAWS, SEED = 2_000, 40_000, 20_261_128
+MAX_DRAWS, RARE_DRAWS, SEED = 2_000, 40_000, 20_261_128
 HEAD = """# The error bounds of every mechanism
 
 `python tests/mechanisms/utility_measurements.py` makes this page. "Used" is the largest measured loss over its limit
@@ -51,10 +51,10 @@ def cases() -> list[tuple[str, Any, Any, list[UtilityBound], str, int]]:
     wide = {"queries": np.random.default_rng(2).random((400, 2)) / 0.05, "metric": [[0.0, 20.0], [20.0, 0.0]]}
     options = {**wide, "c": 0.05, "rounds": 20, "records": 1_000}
     learner = MWEM(**options)
-    found.append(("MWEM", learner, MWEMIgnoresTheData(**options), learner.utility_bounds(), "no data", MOST_DRAWS))
+    found.append(("MWEM", learner, MWEMIgnoresTheData(**options), learner.utility_bounds(), "no data", MAX_DRAWS))
     above, counts = SparseVector(1.0, 50.0, most=2), list(range(8))
     sessions = [dpaudit.as_sessions(one, counts) for one in (above, with_budget(above, 0.3))]
-    return [*found, ("SparseVector", *sessions, above.utility_bounds(), "0.3", MOST_DRAWS)]
+    return [*found, ("SparseVector", *sessions, above.utility_bounds(), "0.3", MAX_DRAWS)]
 
 
 def main() -> None:
@@ -63,7 +63,7 @@ def main() -> None:
     rows = []
     for name, mechanism, other, bounds, what, draws in cases():
         # Between finite spaces most outputs have no error at all: what is rare takes more draws.
-        size = RARE_DRAWS if isinstance(mechanism, LevelMechanism) else min(draws, MOST_DRAWS)
+        size = RARE_DRAWS if isinstance(mechanism, LevelMechanism) else min(draws, MAX_DRAWS)
         options = {"samples": size, "confidence": confidence, "seed": SEED}
         sound, twin = (dpaudit.audit_utility(one, bounds, **options) for one in (mechanism, other))
         for bound in sound.bounds:
@@ -76,7 +76,7 @@ def main() -> None:
             rows.append(row)
             print(row, flush=True)
     PAGE.write_text(
-        HEAD.format(seed=SEED, draws=MOST_DRAWS, rare=RARE_DRAWS) + "\n".join(rows) + "\n", encoding="utf-8"
+        HEAD.format(seed=SEED, draws=MAX_DRAWS, rare=RARE_DRAWS) + "\n".join(rows) + "\n", encoding="utf-8"
     )
 
 

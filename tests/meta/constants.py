@@ -22,7 +22,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 ROOMS = ("features", "learning", "inference", "campaign", "running", "audits")
 NAMES = {"streams"}  # modules whose numbers are names, not choices
-LONGEST_VALUE = 60  # characters that a cell shows
+MAX_VALUE = 60  # characters that a cell shows
 UNMEASURED = "unmeasured"
 FUNCTION = re.compile(r"^( *)(?:async )?def .*\n(?:\1[ )].*\n|\s*\n)*", re.MULTILINE)
 
@@ -155,7 +155,7 @@ def written(known: list[Constant], texts: dict[str, str]) -> dict[str, str]:
         module = ""
         for one in own:
             links = ", ".join(f"[{_title(place)}]({place})" for place in where[one]) or UNMEASURED
-            value = one.value if len(one.value) <= LONGEST_VALUE else f"{one.value[:LONGEST_VALUE]} …"
+            value = one.value if len(one.value) <= MAX_VALUE else f"{one.value[:MAX_VALUE]} …"
             shown, module = one.module if one.module != module else "", one.module
             cells = (shown, f"`{one.name}`", f"`{_cell(value)}`", _cell(one.reason), links)
             lines.append("| " + " | ".join(cells) + " |")

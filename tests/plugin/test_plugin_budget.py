@@ -8,8 +8,8 @@ import pytest
 from dpaudit.errors import UsageError
 from dpaudit.pytest_plugin.budget import (
     AUDIT,
-    LEAST_SHARE,
     LOW_BITS,
+    MIN_SHARE,
     REPLAY,
     TestBudget,
     confidence_of,
@@ -119,7 +119,7 @@ def test_the_parts_of_a_call_are_the_whole():
 
 
 def test_the_smallest_share_is_given_and_no_smaller_one() -> None:
-    assert TestBudget(LEAST_SHARE, calls=1).next() == LEAST_SHARE
+    assert TestBudget(MIN_SHARE, calls=1).next() == MIN_SHARE
 
 
 def test_only_tests_that_take_too_much_are_refused() -> None:

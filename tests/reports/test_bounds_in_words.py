@@ -16,13 +16,13 @@ from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.markdown import render as render_document
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 
-LEAST = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
+MIN_RATIO = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
 
 
 @pytest.fixture
 def barely(synthetic):
     """One pair that is violated by very little, beside one that keeps a larger budget, of a smaller bound."""
-    findings = [synthetic.finding("a", "b", LEAST), synthetic.finding("a", "c", 0.3, 2.0)]
+    findings = [synthetic.finding("a", "b", MIN_RATIO), synthetic.finding("a", "c", 0.3, 2.0)]
     return synthetic.result(findings, claim="eps=1")
 
 
@@ -53,8 +53,8 @@ def test_the_largest_bound_is_told_from_its_own_budget(synthetic, barely):
     other = synthetic.finding("c", "d", 0.5, 9.0)
     assert wording.largest_bound(dataclasses.replace(barely, findings=(*barely.findings, other))).bound == "ε ≥ 4.5"
     # Two pairs of the same bound: the one that breaks its budget decides.
-    kept = synthetic.finding("e", "f", LEAST / 2.0, 2.0)
-    same = dataclasses.replace(kept, epsilon_lower=LEAST, parameter_lower=LEAST)
+    kept = synthetic.finding("e", "f", MIN_RATIO / 2.0, 2.0)
+    same = dataclasses.replace(kept, epsilon_lower=MIN_RATIO, parameter_lower=MIN_RATIO)
     both = dataclasses.replace(barely, findings=(same, *barely.findings))
     assert wording.largest_bound(both).bound == "ε ≥ 1.00004"
     assert str(wording.largest_bound(synthetic.make("empty"))) == "ε ≥ 0 nats at δ = 0"
@@ -78,7 +78,7 @@ def test_an_epsilon_within_the_promise_is_not_said_beside_a_violation(synthetic)
 
 
 def test_a_bound_as_an_epsilon_is_told_from_the_promise(synthetic):
-    finding = synthetic.finding("0", "1", 1.3, 0.017469, parameter="rho", epsilon_lower=LEAST)  # 1 nat at 1e-6
+    finding = synthetic.finding("0", "1", 1.3, 0.017469, parameter="rho", epsilon_lower=MIN_RATIO)  # 1 nat at 1e-6
     finding = dataclasses.replace(finding, budget=Budget(1.0, 1e-6))
     result = synthetic.result([finding], claim="rho=0.5", report_delta=1e-6)
     assert "at least 1.00004 nats, promised 1 nats" in wording.bound_sentence(result, finding)

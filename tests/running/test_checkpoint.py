@@ -266,12 +266,12 @@ def test_what_pairs_were_played_as_is_said_where_a_resumed_audit_plays_them_othe
     path = tmp_path / "kept"
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3, "checkpoint": path, "resume": True}
     assert stopped(path, laplace, 5, **{name: options[name] for name in ("claim", "pairs", "samples", "seed")})
-    monkeypatch.setitem(many_pairs.MOST_GAMES, "sequential", 0)  # as another version might choose
+    monkeypatch.setitem(many_pairs.MAX_GAMES, "sequential", 0)  # as another version might choose
     with pytest.raises(
         dpaudit.UsageError, match=r"another one: its pairs are played in sequential mode, here in fixed mode\. State"
     ):
         dpaudit.audit(laplace, **options)
-    monkeypatch.setitem(many_pairs.MOST_GAMES, "fixed", 0)
+    monkeypatch.setitem(many_pairs.MAX_GAMES, "fixed", 0)
     with pytest.raises(dpaudit.UsageError, match=r"its pairs are played in sequential mode, here in one table\."):
         dpaudit.audit(laplace, **options)
 

@@ -301,7 +301,7 @@ def test_a_failed_transaction_leaves_everything_as_it_was(store):
 
 
 def test_a_state_that_unpacks_to_more_than_is_ours_is_refused(store, monkeypatch):
-    monkeypatch.setattr(plain_data, "MOST_BYTES", 10_000)
+    monkeypatch.setattr(plain_data, "MAX_BYTES", 10_000)
     night, pair = begun(store), new_pair("a")
     longer = [dataclasses.replace(pair, state={**pair.state, "long": " " * size}) for size in (9_000, 10_000)]
     assert store.admit(night, longer[:1])["a"] == longer[0]

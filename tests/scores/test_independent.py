@@ -296,13 +296,13 @@ def test_dependence_of_blocks_groups_and_drifts_is_seen_where_the_bound_errs_by_
 # --- how often the bound errs -----------------------------------------------------------------------------------------
 
 RUNS = 500
-MOST_ERRORS = 51  # P(Binomial(500, 0.05) >= 52) = 1.5e-6 a cell
+MAX_ERRORS = 51  # P(Binomial(500, 0.05) >= 52) = 1.5e-6 a cell
 
 
 def test_the_bound_lies_above_the_truth_in_at_most_5_percent_of_runs():
-    assert stats.binom.sf(MOST_ERRORS, RUNS, LEVEL) < 2e-6
+    assert stats.binom.sf(MAX_ERRORS, RUNS, LEVEL) < 2e-6
     for cell in (cell for cell in product_cells() if cell.canaries == 1_000):
-        assert errors_of(cell, RUNS) <= MOST_ERRORS, cell.name
+        assert errors_of(cell, RUNS) <= MAX_ERRORS, cell.name
 
 
 @pytest.mark.slow

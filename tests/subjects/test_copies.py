@@ -24,7 +24,7 @@ from dpaudit.errors import SubjectError
 from dpaudit.features.outcomes import canonical, read_outputs
 from dpaudit.subjects import copies
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.copies import LARGEST, are_same, copied, watched
+from dpaudit.subjects.copies import MAX_BYTES, are_same, copied, watched
 from dpaudit.subjects.plain import Seen, seen
 
 SEED = 20261124
@@ -225,7 +225,7 @@ def test_what_no_call_can_change_is_not_copied(value):
 def test_arrays_that_cannot_be_written_and_very_large_ones_are_passed_on():
     fixed = np.arange(3)
     fixed.flags.writeable = False
-    large = np.lib.stride_tricks.as_strided(np.zeros(1), (LARGEST // 8 + 1,), (0,))
+    large = np.lib.stride_tricks.as_strided(np.zeros(1), (MAX_BYTES // 8 + 1,), (0,))
     assert copied(fixed) is fixed and copied(large) is large
 
 

@@ -15,7 +15,7 @@ import dpaudit
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import as_subject
-from dpaudit.subjects.iterators import MOST_PIECES, read_batch, read_whole
+from dpaudit.subjects.iterators import MAX_PIECES, read_batch, read_whole
 
 SEED = 20261124
 
@@ -68,7 +68,7 @@ def test_a_generator_that_raises_before_its_first_piece_has_raised():
 
 
 def test_an_output_without_an_end_is_an_exception():
-    assert len(read_whole(iter(range(MOST_PIECES)))) == MOST_PIECES
+    assert len(read_whole(iter(range(MAX_PIECES)))) == MAX_PIECES
     with pytest.raises(ValueError, match="must end"):
         read_whole(itertools.count())
 

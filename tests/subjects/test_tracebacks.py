@@ -17,7 +17,7 @@ from dpaudit.subjects import tracebacks
 from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.callables import CallError, as_subject
 from dpaudit.subjects.isolation import Isolation, isolated
-from dpaudit.subjects.tracebacks import MOST_TOLD
+from dpaudit.subjects.tracebacks import MAX_TOLD
 
 LONG = 3_000  # characters
 FILE = "test_tracebacks.py"
@@ -97,7 +97,7 @@ def test_of_kinds_made_anew_in_each_call_only_a_few_are_located(is_isolated: boo
     if is_isolated:
         subject = isolated(subject, Isolation())
     outcomes = subject.sample(0.0, 5_000, np.random.default_rng(0))
-    assert sum(bool(outcome.traceback) for outcome in outcomes) == MOST_TOLD
+    assert sum(bool(outcome.traceback) for outcome in outcomes) == MAX_TOLD
     assert len({outcome.kind for outcome in outcomes}) == 5_000
 
 

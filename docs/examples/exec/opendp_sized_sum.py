@@ -16,15 +16,15 @@ from opendp.mod import enable_features
 from opendp.trans import make_sized_bounded_sum
 
 enable_features("contrib")
-LARGEST = 3
-release = make_sized_bounded_sum(size=3, bounds=(0, LARGEST)) >> make_base_geometric(scale=1.0)
+MAX_VALUE = 3
+release = make_sized_bounded_sum(size=3, bounds=(0, MAX_VALUE)) >> make_base_geometric(scale=1.0)
 EPSILON = next(epsilon for epsilon in (step / 10 for step in range(100)) if release.check(2, epsilon))
 HELLO = {
     "type": "hello",
     "protocol": 1,
     "name": "OpenDP 0.2.2 sized bounded sum",
     "claim": f"eps={EPSILON:g}",
-    "pairs": [[[0, 1, 1], [LARGEST, 1, 1]]],
+    "pairs": [[[0, 1, 1], [MAX_VALUE, 1, 1]]],
 }
 
 for line in sys.stdin:

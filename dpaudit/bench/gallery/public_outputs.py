@@ -40,7 +40,7 @@ from dpaudit.subjects.plain import seen
 
 Made = Callable[[np.random.Generator], Any]
 SEEDS = 1, 2
-LARGEST = 200_000  # bytes of an output of a function that was not chosen by hand: larger ones are left out
+MAX_BYTES = 200_000  # bytes of an output of a function that was not chosen by hand: larger ones are left out
 WHERE = Path("docs/measurements/unread.md")
 # Functions that write, wait, print, change settings, or return functions.
 LEFT_OUT = re.compile(
@@ -115,7 +115,7 @@ def _of_module(
                 continue
             if value is None or isinstance(value, types.GeneratorType) or callable(value):
                 continue
-            if len(_bytes_of(value) or b"") > LARGEST:
+            if len(_bytes_of(value) or b"") > MAX_BYTES:
                 continue
             yield kind, f"{prefix}.{name}", made
             break

@@ -30,9 +30,9 @@ from dpaudit.subjects.domains.domain import (
     spread,
 )
 
-MOST_TRIED = 24  # values, sizes, and rows of an example to remove or replace that starts try; any at random
-MOST_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
-MOST_EXAMPLES = 8  # that starts take; any at random
+MAX_TRIED = 24  # values, sizes, and rows of an example to remove or replace that starts try; any at random
+MAX_COPIED = 40_000  # records in all, up to which starts remove or replace more rows than that: each of 200
+MAX_EXAMPLES = 8  # that starts take; any at random
 INTERIOR = 16  # numbers between the ends that starts try
 SHARE = 0.1  # of the records at random: one that is there; and as many that are any number of `ends`
 
@@ -130,7 +130,7 @@ class DatasetDomain(Domain):
                 for base in telling if size else telling[:1]:
                     yield from self._beside(family, [base] * size, telling)
         if self._grows:  # thresholds on the true size show between two small ones, and ties
-            for size in range(self.smallest, min(self.largest, self.smallest + MOST_TRIED)):
+            for size in range(self.smallest, min(self.largest, self.smallest + MAX_TRIED)):
                 for value in self.values[:3]:
                     yield from self._beside("size", [value] * size, [value])
         size = min(full, max(len(self.values), 4, self.smallest))
@@ -152,11 +152,11 @@ class DatasetDomain(Domain):
         for value in listed:
             for family, place in list(_places(len(mixed) - (not self._grows)).items())[: 3 - self._grows]:
                 yield from self._beside(family, mixed, [value], place)
-        yield from _in_turn([self._of_example(example) for example in spread(self.examples, MOST_EXAMPLES)])
+        yield from _in_turn([self._of_example(example) for example in spread(self.examples, MAX_EXAMPLES)])
 
     def _listed(self) -> list[Any]:
         """The values that starts try one by one: the first four, and some of all others."""
-        return [*self.values[:4], *spread(self.values[4:], MOST_TRIED - 4)]
+        return [*self.values[:4], *spread(self.values[4:], MAX_TRIED - 4)]
 
     @property
     def _grows(self) -> bool:
@@ -225,7 +225,7 @@ class DatasetDomain(Domain):
     def _of_example(self, example: Any) -> Iterator[Start]:
         """An example with records removed, doubled, added in front, in the middle and at the end, or replaced."""
         rows, values = list(example), self._listed()
-        few, most = rows[: max(self.smallest, 1)], max(MOST_TRIED, MOST_COPIED // max(len(rows), 1))
+        few, most = rows[: max(self.smallest, 1)], max(MAX_TRIED, MAX_COPIED // max(len(rows), 1))
         places = [("telling", place) for place in telling_places(rows)]
         places += [("any", place) for place in spread(range(len(rows)), most)]
         found: list[tuple[str, list[Any], list[Any]]] = []
@@ -291,8 +291,8 @@ def telling_places(rows: Sequence[Any]) -> list[int]:
             texts = list(map(repr, cells))
             counts = collections.Counter(texts)
             found += spread([at for at, text in enumerate(texts) if counts[text] == 1], 2)
-    found = spread(list(dict.fromkeys(found)), MOST_TRIED // 2)
-    return list(dict.fromkeys([*found, *spread(range(len(rows)), MOST_TRIED // 2)]))
+    found = spread(list(dict.fromkeys(found)), MAX_TRIED // 2)
+    return list(dict.fromkeys([*found, *spread(range(len(rows)), MAX_TRIED // 2)]))
 
 
 def _places(last: int) -> dict[str, int]:

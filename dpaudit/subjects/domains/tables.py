@@ -36,11 +36,11 @@ from dpaudit.subjects.domains.domain import (
     spread,
 )  # fmt: skip
 
-MOST_VALUES = 40  # of a column
-MOST_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
-MOST_USERS = 12  # of an example that starts remove
-MOST_TELLING = 200  # rows, of one cell each that is another
-MOST_ODD = 500  # cells of a column that are compared two and two: those that are no numbers or texts
+MAX_VALUES = 40  # of a column
+MAX_ROWS = 30  # of an example that is started from: telling ones and some of all, other ones at random
+MAX_USERS = 12  # of an example that starts remove
+MAX_TELLING = 200  # rows, of one cell each that is another
+MAX_ODD = 500  # cells of a column that are compared two and two: those that are no numbers or texts
 UNSEEN = "never-seen"
 Row = tuple[Any, ...]
 
@@ -141,7 +141,7 @@ class TableDomain(Domain):
     def random(self, rng: np.random.Generator) -> Inputs:
         """Rows of telling values, or some rows of the example; changed by one row, or one user."""
         if self.example and rng.random() < 0.5:
-            most = int(rng.integers(max(self.smallest, 1), min(len(self.example), MOST_ROWS) + 1))
+            most = int(rng.integers(max(self.smallest, 1), min(len(self.example), MAX_ROWS) + 1))
             kept = sorted(rng.choice(len(self.example), size=most, replace=False).tolist())
             return self._pair(self._changed([self.example[k] for k in kept], rng))
         return self._pair(self._by_user(self._rows_domain.random(rng), rng))
@@ -175,7 +175,7 @@ class TableDomain(Domain):
     @functools.cached_property
     def _rows_domain(self) -> DatasetDomain:
         # The few rows keep their order. Where rows have users, one row is no neighbour.
-        places = [*telling_places(self.example), *spread(range(len(self.example)), MOST_ROWS)][:MOST_ROWS]
+        places = [*telling_places(self.example), *spread(range(len(self.example)), MAX_ROWS)][:MAX_ROWS]
         few = [self.example[place] for place in sorted(set(places))]
         examples = (few,) if few and self.user is None else ()
         return DatasetDomain(tuple(self._telling()), self.largest, self.adjacency, self.smallest, examples)
@@ -193,7 +193,7 @@ class TableDomain(Domain):
                     if turn < len(values):
                         yield (*base[:k], values[turn], *base[k + 1 :])
 
-        found = distinct(rows(), MOST_TELLING)
+        found = distinct(rows(), MAX_TELLING)
         return found if len(found) > 1 else [*found, *found]
 
     def _one_cell(self) -> Iterator[tuple[str, list[Row], list[Row]]]:
@@ -213,7 +213,7 @@ class TableDomain(Domain):
         if self.user is None:
             return
         at, rows = list(self.columns).index(self.user), list(self.example)
-        for owner in spread(distinct([row[at] for row in rows]), MOST_USERS):
+        for owner in spread(distinct([row[at] for row in rows]), MAX_USERS):
             yield "user removed", rows, [row for row in rows if repr(row[at]) != repr(owner)]
         new = self.columns[self.user][-1]
         others = [row for row in rows if repr(row[at]) != repr(new)]
@@ -283,7 +283,7 @@ def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -
     >>> column_values(["c", "d"], missing=False)
     ['c', 'd', 'never-seen', '']
     """
-    known = distinct(cells if all(map(is_plain, cells)) else spread(cells, MOST_ODD))
+    known = distinct(cells if all(map(is_plain, cells)) else spread(cells, MAX_ODD))
     present = [cell for cell in known if not _is_missing(cell)]
     found: list[Any]
     if present and all(isinstance(cell, bool | np.bool_) for cell in present):
@@ -295,11 +295,11 @@ def column_values(cells: Sequence[Any], kind: str = "O", missing: bool = True) -
         beyond = [0, far, *([] if kind == "u" else [-far])]
         found = [low, high, sorted(present)[len(present) // 2], *(beyond if whole else map(float, beyond))]
         found += [math.nan, math.inf] if missing and not whole else []
-        found += spread(present, MOST_VALUES)
+        found += spread(present, MAX_VALUES)
     elif present and all(isinstance(cell, str) for cell in present):
-        found = [*present[:2], UNSEEN, "", *([None] if missing else []), *spread(present[2:], MOST_VALUES)]
+        found = [*present[:2], UNSEEN, "", *([None] if missing else []), *spread(present[2:], MAX_VALUES)]
     else:
-        found = [*spread(present, MOST_VALUES), *([None] if missing and kind == "O" else [])]
+        found = [*spread(present, MAX_VALUES), *([None] if missing and kind == "O" else [])]
     known_missing = [cell for cell in known if _is_missing(cell)]
     return distinct([*found, *known_missing]) or [0.0]
 

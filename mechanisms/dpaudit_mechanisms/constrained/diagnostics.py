@@ -15,7 +15,7 @@ from scipy import fft
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import FloatArray, table
 
-FEWEST_STEPS = 4
+MIN_STEPS = 4
 
 
 def split_r_hat(draws: Any) -> float:
@@ -70,6 +70,6 @@ def effective_sample_size(draws: Any) -> float:
 def _halves(draws: Any) -> FloatArray:
     chains = table("draws", draws, (None, None))
     half = chains.shape[1] // 2
-    if half < FEWEST_STEPS:
-        raise UsageError(f"draws must have at least {2 * FEWEST_STEPS} steps, got {chains.shape[1]}.")
+    if half < MIN_STEPS:
+        raise UsageError(f"draws must have at least {2 * MIN_STEPS} steps, got {chains.shape[1]}.")
     return np.concatenate([chains[:, :half], chains[:, chains.shape[1] - half :]])

@@ -24,7 +24,7 @@ from dpaudit_mechanisms.constrained.hierarchy import Hierarchy
 from dpaudit_mechanisms.inputs import FloatArray, positive, table
 
 STEP, REACH = 0.01, 60.0  # of the grid, in scales
-SMALLEST = 1e-11  # share of the whole integral below which the convolutions' rounding shows
+MIN_SHARE = 1e-11  # share of the whole integral below which the convolutions' rounding shows
 
 
 def log_non_negative_mass(tree: Hierarchy, counts: Any, scale: float) -> float:
@@ -55,8 +55,8 @@ def log_non_negative_mass(tree: Hierarchy, counts: Any, scale: float) -> float:
     if not (given >= 0.0).all():
         raise UsageError(f"counts must be in [0, inf), got {given.min()}.")
     limited, whole = (_integral(tree, ends) for ends in (given / scale, np.full(tree.leaves, np.inf)))
-    if limited < SMALLEST * whole:
-        raise DpauditError(f"the probability of non-negative counts must be at least {SMALLEST}, got less.")
+    if limited < MIN_SHARE * whole:
+        raise DpauditError(f"the probability of non-negative counts must be at least {MIN_SHARE}, got less.")
     return math.log(limited / whole)
 
 

@@ -21,8 +21,8 @@ from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import FloatArray, positive, table
 
 GAP = 1e-10  # relative, at which the barrier stops
-MOST_STEPS = 60  # Newton steps at one strength of the barrier
-MOST_STRENGTHS = 40
+MAX_STEPS = 60  # Newton steps at one strength of the barrier
+MAX_STRENGTHS = 40
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -105,8 +105,8 @@ def _barrier(b: FloatArray, a: FloatArray, power: float) -> tuple[FloatArray, Fl
             return np.inf
         return float(strength * (b * point**-power).sum() - np.log(slack).sum())
 
-    for _ in range(MOST_STRENGTHS):
-        for _ in range(MOST_STEPS):
+    for _ in range(MAX_STRENGTHS):
+        for _ in range(MAX_STEPS):
             slack = 1.0 - a @ u
             gradient = -strength * power * b * u ** (-power - 1.0) + a.T @ (1.0 / slack)
             scaled = a / slack[:, None]

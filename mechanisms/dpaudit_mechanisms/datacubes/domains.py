@@ -23,7 +23,7 @@ from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 IntArray = NDArray[np.int64]
 Marginal = tuple[int, ...]  # attributes in increasing order
-MOST_ATTRIBUTES = 62  # their sets are bits of an int64
+MAX_ATTRIBUTES = 62  # their sets are bits of an int64
 
 
 @dataclasses.dataclass(frozen=True)
@@ -55,8 +55,8 @@ class Domain:
 
     def __post_init__(self) -> None:
         sizes = tuple(whole_number("sizes", size, 1) for size in self.sizes)
-        if not 1 <= len(sizes) <= MOST_ATTRIBUTES:
-            raise UsageError(f"sizes must be of 1 to {MOST_ATTRIBUTES} attributes, got {len(sizes)}.")
+        if not 1 <= len(sizes) <= MAX_ATTRIBUTES:
+            raise UsageError(f"sizes must be of 1 to {MAX_ATTRIBUTES} attributes, got {len(sizes)}.")
         if math.prod(sizes) > 2**62:
             raise UsageError(f"sizes must have a product of at most 2**62, got {math.prod(sizes)}.")
         names = tuple(map(str, range(len(sizes)))) if self.names is None else tuple(self.names)

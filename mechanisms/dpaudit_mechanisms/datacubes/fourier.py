@@ -23,9 +23,9 @@ from dpaudit_mechanisms.datacubes.transforms import basis, walsh_hadamard
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.inputs import FloatArray
 
-MOST_CELLS = 1 << 24  # up to which the exact sensitivity of replacing a record is computed
-MOST_PAIRS = 1 << 27  # entries of the differences of all columns, likewise
-MOST_SETS = 20  # attributes, likewise
+MAX_CELLS = 1 << 24  # up to which the exact sensitivity of replacing a record is computed
+MAX_PAIRS = 1 << 27  # entries of the differences of all columns, likewise
+MAX_SETS = 20  # attributes, likewise
 
 
 class FourierStrategy(Strategy):
@@ -100,15 +100,15 @@ class FourierStrategy(Strategy):
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
         eta = np.where(self.supports == 0, 0.0, budgets)  # the total does not change
-        if self._has_signs and self.domain.cells <= MOST_CELLS:
+        if self._has_signs and self.domain.cells <= MAX_CELLS:
             # Rows of entries +-N^(-1/2): cells j and k differ where the character of j xor k is -1.
             powers = np.zeros(self.domain.cells)
             powers[self.coefficients.indices] = eta[self._group_of] ** order
             odd = float((powers.sum() - math.sqrt(self.domain.cells) * walsh_hadamard(powers).min()) / 2.0)
             return 2.0 * float(self.domain.cells**-0.5 * odd ** (1.0 / order))
-        if order == 2 and self.domain.attributes <= MOST_SETS:
+        if order == 2 and self.domain.attributes <= MAX_SETS:
             return self._replaced_squares(eta)
-        if self.domain.cells**2 * self.rows <= MOST_PAIRS:
+        if self.domain.cells**2 * self.rows <= MAX_PAIRS:
             columns = (self.matrix() * self.spread(eta)[:, None]).T
             worst = [(np.abs(columns - column) ** order).sum(axis=1).max() for column in columns]
             return float(max(worst) ** (1.0 / order))

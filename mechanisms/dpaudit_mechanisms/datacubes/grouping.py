@@ -29,7 +29,7 @@ from dpaudit_mechanisms.datacubes.domains import IntArray
 from dpaudit_mechanisms.inputs import FloatArray, table
 
 SAME = 1e-9  # relative: entries of one size
-MOST_STEPS = 100_000  # of the search
+MAX_STEPS = 100_000  # of the search
 
 
 def group_constants(matrix: ArrayLike, groups: ArrayLike) -> FloatArray | None:
@@ -183,7 +183,7 @@ def _partitioned(masks: Sequence[int], full: int) -> list[list[int]] | None:
             return
         lowest = ~taken & (taken + 1)  # the first column that is not covered
         for i in free:
-            if masks[i] & lowest and not masks[i] & taken and steps <= MOST_STEPS:
+            if masks[i] & lowest and not masks[i] & taken and steps <= MAX_STEPS:
                 yield from covers(taken | masks[i], [*part, i], [j for j in free if j != i])
 
     def parts(free: list[int]) -> list[list[int]] | None:

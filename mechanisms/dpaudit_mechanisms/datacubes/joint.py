@@ -32,8 +32,8 @@ GAP = 1e-6  # relative, at which the convex problem is solved
 STILL = 1e-10  # relative: gain of a turn at which the other one ends
 NEGLIGIBLE = 1e-4  # share of the budget below which a marginal is tried without
 TINY = 1e-9  # share of the budget below which a marginal adds nothing that shows in the variance
-MOST_TURNS = 3000
-MOST_SEARCHED = 16  # groups up to which each is tried left out
+MAX_TURNS = 3000
+MAX_SEARCHED = 16  # groups up to which each is tried left out
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -80,7 +80,7 @@ def joint_budgets(strategy: MarginalStrategy, workload: Workload, order: int, to
         starts.append(strategy.optimal(workload, order))
         starts.extend(np.eye(strategy.groups)[_containing(strategy, workload)])
     best = min((problem.descend(start) for start in starts), key=problem.value)
-    if order == 1 and strategy.groups <= MOST_SEARCHED:
+    if order == 1 and strategy.groups <= MAX_SEARCHED:
         best = problem.without_groups(best)
     value = problem.value(best)
     bound = value**2 / float(problem.slopes(best).max()) if order == 2 else 0.0
@@ -128,7 +128,7 @@ class _Problem:
     def descend(self, start: FloatArray) -> FloatArray:
         budgets = self.turn(start)
         value = self.value(budgets)
-        for count in range(MOST_TURNS):
+        for count in range(MAX_TURNS):
             after = self.turn(budgets)
             lower = self.value(after)
             if self.order == 2 and lower - lower**2 / float(self.slopes(after).max()) <= GAP * lower:

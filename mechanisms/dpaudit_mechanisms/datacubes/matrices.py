@@ -22,7 +22,7 @@ from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 EXACT = 1e-8  # relative: how well R S has to be Q
-MOST_PAIRS = 1 << 24  # entries of the differences of all columns
+MAX_PAIRS = 1 << 24  # entries of the differences of all columns
 
 
 def tree_rows(leaves: int, fan_out: int = 2, root: bool = True) -> FloatArray:
@@ -106,7 +106,7 @@ class MatrixStrategy(Strategy):
         if adjacency == "add_remove":
             return self.entries
         first, second = np.triu_indices(self.domain.cells, 1)
-        if self.entries.shape[0] * len(first) > MOST_PAIRS:
+        if self.entries.shape[0] * len(first) > MAX_PAIRS:
             raise UsageError(f"domain must be smaller to replace records in, got {self.domain.cells} cells.")
         return np.asarray(self.entries[:, first] - self.entries[:, second])
 

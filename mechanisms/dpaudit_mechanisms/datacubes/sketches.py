@@ -24,9 +24,9 @@ from dpaudit_mechanisms.datacubes.strategies import Strategy
 from dpaudit_mechanisms.datacubes.workloads import Workload
 from dpaudit_mechanisms.inputs import FloatArray, whole_number
 
-MOST_DENSE = 1024  # cells up to which everything is exact and written out
+MAX_DENSE = 1024  # cells up to which everything is exact and written out
 PRECISION = 1e-4  # of iterations: what they leave is about that share of the noise
-MOST_STEPS = 2000
+MAX_STEPS = 2000
 RANK_CHECK = 1e-5  # relative: how well a random data vector has to come back
 
 
@@ -77,7 +77,7 @@ class SketchStrategy(Strategy):
         return np.ones(self.groups)
 
     def _replaced(self, budgets: FloatArray, order: int) -> float:
-        if self.domain.cells <= MOST_DENSE:
+        if self.domain.cells <= MAX_DENSE:
             columns = (self.sparse.multiply(self.spread(budgets)[:, None])).toarray()
             worst = [(np.abs(columns - column[:, None]) ** order).sum(axis=0).max() for column in columns.T]
             return float(max(worst) ** (1.0 / order))
@@ -87,8 +87,8 @@ class SketchStrategy(Strategy):
     @functools.cached_property
     def _dense(self) -> MatrixStrategy:
         """The rows that are not zero, written out."""
-        if self.domain.cells > MOST_DENSE:
-            raise UsageError(f"domain must have at most {MOST_DENSE} cells for exact costs, got {self.domain.cells}.")
+        if self.domain.cells > MAX_DENSE:
+            raise UsageError(f"domain must have at most {MAX_DENSE} cells for exact costs, got {self.domain.cells}.")
         return MatrixStrategy(self.domain, self.sparse[self._used].toarray())
 
     @functools.cached_property
@@ -108,11 +108,11 @@ class SketchStrategy(Strategy):
 
     def least_squares(self, noisy: FloatArray, variances: FloatArray, workload: Workload) -> FloatArray:
         self._check(workload)
-        if self.domain.cells <= MOST_DENSE:
+        if self.domain.cells <= MAX_DENSE:
             return self._dense.least_squares(noisy[..., self._used], self.spread(variances)[self._used], workload)
         weights = 1.0 / np.sqrt(self.spread(variances))
         if not self._has_full_rank:
-            raise UsageError(f"strategy must have full column rank beyond {MOST_DENSE} cells. Use more buckets.")
+            raise UsageError(f"strategy must have full column rank beyond {MAX_DENSE} cells. Use more buckets.")
         scaled = sparse.csr_matrix(sparse.diags_array(weights) @ self.sparse)  # rows of noise of variance 1
         batch = noisy.reshape(-1, self.rows) * weights
         found = np.stack([_conjugate_gradients(scaled, row, PRECISION) for row in batch])
@@ -140,7 +140,7 @@ def _conjugate_gradients(matrix: Any, target: FloatArray, precision: float) -> F
     gradient = transposed @ residual
     step, square = gradient, float(gradient @ gradient)
     limit = (precision * linalg.norm(matrix)) ** 2
-    for _ in range(MOST_STEPS):
+    for _ in range(MAX_STEPS):
         if square <= limit:
             return found
         moved = matrix @ step
@@ -150,4 +150,4 @@ def _conjugate_gradients(matrix: Any, target: FloatArray, precision: float) -> F
         gradient = transposed @ residual
         before, square = square, float(gradient @ gradient)
         step = gradient + square / before * step
-    raise DpauditError(f"the least squares must converge in {MOST_STEPS} steps. Use more buckets.")
+    raise DpauditError(f"the least squares must converge in {MAX_STEPS} steps. Use more buckets.")

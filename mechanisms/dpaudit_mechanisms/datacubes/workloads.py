@@ -23,7 +23,7 @@ from dpaudit_mechanisms.datacubes.coefficients import Coefficients
 from dpaudit_mechanisms.datacubes.domains import Domain, Marginal
 from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
-MOST_MATRIX = 1 << 26  # entries of a matrix that is written out
+MAX_MATRIX = 1 << 26  # entries of a matrix that is written out
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -138,8 +138,8 @@ class Workload:
 
 def written_out(operator: Any, rows: int, cells: int) -> FloatArray:
     """The matrix of a linear map of data vectors, shape (rows, cells); refused above 2**26 entries."""
-    if rows * cells > MOST_MATRIX or cells * cells > MOST_MATRIX:
-        raise UsageError(f"a matrix that is written out must have at most {MOST_MATRIX} entries, got {rows} x {cells}.")
+    if rows * cells > MAX_MATRIX or cells * cells > MAX_MATRIX:
+        raise UsageError(f"a matrix that is written out must have at most {MAX_MATRIX} entries, got {rows} x {cells}.")
     return np.ascontiguousarray(np.asarray(operator(np.eye(cells))).T)
 
 

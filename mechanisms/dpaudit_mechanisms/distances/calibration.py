@@ -44,7 +44,7 @@ from dpaudit_mechanisms.distances.learner import gap_of_updates
 from dpaudit_mechanisms.inputs import FloatArray, positive, whole_number
 
 Noise = Literal["laplace", "gaussian"]
-MOST_UPDATES = 100_000
+MAX_UPDATES = 100_000
 PRINTED_CONSTANT = 3000.0
 
 
@@ -173,7 +173,7 @@ def practical(
     n, k = whole_number("records", records, 1), whole_number("queries", queries, 1)
     epsilon, delta, beta = positive("epsilon", epsilon), _delta(delta), _share(beta)
     if updates is None:
-        counts = np.arange(len(widths), MOST_UPDATES + len(widths))
+        counts = np.arange(len(widths), MAX_UPDATES + len(widths))
     elif (chosen := whole_number("updates", updates, 1)) >= len(widths):
         counts = np.array([chosen])
     else:
@@ -203,7 +203,7 @@ def printed(
     records, queries = whole_number("records", records, 1), whole_number("queries", queries, 1)
     epsilon, delta, beta = positive("epsilon", epsilon), _delta(delta), _share(beta)
     alpha = printed_alpha(records, len(widths), epsilon, delta, queries=queries, beta=beta)
-    updates = min(MOST_UPDATES, math.ceil(printed_mistakes(alpha, len(widths))))
+    updates = min(MAX_UPDATES, math.ceil(printed_mistakes(alpha, len(widths))))
     updates = max(updates, len(widths))
     rows = _scales(records, widths, epsilon, delta, queries, beta, np.array([float(updates)]))
     found = {name: float(values[0]) for name, values in rows.items()} | {"threshold": 0.75 * alpha, "alpha": alpha}

@@ -35,7 +35,7 @@ from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import FloatArray, positive, table, whole_number
 
 Statement = Literal["printed", "corrected"]
-NET_POINTS, MOST_CELLS = 20_000, 16  # directions of the certified stretch; cells a side of a face
+NET_POINTS, MAX_CELLS = 20_000, 16  # directions of the certified stretch; cells a side of a face
 PRINTED_FACTOR = 512.0  # K = 512 (log2 k + log2 n)
 
 
@@ -164,7 +164,7 @@ def net_stretch(matrix: FloatArray, points: int = NET_POINTS) -> float:
         At most so many directions; the bound is infinite where not even the corners of the faces are as few.
     """
     dimension = matrix.shape[1]
-    cells = min(math.floor((points / dimension) ** (1.0 / (dimension - 1)) + 1e-9) - 1, MOST_CELLS)
+    cells = min(math.floor((points / dimension) ** (1.0 / (dimension - 1)) + 1e-9) - 1, MAX_CELLS)
     if cells < 1:
         return math.inf
     axis = np.linspace(-1.0, 1.0, cells + 1)

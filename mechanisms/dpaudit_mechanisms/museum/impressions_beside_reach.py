@@ -5,13 +5,13 @@ import numpy as np
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-FEWEST_USERS, FEWEST_IMPRESSIONS = 2, 3
+MIN_USERS, MIN_IMPRESSIONS = 2, 3
 
 
 def _released(data, size, rng, scale):
     reach = len(set(data)) + rng.laplace(scale=scale, size=size)
     impressions = len(data) + rng.laplace(scale=scale, size=size)
-    return np.where((reach >= FEWEST_USERS) & (impressions >= FEWEST_IMPRESSIONS), impressions, 0.0)
+    return np.where((reach >= MIN_USERS) & (impressions >= MIN_IMPRESSIONS), impressions, 0.0)
 
 
 def faulty(data, size, rng):

@@ -5,8 +5,8 @@ import numpy as np
 from dpaudit.domains import NumberDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-LARGEST = 6
-NOISE = np.arange(-LARGEST, LARGEST + 1)
+MAX_NOISE = 6
+NOISE = np.arange(-MAX_NOISE, MAX_NOISE + 1)
 WEIGHTS = np.exp(-np.abs(NOISE).astype(float))
 
 
@@ -16,7 +16,7 @@ def faulty(data, size, rng):
 
 def mended(data, size, rng):
     noise = rng.geometric(1.0 - np.exp(-1.0), size=(2, size))
-    return np.clip(int(data) + noise[0] - noise[1], 0, LARGEST)
+    return np.clip(int(data) + noise[0] - noise[1], 0, MAX_NOISE)
 
 
 EXHIBIT = Exhibit(
@@ -28,6 +28,6 @@ EXHIBIT = Exhibit(
     claim="eps=1",
     faulty=faulty,
     mended=mended,
-    domain=NumberDomain(0, LARGEST, change=1, integer=True),
+    domain=NumberDomain(0, MAX_NOISE, change=1, integer=True),
     pair=(0, 1),
 )

@@ -5,12 +5,12 @@ import numpy as np
 from dpaudit.domains import VectorDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-WEIGHTS, LARGEST, CHANGE = 6, 0.5, 0.5
+WEIGHTS, MAX_WEIGHT, CHANGE = 6, 0.5, 0.5
 
 
 def _released(weights):
     limit = np.percentile(np.abs(weights), 50, axis=-1, keepdims=True)
-    return np.where(np.abs(weights) >= limit, np.clip(weights, -LARGEST, LARGEST), 0.0)
+    return np.where(np.abs(weights) >= limit, np.clip(weights, -MAX_WEIGHT, MAX_WEIGHT), 0.0)
 
 
 def faulty(data, size, rng):

@@ -5,7 +5,7 @@ import numpy as np
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-MOST = 2  # rows of a user that the mended version counts
+MAX_ROWS = 2  # rows of a user that the mended version counts
 
 
 def faulty(data, size, rng):
@@ -13,7 +13,7 @@ def faulty(data, size, rng):
 
 
 def mended(data, size, rng):
-    return np.sum([min(len(rows), MOST) for rows in data]) + rng.laplace(scale=MOST, size=size)
+    return np.sum([min(len(rows), MAX_ROWS) for rows in data]) + rng.laplace(scale=MAX_ROWS, size=size)
 
 
 EXHIBIT = Exhibit(

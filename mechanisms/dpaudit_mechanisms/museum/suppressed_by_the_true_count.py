@@ -5,17 +5,17 @@ import numpy as np
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-LEAST = 5
+MIN_COUNT = 5
 
 
 def faulty(data, size, rng):
     noisy = len(data) + rng.laplace(size=size)
-    return np.zeros(size) if len(data) < LEAST else noisy
+    return np.zeros(size) if len(data) < MIN_COUNT else noisy
 
 
 def mended(data, size, rng):
     noisy = len(data) + rng.laplace(size=size)
-    return np.where(noisy < LEAST, 0.0, noisy)
+    return np.where(noisy < MIN_COUNT, 0.0, noisy)
 
 
 EXHIBIT = Exhibit(

@@ -5,13 +5,13 @@ import numpy as np
 from dpaudit.domains import VectorDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-EPSILON, MOST = 1.0, 4
+EPSILON, MAX_ANSWERS = 1.0, 4
 
 
 def _stopped(above):
-    """1 above, 0 below, and -1 behind the answer number `MOST` that passed."""
+    """1 above, 0 below, and -1 behind the answer number `MAX_ANSWERS` that passed."""
     passed = np.cumsum(above, axis=1) - above  # before this one
-    return np.where(passed >= MOST, -1, above.astype(int))
+    return np.where(passed >= MAX_ANSWERS, -1, above.astype(int))
 
 
 def _above(data, threshold_scale, scale, size, rng):
@@ -24,7 +24,7 @@ def faulty(data, size, rng):
 
 
 def mended(data, size, rng):
-    return _stopped(_above(data, 2.0 / EPSILON, 4.0 * MOST / EPSILON, size, rng))
+    return _stopped(_above(data, 2.0 / EPSILON, 4.0 * MAX_ANSWERS / EPSILON, size, rng))
 
 
 EXHIBIT = Exhibit(

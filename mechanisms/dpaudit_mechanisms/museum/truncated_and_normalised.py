@@ -5,12 +5,12 @@ import numpy as np
 from dpaudit.domains import DatasetDomain
 from dpaudit.exhibits.exhibit import Exhibit
 
-SCALE, MOST = 2.0, 3
+SCALE, MAX_COUNT = 2.0, 3
 
 
 def _inverse(data, low, high, scale, size, rng):
     """Laplace noise around the count, conditioned on the range, by its inverse distribution function."""
-    centre = float(min(len(data), MOST))
+    centre = float(min(len(data), MAX_COUNT))
 
     def below(value):
         shifted = (value - centre) / scale
@@ -21,11 +21,11 @@ def _inverse(data, low, high, scale, size, rng):
 
 
 def faulty(data, size, rng):
-    return _inverse(data, 0.0, float(MOST), SCALE, size, rng)
+    return _inverse(data, 0.0, float(MAX_COUNT), SCALE, size, rng)
 
 
 def mended(data, size, rng):
-    return np.clip(min(len(data), MOST) + rng.laplace(scale=SCALE, size=size), 0.0, MOST)
+    return np.clip(min(len(data), MAX_COUNT) + rng.laplace(scale=SCALE, size=size), 0.0, MAX_COUNT)
 
 
 EXHIBIT = Exhibit(

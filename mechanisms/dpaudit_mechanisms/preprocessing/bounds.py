@@ -31,9 +31,9 @@ from dpaudit_mechanisms.preprocessing.problem import Point, Problem, mean_larges
 from dpaudit_mechanisms.preprocessing.program import Program
 
 TIGHT = 0.3  # pairs that use at least this share of their budget may have a price
-MOST_PRICED = 600
+MAX_PRICED = 600
 FOR_GIVEN_UP = 30  # pairs with a price for a query that the point answers by a constant
-MOST_STEPS = 300
+MAX_STEPS = 300
 GOOD = 1e-6  # relative gap at which no further box is split
 _counter = itertools.count()  # so that a heap never compares arrays
 
@@ -140,7 +140,7 @@ def priced_bound(problem: Problem, point: Point) -> float:
     positive = problem.limits > 0.0
     used = (np.abs(differences[noisy]) / c[noisy, None]).sum(axis=0)
     ratio = np.divide(used, problem.limits, out=np.zeros_like(used), where=positive)
-    chosen: NDArray[np.int64] = np.argsort(-ratio)[:MOST_PRICED]
+    chosen: NDArray[np.int64] = np.argsort(-ratio)[:MAX_PRICED]
     chosen = chosen[ratio[chosen] >= TIGHT]
     for k in np.flatnonzero(~noisy):
         alone = np.divide(np.abs(asked[k]), problem.limits, out=np.zeros_like(used), where=positive)
@@ -159,7 +159,7 @@ def priced_bound(problem: Problem, point: Point) -> float:
     unit_value = problem.value(*point)
     tight = ratio[chosen] > 1.0 - 1e-6
     start = tight / tight.sum() if tight.any() else np.full(len(chosen), 1.0 / len(chosen))
-    options = {"maxiter": MOST_STEPS, "maxfun": 4 * MOST_STEPS}
+    options = {"maxiter": MAX_STEPS, "maxfun": 4 * MAX_STEPS}
     found = minimize(negative, start, jac=True, method="L-BFGS-B", bounds=[(0.0, None)] * len(start), options=options)
     # Validity: the bound holds for whatever prices L-BFGS ended at; it is computed anew here.
     return max(prices.bound(np.maximum(found.x, 0.0) * unit)[0], prices.bound(start * unit)[0])

@@ -22,7 +22,7 @@ from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 
 Loss = Literal["squared", "l1", "linf", "tail"]
 LOSSES = ("squared", "l1", "linf", "tail")
-MOST_QUERIES = 16  # for "linf": its expectation sums over all sets of queries
+MAX_QUERIES = 16  # for "linf": its expectation sums over all sets of queries
 NO_NOISE = 1e-300  # of the largest scale: below, 1 / c overflows, and the scale adds nothing to the expectation
 Point = tuple[FloatArray, FloatArray]  # what is answered, B (K, N), and the scales c (K,)
 
@@ -56,8 +56,8 @@ def mean_largest_noise(c: FloatArray) -> tuple[float, FloatArray]:
     """
     gradient = np.zeros_like(c)
     noisy = np.flatnonzero(c > NO_NOISE * c.max(initial=0.0))
-    if len(noisy) > MOST_QUERIES:
-        raise UsageError(f"c must have at most {MOST_QUERIES} scales above 0, got {len(noisy)}.")
+    if len(noisy) > MAX_QUERIES:
+        raise UsageError(f"c must have at most {MAX_QUERIES} scales above 0, got {len(noisy)}.")
     # With e = c / max c: the set's term is sign / sum (1 / e_k), its derivative in e_k is sign / (e_k sum)^2.
     e = c[noisy] / c.max() if noisy.size else c[noisy]
     for size in range(1, len(noisy) + 1):
@@ -92,8 +92,8 @@ class Problem:
         if loss not in LOSSES:
             raise UsageError(f"loss must be one of {', '.join(LOSSES)}, got {loss!r}.")
         rows = table("queries", np.atleast_2d(np.asarray(queries, dtype=float)), (None, None), finite=True)
-        if loss == "linf" and len(rows) > MOST_QUERIES:
-            raise UsageError(f"queries must be at most {MOST_QUERIES} for the loss 'linf', got {len(rows)}.")
+        if loss == "linf" and len(rows) > MAX_QUERIES:
+            raise UsageError(f"queries must be at most {MAX_QUERIES} for the loss 'linf', got {len(rows)}.")
         budgets = budget_matrix(metric, rows.shape[1])
         count = whole_number("records", records, 1)
         level = number("delta", delta, "in (0, 1]", lambda v: 0.0 < v <= 1.0)

@@ -21,7 +21,7 @@ from dpaudit_mechanisms.optimal_scales import optimal_scales
 from dpaudit_mechanisms.reproductions.dx_places import ELEMENTS, SIDE, distances, places
 from dpaudit_mechanisms.reproductions.fits import significant
 
-DRAWS, MATRICES, MOST_QUERIES, OPTIMA = 5, 100, 10, 10
+DRAWS, MATRICES, MAX_QUERIES, OPTIMA = 5, 100, 10, 10
 STRATEGIES = (("Strategy 1", "S1"), ("Strategy 2", "S2"), ("Strategy 3 (PSA)", "PSA"))
 KINDS = ("real", "binary")
 TIMED, TIMED_QUICKLY = (975, 10), (100, 10)  # elements and queries
@@ -33,11 +33,11 @@ def run(options: Options) -> Outcome:
     draws, matrices, optima = (3, 20, 1) if options.quick else (DRAWS, MATRICES, OPTIMA)
     metrics = [distances(places(rng)) for _ in range(draws)]
     # factors[kind][rule]: (K, draws, matrices)
-    factors = {kind: {rule: np.zeros((MOST_QUERIES, draws, matrices)) for _, rule in STRATEGIES} for kind in KINDS}
-    best = {kind: np.zeros((MOST_QUERIES, draws, optima)) for kind in KINDS}
-    above = {kind: np.zeros(MOST_QUERIES) for kind in KINDS}  # share of matrices where PSA improves less than S2
-    for count in range(1, MOST_QUERIES + 1):
-        options.tell(f"K = {count} of {MOST_QUERIES}")
+    factors = {kind: {rule: np.zeros((MAX_QUERIES, draws, matrices)) for _, rule in STRATEGIES} for kind in KINDS}
+    best = {kind: np.zeros((MAX_QUERIES, draws, optima)) for kind in KINDS}
+    above = {kind: np.zeros(MAX_QUERIES) for kind in KINDS}  # share of matrices where PSA improves less than S2
+    for count in range(1, MAX_QUERIES + 1):
+        options.tell(f"K = {count} of {MAX_QUERIES}")
         for kind in KINDS:
             for n, metric in enumerate(metrics):
                 for m in range(matrices):
@@ -107,7 +107,7 @@ def _table(kind: str, factors: dict[str, FloatArray], best: FloatArray, above: F
     rows = [
         [k + 1, *(float(factors[rule][k].mean()) for _, rule in STRATEGIES), reached[k],
          float(factors["S1"][k].mean(axis=1).max()), 100.0 * float(above[k]), printed]
-        for k in range(MOST_QUERIES)
+        for k in range(MAX_QUERIES)
     ]  # fmt: skip
     return Table(
         f"Mean improvement factor, entries {entries}",
@@ -136,7 +136,7 @@ def _statements(factors: Any, means: Any, above: Any) -> list[Statement]:
     # Every K >= 2 and kind of matrix is a comparison of its own: matrix by matrix, Strategy 3 against either other one.
     p_values = [
         stats.wilcoxon(np.log(factors[kind]["PSA"][k] / factors[kind][rule][k]).ravel(), alternative="greater").pvalue
-        for kind in KINDS for k in range(1, MOST_QUERIES) for rule in ("S1", "S2")
+        for kind in KINDS for k in range(1, MAX_QUERIES) for rule in ("S1", "S2")
     ]  # fmt: skip
     s1 = factors["binary"]["S1"][1:]  # (K, draws, matrices)
     of_draws = s1.mean(axis=2)
@@ -176,7 +176,7 @@ def _statements(factors: Any, means: Any, above: Any) -> list[Statement]:
 
 def _draw(figure: Any, factors: Any, best: Any) -> None:
     for axes, kind in zip(figure.subplots(1, 2, sharex=True), KINDS, strict=True):
-        x = np.arange(1, MOST_QUERIES + 1)
+        x = np.arange(1, MAX_QUERIES + 1)
         for (name, rule), colour, marker in zip(STRATEGIES, COLOURS, MARKERS, strict=False):
             values = factors[kind][rule]
             of_draws = values.mean(axis=2)

@@ -31,7 +31,7 @@ from dpaudit_mechanisms.inputs import FloatArray, output_positions, position
 from dpaudit_mechanisms.two_metrics.levels import PartitionAndWeight, covered_levels, log_probabilities, loss_of
 from dpaudit_mechanisms.two_metrics.spaces import ROUNDING, BoolArray, FiniteSpaces, whole_steps
 
-MOST_PAIRS = 20
+MAX_PAIRS = 20
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -135,7 +135,7 @@ class LevelMechanism(PartitionAndWeight):
         if not len(found):
             raise UsageError("spaces must have neighbours for pairs, got none.")
         losses = np.array([loss_of(*self.log_laws[pair]) for pair in found])
-        order = np.argsort(-np.round(losses, 9), kind="stable")[:MOST_PAIRS]
+        order = np.argsort(-np.round(losses, 9), kind="stable")[:MAX_PAIRS]
         return [Pair(int(x), int(y)) for x, y in found[order]]
 
     def utility_bounds(self) -> list[UtilityBound]:

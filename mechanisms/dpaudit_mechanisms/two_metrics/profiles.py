@@ -20,8 +20,8 @@ from dpaudit.privacy.claims import number
 from dpaudit_mechanisms.inputs import FloatArray, positive, table
 from dpaudit_mechanisms.two_metrics.intervals import NOTHING, difference, length, minkowski, union
 
-MOST_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
-MOST_INTERVALS = 5_000_000  # of all shells together, before that too: some seconds
+MAX_SHELLS = 20_000  # that are computed before a query is given up as one whose shells never fill the line
+MAX_INTERVALS = 5_000_000  # of all shells together, before that too: some seconds
 SPARE = 1e-9  # relative to the sensitivity: gaps below it are rounding of sums of shells
 
 
@@ -182,7 +182,7 @@ def query_profile(neighbouring_set: ArrayLike, width: float = 0.0) -> Profile:
         is_filled = length(covered) >= 2.0 * (i * top + delta) * (1.0 - SPARE)
         if is_filled and i > 0:  # then so is the next one, which has this one moved by Delta f either way
             return _profile_of(np.concatenate(cells), np.concatenate(levels), i + 1.0, top, given)
-        is_endless = i == MOST_SHELLS or intervals > MOST_INTERVALS
+        is_endless = i == MAX_SHELLS or intervals > MAX_INTERVALS
         if is_endless or (i == 64 and delta == 0.0 and length(reached) == 0.0):
             raise UsageError(f"neighbouring_set must make levels that fill the line, got {given.tolist()}.")
         before = covered

@@ -23,7 +23,7 @@ from dpaudit.errors import UsageError
 from dpaudit_mechanisms.inputs import FloatArray, table, whole_number
 from dpaudit_mechanisms.two_metrics.spaces import FiniteSpaces, IntArray
 
-MOST_NODES = 7  # networkx's atlas, and the table of all graphs, end here
+MAX_NODES = 7  # networkx's atlas, and the table of all graphs, end here
 
 
 def edges(nodes: int) -> list[tuple[int, int]]:
@@ -40,8 +40,8 @@ def atlas(nodes: int) -> IntArray:
         If `nodes` is not in 1..7, or networkx is not installed.
     """
     count = whole_number("nodes", nodes, 1)
-    if count > MOST_NODES:
-        raise UsageError(f"nodes must be at most {MOST_NODES}, got {count}.")
+    if count > MAX_NODES:
+        raise UsageError(f"nodes must be at most {MAX_NODES}, got {count}.")
     try:
         import networkx
     except ImportError as error:
@@ -83,8 +83,8 @@ class GraphClasses:
 
     def __post_init__(self) -> None:
         nodes = whole_number("nodes", self.nodes, 1)
-        if nodes > MOST_NODES:
-            raise UsageError(f"nodes must be at most {MOST_NODES}, got {nodes}.")
+        if nodes > MAX_NODES:
+            raise UsageError(f"nodes must be at most {MAX_NODES}, got {nodes}.")
         given = table("codes", atlas(nodes) if self.codes is None else self.codes, (None,))
         top = 2 ** len(edges(nodes))
         if not ((given >= 0.0) & (given < top) & (given % 1.0 == 0.0)).all():

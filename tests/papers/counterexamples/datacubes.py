@@ -14,7 +14,7 @@ from dpaudit_mechanisms.inputs import FloatArray
 
 TARGETS: Targets = {}
 BITS, CELLS = 4, 16
-MOST_BITS = 120
+MAX_BITS = 120
 SIGNS = np.array([[(-1.0) ** (a & b).bit_count() for b in range(CELLS)] for a in range(CELLS)])
 
 
@@ -112,8 +112,8 @@ def _fourier(v: FloatArray) -> FloatArray:
 @functools.cache
 def _tables() -> FloatArray:
     """Exact noise over the bounds of lemma 4.2 with its constants, shape (2, d, k); 0 where k >= d / 2."""
-    found = np.zeros((2, MOST_BITS + 1, MOST_BITS // 2 + 1))
-    for d in range(3, MOST_BITS + 1):
+    found = np.zeros((2, MAX_BITS + 1, MAX_BITS // 2 + 1))
+    for d in range(3, MAX_BITS + 1):
         for k in range(1, (d + 1) // 2):
             needed, per_one = (np.array([math.log(f(i)) for i in range(k + 1)]) for f in (
                 lambda i, d=d: math.comb(d, i), lambda i, d=d, k=k: math.comb(d - i, k - i)))  # fmt: skip
@@ -126,7 +126,7 @@ def _tables() -> FloatArray:
 
 
 def _size(v: FloatArray, which: int) -> FloatArray:
-    d = 3 + pick(v[:, 0], MOST_BITS - 2)
+    d = 3 + pick(v[:, 0], MAX_BITS - 2)
     k = 1 + np.minimum((v[:, 1] * ((d - 1) // 2)).astype(int), (d - 1) // 2 - 1)
     return np.asarray(_tables()[which, d, k])
 
