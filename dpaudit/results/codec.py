@@ -137,7 +137,7 @@ def _encoded(exact: bool | None, value: Any) -> Any:
     if type(value) in PLAIN:
         return value
     if exact is not None and dataclasses.is_dataclass(value):
-        return value.to_dict() if isinstance(value, Form) else fields_to_dict(value, exact)
+        return value.to_dict() if hasattr(value, "to_dict") else fields_to_dict(value, exact)
     if exact is not None and isinstance(value, Fraction):
         return fraction_text(value)
     if isinstance(value, np.generic | np.ndarray):
