@@ -102,7 +102,7 @@ class LearningState:
         self.rounds.append(Round.of(Predicted.of(q)))
         clear = np.argsort(-np.abs(q - 0.5), kind="stable")[: SIZES.shown // 2]  # what is guessed may be rare
         shown = np.union1d(clear, np.arange(min(len(some), SIZES.shown // 2)))
-        n_drawn = max(SIZES.shown // 2, min(SIZES.sketched, SIZES.sketched_numbers // matrix.shape[1]))
+        n_drawn = max(SIZES.shown // 2, min(SIZES.sketched, SIZES.sketched_numbers // max(matrix.shape[1], 1)))
         drawn = some[:n_drawn]
         self.shown = Shown(matrix[some[shown]], q[shown], matrix[drawn], q[:n_drawn], labels[drawn])
         self.held = np.zeros((2, N_BINS), dtype=np.int64)

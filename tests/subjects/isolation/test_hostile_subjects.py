@@ -188,7 +188,7 @@ def test_what_happens_whatever_the_input_is_an_error(name: str) -> None:
 
 
 def test_a_fork_server_that_is_stopped_does_not_hang_the_audit(monkeypatch):
-    monkeypatch.setattr(fork_server, "ANSWER_SECONDS", 0.5)
+    monkeypatch.setattr(fork_server, "ANSWER_SECONDS", 2.0)
     auditor = os.getpid()
 
     def stops(data, rng):
