@@ -115,7 +115,7 @@ def test_the_result_is_saved_and_reported(tmp_path):
     assert dpaudit.load(tmp_path / "audit.json").trade_off == result.trade_off
     page = render(result, "html")
     assert "Trade-off between the errors of an attack" in page and "450 further draws" in page
-    assert "Trade-off between the errors of an attack" not in render(dpaudit.audit(laplace, **QUICK))
+    assert "Trade-off between the errors of an attack" not in render(dpaudit.audit(laplace, **QUICK), "html")
 
 
 @pytest.mark.parametrize("mechanism, reason", [

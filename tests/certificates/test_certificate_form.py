@@ -61,7 +61,7 @@ def test_a_file_that_is_no_certificate_has_one_clear_message(tmp_path):
     record = json.loads(path.read_text())
     record["pairs"][0]["exact"] = "3"
     path.write_text(json.dumps(record))
-    with pytest.raises(dpaudit.UsageError, match="a fraction was expected, got '3'"):
+    with pytest.raises(dpaudit.UsageError, match="exact must be a fraction, got '3'"):
         dpaudit.load_certificate(path)
 
 
