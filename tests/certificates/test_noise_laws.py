@@ -199,8 +199,8 @@ def test_paths_that_do_not_add_up_to_1_are_refused(monkeypatch):
 
 
 def test_an_error_of_the_tracer_leaves_its_pairs_open(monkeypatch):
-    def wrong(subject, x):
-        law = noise_law(subject, x)
+    def wrong(subject, x, until):
+        law = noise_law(subject, x, until)
         masses = list(law.law.values())
         return noise_laws.NoiseLaw(x, dict(zip(law.law, reversed(masses), strict=True)), law.runs)
 
