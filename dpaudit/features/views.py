@@ -337,7 +337,7 @@ def values_at_once(views: Sequence[View], matrix: FloatArray) -> FloatArray:
 
 
 def _are_of_single_rows(views: Sequence[View], matrix: FloatArray) -> bool:
-    """Whether views give a row alone the number that it has among others; a warning names a kind that does not.
+    """Tell if views give a row alone the number that it has among others; a warning names a kind that does not.
 
     Validity: what other rows have a part in is not a number of one output. Our own kinds are held to it by a test.
     """

@@ -398,7 +398,7 @@ class _Judging:
         return self._of_audit(self.result)
 
     def _kept_or(self, found: Judgement, pairs: Sequence[Pair]) -> Judgement:
-        """What an audit found; where that is too little, the pairs that were found without draws and keep the claim."""
+        """Finding of an audit; where it settles nothing, the pairs found without draws that keep the claim."""
         kept = [self._kept_by(pair) for pair in pairs]
         if found.verdict != "inconclusive" or self.climbed is None or self.climbed.lost or not kept or not all(kept):
             return found

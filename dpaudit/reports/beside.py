@@ -58,7 +58,7 @@ def details_text(finding: SideFinding) -> str:
 
 
 def line(finding: SideFinding) -> str:
-    """What was looked at and what came of it, on one line."""
+    """One line on what was looked at, and what came of it."""
     return f"{title(finding)}: {status_text(finding)}. {clean(finding.summary, 300)}"
 
 

@@ -69,7 +69,7 @@ def all_pairs(table: UniverseTable) -> Paragraph:
 
 
 def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: str | None = None) -> list[Block]:
-    """What a failed audit says: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
+    """Text of a failed audit: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
     Parameters
     ----------
@@ -134,12 +134,12 @@ def finding_facts(result: AuditResult, finding: Finding) -> tuple[tuple[str, str
 
 
 def notes(result: AuditResult) -> list[Block]:
-    """What else is to be known of pairs, a line each."""
+    """Further facts of pairs, a line each."""
     return [Paragraph(f"Note: {line}", mark="inconclusive") for line in wording.notes(result)]
 
 
 def low_bits(result: AuditResult) -> list[Block]:
-    """What the low bits give away, apart from the verdict; nothing if the check was turned off."""
+    """Leaks in the low bits, apart from the verdict; nothing if the check was turned off."""
     finding = result.floating_point
     if finding is None:
         return []
