@@ -176,7 +176,7 @@ def test_an_interrupt_exits_with_130_and_one_line(run):
 
 def test_the_claim_and_the_pairs_are_the_mechanisms_own_unless_given(run):
     result = run("audit", "m.py:sound", "--quiet", "--out", "o", "--report", "json")
-    assert result.exit_code in (0, 5)  # so few samples may settle nothing
+    assert result.exit_code == 5  # so few samples settle nothing
     assert result.stderr == ""
     assert [finding.id for finding in dpaudit.load("o/audit.json").findings] == ["0.0|1.0", "2.0|1.0"]
     run("audit", "m.py:sound", "--claim", "eps=2", "--pairs", "5,6", "--out", "o", "--report", "json")
@@ -267,7 +267,7 @@ def test_the_project_states_formats_and_a_folder_beside_its_file(run, project, m
     configure(project, "report = ['json']\nout = 'build'\n")
     (project / "inner").mkdir()
     monkeypatch.chdir(project / "inner")
-    assert run("audit", "../m.py:sound").exit_code in (0, 5)
+    assert run("audit", "../m.py:sound").exit_code == 5
     assert [path.name for path in (project / "build").iterdir()] == ["audit.json"]
 
 

@@ -128,7 +128,7 @@ def test_it_passes_from_one_process_to_another() -> None:
 
 
 def test_an_isolated_call_has_the_limit_of_its_output_to_itself() -> None:
-    limits = Isolation(output=4_096)  # bytes: the text alone takes less, the text and the traceback take more
+    limits = Isolation(output=4_096)  # bytes, of the text: where it came from has room of its own
     result = dpaudit.audit(with_a_long_text, "eps=1", PAIRS, samples=100, seed=1, isolation=limits)
     (finding,) = result.findings
     assert f"ValueError: {'x' * LONG} in with_a_long_text" in finding.message and finding.traceback
