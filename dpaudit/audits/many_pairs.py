@@ -21,7 +21,8 @@ TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the tab
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 MIN_DRAWS = 100  # of each input for the table
 # Games of an audit, measured at 21 pairs and 5,000 to 100,000 samples: 12 s of .6 or .4 s each that look after each
-# round, beyond which they look once, and 50 s of .1 s that do, beyond which their pairs share one table.
+# round, beyond which they look once, and 50 s of .1 s that do, beyond which their pairs share one table. A game that
+# looks once takes .2 to .4 s today: the limit stands for what games find (docs/decisions/0047-many-pairs.md).
 MAX_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
 DEPTH_GAMES = 100  # of the depth, up to `MANY_PAIRS` pairs: 10 s
 DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
