@@ -204,7 +204,7 @@ def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iter
     finite = np.isfinite(matrix)
     low = np.where(finite, matrix, np.inf).min(axis=0)
     high = np.where(finite, matrix, -np.inf).max(axis=0)
-    with np.errstate(invalid="ignore"):
+    with np.errstate(invalid="ignore", over="ignore"):
         span = np.where(high > low, high - low, 0.0)
         whole = np.all(~finite | (matrix == np.rint(matrix)), axis=0) & (np.maximum(np.abs(low), np.abs(high)) < 2**53)
     varies = [k for k in range(columns) if span[k] > 0.0 or (0 < finite[:, k].sum() < size) or _mixed(matrix[:, k])]

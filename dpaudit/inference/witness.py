@@ -126,6 +126,8 @@ def sketch(mixture: Mixture, shown: Shown, high: float, low: float) -> Sketch | 
         first, last = np.quantile(values, [SIZES.tails, 1.0 - SIZES.tails])
         n_bins = min(SIZES.bins, max(SIZES.least_bins, len(values) // SIZES.draws_per_bin))
         edges = np.linspace(first, last if last > first else first + 1.0, n_bins + 1)
+    if not np.all(np.isfinite(edges)):  # numbers near the largest double have no middle
+        return None
     n_bins = len(edges) - 1
     place = np.clip(np.searchsorted(edges, values, side="right") - 1, 0, n_bins - 1)
     counts = [np.bincount(place[labels == label], minlength=n_bins) for label in (1, 0)]

@@ -92,14 +92,16 @@ class Linear(Form):
         finite[:, bare] = 0.0
         low, centre, high = _quantiles(finite, [self.sizes.tail, 0.5, 1.0 - self.sizes.tail])
         clipped = np.clip(np.where(np.isnan(finite), centre, finite), low, high)
-        spread = clipped.std(axis=0)
+        with np.errstate(invalid="ignore", over="ignore"):
+            spread = clipped.std(axis=0)
+        spread = np.where(np.isfinite(spread), spread, high / 2.0 - low / 2.0)  # of squares beyond the doubles
         return dataclasses.replace(self, low=low, high=high, centre=centre, spread=np.where(spread > 0.0, spread, 1.0))
 
     def _features(self, matrix: FloatArray) -> FloatArray:
         own = matrix[:, self.columns]
         with np.errstate(invalid="ignore", over="ignore"):
             z = (np.clip(own, self.low, self.high) - self.centre) / self.spread
-        z = np.where(np.isnan(z), 0.0, z)
+        z = np.nan_to_num(z, nan=0.0, posinf=1.0, neginf=-1.0)  # a difference beyond the doubles has its side
         if self.of == "signs":
             return np.sign(z)
         if self.of == "soft signs":

@@ -2,6 +2,7 @@
 
 import dataclasses
 
+import numpy as np
 import pytest
 
 import dpaudit
@@ -45,3 +46,15 @@ def test_it_is_saved_and_left_out_where_records_are_redacted_and_of_older_files(
     record["pairs"][0]["witness"]["sketch"]["x"].pop()
     with pytest.raises(UsageError, match="sketch must have"):
         AuditResult.from_dict(record)
+
+
+@pytest.mark.filterwarnings("ignore:overflow encountered:RuntimeWarning")
+@pytest.mark.parametrize("low", [-1.7e308, 1.6e308])
+def test_numbers_near_the_largest_double_are_audited_and_have_no_sketch(low):
+    # The loss is log 9 under a claim of 1: missed with probability below 1e-9.
+    def release(x, size, rng):
+        return np.where(rng.random(size) < (0.9 if x else 0.1), 1.7e308, low)
+
+    options = {"samples": 2_000, "seed": 1, "floating_point": False, "severity": False}
+    result = dpaudit.audit(release, "eps=1", [(0, 1)], **options)
+    assert result.verdict == "violated" and result.worst.witness.sketch is None
