@@ -120,8 +120,9 @@ def sketch(mixture: Mixture, shown: Shown, high: float, low: float) -> Sketch | 
     if len(distinct) < 2:
         return None
     if len(distinct) <= SIZES.bins:
-        middle = (distinct[1:] + distinct[:-1]) / 2.0
-        edges = np.concatenate([[2.0 * distinct[0] - middle[0]], middle, [2.0 * distinct[-1] - middle[-1]]])
+        with np.errstate(over="ignore", invalid="ignore"):
+            middle = (distinct[1:] + distinct[:-1]) / 2.0
+            edges = np.concatenate([[2.0 * distinct[0] - middle[0]], middle, [2.0 * distinct[-1] - middle[-1]]])
     else:
         first, last = np.quantile(values, [SIZES.tails, 1.0 - SIZES.tails])
         n_bins = min(SIZES.bins, max(SIZES.least_bins, len(values) // SIZES.draws_per_bin))
