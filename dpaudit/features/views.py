@@ -155,11 +155,14 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
 
 def _interleaved(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
-    code, last = np.zeros(columns[0].shape), np.nextafter(1.0, 0.0)
-    for bit in range(1, BOX_BITS // len(columns) + 1):
-        for values in columns:
-            code = 2.0 * code + np.floor(np.mod(np.ldexp(np.minimum(values, last), bit), 2.0))
-    return np.asarray(np.where(np.any(np.isnan(columns), axis=0), np.nan, code))
+    bits, last = BOX_BITS // len(columns), np.nextafter(1.0, 0.0)
+    isnan = np.any(np.isnan(columns), axis=0)
+    whole = [np.ldexp(np.where(isnan, 0.0, np.minimum(own, last)), bits).astype(np.int64) for own in columns]
+    code = np.zeros(isnan.shape, dtype=np.int64)
+    for bit in range(bits - 1, -1, -1):
+        for own in whole:
+            code = 2 * code + (own >> bit & 1)
+    return np.where(isnan, np.nan, code)
 
 
 def _far(a: FloatArray, b: FloatArray) -> FloatArray:

@@ -279,7 +279,10 @@ class Neighbours(Form):
         scale = np.array([_spread(view(matrix)) for view in self.views])
         scaled = dataclasses.replace(self, scale=scale)
         rows = scaled._read(matrix)
-        return dataclasses.replace(scaled, sides=(rows[labels == 0], rows[labels == 1]))
+        sides = rows[labels == 0], rows[labels == 1]
+        if rows.shape[1] == 1:
+            sides = np.sort(sides[0], axis=0), np.sort(sides[1], axis=0)
+        return dataclasses.replace(scaled, sides=sides)
 
     def _read(self, matrix: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -304,7 +307,7 @@ class Neighbours(Form):
     def _of_one(self, values: FloatArray, even: float) -> FloatArray:
         distances, counts = [], []
         for side in self.sides:
-            ordered = np.sort(side[:, 0])
+            ordered = side[:, 0]
             at = np.searchsorted(ordered, values, "left")
             counts.append(np.searchsorted(ordered, values, "right") - at)
             padded = np.concatenate([np.full(self.k, -np.inf), ordered, np.full(self.k, np.inf)])
@@ -323,6 +326,8 @@ class Neighbours(Form):
         """The view that `to_dict` wrote; a side without rows has as many columns as there are views."""
         found = super().from_dict(record)
         sides = [side.reshape(-1, len(found.views)) for side in found.sides]
+        if len(found.views) == 1:
+            sides = [np.sort(side, axis=0) for side in sides]
         return dataclasses.replace(found, sides=(sides[0], sides[1]))
 
 
