@@ -138,10 +138,12 @@ def kind_of(name: str) -> ViewKind:
 
 
 def _decimals(values: FloatArray, _: float) -> FloatArray:
-    found = np.full(values.shape, 13.0)
-    for digits in range(12, -1, -1):
-        found[np.abs(np.round(values, digits) - values) <= 1e-13 * np.abs(values)] = digits
-    return found
+    found, rest = np.full(values.size, 13.0), np.arange(values.size)
+    for digits in range(12, -1, -1):  # what has more is not looked at again
+        own = values.flat[rest]
+        rest = rest[np.abs(np.round(own, digits) - own) <= 1e-13 * np.abs(own)]
+        found[rest] = digits
+    return found.reshape(values.shape)
 
 
 def _remainders(values: FloatArray, step: float) -> FloatArray:
