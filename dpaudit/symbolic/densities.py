@@ -121,13 +121,10 @@ def noisy_numbers(
     used: tuple[set[int], set[int]] = (set(), set())
     together, is_left_out = [], False
     for k, u, v in pairs:
-        by = outputs[0].after[k]  # type: ignore[union-attr]
-        by = by if by is not None and by.step else None
-        if by is not None and any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
-            is_left_out = True
-            continue
+        by = u.by if u.by is not None and u.by.step else None
         if any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
-            together.append((k, u, v))
+            is_left_out |= by is not None
+            together += [(k, u, v)] * (by is None)
             continue
         made = _leaf((u, v), output_name(names[k]))
         if made is not None:

@@ -137,7 +137,9 @@ class Law:
 
     @property
     def support(self) -> tuple[float, float]:
-        """The ends of what a continuous law can give."""
+        """The ends of what noise as a generator gives it can be, of whole numbers without the lower one."""
+        if self.is_discrete:
+            return 0.0, math.inf
         low, high = FAMILIES[self.family].support
         return low * self.scale, high * self.scale
 

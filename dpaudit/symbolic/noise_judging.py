@@ -92,7 +92,8 @@ class _Group:
     def different(self) -> list[Path]:
         """Its paths where rounded numbers tell them apart, else its first one."""
         paths = self.sides[0] + self.sides[1]
-        return paths if self.output is not None and any(self.output.after) else paths[:1]
+        is_rounded = self.output is not None and any(getattr(leaf, "by", None) for leaf in self.output.leaves)
+        return paths if is_rounded else paths[:1]
 
 
 def bounded_mass(path: Path, doubt: float, without: Collection[int] = ()) -> float:
@@ -200,7 +201,7 @@ def _relation(one: Path, path: Path) -> str:
     if not all(is_within([a.leaves[k] for k in plain], [b.leaves[k] for k in plain])):  # type: ignore[misc]
         return "apart"
     both = [k for k, (u, v) in enumerate(noisy) if u and v]
-    if any(a.functions[k] != b.functions[k] for k in both):
+    if any(a.leaves[k].function != b.leaves[k].function for k in both):  # type: ignore[union-attr]
         return "unclear"
     mixed = [k for k, (u, v) in enumerate(noisy) if u != v]
     if not mixed:
@@ -210,10 +211,10 @@ def _relation(one: Path, path: Path) -> str:
 
 def _are_apart(a: Laid, b: Laid, k: int) -> bool:
     """Whether a noisy number of the one output takes the value of the other's with probability 0."""
-    leaf, number, by = a.leaves[k], b.leaves[k], a.after[k]
+    leaf, number = a.leaves[k], b.leaves[k]
     if not isinstance(leaf, Noisy) or isinstance(number, Noisy):
         return True
-    noises = leaf.tape.noises
+    noises, by = leaf.tape.noises, leaf.by
     if all(noises[index].law.is_discrete for index in leaf.terms):
         return False
     if by is None or not by.step or not math.isfinite(number):
@@ -342,8 +343,7 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
     if claim is None or claim.family == "renyi" or _is_pure(claim) or group.output is None:
         return Proof()
     for number, leaf in enumerate(group.output.leaves[:MAX_MIXED]):
-        by = group.output.after[number]
-        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (by is not None and by.step):
+        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (leaf.by and leaf.by.step):
             continue
         laws = [
             mixture([(path, bounded_mass(path, sign)) for path in group.sides[side]], number)

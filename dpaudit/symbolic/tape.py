@@ -44,9 +44,8 @@ MAX_NOISES = 50_000
 MAX_LOOKS = 100_000
 MAX_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
 MAX_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
-
-
 WHOLE = OpenPath(1.0)
+FREE = (-math.inf, math.inf)  # an interval of which nothing is known
 
 
 class TooLong(BaseException):
@@ -232,7 +231,7 @@ class Tape(Choices):
         """Whether a noise is at most a threshold: a decision, unless that is known."""
         self.is_stale = self.is_stale or self.is_closed
         noise = self.noises[index]
-        low, high = self.intervals.get(index, _FREE)
+        low, high = self.intervals.get(index, FREE)
         if noise.law.is_discrete:
             nearest = round(threshold) if math.isfinite(threshold) else threshold
             if 0.0 < abs(threshold - nearest) <= 1e-9 * (1.0 + self.reaches.get(index, 0.0)):
@@ -290,7 +289,7 @@ class Tape(Choices):
         laws = {node: self.noises[node].law for node in sorted(nodes)}
         tried = []
         for pairs, ends in options:
-            intervals = {node: ends.get(node, self.intervals.get(node, _FREE)) for node in laws}
+            intervals = {node: ends.get(node, self.intervals.get(node, FREE)) for node in laws}
             made = {node: Node(law, self.units[node], *intervals[node]) for node, law in laws.items()}
             tried.append(Component(tuple(made.items()), (*known, *pairs)))
         with unheard():
@@ -301,7 +300,7 @@ class Tape(Choices):
         holds = [one.holds({node: self.noises[node].value for node in nodes}) for one in tried]
         actual = holds.index(True) if True in holds else 0
         for node in nodes - self.spent:  # what was asked of it alone is asked of it with others from now on
-            self.chosen *= laws[node].mass(*self.intervals.get(node, _FREE))
+            self.chosen *= laws[node].mass(*self.intervals.get(node, FREE))
         self.spent.update(nodes)
         scale = min(law.scale * float(abs(self.units[node])) for node, law in laws.items())
         ends_of = [abs(end) for one in tried for _, node in one.nodes for end in (node.low, node.high)]
@@ -360,7 +359,7 @@ class Tape(Choices):
             nodes = connected({min(left)}, self.comparisons)
             left -= nodes
             made = {
-                node: Node(self.noises[node].law, self.units.get(node, Fraction(1)), *self.intervals.get(node, _FREE))
+                node: Node(self.noises[node].law, self.units.get(node, Fraction(1)), *self.intervals.get(node, FREE))
                 for node in sorted(nodes)
             }
             mass = Component(tuple(made.items()), tuple(p for p in self.comparisons if p.lower in nodes)).mass()
@@ -399,9 +398,6 @@ class Tape(Choices):
 
 
 _NOTHING = object()
-
-
-_FREE = (-math.inf, math.inf)
 
 
 def line_of_call() -> str:
