@@ -7,7 +7,6 @@ constant or be an output. All else (`float`, a product of two noisy numbers) is 
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import numbers
 import operator
@@ -19,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic.growing import FUNCTIONS, MAX_DIGITS, Function, rounding
-from dpaudit.symbolic.laws import Law, combined, probabilities_of_largest
+from dpaudit.symbolic.laws import Law, combined
 from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
 from dpaudit.symbolic.tape import Tape
@@ -285,7 +284,7 @@ class Noisy(Symbol):
 
     @staticmethod
     def place_of_largest(row: list[Any], sign: float) -> np.intp:
-        """The place of the largest of sign * numbers; a decision where they have independent noise of one law."""
+        """The place of the largest of sign * numbers; a decision where they have independent noise."""
         noisy = [item for item in row if isinstance(item, Noisy)]
         if noisy and len(noisy) == len(row) and all(len(item.terms) == 1 and item.by is None for item in noisy):
             tape = noisy[0].tape
@@ -298,18 +297,6 @@ class Noisy(Symbol):
                 found = tape.order(options, units, max(item.reach for item in noisy), "place of the largest")
                 if found is not None:
                     return np.intp(found)
-            fresh = not tape.spent.intersection(indices) and not any(index in tape.intervals for index in indices)
-            laws = {tape.noises[index].law for index in indices}
-            if fresh and len(set(indices)) == len(indices) and len(laws) == 1:
-                chances = probabilities_of_largest(signals, factors, laws.pop())
-                if chances is not None:
-                    actual = int(np.argmax([sign * item.value for item in noisy]))
-                    tape.spent.update(indices)
-                    place = tape.choose(chances, actual, "place of the largest")
-                    if place != actual:  # numbers with which it is, for a run with numbers
-                        rest = max(sign * item.value for k, item in enumerate(noisy) if k != place)
-                        _raise(tape, indices[place], (rest - signals[place]) / factors[place], factors[place])
-                    return np.intp(place)
         values = [item.number("the largest") if isinstance(item, Noisy) else item for item in row]
         return np.argmax(sign * np.array(values, dtype=float))
 
@@ -326,14 +313,6 @@ def _first(place: int, signals: list[float], indices: list[int]) -> list[Compari
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Number | np.generic)
-
-
-def _raise(tape: Tape, index: int, bound: float, factor: float) -> None:
-    """Give a noise a value beyond a bound, on the side of the factor's sign."""
-    noise = tape.noises[index]
-    value = bound + math.copysign(noise.law.scale, factor)
-    value = max(value, noise.law.scale) if noise.law.family == "exponential" else value
-    tape.noises[index] = dataclasses.replace(noise, value=value)
 
 
 def _larger(a: Any, b: Any) -> Any:

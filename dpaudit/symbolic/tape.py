@@ -293,7 +293,8 @@ class Tape(Choices):
             made = {node: Node(law, self.units[node], *intervals[node]) for node, law in laws.items()}
             tried.append(Component(tuple(made.items()), (*known, *pairs)))
         with unheard():
-            chances = [mass_of(one, self.is_quick) for one in tried]
+            masses = [mass_of(one, self.is_quick) for one in tried]
+        chances = [mass for mass, _ in masses]
         whole = math.fsum(chances)
         if min(chances) < 0.0 or not whole > 0.0:
             return None
@@ -314,6 +315,7 @@ class Tape(Choices):
         growth = tried[outcome].growth()
         share = max(chances[outcome], sys.float_info.min)
         self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far * min(growth, 1.0 / scale / share))
+        self.rounding += max(error for _, error in masses) / share
         pairs, ends = options[outcome]
         self.comparisons += pairs
         self.intervals.update(ends)
