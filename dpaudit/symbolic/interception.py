@@ -66,12 +66,14 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
         instead[id(old)] = (old, value)
 
     try:
-        for owner, name, value in (*_of_python(tape), *_of_numpy(tape), *_of_files(tape)):
+        for owner, name, value in (
+            *_of_python(tape),
+            *_of_numpy(tape),
+            *_of_files(tape),
+            *libraries.replacements(tape),
+        ):
             replace(owner, name, value)
-        taken = list(_taken_by_name(instead))
-        for owner, name, make in libraries.replacements(tape):
-            replace(owner, name, make(getattr(owner, name, None)))
-        for owner, name, value in taken:
+        for owner, name, value in list(_taken_by_name(instead)):
             replace(owner, name, value)
         with watched(tape, reads=True):
             yield NumpyFace(NoiseDraws(tape))

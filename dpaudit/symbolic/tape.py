@@ -18,12 +18,14 @@ On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are n
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -155,23 +157,15 @@ class Tape(Choices):
 
     def other(self, primitive: str, parameters: Sequence[tuple[str, Any]], draw: Callable[[Any], Any]) -> Any:
         """Numbers that are not followed: drawn, noted, and those of the other input where that run is frozen."""
-        stream = self.stream()
-        number = len(self.events)
-        value = self._frozen_value(primitive, number)
-        if value is _NOTHING:
+        stream, number, frozen = self.stream(), len(self.events), self.frozen
+        if frozen is not None and number in frozen.others and frozen.events[number].primitive == primitive:
+            value = copy.copy(frozen.others[number])
+        else:
             value = draw(stream)
         self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else ())
-        self.others[number] = value.copy() if isinstance(value, np.ndarray) else value
+        self.others[number] = copy.copy(value)
         self.mark_opaque()
         return value
-
-    def _frozen_value(self, primitive: str, number: int) -> Any:
-        if self.frozen is None or number not in self.frozen.others:
-            return _NOTHING
-        if self.frozen.events[number].primitive != primitive:
-            return _NOTHING
-        value = self.frozen.others[number]
-        return value.copy() if isinstance(value, np.ndarray) else value
 
     def new_noise(self, law: Law, value: float, event: int) -> int:
         """A new number of an event, and its index."""
@@ -285,13 +279,8 @@ class Tape(Choices):
         """Decide which of some sets of comparisons and intervals holds: exactly one of them does."""
         asked = {one for pairs, ends in options for one in (*ends, *(k for p in pairs for k in (p.lower, p.upper)))}
         nodes = connected(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
-        known = [pair for pair in self.comparisons if pair.lower in nodes]
         laws = {node: self.noises[node].law for node in sorted(nodes)}
-        tried = []
-        for pairs, ends in options:
-            intervals = {node: ends.get(node, self.intervals.get(node, FREE)) for node in laws}
-            made = {node: Node(law, self.units[node], *intervals[node]) for node, law in laws.items()}
-            tried.append(Component(tuple(made.items()), (*known, *pairs)))
+        tried = [self._component(nodes, pairs, ends) for pairs, ends in options]
         with unheard():
             masses = [mass_of(one, self.is_quick) for one in tried]
         chances = [mass for mass, _ in masses]
@@ -328,6 +317,19 @@ class Tape(Choices):
                 self.noises[node] = dataclasses.replace(self.noises[node], value=value)
         return outcome
 
+    def _component(
+        self,
+        nodes: Collection[int],
+        pairs: Sequence[Comparison] = (),
+        ends: Mapping[int, tuple[float, float]] = MappingProxyType({}),
+    ) -> Component:
+        """What is known of some noises, and further comparisons and intervals of them."""
+        made = []
+        for node in sorted(nodes):
+            interval = ends.get(node, self.intervals.get(node, FREE))
+            made.append((node, Node(self.noises[node].law, self.units.get(node, Fraction(1)), *interval)))
+        return Component(tuple(made), (*(pair for pair in self.comparisons if pair.lower in nodes), *pairs))
+
     def choose(
         self,
         probabilities: Sequence[float],
@@ -360,11 +362,7 @@ class Tape(Choices):
         while left:
             nodes = connected({min(left)}, self.comparisons)
             left -= nodes
-            made = {
-                node: Node(self.noises[node].law, self.units.get(node, Fraction(1)), *self.intervals.get(node, FREE))
-                for node in sorted(nodes)
-            }
-            mass = Component(tuple(made.items()), tuple(p for p in self.comparisons if p.lower in nodes)).mass()
+            mass = self._component(nodes).mass()
             if mass is None:
                 return None
             if isinstance(found, ExpSum) and isinstance(mass, ExpSum):
@@ -397,9 +395,6 @@ class Tape(Choices):
             width = min(high - low, scale if not self.noises[index].law.is_discrete else 1.0)
             found += 16.0 * sys.float_info.epsilon * reach / width if width > 0.0 else 1.0
         return min(found, 1.0)
-
-
-_NOTHING = object()
 
 
 def line_of_call() -> str:
