@@ -180,7 +180,7 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
     if numbers is None:
         return None
     moved = {index for _, u, _ in numbers for index in u.terms} | (compared & a.intervals.keys())
-    is_ordered = bool(moved & (a.spent | b.spent))
+    is_ordered = bool(moved & (a.units.keys() | b.units.keys()))
     if is_ordered:
         if one.token != other.token or not _have_one_order(a, b):
             return None
@@ -228,10 +228,9 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
 
 
 def _have_one_order(a: Tape, b: Tape) -> bool:
-    """Whether the same multiples of the same noises were compared on both inputs, and their probabilities are known."""
+    """Whether the same multiples of the same noises were compared on both inputs."""
     pairs = [[(one.lower, one.upper) for one in tape.comparisons] for tape in (a, b)]
-    is_known = all(tape.spent <= tape.units.keys() for tape in (a, b))
-    return is_known and pairs[0] == pairs[1] and a.units == b.units and a.intervals.keys() == b.intervals.keys()
+    return pairs[0] == pairs[1] and a.units == b.units and a.intervals.keys() == b.intervals.keys()
 
 
 def _of_interval(

@@ -144,7 +144,7 @@ def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
     laws, intervals = [], []
     for leaf in both:
         tape = leaf.tape
-        if tape.spent.intersection(leaf.terms):
+        if tape.units.keys() & leaf.terms.keys():
             return None
         found = leaf.law
         if found is None:
@@ -207,7 +207,7 @@ def _together(
     found = []
     for k, (a, b) in enumerate(zip(indices[0], indices[1], strict=True)):
         tapes = pairs[0][1].tape, pairs[0][2].tape
-        if a in tapes[0].intervals or b in tapes[1].intervals or a in tapes[0].spent or b in tapes[1].spent:
+        if a in tapes[0].intervals or b in tapes[1].intervals or a in tapes[0].units or b in tapes[1].units:
             continue
         laws = tapes[0].noises[a].law, tapes[1].noises[b].law
         if not is_none(abs(moved[k]), size, laws[0].unit) and abs(moved[k]) <= 1e-9 * (size + 1.0):
@@ -418,7 +418,7 @@ def mixture(paths: Sequence[tuple[Path, float]], number: int) -> Mixture | None:
         if not isinstance(leaf, Noisy) or not math.isfinite(leaf.signal):
             return None
         tape = leaf.tape
-        if tape.spent.intersection(leaf.terms) or any(index in tape.intervals for index in leaf.terms):
+        if (tape.units.keys() | tape.intervals.keys()) & leaf.terms.keys():
             return None
         law = leaf.law
         if law is None or law[1].is_discrete:

@@ -236,14 +236,13 @@ class Noisy(Symbol):
             return bool(gap.signal <= 0.0)
         if len(gap.terms) == 1 and math.isfinite(gap.signal):
             ((index, factor),) = gap.terms.items()
-            if index not in self.tape.spent or index in self.tape.units:
-                self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
-                threshold = -gap.signal / factor
-                if factor > 0.0:
-                    return self.tape.is_below(index, threshold)
-                if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
-                    threshold = math.ceil(threshold) - 1
-                return not self.tape.is_below(index, threshold)
+            self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
+            threshold = -gap.signal / factor
+            if factor > 0.0:
+                return self.tape.is_below(index, threshold)
+            if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
+                threshold = math.ceil(threshold) - 1
+            return not self.tape.is_below(index, threshold)
         if len(gap.terms) == 2 and math.isfinite(gap.signal):
             found: bool | None = gap._is_order()
             if found is not None:

@@ -23,7 +23,7 @@ import dataclasses
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -122,11 +122,9 @@ class Tape(Choices):
         self.others: dict[int, Any] = {}  # numbers that are not followed, by their event
         self.intervals: dict[int, tuple[float, float]] = {}  # in which a noise is known to lie
         self.reaches: dict[int, float] = {}  # the largest number that an end of it was computed from
-        self.spent: set[int] = set()  # noises of which the place of the largest has said something
-        self.comparisons: list[Comparison] = []  # of multiples of two noises, which are all spent
-        self.units: dict[int, Fraction] = {}  # these multiples
-        self.chosen = 1.0  # probability of the choices and orders
-        self.picked = 1.0  # of the choices alone
+        self.comparisons: list[Comparison] = []  # of multiples of two noises
+        self.units: dict[int, Fraction] = {}  # these multiples, of all noises that were compared with others
+        self.picked = 1.0  # probability of the choices
         self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
         self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
@@ -263,8 +261,7 @@ class Tape(Choices):
         None where the probabilities are not known (`dpaudit.symbolic.orders`), or a noise was compared as another
         multiple. `reach` is the largest number behind a gap.
         """
-        spent = self.spent - self.units.keys()
-        if any(self.units.get(node, unit) != unit or node in spent for node, unit in units.items()):
+        if any(self.units.get(node, unit) != unit for node, unit in units.items()):
             return None
         before = dict(self.units)
         self.units.update(units)
@@ -289,16 +286,13 @@ class Tape(Choices):
             return None
         holds = [one.holds({node: self.noises[node].value for node in nodes}) for one in tried]
         actual = holds.index(True) if True in holds else 0
-        for node in nodes - self.spent:  # what was asked of it alone is asked of it with others from now on
-            self.chosen *= laws[node].mass(*self.intervals.get(node, FREE))
-        self.spent.update(nodes)
         scale = min(law.scale * float(abs(self.units[node])) for node, law in laws.items())
         ends_of = [abs(end) for one in tried for _, node in one.nodes for end in (node.low, node.high)]
         behind = [reach, *(self.reaches.get(node, 0.0) for node in laws), *filter(math.isfinite, ends_of)]
         far = max((abs(float(pair.gap)) for pairs, _ in options for pair in pairs), default=0.0) + max(behind)
-        is_exact = far <= MAX_OFFSET * scale
-        ones = [Fraction(1)] * len(options) if is_exact else None
-        outcome = self.choose([chance / whole for chance in chances], actual, what, ones, is_order=True)
+        if far > MAX_OFFSET * scale:
+            self.factor = None
+        outcome = self.decide([chance / whole for chance in chances], actual, what)
         # Validity: the gaps are rounded. Where it is not known how fast the logarithm of the probability grows, the
         # probability itself does by at most 1 / scale, as all densities are at most that.
         growth = tried[outcome].growth()
@@ -331,20 +325,21 @@ class Tape(Choices):
         return Component(tuple(made), (*(pair for pair in self.comparisons if pair.lower in nodes), *pairs))
 
     def choose(
-        self,
-        probabilities: Sequence[float],
-        actual: int,
-        what: str,
-        exact: Sequence[Fraction] | None = None,
-        is_order: bool = False,
+        self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
     ) -> int:
         """A choice with given probabilities; `exact` are factors of the mass of the run, where it is known so."""
         outcome = self.decide(probabilities, actual, what)
-        chance = self.decisions[-1].probabilities[outcome]
-        self.chosen *= chance
-        self.picked *= 1.0 if is_order else chance
+        self.picked *= self.decisions[-1].probabilities[outcome]
         self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]
         return outcome
+
+    def _components(self) -> Iterator[set[int]]:
+        """The noises of which something is known, those that were compared with each other together."""
+        left = self.intervals.keys() | self.units.keys()
+        while left:
+            nodes = connected({min(left)}, self.comparisons)
+            left -= nodes
+            yield nodes
 
     def exact_mass(self) -> ExpSum | Enclosure | None:
         """The probability of the run, exactly or between bounds; None where that is not known.
@@ -358,10 +353,7 @@ class Tape(Choices):
         if self.factor is None or max(reaches, default=0.0) > MAX_OFFSET or self.doubt() > MAX_DOUBT:
             return None
         found: ExpSum | Enclosure = ExpSum.of(self.factor)
-        left = set(self.intervals) | set(self.units)
-        while left:
-            nodes = connected({min(left)}, self.comparisons)
-            left -= nodes
+        for nodes in self._components():
             mass = self._component(nodes).mass()
             if mass is None:
                 return None
@@ -373,10 +365,12 @@ class Tape(Choices):
 
     def probability(self, without: Collection[int] = ()) -> float:
         """The probability of the run's decisions, but for what was asked of the noises `without`."""
-        found = self.chosen
-        for index, interval in self.intervals.items():
-            if index not in without and index not in self.spent:
-                found *= self.noises[index].law.mass(*interval)
+        found = self.picked
+        for nodes in self._components():
+            if nodes.isdisjoint(without):
+                alone = nodes - self.units.keys()
+                found *= math.prod(self.noises[node].law.mass(*self.intervals[node]) for node in alone)
+                found *= 1.0 if alone else mass_of(self._component(nodes), self.is_quick)[0]
         return found
 
     def doubt(self, without: Collection[int] = ()) -> float:
@@ -387,7 +381,7 @@ class Tape(Choices):
         """
         found = self.rounding
         for index, (low, high) in self.intervals.items():
-            if index in self.spent or index in without:
+            if index in self.units or index in without:
                 continue
             scale = self.noises[index].law.scale
             ends = [abs(end) for end in (low, high) if math.isfinite(end)]
