@@ -28,12 +28,10 @@ from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.exploring import explore
+from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.spaces import GRID, Space, space_of
-from dpaudit.errors import UsageError
 from dpaudit.privacy.inputs import identity_of
-from dpaudit.privacy.pairs import short_form
 from dpaudit.running.streams import SEARCH_CHOICES, stream
 from dpaudit.subjects.domains import Domain
 
@@ -220,14 +218,11 @@ class _Climbing:
         """Pairs of a hypothesis strategy, steered towards large distances; then the smallest that is as far."""
         import hypothesis
 
-        def look(pair: Any) -> float | None:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
-            found = None if self.is_over() else self.look("strategy", *pair)
+        def look(x: Any, x_prime: Any) -> float | None:
+            found = None if self.is_over() else self.look("strategy", x, x_prime)
             return None if found is None else min(found.distance, 1e6)
 
-        none = "domain must yield pairs, got none from the strategy."
-        explore("domain", strategy, look, examples=self.limits.runs // 3, seed=seed, none=none)
+        explore_pairs(strategy, look, examples=self.limits.runs // 3, seed=seed)
         best = self._best(1)
         if best:
             least = best[0].distance * (1.0 - self.limits.same)

@@ -34,7 +34,7 @@ import numpy as np
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
 from dpaudit.audits.climbing import LIMITS, climb
-from dpaudit.audits.exploring import explore
+from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import SearchResult, TriedPair
@@ -335,17 +335,14 @@ class _Searcher:
         """Pairs of a hypothesis strategy, which is steered towards suspicion."""
         active: list[_Candidate] = []
 
-        def look(pair: Any) -> float | None:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
-            candidate = self._add(active, "strategy", "strategy", *pair)
+        def look(x: Any, x_prime: Any) -> float | None:
+            candidate = self._add(active, "strategy", "strategy", x, x_prime)
             if candidate is None:
                 return None
             self._look(candidate, draws)
             return candidate.suspicion
 
-        none = "domain must yield pairs, got none from the strategy."
-        explore("domain", self.search.domain, look, examples=count, seed=self.seed, none=none)
+        explore_pairs(self.search.domain, look, examples=count, seed=self.seed)
         if not active:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active

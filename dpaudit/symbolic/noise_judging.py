@@ -57,8 +57,6 @@ class Proof:
     ----------
     loss : float
         A lower bound on the loss in nats at delta 0 (the largest log ratio of probabilities that was found), or inf.
-    mu : float
-        For normal noise: the distance in standard deviations.
     statement : str
         What breaks the claim, with the line; empty where nothing does.
     places : tuple of str
@@ -70,7 +68,6 @@ class Proof:
     """
 
     loss: float = 0.0
-    mu: float = 0.0
     statement: str = ""
     places: tuple[str, ...] = ()
     is_exact: bool = False
@@ -163,8 +160,8 @@ def _worse(a: Proof, b: Proof) -> Proof:
     if bool(a.statement) != bool(b.statement):
         kept = a if a.statement else b
     else:
-        kept = a if (a.loss, a.mu) >= (b.loss, b.mu) else b
-    return dataclasses.replace(kept, loss=max(a.loss, b.loss), mu=max(a.mu, b.mu))
+        kept = a if a.loss >= b.loss else b
+    return dataclasses.replace(kept, loss=max(a.loss, b.loss))
 
 
 # Signatures.
@@ -252,7 +249,7 @@ def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, 
     if not broken:
         return Proof(loss)
     what, places = _event_in_words(groups[worst], groups, sides)
-    return Proof(loss, 0.0, f"{what}: {broken}", places)
+    return Proof(loss, f"{what}: {broken}", places)
 
 
 def _renyi_of_events(p: Any, q: Any, order: float) -> float:
@@ -307,7 +304,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     # Validity: all masses of the first input are bounded from below, those of the second from above.
     rest = [bounded_mass(path, sign, used[side]) for side, (path, sign) in enumerate(zip(paths, SIGNS, strict=True))]
     if shared:
-        return Proof(math.inf, 0.0, *_if_broken(claim, shared, bounded_mass(paths[0], -1.0)))
+        return Proof(math.inf, *_if_broken(claim, shared, bounded_mass(paths[0], -1.0)))
     if not leaves or not rest[0] > 0.0:
         return Proof()
     offset = math.log(rest[0] / rest[1]) if rest[1] > 0.0 else math.inf
@@ -318,7 +315,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     normal = [leaf for leaf in leaves if leaf.laws[0].family == "normal" and leaf.has_one_scale and leaf.is_whole]
     mu = math.hypot(*(leaf.shift / leaf.scales[0] for leaf in normal)) if normal else 0.0
     if claim is None:
-        return Proof(loss, mu)
+        return Proof(loss)
     order = sorted(range(len(leaves)), key=lambda k: -ratios[k])
     worst = [leaves[k] for k in order if ratios[k] > 0.0] or leaves
     places = tuple(dict.fromkeys(leaf.place for leaf in worst))[:3]
@@ -334,8 +331,8 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
         lambda epsilon: whole[0] * hockey_stick(leaves, mu, epsilon - offset),
     )
     if not broken:
-        return Proof(loss, mu)
-    return Proof(loss, mu, f"{_moved(worst, sides)}: {broken}", places)
+        return Proof(loss)
+    return Proof(loss, f"{_moved(worst, sides)}: {broken}", places)
 
 
 def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
@@ -358,7 +355,7 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
             lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
             places = [tape.events[tape.noises[index].event].place for index in leaf.terms]
             text = f"{output_name(group.output.names[number])} is a mixture of noisy numbers: {broken}"
-            return Proof(0.0, 0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
+            return Proof(0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
     return Proof()
 
 
