@@ -123,9 +123,8 @@ def by_quadrature(component: Component) -> float:
         low, high = (cut * own.law.scale for cut in CUTS[own.law.family])
         low, high = max(low, own.low), min(high, own.high)
         leaves, ends = [], [np.linspace(low, high, PANELS + 1), np.zeros(1)]
-        for one in compared:
-            is_lower = one.lower != root
-            leaf, gap = nodes[one.lower if is_lower else one.upper], float(one.gap if is_lower else -one.gap)
+        for number, by, is_lower in compared:
+            leaf, gap = nodes[number], float(by)
             leaves.append((leaf, gap, is_lower == (leaf.factor > 0)))
             width = PANELS if leaf.law.scale * abs(leaf.factor) < 0.5 * own.law.scale * abs(own.factor) else 0
             bends = [0.0, leaf.low, leaf.high, *(leaf.law.scale * np.linspace(*CUTS[leaf.law.family], width + 2))]

@@ -280,6 +280,10 @@ def _clipped(a: Any, low: Any, high: Any) -> Any:
     return _least(_largest(a, low), high)
 
 
+def _of_centre(function: Any, a: Any) -> Any:
+    return function(a.centre())
+
+
 COMPARISONS: Mapping[Any, Callable[..., Any]] = {
     np.less: operator.lt,
     np.less_equal: operator.le,
@@ -298,7 +302,9 @@ OPERATIONS: Mapping[Any, Callable[..., Any]] = {
     np.minimum: _least,
     np.maximum: _largest,
 }
-BY_CENTRE = frozenset({np.isnan, np.isfinite, np.isinf})
+BY_CENTRE: Mapping[Any, Callable[..., Any]] = {
+    function: functools.partial(_of_centre, function) for function in (np.isnan, np.isfinite, np.isinf)
+}
 KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of comparisons of elements and of selections
     {np.where, np.clip, np.searchsorted, np.argmax, np.argmin, np.max, np.min, np.amax, np.amin, np.sum, np.atleast_1d}
     | {np.concatenate, np.stack, np.hstack, np.vstack, np.ravel, np.reshape, np.argsort, np.sort, np.squeeze, np.copy}
@@ -495,9 +501,7 @@ def call_ufunc(
         key: value for key, value in options.items()
         if value is not None and value is not np._NoValue and (key, value) != ("where", True)
     }  # fmt: skip
-    if function in BY_CENTRE and method == "__call__":
-        return function(*map(_centres, inputs), **options)
-    known = COMPARISONS.get(function) or OPERATIONS.get(function)
+    known = COMPARISONS.get(function) or OPERATIONS.get(function) or BY_CENTRE.get(function)
     if function.__name__ == "clip":  # the ufunc behind `numpy.clip`, which has no public name
         known = _clipped
     followed = (type(item).FOLLOWED.get(function) for array in arrays for item in symbols_of(array))
@@ -517,7 +521,7 @@ def call_ufunc(
             items = [array[index] for array in spread]
             operation = known if any(isinstance(item, Symbol) for item in items) else function
             result[index] = operation(*map(_operand, items))
-        if function in COMPARISONS:
+        if function in COMPARISONS or function in BY_CENTRE:
             return result.astype(bool)[()]
         with np.errstate(all="ignore"):
             return guarded(result, _dtype_of(function, inputs))[()]
@@ -549,16 +553,6 @@ def _stand_in(value: Any) -> Any:
     if isinstance(value, SymbolArray):
         return np.ones(value.shape, value.dtype)
     return value._kind(1) if isinstance(value, Symbol) else value
-
-
-def _centres(value: Any) -> Any:
-    """Arguments with the centres of symbols in their places."""
-    if isinstance(value, Symbol):
-        return NUMPYS[value._kind](value.centre())
-    if not isinstance(value, np.ndarray) or not _is_object(value):
-        return value
-    numbers = [item.centre() if isinstance(item, Symbol) else item for item in asarray(value).flat]
-    return np.array(numbers, dtype=float).reshape(value.shape)
 
 
 def _written(run: SymbolRun | None, array: Any, found: Any) -> Any:
