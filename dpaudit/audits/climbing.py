@@ -23,7 +23,7 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -156,7 +156,7 @@ class _Climbing:
         """Starts, walks, then climbs from the best."""
         space = space_of(domain)
         own = ((family, x, y) for family, x, y in domain.starts())
-        for family, x, x_prime in _in_turn(space.starts(), own):
+        for family, x, x_prime in in_turn(space.starts(), own):
             if self.is_over(0.5 * self.limits.first_share):
                 break
             self.look(family, x, x_prime)
@@ -264,7 +264,7 @@ class _Climbing:
         return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, problem, others)
 
 
-def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
+def in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
     """The first of each, then the second of each, and so on."""
     for turn in itertools.zip_longest(*lists):
         yield from (one for one in turn if one is not None)

@@ -33,7 +33,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
-from dpaudit.audits.climbing import LIMITS, climb
+from dpaudit.audits.climbing import LIMITS, climb, in_turn
 from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
@@ -303,10 +303,7 @@ class _Searcher:
         families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
-        turns = range(max(map(len, families.values()), default=0))
-        starts = (
-            (name, "start", *families[name][turn]) for turn in turns for name in names if turn < len(families[name])
-        )
+        starts = in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
         others = (("random", "random", *domain.random(rng)) for _ in range(20 * count))
         active: list[_Candidate] = []
         for proposals, most in ((starts, STARTS_SHARE * count), (others, count)):
@@ -323,12 +320,12 @@ class _Searcher:
             return active
         rng = stream(self.seed, SEARCH_CHOICES, round_)
         moves = [
-            (parent, self.domain.moves(parent.x, parent.x_prime, rng)) for parent in best[: max(2, len(best) // 2)]
+            [(parent.family, *pair) for pair in self.domain.moves(parent.x, parent.x_prime, rng)]
+            for parent in best[: max(2, len(best) // 2)]
         ]
-        for turn in range(max((len(found) for _, found in moves), default=0)):
-            for parent, found in moves:
-                if turn < len(found) and len(active) < count:
-                    self._add(active, parent.family, "move", *found[turn])
+        for family, x, x_prime in in_turn(*moves):
+            if len(active) < count:
+                self._add(active, family, "move", x, x_prime)
         return active
 
     def _of_strategy(self, count: int, draws: int) -> list[_Candidate]:
