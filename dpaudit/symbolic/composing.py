@@ -114,9 +114,14 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
             if not all(is_within(shifts, steps)):
                 return None
             moves.append((path, moved))
-    worst = max(moved.decided for _, moved in moves)  # of an output one run is to blame, unless a delta sums over them
-    ends = [[*moved.parts, _decision(path, moved.decided if is_pure else worst)] for path, moved in moves]
-    value, parts = max(((_value(claim, entry), entry) for entry in ends), key=lambda pair: pair[0])
+    alone = [[*moved.parts, _decision(path, moved.decided)] for path, moved in moves]
+    value, parts = max(((_value(None, entry), entry) for entry in alone), key=lambda pair: pair[0])
+    if not is_pure:  # one run is to blame for each output, but a delta sums over them; or all lose no more than that
+        value = _value(claim, [Part(value, False, "", "")])
+        worst = max(moved.decided for _, moved in moves)
+        together = [[*moved.parts, _decision(path, worst)] for path, moved in moves]
+        found = max(((_value(claim, entry), entry) for entry in together), key=lambda pair: pair[0])
+        value, parts = min((value, parts), found, key=lambda pair: pair[0])
     if not math.isfinite(value):
         return None
     parts = sorted((part for part in parts if part.loss > 0.0), key=lambda part: -part.loss)
