@@ -29,7 +29,7 @@ from dpaudit.symbolic.densities import is_none, is_whole
 from dpaudit.symbolic.faces import first_apart
 from dpaudit.symbolic.laws import FAMILIES, LAST_BITS, Law
 from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
+from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within
 from dpaudit.symbolic.tape import FREE, Tape
 
 SLACK = 1e-6
@@ -366,15 +366,12 @@ def differences(first: Path, second: Path) -> list[Note]:
         where = first.place or second.place
         text = f"{first.raised or 'nothing'} is raised on x and {second.raised or 'nothing'} on x_prime"
         notes.append(Note("exception", text, where))
-    if first.output is not None and second.output is not None:
-        if first.output.skeleton != second.output.skeleton:
-            notes.append(Note("form", "the output has another form on x_prime though all noise is equal", ""))
-        else:
-            for name, one, other in zip(first.output.names, first.output.leaves, second.output.leaves, strict=True):
-                if not isinstance(one, Noisy) and not isinstance(other, Noisy) and not is_within([one], [other])[0]:
-                    text = f"output{name} is {one:.9g} on x and {other:.9g} on x_prime though all noise is equal"
-                    notes.append(Note("output", text, ""))
-                    break
+    if first.output is not None and second.output is not None and first.output.skeleton != second.output.skeleton:
+        notes.append(Note("form", "the output has another form on x_prime though all noise is equal", ""))
+    if found := differing(first.output, second.output):
+        name, one, other = found
+        text = f"output{name} is {one:.9g} on x and {other:.9g} on x_prime though all noise is equal"
+        notes.append(Note("output", text, ""))
     for tape, name in ((first.tape, "x"), (second.tape, "x_prime")):
         if tape.fixed_seeds:
             notes.append(Note("seed", f"a generator is made from a fixed seed on {name}", tape.fixed_seeds[0]))

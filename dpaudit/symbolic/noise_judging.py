@@ -40,7 +40,7 @@ from dpaudit.symbolic.densities import (
 )
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid
-from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
+from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within
 
 SLACK = 1e-6
 SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
@@ -281,8 +281,9 @@ def _event_in_words(group: _Group, groups: Sequence[_Group], sides: tuple[int, i
         a_noisy, b_noisy = isinstance(here, Noisy), isinstance(there_, Noisy)
         if a_noisy != b_noisy:
             return f"the number {name or 'of the output'} has noise on one input only", places
-        if not isinstance(here, Noisy) and not isinstance(there_, Noisy) and not is_within([here], [there_])[0]:
-            return f"{output_name(name)} is {here:.9g} on {u} and {there_:.9g} on {v}, without noise", places
+    if found := differing(group.output, other.output):
+        name, one, two = found
+        return f"{output_name(name)} is {one:.9g} on {u} and {two:.9g} on {v}, without noise", places
     return f"an output of {u} is impossible on {v}", places
 
 
