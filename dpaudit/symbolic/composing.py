@@ -98,7 +98,7 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     others = {path.outcomes: path for path in second.known}
     if others.keys() != {path.outcomes for path in first.known}:
         return None
-    is_pure = claim is None or (isinstance(claim, ApproxDP) and claim.delta == 0.0)
+    is_pure = claim is None or asks_of_ratios(claim)
     # Validity: normal noise has no largest ratio, so that one shift has to explain all runs in which it is compared.
     everywhere = set() if is_pure else {i for path in first.known for i in path.tape.intervals if _is_normal(path, i)}
     moves: list[tuple[Path, _Move]] = []
@@ -128,6 +128,11 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
     declared = None if claim is None or claim.is_vacuous else _declared(claim)
     exceeds = declared is not None and value > declared * (1.0 + SLACK) + SLACK
     return Implied(value, tuple(parts), exceeds, all(moved.is_unique for _, moved in moves))
+
+
+def asks_of_ratios(claim: Claim) -> bool:
+    """Whether a claim bounds the ratios of probabilities, without a delta."""
+    return claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
 
 
 def _declared(claim: Claim) -> float:
@@ -224,7 +229,7 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
         steps |= found[0]
         is_unique = is_unique and found[1]
     parts = [
-        _part(law, steps[index], names.get(index, "a noise of the output"), a.events[a.noises[index].event].place)
+        _part(law, steps[index], names.get(index, "a noise of the output"), a.place_of(index))
         for index, law in laws.items()
     ]
     p, q = (tape.picked if is_ordered else tape.probability(moved) for tape in (a, b))

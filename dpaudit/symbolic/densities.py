@@ -23,6 +23,7 @@ from dpaudit.symbolic.growing import Function
 from dpaudit.symbolic.laws import FAR, LAST_BITS, Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import Path
+from dpaudit.symbolic.tape import FREE
 
 ROUNDING = 1e-9
 MAX_SHARED = 300  # numbers that share noise
@@ -153,11 +154,10 @@ def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
         if asked and len(leaf.terms) > 1:
             return None
         laws.append(found)
-        intervals.append(asked[0] if asked else (-math.inf, math.inf))
+        intervals.append(asked[0] if asked else FREE)
     if laws[0][1].family != laws[1][1].family:
         return None
-    index = next(iter(both[0].terms))
-    place = both[0].tape.events[both[0].tape.noises[index].event].place
+    place = both[0].tape.place_of(next(iter(both[0].terms)))
     return NoisyNumber(
         (both[0].signal, both[1].signal),
         (laws[0][0], laws[1][0]),
@@ -188,22 +188,18 @@ def _together(
     size = max(max(abs(u.signal), abs(v.signal)) for _, u, v in pairs)
     if not np.isfinite(shift).all() or not math.isfinite(size):
         return None, []
-    left, singular, _right = np.linalg.svd(matrix)
-    least = np.finfo(float).eps * max(matrix.shape) * singular[0]
-    rank = int((singular > least).sum())
+    moved, _, rank, singular = np.linalg.lstsq(matrix, shift, rcond=np.finfo(float).eps * max(matrix.shape))
     if singular[rank - 1] <= 1e-9 * singular[0]:  # between rounding and noise: not decided
         return None, []
-    hidden = left[:, rank:].T  # combinations of the numbers that have no noise
-    gap = float(np.abs(hidden @ shift).max(initial=0.0))
+    gap = float(np.linalg.norm(shift - matrix @ moved))  # of combinations of the numbers that have no noise
     tape = pairs[0][1].tape
     if gap > 1e-6 * (size + 1.0):
         concerned = [k for k, _, _ in pairs]
-        place = tape.events[tape.noises[indices[0][0]].event].place
+        place = tape.place_of(indices[0][0])
         what = f"{output_name(names[concerned[0]])} and {output_name(names[concerned[-1]])} have the same noise"
         return (f"{what}, and a combination of them without noise differs by {gap:.6g}", place), []
     if rank < matrix.shape[1] or gap > LAST_BITS * max(size, *(leaf.reach for _, *both in pairs for leaf in both)):
         return None, []
-    moved = np.linalg.lstsq(matrix, shift, rcond=None)[0]  # of each noise
     found = []
     for k, (a, b) in enumerate(zip(indices[0], indices[1], strict=True)):
         tapes = pairs[0][1].tape, pairs[0][2].tape
@@ -213,10 +209,9 @@ def _together(
         if not is_none(abs(moved[k]), size, laws[0].unit) and abs(moved[k]) <= 1e-9 * (size + 1.0):
             continue  # too small for a proof, and more than rounding
         if laws[0].family == laws[1].family:
-            free = (-math.inf, math.inf)
-            place = tapes[0].events[tapes[0].noises[a].event].place
+            place = tapes[0].place_of(a)
             shift_k = float(moved[k]) if abs(moved[k]) > 1e-9 * (size + 1.0) else 0.0
-            leaf = NoisyNumber((shift_k, 0.0), (1.0, 1.0), laws, (free, free), "a noise of the output", place)
+            leaf = NoisyNumber((shift_k, 0.0), (1.0, 1.0), laws, (FREE, FREE), "a noise of the output", place)
             found.append((leaf, (a, b)))
     return None, found
 

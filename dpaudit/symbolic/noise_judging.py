@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim, number_text
+from dpaudit.symbolic.composing import asks_of_ratios
 from dpaudit.symbolic.densities import (
     ROUNDING,
     NoisyNumber,
@@ -41,6 +42,7 @@ from dpaudit.symbolic.densities import (
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid
 from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within
+from dpaudit.symbolic.tape import FREE
 
 SLACK = 1e-6
 SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
@@ -129,7 +131,7 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
 
 def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     """Whether what is asked of the outputs of a signature is computed as it is, and not only bounded from below."""
-    is_pure = claim is None or _is_pure(claim)
+    is_pure = claim is None or asks_of_ratios(claim)
     if claim is not None and not is_pure and (claim.family == "renyi" or claim.anchored):
         return False  # a curve, of which some points are looked at
     if group.output is None:
@@ -219,7 +221,7 @@ def _are_apart(a: Laid, b: Laid, k: int) -> bool:
     if len(leaf.terms) > 1:
         return False
     ((index, factor),) = leaf.terms.items()
-    low, high = sorted(leaf.signal + factor * end for end in leaf.tape.intervals.get(index, (-math.inf, math.inf)))
+    low, high = sorted(leaf.signal + factor * end for end in leaf.tape.intervals.get(index, FREE))
     first, last = by.last(math.nextafter(number, -math.inf)), by.last(number)
     return min(high, last) - max(low, first) <= ROUNDING * (abs(first) + abs(last))
 
@@ -338,7 +340,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
 
 def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
     """What one number proves where several paths lead to one form of the output; of claims with a delta."""
-    if claim is None or claim.family == "renyi" or _is_pure(claim) or group.output is None:
+    if claim is None or claim.family == "renyi" or asks_of_ratios(claim) or group.output is None:
         return Proof()
     for number, leaf in enumerate(group.output.leaves[:MAX_MIXED]):
         if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (leaf.by and leaf.by.step):
@@ -354,7 +356,7 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
         if broken:
             tape = leaf.tape
             lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
-            places = [tape.events[tape.noises[index].event].place for index in leaf.terms]
+            places = [tape.place_of(index) for index in leaf.terms]
             text = f"{output_name(group.output.names[number])} is a mixture of noisy numbers: {broken}"
             return Proof(0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
     return Proof()
@@ -365,7 +367,7 @@ def _if_broken(claim: Claim | None, shared: tuple[str, str], mass: float) -> tup
     what, place = shared
     if claim is None:
         return "", ()
-    if claim.family == "renyi" or _is_pure(claim):
+    if claim.family == "renyi" or asks_of_ratios(claim):
         return (f"{what}: an infinite loss", (place,)) if mass > 1e-12 else ("", ())
     allowed = claim.profile(700.0)
     if mass > allowed * (1.0 + SLACK) + 1e-12:
@@ -374,10 +376,6 @@ def _if_broken(claim: Claim | None, shared: tuple[str, str], mass: float) -> tup
 
 
 # Claims.
-
-
-def _is_pure(claim: Claim) -> bool:
-    return claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
 
 
 def _epsilons(claim: Claim) -> list[float]:
@@ -399,7 +397,7 @@ def _broken(
 
     `divergence` gives the Renyi divergence of an order, and `delta` that of an epsilon, the least ones first.
     """
-    if _is_pure(claim):
+    if asks_of_ratios(claim):
         is_broken = loss > claim.value * (1.0 + SLACK) + SLACK
         return f"a loss of {_nats(loss)}, claimed {number_text(claim.value)}" if is_broken else ""
     if claim.family == "renyi":

@@ -172,6 +172,10 @@ class Tape(Choices):
         self.noises.append(Noise(law, value, event))
         return len(self.noises) - 1
 
+    def place_of(self, index: int) -> str:
+        """The line of the call that gave a number."""
+        return self.events[self.noises[index].event].place
+
     def mark_opaque(self, what: str = "looks at the value of its noise") -> None:
         """Note that a value was looked at in a way that has no known probabilities; `what` goes on from "it"."""
         if not self.opaque_at:
