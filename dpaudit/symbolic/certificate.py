@@ -77,13 +77,13 @@ class CertifiedPair:
     x_prime_id: str
     verdict: Verdict
     claimed: float
-    epsilon_lower: float = 0.0
-    epsilon_upper: float = math.inf
-    delta: float = 0.0
-    exact: Fraction | None = None
-    mass_left: float = 1.0
-    value_lower: float = 0.0
-    value_upper: float = math.inf
+    epsilon_lower: float
+    epsilon_upper: float
+    delta: float
+    exact: Fraction | None
+    mass_left: float
+    value_lower: float
+    value_upper: float
     event: Event | None = None
     profile: tuple[tuple[float, float, float], ...] = ()
     reason: str = ""

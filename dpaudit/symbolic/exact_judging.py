@@ -97,8 +97,8 @@ def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction, ende
 def open_pair(pair: Pair, claim: Claim, reason: str) -> CertifiedPair:
     """A pair of which nothing is known."""
     claimed = math.inf if claim.is_vacuous else claim.value
-    names = pair.id, pair.x_id, pair.x_prime_id
-    return CertifiedPair(*names, "open", claimed, delta=claim.report_delta, reason=reason)
+    names, nothing = (pair.id, pair.x_id, pair.x_prime_id), (0.0, math.inf)
+    return CertifiedPair(*names, "open", claimed, *nothing, claim.report_delta, None, 1.0, *nothing, reason=reason)
 
 
 def _larger(first: Fraction | None, second: Fraction | None) -> Fraction | None:
