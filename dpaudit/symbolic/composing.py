@@ -207,7 +207,8 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
         if law.family == "normal":
             if is_ordered:
                 return None
-            equal += [({index: 1.0}, its - mine) for mine, its in zip(*ends, strict=True) if mine != its]
+            pairs = zip(*ends, strict=True)
+            equal += [({index: 1.0}, its - mine) for mine, its in pairs if mine != its or math.isfinite(mine)]
         else:
             below += _of_interval(index, law.support, *ends)
     for mine, its in zip(a.comparisons, b.comparisons, strict=True) if is_ordered else ():
