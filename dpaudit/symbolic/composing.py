@@ -37,7 +37,8 @@ MAX_EPS = 700.0  # of an epsilon that can be a claim
 TOLERANCE = 1e-9  # of a linear program, in scales: far below the slack of what is said of an upper bound
 # Whether noise may be moved down, too: the density of the others falls without bound, or has an end there.
 SHIFTED = {"laplace": True, "logistic": True, "exponential": False, "gumbel": False, "geometric": False}
-Row = tuple[Mapping[int, float], float]  # coefficients of shifts, and what they add up to, or to at most
+# Coefficients of shifts, what they add up to, or to at most, and the largest number behind that.
+Row = tuple[Mapping[int, float], float, float]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -200,7 +201,9 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
     laws = {index: a.noises[index].law for index in sorted(moved)}
     if any(not law.is_close(b.noises[index].law) for index, law in laws.items()):
         return None
-    equal: list[Row] = [(u.terms, u.signal - v.signal) for _, u, v in numbers]
+    equal: list[Row] = [
+        (u.terms, u.signal - v.signal, max(abs(u.signal), abs(v.signal), u.reach, v.reach)) for _, u, v in numbers
+    ]
     below: list[Row] = []
     for index, law in laws.items():
         ends = [tape.intervals.get(index, FREE) for tape in (a, b)]
@@ -208,23 +211,20 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
             if is_ordered:
                 return None
             pairs = zip(*ends, strict=True)
-            equal += [({index: 1.0}, its - mine) for mine, its in pairs if mine != its or math.isfinite(mine)]
+            equal += [_of_ends(index, 1.0, *pair) for pair in pairs if pair[0] != pair[1] or math.isfinite(pair[0])]
         else:
             below += _of_interval(index, law.support, *ends)
     for mine, its in zip(a.comparisons, b.comparisons, strict=True) if is_ordered else ():
         factors = {mine.lower: float(a.units[mine.lower]), mine.upper: -float(a.units[mine.upper])}
-        below.append((factors, float(its.gap - mine.gap)))
-    if not all(math.isfinite(end) for _, end in (*equal, *below)):
+        below.append((factors, float(its.gap - mine.gap), float(max(abs(its.gap), abs(mine.gap)))))
+    if not all(math.isfinite(end) for _, end, _ in (*equal, *below)):
         return None
-    sizes = [abs(end) for tape in (a, b) for index in laws for end in tape.intervals.get(index, FREE)]
-    sizes += [max(abs(leaf.signal), leaf.reach) for _, *both in numbers for leaf in both]
-    size = max(filter(math.isfinite, sizes), default=0.0)
     names = {index: f"output{name}" for name, u, _ in numbers for index in u.terms if len(u.terms) == 1}
     steps: dict[int, float] = {}
     is_unique = True
     for block in _blocks(moved, (*equal, *below)):
         own = [[row for row in rows if row[0].keys() & block] for rows in (equal, below)]
-        found = _solution({index: laws[index] for index in block}, own[0], own[1], size)
+        found = _solution({index: laws[index] for index in block}, *own)
         if found is None:
             return None
         steps |= found[0]
@@ -244,14 +244,19 @@ def _have_one_order(a: Tape, b: Tape) -> bool:
     return pairs[0] == pairs[1] and a.units == b.units and a.intervals.keys() == b.intervals.keys()
 
 
+def _of_ends(index: int, sign: float, mine: float, its: float) -> Row:
+    """That noise at an end is moved to another end, or not beyond it on the side of the sign."""
+    return {index: sign}, sign * (its - mine), max(abs(mine), abs(its))
+
+
 def _of_interval(
     index: int, support: tuple[float, float], mine: tuple[float, float], its: tuple[float, float]
 ) -> Iterator[Row]:
     """That noise of one interval is moved into another one."""
     if its[0] > support[0]:
-        yield {index: -1.0}, max(mine[0], support[0]) - its[0]
+        yield _of_ends(index, -1.0, max(mine[0], support[0]), its[0])
     if its[1] < support[1]:
-        yield {index: 1.0}, its[1] - min(mine[1], support[1])
+        yield _of_ends(index, 1.0, min(mine[1], support[1]), its[1])
 
 
 def _blocks(indices: Iterable[int], rows: Sequence[Row]) -> Iterator[list[int]]:
@@ -261,25 +266,26 @@ def _blocks(indices: Iterable[int], rows: Sequence[Row]) -> Iterator[list[int]]:
         block, size = {min(left)}, 0
         while size < len(block):
             size = len(block)
-            block = block.union(*(row.keys() for row, _ in rows if row.keys() & block))
+            block = block.union(*(row.keys() for row, *_ in rows if row.keys() & block))
         left -= block
         yield sorted(block)
 
 
 def _solution(
-    laws: Mapping[int, Law], equal: Sequence[Row], below: Sequence[Row], size: float
+    laws: Mapping[int, Law], equal: Sequence[Row], below: Sequence[Row]
 ) -> tuple[dict[int, float], bool] | None:
     """The shift of each noise that solves the rows, and whether it is the only one or the noise is normal.
 
-    Of several the one that loses least; None where none solves them. `size` is the largest number behind an end.
+    Of several the one that loses least; None where none solves them.
     """
     units = np.array([law.unit for law in laws.values()])
+    size = max((row[2] for row in (*equal, *below) if math.isfinite(row[2])), default=0.0)
 
     def matrix(rows: Sequence[Row]) -> tuple[NDArray[np.float64], ...]:
         """Each row in units of its norm, as the tolerance of the solver is an absolute one; and the size in it."""
-        full = np.array([[row.get(index, 0.0) for index in laws] for row, _ in rows]).reshape(len(rows), len(laws))
+        full = np.array([[row.get(index, 0.0) for index in laws] for row, *_ in rows]).reshape(len(rows), len(laws))
         norms = np.linalg.norm(full * units, axis=1)
-        return full * units / norms[:, None], np.array([end for _, end in rows]) / norms, size / norms
+        return full * units / norms[:, None], np.array([end for _, end, _ in rows], dtype=float) / norms, size / norms
 
     # In units of the scales the least squares of normal noise are its distance.
     (kept, ends, sizes), (under, limits, largest) = matrix(equal), matrix(below)

@@ -188,10 +188,13 @@ def _together(
     size = max(max(abs(u.signal), abs(v.signal)) for _, u, v in pairs)
     if not np.isfinite(shift).all() or not math.isfinite(size):
         return None, []
-    moved, _, rank, singular = np.linalg.lstsq(matrix, shift, rcond=np.finfo(float).eps * max(matrix.shape))
+    left, singular, _right = np.linalg.svd(matrix)
+    least = np.finfo(float).eps * max(matrix.shape) * singular[0]
+    rank = int((singular > least).sum())
     if singular[rank - 1] <= 1e-9 * singular[0]:  # between rounding and noise: not decided
         return None, []
-    gap = float(np.linalg.norm(shift - matrix @ moved))  # of combinations of the numbers that have no noise
+    hidden = left[:, rank:].T  # combinations of the numbers that have no noise
+    gap = float(np.abs(hidden @ shift).max(initial=0.0))
     tape = pairs[0][1].tape
     if gap > 1e-6 * (size + 1.0):
         concerned = [k for k, _, _ in pairs]
@@ -200,6 +203,7 @@ def _together(
         return (f"{what}, and a combination of them without noise differs by {gap:.6g}", place), []
     if rank < matrix.shape[1] or gap > LAST_BITS * max(size, *(leaf.reach for _, *both in pairs for leaf in both)):
         return None, []
+    moved = np.linalg.lstsq(matrix, shift, rcond=None)[0]  # of each noise
     found = []
     for k, (a, b) in enumerate(zip(indices[0], indices[1], strict=True)):
         tapes = pairs[0][1].tape, pairs[0][2].tape

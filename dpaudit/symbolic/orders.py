@@ -25,7 +25,7 @@ MAX_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a
 RATES = {"laplace": 1.0, "exponential": 1.0, "logistic": 1.0, "normal": 18.0, "gumbel": 165.0}
 PANELS = 180  # of an integral by quadrature, in the range of a law
 NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
-QUADRATURE = 1e-9  # what such an integral may be off by
+QUADRATURE = 1e-9  # what such an integral may be off by, beside what more panels change
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,10 +106,13 @@ def mass_of(component: Component, is_quick: bool = False) -> tuple[float, float]
             with contextlib.suppress(ArithmeticError):
                 return float(found), 0.0
     value = by_quadrature(component)
-    return value if is_quick or value > QUADRATURE else -1.0, QUADRATURE
+    if is_quick:
+        return value, QUADRATURE
+    error = QUADRATURE + abs(by_quadrature(component, 2 * PANELS) - value)
+    return value if value > error else -1.0, error
 
 
-def by_quadrature(component: Component) -> float:
+def by_quadrature(component: Component, panels: int = PANELS) -> float:
     """The probability of stars by the rule of Gauss and Legendre between all places where a function bends."""
     nodes, found = dict(component.nodes), 1.0
     if any(node.law.family not in CUTS for node in nodes.values()):
@@ -122,11 +125,11 @@ def by_quadrature(component: Component) -> float:
         own = nodes[root]
         low, high = (cut * own.law.scale for cut in CUTS[own.law.family])
         low, high = max(low, own.low), min(high, own.high)
-        leaves, ends = [], [np.linspace(low, high, PANELS + 1), np.zeros(1)]
+        leaves, ends = [], [np.linspace(low, high, panels + 1), np.zeros(1)]
         for number, by, is_lower in compared:
             leaf, gap = nodes[number], float(by)
             leaves.append((leaf, gap, is_lower == (leaf.factor > 0)))
-            width = PANELS if leaf.law.scale * abs(leaf.factor) < 0.5 * own.law.scale * abs(own.factor) else 0
+            width = panels if leaf.law.scale * abs(leaf.factor) < 0.5 * own.law.scale * abs(own.factor) else 0
             bends = [0.0, leaf.low, leaf.high, *(leaf.law.scale * np.linspace(*CUTS[leaf.law.family], width + 2))]
             ends.append((np.array(bends) * float(leaf.factor) - gap) / float(own.factor))
         knots = np.unique(np.clip(np.concatenate(ends), low, high))
