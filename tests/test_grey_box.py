@@ -206,7 +206,7 @@ def test_a_number_that_does_not_vary_is_the_first_hint():
     ("release", "name"),
     [
         (lambda data, rng: [rng.laplace() for _ in data], "the length of the output"),
-        (lambda data, rng: [float(len(data)), rng.laplace()], "coordinate 0 of the output"),
+        (lambda data, rng: [float(len(data)), rng.laplace()], "the output, place 0"),
         (lambda data, rng: float(len(data) + 0 * rng.laplace()), "the output"),
     ],
     ids=["length", "coordinate", "number"],

@@ -23,17 +23,15 @@ import itertools
 import math
 import random
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from dpaudit.audits.exploring import explore
+from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.spaces import GRID, Space, space_of
-from dpaudit.errors import UsageError
 from dpaudit.privacy.inputs import identity_of
-from dpaudit.privacy.pairs import short_form
 from dpaudit.running.streams import SEARCH_CHOICES, stream
 from dpaudit.subjects.domains import Domain
 
@@ -158,7 +156,7 @@ class _Climbing:
         """Starts, walks, then climbs from the best."""
         space = space_of(domain)
         own = ((family, x, y) for family, x, y in domain.starts())
-        for family, x, x_prime in _in_turn(space.starts(), own):
+        for family, x, x_prime in in_turn(space.starts(), own):
             if self.is_over(0.5 * self.limits.first_share):
                 break
             self.look(family, x, x_prime)
@@ -220,14 +218,11 @@ class _Climbing:
         """Pairs of a hypothesis strategy, steered towards large distances; then the smallest that is as far."""
         import hypothesis
 
-        def look(pair: Any) -> float | None:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
-            found = None if self.is_over() else self.look("strategy", *pair)
+        def look(x: Any, x_prime: Any) -> float | None:
+            found = None if self.is_over() else self.look("strategy", x, x_prime)
             return None if found is None else min(found.distance, 1e6)
 
-        none = "domain must yield pairs, got none from the strategy."
-        explore("domain", strategy, look, examples=self.limits.runs // 3, seed=seed, none=none)
+        explore_pairs(strategy, look, examples=self.limits.runs // 3, seed=seed)
         best = self._best(1)
         if best:
             least = best[0].distance * (1.0 - self.limits.same)
@@ -269,7 +264,7 @@ class _Climbing:
         return Climb(tuple(best), self.tried, self.lost, self.runs, seconds, problem, others)
 
 
-def _in_turn(*lists: Iterator[Any]) -> Iterator[Any]:
+def in_turn(*lists: Iterable[Any]) -> Iterator[Any]:
     """The first of each, then the second of each, and so on."""
     for turn in itertools.zip_longest(*lists):
         yield from (one for one in turn if one is not None)

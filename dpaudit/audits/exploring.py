@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from dpaudit.errors import DpauditError, UsageError
+from dpaudit.privacy.pairs import short_form
 
 
 def explore(
@@ -51,3 +52,15 @@ def explore(
         raise UsageError(none) from error
     if broken:
         raise broken[0]
+
+
+def explore_pairs(strategy: Any, look: Callable[[Any, Any], float | None], *, examples: int, seed: int) -> None:
+    """The same for pairs (x, x_prime)."""
+
+    def look_at(pair: Any) -> float | None:
+        if not isinstance(pair, tuple | list) or len(pair) != 2:
+            raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
+        return look(*pair)
+
+    none = "domain must yield pairs, got none from the strategy."
+    explore("domain", strategy, look_at, examples=examples, seed=seed, none=none)

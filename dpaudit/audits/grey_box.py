@@ -25,6 +25,7 @@ so that a pair of it has hints, or nothing is said of it. Nothing here enters a 
 from __future__ import annotations
 
 import dataclasses
+import functools
 import math
 from collections.abc import Iterable, Sequence
 from typing import Any, Literal
@@ -346,28 +347,28 @@ class GreyBox:
 
     def compare(self, pair: Pair, first: Sequence[Run], second: Sequence[Run]) -> GreyBoxPair:
         """What differs between the two inputs of a pair."""
-        names = (pair.id, pair.x_id, pair.x_prime_id)
+        hints = () if self.message else tuple(_hints(first, second))
+        graded = functools.partial(GreyBoxPair, pair.id, pair.x_id, pair.x_prime_id, hints=hints)
         if self.message:
-            return GreyBoxPair(*names, grade="not recorded")
+            return graded("not recorded")
         claim = in_nats(self.claim.for_pair(pair.x, pair.x_prime)) if self.claim is not None else None
-        hints = tuple(_hints(first, second))
         if claim is not None and claim.is_vacuous:
-            return GreyBoxPair(*names, grade="hint" if hints else "same", hints=hints)
+            return graded("hint" if hints else "same")
         statement, place, run = _definite(pair, first, second, claim)
         if statement:
             # Randomness that no generator shows may give a rare output on one run of many: it is to come again.
             x, seen = ((pair.x, first), (pair.x_prime, second))[place]
             if not _is_same(self._run(x, run), seen[run]):
                 self.message = self._not_repeated
-                return GreyBoxPair(*names, grade="not recorded")
-            return GreyBoxPair(*names, grade="definite", statement=statement, implied_loss=math.inf, hints=hints)
+                return graded("not recorded", hints=())
+            return graded("definite", statement, math.inf)
         recorded = self.recorder.pair(pair) if self.recorder is not None and not self.outputs_only else None
         if recorded is None or recorded.grade in ("not recorded", "implied"):  # a bound alone is no loss
-            return GreyBoxPair(*names, grade="hint" if hints else "not recorded", hints=hints)
+            return graded("hint" if hints else "not recorded")
         if recorded.grade == "proved":
-            return GreyBoxPair(*names, "implied", recorded.statement, recorded.loss, hints)
+            return graded("implied", recorded.statement, recorded.loss)
         loss = recorded.implied if recorded.implied is not None else recorded.loss
-        return GreyBoxPair(*names, grade="hint" if hints else "same", implied_loss=loss, hints=hints)
+        return graded("hint" if hints else "same", implied_loss=loss)
 
     def _run(self, x: Any, run: int) -> Run:
         given = stream(self.seed, GREY_BOX, run)  # its bits are those of the spawn key, which it does not show
@@ -438,29 +439,16 @@ def _hints(first: Sequence[Run], second: Sequence[Run]) -> list[Hint]:
 
 def _constants(first: Sequence[Run], second: Sequence[Run]) -> str:
     """A number of the output that is the same on all streams, another one for x than for x_prime; empty if none is."""
-    numbers = _numbers(first, second)
-    if numbers is None:
+    sides = [join([run.outcome for run in runs]) for runs in (first, second)]
+    reader = Reader.learn(sides)
+    a, b = map(reader.read, sides)
+    if not a.shape[1]:
         tokens = [{run.token for run in side} for side in (first, second)]
         if len(tokens[0]) == len(tokens[1]) == 1 and tokens[0] != tokens[1]:
             return f"on all streams the output is {min(tokens[0]):.60} on x and {min(tokens[1]):.60} on x_prime."
         return ""
-    names, a, b = numbers
     still = is_constant(a) & is_constant(b) & ~(np.isnan(a[0]) | np.isnan(b[0]) | (a[0] == b[0]))
     if not still.any():
         return ""
     column = int(np.argmax(still))
-    return f"on all streams {names[column]} is {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."
-
-
-def _numbers(
-    first: Sequence[Run], second: Sequence[Run]
-) -> tuple[list[str], NDArray[np.float64], NDArray[np.float64]] | None:
-    """Names of the numbers of an output, and the outputs, (runs, numbers) each; of objects what a reader reads."""
-    sides = [join([run.outcome for run in runs]) for runs in (first, second)]
-    if all(side.tokens is None for side in sides) and sides[0].numbers.shape[1] == sides[1].numbers.shape[1]:
-        width = sides[0].numbers.shape[1]
-        names = ["the output"] if width == 1 else [f"coordinate {column} of the output" for column in range(width)]
-        return names, sides[0].numbers, sides[1].numbers
-    reader = Reader.learn(sides)
-    a, b = map(reader.read, sides)
-    return (reader.names, a, b) if a.shape[1] else None
+    return f"on all streams {reader.names[column]} is {a[0, column]:.9g} on x and {b[0, column]:.9g} on x_prime."

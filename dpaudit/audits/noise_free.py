@@ -16,7 +16,6 @@ The distance adds, on one stream for both inputs (the largest of `STREAMS` where
 
 from __future__ import annotations
 
-import dataclasses
 import itertools
 import math
 from typing import Any
@@ -115,25 +114,6 @@ class NoiseFree:
         return self._known[key][1]
 
 
-@dataclasses.dataclass
-class _Sum:
-    """Differences that were added up, those of normal noise in squares; `largest` of numbers that share their noise."""
-
-    plain: float = 0.0
-    squares: float = 0.0
-    largest: dict[tuple[int, ...], tuple[float, bool]] = dataclasses.field(default_factory=dict)
-
-    def add(self, terms: tuple[int, ...], difference: float, is_normal: bool) -> None:
-        known = self.largest.get(terms, (0.0, is_normal))[0]
-        self.largest[terms] = (max(known, difference), is_normal)
-
-    @property
-    def total(self) -> float:
-        plain = self.plain + sum(value for value, is_normal in self.largest.values() if not is_normal)
-        squares = sum(value * value for value, is_normal in self.largest.values() if is_normal)
-        return plain + math.sqrt(squares)
-
-
 def _is_order(decision: Decision) -> bool:
     """True where one of some equally likely ways was drawn: the next run may go another one."""
     p = decision.probabilities
@@ -141,46 +121,51 @@ def _is_order(decision: Decision) -> bool:
 
 
 def _apart(first: Path, second: Path) -> float:
-    tapes, found = (first.tape, second.tape), _Sum()
+    tapes, plain = (first.tape, second.tape), 0.0
     is_in_order = bool(first.tape.others)
     for one, other in zip(tapes[0].decisions, tapes[1].decisions, strict=False):
         if len(one.probabilities) != len(other.probabilities):
-            return found.total + DIFFERENT
+            return plain + DIFFERENT
         ratios = [
             abs(math.log(max(p, TINY)) - math.log(max(q, TINY)))
             for p, q in zip(one.probabilities, other.probabilities, strict=True)
         ]
         # Behind an order other ways lead to what is refused: of a test the probability that it is passed, as in
         # permute-and-flip, where a refusal in one order is a passed test in another.
-        found.plain += ratios[0] if is_in_order else max(ratios)
+        plain += ratios[0] if is_in_order else max(ratios)
         is_in_order = is_in_order or _is_order(one)
         if one.outcome != other.outcome:
-            return found.total
+            return plain
     lengths = [len(tape.decisions) for tape in tapes]
     if lengths[0] != lengths[1]:
         # Where one input decides the other may be certain: of a test `random() < p`, that p is 1.
         longer = max(tapes, key=lambda tape: len(tape.decisions))
         certain = longer.decisions[min(lengths)].probabilities[0]
-        return found.total + min(-math.log(max(certain, TINY)), DIFFERENT)
+        return plain + min(-math.log(max(certain, TINY)), DIFFERENT)
     scale = min((_scale(noise.law) for tape in tapes for noise in tape.noises if noise.law.scale > 0.0), default=1.0)
     for value, other_value in zip(tapes[0].looks, tapes[1].looks, strict=False):
         gap = abs(value - other_value)
-        found.plain += gap / scale if math.isfinite(gap) else DIFFERENT
+        plain += gap / scale if math.isfinite(gap) else DIFFERENT
     if any(tape.is_opaque for tape in tapes):
-        return found.total + _moved(first, second, scale)
+        return plain + _moved(first, second, scale)
     is_sure = not any(tape.decisions for tape in tapes)
     different = math.inf if is_sure else DIFFERENT
     a, b = first.output, second.output
     if a is None or b is None:
-        return found.total + (0.0 if a is b and first.raised == second.raised else different)
+        return plain + (0.0 if a is b and first.raised == second.raised else different)
     if a.skeleton != b.skeleton:
-        return found.total + different
+        return plain + different
+    shifts: tuple[dict[tuple[int, ...], float], ...] = ({}, {})  # of noise, and of normal noise; by what numbers share
     for u, v in zip(a.leaves, b.leaves, strict=True):
         if isinstance(u, Noisy) and isinstance(v, Noisy):
-            _add_number(found, u, v)
+            more, shift = _of_number(u, v)
+            plain += more
+            own = shifts[all(u.tape.noises[i].law.family == "normal" for i in u.terms)]
+            own[tuple(sorted(u.terms))] = max(own.get(tuple(sorted(u.terms)), 0.0), shift)
         elif isinstance(u, Noisy) or isinstance(v, Noisy) or not is_within([u], [v])[0]:
-            return found.total + different
-    return found.total
+            plain += different
+            break
+    return plain + sum(shifts[0].values()) + math.hypot(*shifts[1].values())
 
 
 def _moved(first: Path, second: Path, scale: float) -> float:
@@ -200,21 +185,17 @@ def _scale(law: Law) -> float:
     return 1.0 / -math.log(ratio) if 0.0 < ratio < 1.0 else 1e-9
 
 
-def _add_number(found: _Sum, u: Noisy, v: Noisy) -> None:
-    scales = []
-    for leaf in (u, v):
-        scales.append(math.hypot(*(f * _scale(leaf.tape.noises[i].law) for i, f in leaf.terms.items())))
-    terms = tuple(sorted(u.terms))
-    is_normal = all(u.tape.noises[i].law.family == "normal" for i in terms)
-    gap, smallest = abs(u.signal - v.signal), min(scales)
+def _of_number(u: Noisy, v: Noisy) -> tuple[float, float]:
+    """What the scales and the grains of two noisy numbers add, and how far the numbers are apart in scales."""
+    scales = [math.hypot(*(f * _scale(leaf.tape.noises[i].law) for i, f in leaf.terms.items())) for leaf in (u, v)]
+    gap, smallest, more = abs(u.signal - v.signal), min(scales), 0.0
     if not math.isfinite(gap):
-        found.plain += 0.0 if is_within([u.signal], [v.signal])[0] else DIFFERENT
-        return
-    if min(scales) > 0.0 and abs(math.log(scales[0] / scales[1])) > 1e-9:
-        found.plain += SCALE_WEIGHT * abs(math.log(scales[0] / scales[1]))
+        return 0.0 if is_within([u.signal], [v.signal])[0] else DIFFERENT, 0.0
+    if smallest > 0.0 and abs(math.log(scales[0] / scales[1])) > 1e-9:
+        more += SCALE_WEIGHT * abs(math.log(scales[0] / scales[1]))
     grains = {abs(factor) for leaf in (u, v) for i, factor in leaf.terms.items() if leaf.tape.noises[i].law.is_discrete}
     if len(grains) == 1 and all(leaf.tape.noises[i].law.is_discrete for leaf in (u, v) for i in leaf.terms):
         steps = gap / grains.pop()
         if abs(steps - round(steps)) > 1e-9 * (1.0 + steps):  # no output of the one is one of the other
-            found.plain += DIFFERENT
-    found.add(terms, gap / smallest if smallest > 0.0 else DIFFERENT, is_normal)
+            more += DIFFERENT
+    return more, gap / smallest if smallest > 0.0 else DIFFERENT

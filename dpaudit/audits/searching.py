@@ -33,8 +33,8 @@ from typing import Any
 import numpy as np
 
 from dpaudit.arguments import RngLike, seed_from, with_near_names
-from dpaudit.audits.climbing import LIMITS, climb
-from dpaudit.audits.exploring import explore
+from dpaudit.audits.climbing import LIMITS, climb, in_turn
+from dpaudit.audits.exploring import explore_pairs
 from dpaudit.audits.grey_box import GreyBox
 from dpaudit.audits.noise_free import NoiseFree
 from dpaudit.audits.search_result import SearchResult, TriedPair
@@ -303,10 +303,7 @@ class _Searcher:
         families = {family: _shuffled(pairs, rng) for family, pairs in families.items()}
         first = int(0.5 * STARTS_SHARE * count)
         names = [*list(families)[:first], *_shuffled(list(families)[first:], rng)]
-        turns = range(max(map(len, families.values()), default=0))
-        starts = (
-            (name, "start", *families[name][turn]) for turn in turns for name in names if turn < len(families[name])
-        )
+        starts = in_turn(*([(name, "start", *pair) for pair in families[name]] for name in names))
         others = (("random", "random", *domain.random(rng)) for _ in range(20 * count))
         active: list[_Candidate] = []
         for proposals, most in ((starts, STARTS_SHARE * count), (others, count)):
@@ -323,29 +320,26 @@ class _Searcher:
             return active
         rng = stream(self.seed, SEARCH_CHOICES, round_)
         moves = [
-            (parent, self.domain.moves(parent.x, parent.x_prime, rng)) for parent in best[: max(2, len(best) // 2)]
+            [(parent.family, *pair) for pair in self.domain.moves(parent.x, parent.x_prime, rng)]
+            for parent in best[: max(2, len(best) // 2)]
         ]
-        for turn in range(max((len(found) for _, found in moves), default=0)):
-            for parent, found in moves:
-                if turn < len(found) and len(active) < count:
-                    self._add(active, parent.family, "move", *found[turn])
+        for family, x, x_prime in in_turn(*moves):
+            if len(active) < count:
+                self._add(active, family, "move", x, x_prime)
         return active
 
     def _of_strategy(self, count: int, draws: int) -> list[_Candidate]:
         """Pairs of a hypothesis strategy, which is steered towards suspicion."""
         active: list[_Candidate] = []
 
-        def look(pair: Any) -> float | None:
-            if not isinstance(pair, tuple | list) or len(pair) != 2:
-                raise UsageError(f"domain must be a strategy of pairs (x, x_prime), got {short_form(pair)}.")
-            candidate = self._add(active, "strategy", "strategy", *pair)
+        def look(x: Any, x_prime: Any) -> float | None:
+            candidate = self._add(active, "strategy", "strategy", x, x_prime)
             if candidate is None:
                 return None
             self._look(candidate, draws)
             return candidate.suspicion
 
-        none = "domain must yield pairs, got none from the strategy."
-        explore("domain", self.search.domain, look, examples=count, seed=self.seed, none=none)
+        explore_pairs(self.search.domain, look, examples=count, seed=self.seed)
         if not active:
             raise UsageError("domain must yield pairs of which the claim asks something, got none from the strategy.")
         return active

@@ -29,6 +29,7 @@ import contextlib
 import dataclasses
 import math
 import time
+import types
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -62,9 +63,7 @@ from dpaudit.symbolic.tracing import Suspended
 
 SECONDS = 60.0
 ERROR_RATE = 0.01
-HELD_RATE = (
-    1e-6  # of the audit that what was proved is held against: a proof is not given up for one chance in a hundred
-)
+HELD_RATE = 1e-6  # of the audit that a proof is held against, which is not given up for one chance in a hundred
 ADVICE = (
     "State the inputs: a domain, for example "
     '{"kind": "dataset", "low": 0, "high": 1} for lists of numbers from 0 to 1; examples of your data; or pairs.'
@@ -393,7 +392,7 @@ class _Judging:
         samples = self._samples(found.pairs, SHARES.samples, SHARES.of_search * found.seconds / max(found.samples, 1))
         if samples is None:
             return self._too_slow()
-        known: Any = _Found(search, found)
+        known: Any = types.SimpleNamespace(choose_pairs=lambda *_: found, domain_for=search.domain_for)  # made already
         self.result = audit_and_shrink(self.subject, self.claim, known, samples=samples, **options)
         return self._of_audit(self.result)
 
@@ -564,17 +563,3 @@ class _Judging:
         if by == "statistics":
             return "Give more time (--seconds) to find smaller leaks, or examples of your data with --examples."
         return "Give examples of your own data with --examples, if they differ from what was tried."
-
-
-@dataclasses.dataclass(frozen=True)
-class _Found:
-    """A search that was made already, as pairs of an audit."""
-
-    search: Search
-    found: Any
-
-    def choose_pairs(self, subject: Subject, claim: Claim, seed: int) -> Any:
-        return self.found
-
-    def domain_for(self, claim: Claim) -> Domain | None:
-        return self.search.domain_for(claim)

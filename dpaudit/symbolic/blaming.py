@@ -15,9 +15,7 @@ import numpy as np
 
 from dpaudit.subjects.callables import Subject
 from dpaudit.symbolic.choices import is_own_code
-from dpaudit.symbolic.noisy_numbers import Noisy
-from dpaudit.symbolic.outputs import Laid
-from dpaudit.symbolic.runs import Path, is_within, run
+from dpaudit.symbolic.runs import Path, differing, is_within, run
 from dpaudit.symbolic.tape import Tape
 
 MAX_STEPS = 100_000
@@ -31,16 +29,16 @@ def blamed(subject: Subject, x: Any, x_prime: Any, seed: int) -> str:
     """
     if sys.gettrace() is not None:
         return ""
-    paths, steps, ends = [], [], []
+    paths, ends = [], []
+    steps: list[list[Step]] = []
     for data in (x, x_prime):
-        found: list[Step] = []
-        path, end = _traced(subject, data, seed, found)
+        steps.append([])
+        path, end = _traced(subject, data, seed, steps[-1])
         paths.append(path)
-        steps.append(found)
         ends.append(end)
-    values = _differing(paths[0].output, paths[1].output)
-    if values is not None:
-        here, there = (_always(found, value) for found, value in zip(steps, values, strict=True))
+    found = differing(paths[0].output, paths[1].output)
+    if found is not None:
+        here, there = (_always(one, value) for one, value in zip(steps, found[1:], strict=True))
         common = [line for line, name in here if (line, name) in there]
         if common:
             return common[-1]
@@ -53,16 +51,6 @@ def _always(steps: list[Step], value: float) -> list[tuple[str, str]]:
     for line, name, got in steps:
         found[line, name] = found.get((line, name), True) and is_within([got], [value])[0]
     return [key for key, same in found.items() if same]
-
-
-def _differing(first: Laid | None, second: Laid | None) -> tuple[float, float] | None:
-    """The first plain numbers that differ."""
-    if first is None or second is None or first.skeleton != second.skeleton:
-        return None
-    for u, v in zip(first.leaves, second.leaves, strict=True):
-        if not isinstance(u, Noisy) and not isinstance(v, Noisy) and not is_within([u], [v])[0]:
-            return u, v
-    return None
 
 
 def _traced(subject: Subject, data: Any, seed: int, steps: list[Step]) -> tuple[Path, str]:

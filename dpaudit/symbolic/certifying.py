@@ -158,21 +158,18 @@ class _Certifying:
 
     def _of_noise(self, deadline: float) -> Certificate | None:
         """The certificate of a mechanism whose noise of real laws is only compared; None where that is not so."""
-        laws: dict[int, NoiseLaw] = {}
+        found: list[NoiseLaw] = []
         until = time.perf_counter() + deadline - REAL_SHARE * self.seconds - self.clock()
+        inputs, sides = self._inputs()
         try:
             with kept_by_conversions():
-                for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
-                    if id(x) not in laws:
-                        laws[id(x)] = noise_law(self.subject, x, until)
+                for x in inputs:
+                    found.append(noise_law(self.subject, x, until))
                     if time.perf_counter() > until:
                         return None
         except Untraceable:
             return None
-        places = {number: place for place, number in enumerate(laws)}
-        sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
-        found = list(laws.values())
-        self.count, self.runs = len(found), sum(one.runs for one in found)
+        self.runs = sum(one.runs for one in found)
         judged = [
             judge_noise(pair, claim, found[first], found[second], Fraction(self.rounding))
             for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True)
@@ -184,15 +181,16 @@ class _Certifying:
         subject = dataclasses.replace(self.subject, one_by_one=True) if self.subject.is_vectorised else self.subject
         return with_generators(subject, "numpy")
 
+    def _inputs(self) -> tuple[list[Any], list[tuple[int, int]]]:
+        """The different inputs, and the places of both of each pair among them."""
+        inputs = {id(x): x for pair in self.pairs for x in (pair.x, pair.x_prime)}
+        places = {number: place for place, number in enumerate(inputs)}
+        self.count = len(inputs)
+        return list(inputs.values()), [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
+
     def _explored(self, runner: Runner, deadline: float) -> Certificate:
-        places: dict[int, int] = {}
-        explorations: list[Exploration] = []
-        for x in (x for pair in self.pairs for x in (pair.x, pair.x_prime)):
-            if id(x) not in places:
-                places[id(x)] = len(explorations)
-                explorations.append(Exploration(runner, x))
-        self.count = len(explorations)
-        sides = [(places[id(pair.x)], places[id(pair.x_prime)]) for pair in self.pairs]
+        inputs, sides = self._inputs()
+        explorations = [Exploration(runner, x) for x in inputs]
         with kept_by_conversions():
             self._explore(runner, explorations, sides, deadline - REAL_SHARE * self.seconds)
             runner.check()
@@ -275,16 +273,12 @@ class _Certifying:
 
     def _judged(self, explorations: Sequence[Exploration], sides: Sequence[tuple[int, int]]) -> list[CertifiedPair]:
         judged = []
-        known: list[Known] = []
         laws, is_whole = cells([exploration.law for exploration in explorations])
-        if is_whole:
-            known = [Known(law, 1 - sum(law.values(), Fraction(0))) for law in laws]
-        for pair, claim, (first, second) in zip(self.pairs, self.claims, sides, strict=True):
-            if is_whole:
-                p, q = known[first], known[second]
-            else:  # tails of other inputs may be what cannot be compared
-                (one, two), _ = cells([explorations[first].law, explorations[second].law])
-                p, q = (Known(law, 1 - sum(law.values(), Fraction(0))) for law in (one, two))
+        known = [Known.of(law) for law in laws]
+        for pair, claim, places in zip(self.pairs, self.claims, sides, strict=True):
+            p, q = (known[place] for place in places)
+            if not is_whole:  # tails of other inputs may be what cannot be compared
+                p, q = map(Known.of, cells([explorations[place].law for place in places])[0])
             judged.append(judge(pair, claim, p, q, Fraction(self.rounding), self.ended))
         return judged
 

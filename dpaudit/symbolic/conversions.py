@@ -1,7 +1,7 @@
 """Conversions: calls of `int`, `float`, `type` and `numpy.array` that leave a symbol a symbol.
 
 Python's `int(x)` and `float(x)` return exact numbers, whatever x is, and `type(x)` asks nobody. So while a certificate
-is made, the functions of the user's files call `keep_int`, `keep_float` and `keep_type` instead, which are the
+is made, the functions of the user's files call others instead, which are the
 same for anything but a symbol. Only names in front of a call are replaced: `int` as a type stays what it is. Lines and
 tracebacks stay, too. Functions of numpy that make arrays of numbers (`BEFORE_DTYPE`) guard the symbols in them.
 """
@@ -28,18 +28,15 @@ MAX_KNOWN = 1 << 16  # codes, some hundred bytes each beside themselves
 _KNOWN: dict[tuple[int, frozenset[str]], tuple[CodeType, CodeType]] = {}
 
 
-def keep_int(*arguments: Any, **options: Any) -> Any:
-    """`int`, which gives a whole number that is a symbol as a symbol."""
-    if len(arguments) == 1 and not options and isinstance(arguments[0], Symbol):
-        return arguments[0].as_class(int)
-    return int(*arguments, **options)
+def _keeping(kind: type) -> Callable[..., Any]:
+    """The class itself, which gives a number that is a symbol as a symbol."""
 
+    def keep(*arguments: Any, **options: Any) -> Any:
+        if len(arguments) == 1 and not options and isinstance(arguments[0], Symbol):
+            return arguments[0].as_class(kind)
+        return kind(*arguments, **options)
 
-def keep_float(*arguments: Any) -> Any:
-    """`float`, which gives a symbol as a symbol."""
-    if len(arguments) == 1 and isinstance(arguments[0], Symbol):
-        return arguments[0].as_class(float)
-    return float(*arguments)
+    return keep
 
 
 def keep_type(*arguments: Any, **options: Any) -> Any:
@@ -89,7 +86,7 @@ def kept_by_conversions() -> Iterator[None]:
 
     Where a function is missed, a conversion in it gives a number.
     """
-    vars(builtins).update({KEPT["int"]: keep_int, KEPT["float"]: keep_float, KEPT["type"]: keep_type})
+    vars(builtins).update({KEPT["int"]: _keeping(int), KEPT["float"]: _keeping(float), KEPT["type"]: keep_type})
     changed: list[tuple[FunctionType, CodeType, CodeType]] = []
     try:
         for name in ARRAYS:

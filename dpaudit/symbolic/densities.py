@@ -23,6 +23,7 @@ from dpaudit.symbolic.growing import Function
 from dpaudit.symbolic.laws import FAR, LAST_BITS, Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.runs import Path
+from dpaudit.symbolic.tape import FREE
 
 ROUNDING = 1e-9
 MAX_SHARED = 300  # numbers that share noise
@@ -121,13 +122,10 @@ def noisy_numbers(
     used: tuple[set[int], set[int]] = (set(), set())
     together, is_left_out = [], False
     for k, u, v in pairs:
-        by = outputs[0].after[k]  # type: ignore[union-attr]
-        by = by if by is not None and by.step else None
-        if by is not None and any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
-            is_left_out = True
-            continue
+        by = u.by if u.by is not None and u.by.step else None
         if any(counts[side][index] > 1 for side, leaf in enumerate((u, v)) for index in leaf.terms):
-            together.append((k, u, v))
+            is_left_out |= by is not None
+            together += [(k, u, v)] * (by is None)
             continue
         made = _leaf((u, v), output_name(names[k]))
         if made is not None:
@@ -147,7 +145,7 @@ def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
     laws, intervals = [], []
     for leaf in both:
         tape = leaf.tape
-        if tape.spent.intersection(leaf.terms):
+        if tape.units.keys() & leaf.terms.keys():
             return None
         found = leaf.law
         if found is None:
@@ -156,11 +154,10 @@ def _leaf(both: tuple[Noisy, Noisy], name: str) -> NoisyNumber | None:
         if asked and len(leaf.terms) > 1:
             return None
         laws.append(found)
-        intervals.append(asked[0] if asked else (-math.inf, math.inf))
+        intervals.append(asked[0] if asked else FREE)
     if laws[0][1].family != laws[1][1].family:
         return None
-    index = next(iter(both[0].terms))
-    place = both[0].tape.events[both[0].tape.noises[index].event].place
+    place = both[0].tape.place_of(next(iter(both[0].terms)))
     return NoisyNumber(
         (both[0].signal, both[1].signal),
         (laws[0][0], laws[1][0]),
@@ -201,7 +198,7 @@ def _together(
     tape = pairs[0][1].tape
     if gap > 1e-6 * (size + 1.0):
         concerned = [k for k, _, _ in pairs]
-        place = tape.events[tape.noises[indices[0][0]].event].place
+        place = tape.place_of(indices[0][0])
         what = f"{output_name(names[concerned[0]])} and {output_name(names[concerned[-1]])} have the same noise"
         return (f"{what}, and a combination of them without noise differs by {gap:.6g}", place), []
     if rank < matrix.shape[1] or gap > LAST_BITS * max(size, *(leaf.reach for _, *both in pairs for leaf in both)):
@@ -210,16 +207,15 @@ def _together(
     found = []
     for k, (a, b) in enumerate(zip(indices[0], indices[1], strict=True)):
         tapes = pairs[0][1].tape, pairs[0][2].tape
-        if a in tapes[0].intervals or b in tapes[1].intervals or a in tapes[0].spent or b in tapes[1].spent:
+        if a in tapes[0].intervals or b in tapes[1].intervals or a in tapes[0].units or b in tapes[1].units:
             continue
         laws = tapes[0].noises[a].law, tapes[1].noises[b].law
         if not is_none(abs(moved[k]), size, laws[0].unit) and abs(moved[k]) <= 1e-9 * (size + 1.0):
             continue  # too small for a proof, and more than rounding
         if laws[0].family == laws[1].family:
-            free = (-math.inf, math.inf)
-            place = tapes[0].events[tapes[0].noises[a].event].place
+            place = tapes[0].place_of(a)
             shift_k = float(moved[k]) if abs(moved[k]) > 1e-9 * (size + 1.0) else 0.0
-            leaf = NoisyNumber((shift_k, 0.0), (1.0, 1.0), laws, (free, free), "a noise of the output", place)
+            leaf = NoisyNumber((shift_k, 0.0), (1.0, 1.0), laws, (FREE, FREE), "a noise of the output", place)
             found.append((leaf, (a, b)))
     return None, found
 
@@ -421,7 +417,7 @@ def mixture(paths: Sequence[tuple[Path, float]], number: int) -> Mixture | None:
         if not isinstance(leaf, Noisy) or not math.isfinite(leaf.signal):
             return None
         tape = leaf.tape
-        if tape.spent.intersection(leaf.terms) or any(index in tape.intervals for index in leaf.terms):
+        if (tape.units.keys() | tape.intervals.keys()) & leaf.terms.keys():
             return None
         law = leaf.law
         if law is None or law[1].is_discrete:

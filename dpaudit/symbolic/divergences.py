@@ -34,6 +34,11 @@ class Known:
     law: Law
     left: Fraction
 
+    @classmethod
+    def of(cls, law: Law) -> Known:
+        """A law that lacks nothing but what is left."""
+        return cls(law, 1 - sum(law.values(), Fraction(0)))
+
 
 def ratio_at(p: Known, q: Known, delta: Fraction, *, upper: bool) -> Fraction | None:
     """The t at which a bound of the hockey-stick divergence of p from q meets delta; None for infinity.

@@ -181,7 +181,12 @@ def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Encl
         made = {number: _Density(flint, node) for number, node in nodes.items()}
         value = flint.arb(1)
         for root, compared in trees.items():
-            value = value * _integral(flint, made[root], [_leaf(flint, made, root, one) for one in compared]).real
+            value = (
+                value
+                * _integral(
+                    flint, made[root], [_leaf(flint, made[leaf], gap, is_lower) for leaf, gap, is_lower in compared]
+                ).real
+            )
         if not value.is_finite():
             raise ArithmeticError("an integral has no bounds")
         low, high = (_fraction(end) for end in (value.lower(), value.upper()))
@@ -191,18 +196,22 @@ def of_any(nodes: Mapping[int, Node], comparisons: Sequence[Comparison]) -> Encl
     return found
 
 
-def stars(nodes: Iterable[int], comparisons: Sequence[Comparison]) -> dict[int, list[Comparison]]:
-    """The comparisons by the noise that is part of all those of its tree."""
+Leaf = tuple[int, Fraction, bool]  # a noise, the gap, and whether it is at most the root's plus that, or at least it
+
+
+def stars(nodes: Iterable[int], comparisons: Sequence[Comparison]) -> dict[int, list[Leaf]]:
+    """The leaves of each tree of which all are compared with its root."""
     each = {node: [one for one in comparisons if node in (one.lower, one.upper)] for node in nodes}
-    found: dict[int, list[Comparison]] = {}
+    found: dict[int, list[Leaf]] = {}
     left = set(each)
     while left:
         root = max(sorted(left), key=lambda node: len(each[node]))
-        leaves = [one.upper if one.lower == root else one.lower for one in each[root]]
-        if len({root, *leaves}) <= len(leaves) or any(len(each[leaf]) > 1 for leaf in leaves):
+        leaves = [(c.upper, -c.gap, False) if c.lower == root else (c.lower, c.gap, True) for c in each[root]]
+        names = [leaf for leaf, *_ in leaves]
+        if len({root, *names}) <= len(names) or any(len(each[leaf]) > 1 for leaf in names):
             raise Cycle
-        found[root] = each[root]
-        left -= {root, *leaves}
+        found[root] = leaves
+        left -= {root, *names}
     return found
 
 
@@ -279,13 +288,9 @@ def _piece(flint: Any, family: str, is_left: bool, factor: Fraction) -> tuple[Fu
     return lambda t: at(t / width)[0] / (sign * width), lambda t: sign * at(acb(t) / width)[1]
 
 
-def _leaf(
-    flint: Any, made: Mapping[int, _Density], root: int, comparison: Comparison
-) -> tuple[list[Any], list[Function]]:
+def _leaf(flint: Any, own: _Density, gap: Fraction, is_lower: bool) -> tuple[list[Any], list[Function]]:
     """P(the comparison holds) for a value of the root, as knots and one function more than those."""
-    is_lower = comparison.lower != root  # whether the leaf is: leaf <= t + gap, or t - gap <= leaf
-    own = made[comparison.lower if is_lower else comparison.upper]
-    by = _exact(flint, comparison.gap if is_lower else -comparison.gap)
+    by = _exact(flint, gap)
     before = [flint.acb(0)]
     for mass in own.masses:
         before.append(before[-1] + mass)

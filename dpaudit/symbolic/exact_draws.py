@@ -1,38 +1,26 @@
 """Draws as traced choices: the source of the faces of a generator in a run that is to be exact.
 
-Each method draws exactly from the law that its arguments name, taken as the rational numbers that they are: `choice`
-with weights p takes i with probability p[i] / sum(p), `geometric(p)` needs k trials with probability (1 - p)^(k-1) p.
-What numpy rounds in its own tables is not part of the model. Draws of real-valued laws are refused by their line.
-
-Each method first calls numpy's own with the same arguments, on a stream that nobody reads: it raises what numpy raises,
-and says of which class a number is, and of which shape and type an array. Python makes its integers, choices, shuffles
-and samples of `_randbelow`, which is one uniform choice here.
+Uniform numbers, integers from a wide range and geometric draws are symbols; what is drawn from another finite law is
+chosen (`dpaudit.symbolic.finite_draws`). `geometric(p)` needs k trials with probability (1 - p)^(k-1) p. Draws of
+real-valued laws are refused by their line.
 """
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from numpy import asarray  # which stays numpy's own while `conversions` replaces it
 
-from dpaudit.symbolic.faces import Source
-from dpaudit.symbolic.symbols import Symbol, SymbolArray, guarded
+from dpaudit.symbolic.finite_draws import FiniteDraws, exact_probability
+from dpaudit.symbolic.symbols import Symbol
 from dpaudit.symbolic.tracing import OF_REAL_LAW, Tracer
 from dpaudit.symbolic.uniform_numbers import UniformNumber, UniformSource
-from dpaudit.symbolic.watching import ReferenceStream
 from dpaudit.symbolic.whole_numbers import WholeNumber, geometric, uniform
 
-MAX_TRIALS = 4_096  # of one binomial draw
 
-
-REFERENCE = np.random.Generator(ReferenceStream(0))
-
-
-class ExactDraws(Source):
+class ExactDraws(FiniteDraws):
     """The choices of one traced run."""
 
     def __init__(self, tracer: Tracer) -> None:
@@ -40,24 +28,35 @@ class ExactDraws(Source):
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         if not hasattr(self, f"_{method}"):
-            self._tracer.refuse(f"{method} {OF_REAL_LAW}")
+            self.refuse(f"{method} {OF_REAL_LAW}")
         given = {name: value.number(method) if type(value) is WholeNumber else value for name, value in given.items()}
         if any(isinstance(value, Symbol) for value in given.values()):
-            self._tracer.refuse(f"{method} is given a draw that stands for a number")
+            self.refuse(f"{method} is given a draw that stands for a number")
         return getattr(self, f"_{method}")(**given)
+
+    def choose(self, weights: Sequence[Fraction]) -> int:
+        return self._tracer.choose(weights)
 
     def below(self, count: int) -> int:
         return self._tracer.uniform_integer(count)
 
-    def bits(self) -> Any:
-        self._tracer.refuse("the generator's bit stream is used itself")
+    def refuse(self, reason: str) -> Any:
+        self._tracer.refuse(reason)
 
     def lose(self, what: str) -> Any:
-        self._tracer.refuse(what)
+        self.refuse(what)
+
+    def bits(self) -> Any:
+        self.refuse("the generator's bit stream is used itself")
+
+    def integer(self, low: int, count: int, dtype: Any) -> Any:
+        if np.dtype(dtype) != np.int64:  # it wraps around elsewhere than a symbol would
+            return low + self.below(count)
+        return uniform(self._tracer, low, count)
 
     def _random(self, size: Any = None, dtype: Any = np.float64, out: Any = None) -> Any:
         if out is not None or np.dtype(dtype) != np.float64:
-            self._tracer.refuse("random is asked for another type than double, or for an output array")
+            self.refuse("random is asked for another type than double, or for an output array")
         return self._drawn(self._unit, "random", size=size)
 
     def _uniform(self, low: Any = 0.0, high: Any = 1.0, size: Any = None) -> Any:
@@ -70,144 +69,5 @@ class ExactDraws(Source):
         self._tracer.has_uniforms = True
         return UniformNumber(UniformSource(self._tracer))
 
-    def _integers(
-        self, low: Any, high: Any = None, size: Any = None, dtype: Any = np.int64, endpoint: bool = False
-    ) -> Any:
-        def draw(a: Any, b: Any = None) -> Any:
-            start, stop = (0, int(a)) if b is None else (int(a), int(b))
-            count = stop + bool(endpoint) - start
-            if np.dtype(dtype) != np.int64:  # it wraps around elsewhere than a symbol would
-                return start + self._tracer.uniform_integer(count)
-            return uniform(self._tracer, start, count)
-
-        ends = (low,) if high is None else (low, high)
-        return self._drawn(draw, "integers", *ends, size=size, dtype=dtype, endpoint=endpoint)
-
-    def _bytes(self, length: int) -> bytes:
-        return bytes(self._tracer.uniform_integer(256) for _ in range(length))
-
-    def _binomial(self, n: Any, p: Any, size: Any = None) -> Any:
-        return self._drawn(lambda n, p: self._successes(int(n), exact_probability(p)), "binomial", n, p, size=size)
-
-    def _successes(self, count: int, success: Fraction) -> int:
-        if count > MAX_TRIALS:
-            self._tracer.refuse(f"binomial has {count:,} trials, more than {MAX_TRIALS:,}")
-        if success in (0, 1) or count == 0:
-            return count * int(success)
-        fail = 1 - success
-        return self._tracer.choose([math.comb(count, k) * success**k * fail ** (count - k) for k in range(count + 1)])
-
-    def _multinomial(self, n: Any, pvals: Any, size: Any = None) -> Any:
-        real = REFERENCE.multinomial(n, pvals, size=size)
-        if np.ndim(n) or np.ndim(pvals) != 1:
-            self._tracer.refuse("multinomial is asked for several laws at once")
-        weights = [exact_probability(p) for p in np.ravel(pvals)]
-        # As numpy does, the last category takes what is left.
-        weights[-1] = max(Fraction(0), 1 - sum(weights[:-1], Fraction(0)))
-
-        def draw() -> list[int]:
-            left, rest, counts = int(n), Fraction(1), list[int]()
-            for weight in weights[:-1]:
-                share = min(Fraction(1), weight / rest) if rest > 0 else Fraction(0)
-                counts.append(self._successes(left, share))
-                left, rest = left - counts[-1], rest - weight
-            return [*counts, left]
-
-        rows = [draw() for _ in range(real.size // len(weights))]
-        return np.array(rows, dtype=real.dtype).reshape(real.shape)
-
-    def _hypergeometric(self, ngood: Any, nbad: Any, nsample: Any, size: Any = None) -> Any:
-        def draw(good: Any, bad: Any, sample: Any) -> int:
-            a, b, n = int(good), int(bad), int(sample)
-            if n > MAX_TRIALS:
-                self._tracer.refuse(f"hypergeometric has a sample of {n:,}, more than {MAX_TRIALS:,}")
-            total = math.comb(a + b, n)
-            return self._tracer.choose([Fraction(math.comb(a, k) * math.comb(b, n - k), total) for k in range(n + 1)])
-
-        return self._drawn(draw, "hypergeometric", ngood, nbad, nsample, size=size)
-
     def _geometric(self, p: Any, size: Any = None) -> Any:
         return self._drawn(lambda p: geometric(self._tracer, exact_probability(p)), "geometric", p, size=size)
-
-    def _choice(
-        self, a: Any, size: Any = None, replace: bool = True, p: Any = None, axis: int = 0, shuffle: bool = True
-    ) -> Any:
-        real = REFERENCE.choice(a, size=size, replace=replace, p=p, axis=axis, shuffle=shuffle)
-        items = None if np.ndim(a) == 0 else asarray(a)
-        count = int(a) if items is None else items.shape[axis]
-        shape = () if size is None else _shape(size)
-        number = math.prod(shape)
-        weights = None if p is None else [Fraction(weight) for weight in asarray(p, dtype=float).tolist()]
-        if replace:
-            picks = [self._pick(count, weights) for _ in range(number)]
-        else:
-            if not shuffle and number > 1 and p is None:
-                self._tracer.refuse(
-                    "choice without replacement and without shuffle has an order that numpy leaves open"
-                )
-            picks = []
-            left = list(range(count))
-            for _ in range(number):
-                rest = None if weights is None else [weights[item] for item in left]
-                picks.append(left.pop(self._pick(len(left), rest)))
-        if items is None:
-            return type(real)(picks[0]) if size is None else np.array(picks, dtype=real.dtype).reshape(shape)
-        if size is None:
-            return np.take(items, picks[0], axis=axis)[()] if items.ndim > 1 else items[picks[0]]
-        chosen = np.take(items, np.array(picks, dtype=np.int64), axis=axis)
-        return chosen.reshape(shape) if items.ndim == 1 else chosen
-
-    def _pick(self, count: int, weights: Sequence[Fraction] | None) -> int:
-        if weights is None:
-            return self._tracer.uniform_integer(count)
-        total = sum(weights, Fraction(0))
-        return self._tracer.choose([weight / total for weight in weights])
-
-    def _shuffle(self, x: Any, axis: int = 0) -> None:
-        if isinstance(x, np.ndarray) and x.ndim:
-            x[...] = np.take(x, self._order(x.shape[axis]), axis=axis)
-            return
-        if axis:
-            raise NotImplementedError("Axis argument is only supported on ndarray objects")
-        x[:] = [x[i] for i in self._order(len(x))]
-
-    def _permutation(self, x: Any, axis: int = 0) -> Any:
-        real = REFERENCE.permutation(x, axis=axis)
-        if np.ndim(x) == 0:
-            return np.array(self._order(int(x)), dtype=real.dtype)
-        array = asarray(x)
-        return np.take(array, self._order(array.shape[axis]), axis=axis)
-
-    def _permuted(self, x: Any, axis: Any = None, out: Any = None) -> Any:
-        array = asarray(x)
-        if out is not None or (axis is not None and array.ndim > 1):
-            self._tracer.refuse("permuted is asked for an axis, or for an output array")
-        return array.ravel()[self._order(array.size)].reshape(array.shape)
-
-    def _order(self, count: int) -> list[int]:
-        left, order = list(range(count)), list[int]()
-        while left:
-            order.append(left.pop(self._tracer.uniform_integer(len(left))))
-        return order
-
-    def _drawn(self, draw: Callable[..., Any], name: str, *arguments: Any, **options: Any) -> Any:
-        """One draw for each set of arguments: numbers, or arrays that are broadcast to one shape."""
-        real = getattr(REFERENCE, name)(*arguments, **options)
-        if not isinstance(real, np.ndarray):
-            drawn = draw(*[value.item() if isinstance(value, np.ndarray) else value for value in arguments])
-            return drawn.as_class(type(real)) if isinstance(drawn, Symbol) else type(real)(drawn)
-        spread = [np.broadcast_to(asarray(value), real.shape) for value in arguments]
-        result = np.empty(real.shape, dtype=object)
-        for index in np.ndindex(real.shape):
-            result[index] = draw(*[value[index] for value in spread])
-        found = guarded(result)
-        return found if isinstance(found, SymbolArray) else result.astype(real.dtype)
-
-
-def exact_probability(p: Any) -> Fraction:
-    """A probability that numpy has accepted, as a fraction."""
-    return Fraction(float(p))
-
-
-def _shape(size: Any) -> tuple[int, ...]:
-    return tuple(int(n) for n in size) if isinstance(size, Sequence | np.ndarray) else (int(size),)

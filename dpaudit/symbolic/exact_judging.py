@@ -7,6 +7,7 @@ between is "open". A claim allows `rounding` more than it says: epsilon + roundi
 from __future__ import annotations
 
 import collections
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -79,42 +80,25 @@ def judge(pair: Pair, claim: Claim, p: Known, q: Known, rounding: Fraction, ende
         epsilon = Fraction(claim.value) + rounding
         verdict = _verdict([is_above(a, b, epsilon, allowed) for a, b in ((p, q), (q, p))])
     is_finite = lower is not None and upper is not None
-    return CertifiedPair(
-        id=pair.id,
-        x_id=pair.x_id,
-        x_prime_id=pair.x_prime_id,
+    return dataclasses.replace(
+        open_pair(pair, claim, _reason(left, delta, ended) if verdict == "open" else ""),
         verdict=verdict,
-        claimed=math.inf if claim.is_vacuous else claim.value,
         epsilon_lower=epsilon_lower,
         epsilon_upper=epsilon_upper,
-        delta=claim.report_delta,
         exact=max(lower or Fraction(1), Fraction(1)) if left == 0 and is_finite and lower == upper else None,
         mass_left=float_above(left),
         value_lower=values[0],
         value_upper=values[1],
         event=_event(pair, p, q, delta, lower),
         profile=tuple(_profile_point(p, q, epsilon) for epsilon in PROFILE),
-        reason=_reason(left, delta, ended) if verdict == "open" else "",
     )
 
 
 def open_pair(pair: Pair, claim: Claim, reason: str) -> CertifiedPair:
     """A pair of which nothing is known."""
-    return CertifiedPair(
-        id=pair.id,
-        x_id=pair.x_id,
-        x_prime_id=pair.x_prime_id,
-        verdict="open",
-        claimed=math.inf if claim.is_vacuous else claim.value,
-        epsilon_lower=0.0,
-        epsilon_upper=math.inf,
-        delta=claim.report_delta,
-        exact=None,
-        mass_left=1.0,
-        value_lower=0.0,
-        value_upper=math.inf,
-        reason=reason,
-    )
+    claimed = math.inf if claim.is_vacuous else claim.value
+    names, nothing = (pair.id, pair.x_id, pair.x_prime_id), (0.0, math.inf)
+    return CertifiedPair(*names, "open", claimed, *nothing, claim.report_delta, None, 1.0, *nothing, reason=reason)
 
 
 def _larger(first: Fraction | None, second: Fraction | None) -> Fraction | None:

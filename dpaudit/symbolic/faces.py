@@ -189,12 +189,28 @@ def named(name: str, args: tuple[Any, ...], keywords: dict[str, Any]) -> tuple[s
     return method, {**given, "endpoint": True} if name == "random_integers" else given
 
 
-class NumpyFace(np.random.Generator):
+class Face:
+    """A generator on a source; a copy of it is lost."""
+
+    def __init__(self, source: Source, *of_kind: Any) -> None:
+        self._source = source
+        super().__init__(*of_kind)
+        self._is_ready = True  # the constructor may seed
+
+    def __reduce__(self) -> Any:
+        return type(self), (self._source.lose("the generator is copied or sent elsewhere"),)
+
+    def __deepcopy__(self, memo: Any) -> Any:
+        return type(self)(self._source.lose("the generator is copied or sent elsewhere"))
+
+    __copy__ = lambda self: self.__deepcopy__(None)  # noqa: E731
+
+
+class NumpyFace(Face, np.random.Generator):
     """A `numpy.random.Generator` on a source; `stream` is what compiled code finds in it."""
 
     def __init__(self, source: Source, stream: np.random.BitGenerator | None = None) -> None:
-        super().__init__(_PCG64(0) if stream is None else stream)
-        self._source = source
+        super().__init__(source, _PCG64(0) if stream is None else stream)
 
     @property
     def bit_generator(self) -> np.random.BitGenerator:
@@ -205,54 +221,22 @@ class NumpyFace(np.random.Generator):
         """Faces of the source's children."""
         return [NumpyFace(child) for child in self._source.children(n_children)]
 
-    def __reduce__(self) -> Any:
-        return NumpyFace, (self._source.lose("the generator is copied or sent elsewhere"),)
 
-    def __deepcopy__(self, memo: Any) -> Any:
-        return NumpyFace(self._source.lose("the generator is copied or sent elsewhere"))
-
-    __copy__ = lambda self: self.__deepcopy__(None)  # noqa: E731
-
-
-class OldNumpyFace(np.random.RandomState):
+class OldNumpyFace(Face, np.random.RandomState):
     """A `numpy.random.RandomState` on a source."""
 
     def __init__(self, source: Source) -> None:
-        super().__init__(_UNREAD)
-        self._source = source
-
-    def seed(self, *_: Any, **__: Any) -> None:
-        """Lose the draws: those of a seed are no noise."""
-        self._source.lose("the generator is seeded again")
-
-    def get_state(self, *_: Any, **__: Any) -> Any:
-        """Lose the draws, as others can be made of the state."""
-        self._source.lose("the state of the generator is used itself")
-        return super().get_state()
-
-    def set_state(self, *_: Any, **__: Any) -> None:
-        """Lose the draws."""
-        self._source.lose("the state of the generator is used itself")
-
-    def __reduce__(self) -> Any:
-        return OldNumpyFace, (self._source.lose("the generator is copied or sent elsewhere"),)
+        super().__init__(source, _UNREAD)
 
 
-class PythonFace(random.Random):
+class PythonFace(Face, random.Random):
     """A `random.Random` on a source; what is no method here, Python makes of `random` and `_randbelow`."""
 
     def __new__(cls, source: Source) -> PythonFace:
         return super().__new__(cls, 0)  # type: ignore[call-arg]
 
     def __init__(self, source: Source) -> None:
-        self._source = source
-        super().__init__(0)
-
-    def seed(self, *_: Any, **__: Any) -> None:
-        """Only the constructor may seed."""
-        if hasattr(self, "_is_ready"):
-            self._source.lose("the generator is seeded again")
-        self._is_ready = True
+        super().__init__(source, 0)
 
     def random(self) -> Any:
         return self._source.draw("random", "random", {})
@@ -278,19 +262,6 @@ class PythonFace(random.Random):
     def _randbelow(self, n: int) -> int:
         return self._source.below(n)
 
-    def getstate(self) -> Any:
-        self._source.lose("the state of the generator is used itself")
-        return super().getstate()
-
-    def setstate(self, state: Any) -> None:
-        self._source.lose("the state of the generator is used itself")
-
-    def __reduce__(self) -> Any:
-        return PythonFace, (self._source.lose("the generator is copied or sent elsewhere"),)
-
-    def __deepcopy__(self, memo: Any) -> Any:
-        return PythonFace(self._source.lose("the generator is copied or sent elsewhere"))
-
 
 PYTHON_METHODS = tuple(
     name
@@ -315,6 +286,25 @@ for _name in NUMPY_METHODS:
 for _name in (*PARAMETERS, *OLD_NAMES):
     if hasattr(np.random.RandomState, _name):
         setattr(OldNumpyFace, _name, _method(_name))
+
+
+# Draws of a seed are no noise, and others can be made of a state.
+_LOST = dict.fromkeys(("get_state", "set_state", "getstate", "setstate"), "the state of the generator is used itself")
+
+
+def _losing(name: str, reason: str, real: Callable[..., Any]) -> Callable[..., Any]:
+    def method(self: Any, *args: Any, **keywords: Any) -> Any:
+        if hasattr(self, "_is_ready"):
+            self._source.lose(reason)
+        return real(self) if name.startswith("get") else None
+
+    return method
+
+
+for _face, _kind in ((OldNumpyFace, np.random.RandomState), (PythonFace, random.Random)):
+    for _name, _reason in {"seed": "the generator is seeded again", **_LOST}.items():
+        if hasattr(_kind, _name):
+            setattr(_face, _name, _losing(_name, _reason, getattr(_kind, _name)))
 
 
 class Log(Source):

@@ -66,12 +66,14 @@ def recorded(tape: Tape) -> Iterator[NumpyFace]:
         instead[id(old)] = (old, value)
 
     try:
-        for owner, name, value in (*_of_python(tape), *_of_numpy(tape), *_of_files(tape)):
+        for owner, name, value in (
+            *_of_python(tape),
+            *_of_numpy(tape),
+            *_of_files(tape),
+            *libraries.replacements(tape),
+        ):
             replace(owner, name, value)
-        taken = list(_taken_by_name(instead))
-        for owner, name, make in libraries.replacements(tape):
-            replace(owner, name, make(getattr(owner, name, None)))
-        for owner, name, value in taken:
+        for owner, name, value in list(_taken_by_name(instead)):
             replace(owner, name, value)
         with watched(tape, reads=True):
             yield NumpyFace(NoiseDraws(tape))
@@ -149,20 +151,9 @@ def _module(tape: Tape, owner: Any, names: Iterable[str], face: Any, real: Calla
     def seed_all(seed: Any = None, version: int = 2) -> None:
         fixed[:] = [] if _is_random(tape, seed) else [real(seed)]
 
-    def of_state(name: str) -> Callable[..., Any]:
-        """To read the state or to set it: draws that come again, or that go on as before a seed, are not followed."""
-        read = getattr(owner, name)
-
-        def call(*args: Any, **keywords: Any) -> Any:
-            tape.mark_opaque()
-            return None if name.startswith("set") else read(*args, **keywords)
-
-        return call
-
-    for name in names:
+    for name in (*names, *STATES):  # a state that is read or set loses the draws: they come again, or go on as before
         yield owner, name, function(name)
     yield owner, "seed", seed_all
-    yield from ((owner, name, of_state(name)) for name in STATES if hasattr(owner, name))
 
 
 def _of_numpy(tape: Tape) -> Iterator[Replaced]:

@@ -9,12 +9,13 @@ larger (`dpaudit.symbolic.noise_judging`).
 from __future__ import annotations
 
 import dataclasses
-import itertools
 import math
 import sys
 from collections.abc import Callable
+from typing import Any
 
-import scipy
+import numpy as np
+from scipy import special
 
 FAR = 60.0  # scales from the centre: as far out as ratios of densities are looked at
 LAST_BITS = 64.0 * sys.float_info.epsilon  # relative rounding of a few sums: what is larger differs in truth
@@ -28,7 +29,7 @@ class Family:
     Attributes
     ----------
     below, log_density : callable
-        P(u <= a), and the logarithm of the density at a.
+        P(u <= a), and the logarithm of the density at a; of numbers and of arrays.
     above : callable, optional
         P(u > a), as exact in its tail; by default the law is symmetric around 0.
     support : tuple of float
@@ -39,47 +40,47 @@ class Family:
         bound, or one that depends on the direction.
     """
 
-    below: Callable[[float], float]
-    log_density: Callable[[float], float]
-    above: Callable[[float], float] | None = None
+    below: Callable[[Any], Any]
+    log_density: Callable[[Any], Any]
+    above: Callable[[Any], Any] | None = None
     support: tuple[float, float] = (-math.inf, math.inf)
     centre: float = 0.0
     loss: Callable[[float], float] | None = None
 
 
+def _gumbel_tail(u: Any) -> Any:
+    return np.exp(np.minimum(-u, 700.0))
+
+
 FAMILIES: dict[str, Family] = {
     "laplace": Family(
-        lambda u: 0.5 * math.exp(u) if u < 0 else 1.0 - 0.5 * math.exp(-u),
+        lambda u: np.where(u < 0, 0.5 * np.exp(-abs(u)), 1.0 - 0.5 * np.exp(-abs(u))),
         lambda u: -abs(u) - math.log(2.0),
         loss=lambda gap: gap,
     ),
-    "normal": Family(lambda u: float(scipy.special.ndtr(u)), lambda u: -0.5 * u * u - 0.5 * math.log(2.0 * math.pi)),
-    "logistic": Family(
-        lambda u: float(scipy.special.expit(u)),
-        lambda u: -abs(u) - 2.0 * math.log1p(math.exp(-abs(u))),
-        loss=lambda gap: gap,
-    ),
+    "normal": Family(special.ndtr, lambda u: -0.5 * u * u - 0.5 * math.log(2.0 * math.pi)),
+    "logistic": Family(special.expit, lambda u: -abs(u) - 2.0 * np.log1p(np.exp(-abs(u))), loss=lambda gap: gap),
     "cauchy": Family(
-        lambda u: 0.5 + math.atan(u) / math.pi,
-        lambda u: -math.log1p(u * u) - math.log(math.pi),
+        lambda u: 0.5 + np.arctan(u) / math.pi,
+        lambda u: -np.log1p(u * u) - math.log(math.pi),
         loss=lambda gap: 2.0 * math.asinh(0.5 * gap),
     ),
     "gumbel": Family(
-        lambda u: math.exp(-math.exp(min(-u, 700.0))),
-        lambda u: -u - math.exp(min(-u, 700.0)),
-        above=lambda u: -math.expm1(-math.exp(min(-u, 700.0))),
+        lambda u: np.exp(-_gumbel_tail(u)),
+        lambda u: -u - _gumbel_tail(u),
+        above=lambda u: -np.expm1(-_gumbel_tail(u)),
     ),
     "exponential": Family(
-        lambda u: -math.expm1(-u) if u > 0 else 0.0,
-        lambda u: -u if u >= 0 else -math.inf,
-        above=lambda u: math.exp(-u) if u > 0 else 1.0,
+        lambda u: -np.expm1(-np.maximum(u, 0.0)),
+        lambda u: np.where(u >= 0, -u, -math.inf),
+        above=lambda u: np.exp(-np.maximum(u, 0.0)),
         support=(0.0, math.inf),
         centre=0.5,
     ),
     "uniform": Family(
-        lambda u: min(max(u, 0.0), 1.0),
-        lambda u: 0.0 if 0.0 <= u <= 1.0 else -math.inf,
-        above=lambda u: 1.0 - min(max(u, 0.0), 1.0),
+        lambda u: np.clip(u, 0.0, 1.0),
+        lambda u: np.where((u >= 0.0) & (u <= 1.0), 0.0, -math.inf),
+        above=lambda u: 1.0 - np.clip(u, 0.0, 1.0),
         support=(0.0, 1.0),
         centre=0.5,
     ),
@@ -137,7 +138,9 @@ class Law:
 
     @property
     def support(self) -> tuple[float, float]:
-        """The ends of what a continuous law can give."""
+        """The ends of what noise as a generator gives it can be, of whole numbers without the lower one."""
+        if self.is_discrete:
+            return 0.0, math.inf
         low, high = FAMILIES[self.family].support
         return low * self.scale, high * self.scale
 
@@ -152,7 +155,7 @@ class Law:
     def _below(self, z: float) -> float:
         if math.isinf(z):
             return 1.0 if z > 0 else 0.0
-        return 1.0 - self._above(z) if self.is_discrete else FAMILIES[self.family].below(z / self.scale)
+        return 1.0 - self._above(z) if self.is_discrete else float(FAMILIES[self.family].below(z / self.scale))
 
     def _above(self, z: float) -> float:
         if math.isinf(z):
@@ -163,12 +166,12 @@ class Law:
             k, a = math.floor(z), self.scale
             return a ** (k + 1) / (1.0 + a) if k >= 0 else 1.0 - a ** (-k) / (1.0 + a)
         family, u = FAMILIES[self.family], z / self.scale
-        return family.below(-u) if family.above is None else family.above(u)
+        return float(family.below(-u) if family.above is None else family.above(u))
 
     def log_density(self, z: float) -> float:
         """The logarithm of the density (of the probability, where the law is discrete); -inf outside the support."""
         if not self.is_discrete:
-            return FAMILIES[self.family].log_density(z / self.scale) - math.log(self.scale)
+            return float(FAMILIES[self.family].log_density(z / self.scale)) - math.log(self.scale)
         if z != math.floor(z) or (self.family == "geometric" and z < 1.0):
             return -math.inf
         a = self.scale
@@ -217,51 +220,3 @@ def combined(terms: list[tuple[float, Law]]) -> tuple[float, Law] | None:
         if law.family == "geometric" and law.scale < 1.0:
             return abs(terms[0][0]), Law("two-sided geometric", 1.0 - law.scale)
     return None
-
-
-def probabilities_of_largest(signals: list[float], factors: list[float], law: Law) -> list[float] | None:
-    """P(the k-th of signals + factors * noise is the largest), for independent noise of one law; None if unknown.
-
-    Gumbel noise gives the closed form of the exponential mechanism. Other continuous noise is integrated numerically,
-    with an absolute error below 1e-9 or None.
-
-    Examples
-    --------
-    >>> [round(p, 6) for p in probabilities_of_largest([0.0, math.log(3.0)], [1.0, 1.0], Law("gumbel", 1.0))]
-    [0.25, 0.75]
-    """
-    if len(set(factors)) != 1 or not all(map(math.isfinite, signals)) or factors[0] == 0.0:
-        return None
-    factor = factors[0]
-    if law.family == "gumbel":
-        if factor < 0.0:
-            return None
-        top = max(signals)
-        weights = [math.exp((signal - top) / (factor * law.scale)) for signal in signals]
-        total = math.fsum(weights)
-        return [weight / total for weight in weights]
-    if law.is_discrete or len(signals) > 64 or (factor < 0.0 and not law.is_symmetric):
-        return None
-    return _integrated(signals, Law(law.family, law.scale * abs(factor)))
-
-
-def _integrated(signals: list[float], law: Law) -> list[float] | None:
-    from scipy.integrate import quad
-
-    far, (first, last) = 40.0 * law.scale, law.support
-    low, high = min(signals) + max(first, -far), max(signals) + min(last, far)
-    bends = {signal + end for signal in signals for end in law.support if math.isfinite(end)}
-    ends = sorted({*signals, *bends, low, high})
-    found = []
-    for k, signal in enumerate(signals):
-
-        def density(t: float, k: int = k, signal: float = signal) -> float:
-            others = (law.mass(-math.inf, t - other) for j, other in enumerate(signals) if j != k)
-            return math.exp(law.log_density(t - signal)) * math.prod(others)
-
-        parts = [quad(density, a, b, epsabs=1e-13, epsrel=1e-10, limit=200) for a, b in itertools.pairwise(ends)]
-        if sum(error for _, error in parts) > 1e-9:
-            return None
-        found.append(math.fsum(value for value, _ in parts))
-    total = math.fsum(found)
-    return [value / total for value in found] if abs(total - 1.0) < 1e-8 else None

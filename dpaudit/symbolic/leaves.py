@@ -65,12 +65,13 @@ class Tail:
 
     start: int
     sign: int
-    ratio: Fraction
+    ratio: Fraction | float
 
 
+Option = tuple[str, Fraction | float, Fraction | float | None]  # a cell: text, share of the mass, ratio of a tail
 Places = tuple[int | Tail, ...]  # the integers of an output, in the order of its token
 End = tuple[int, int] | None
-Ratios = tuple[Fraction | None, ...]
+Ratios = tuple[Fraction | float | None, ...]
 Cell = tuple[str, Ratios]
 
 
@@ -249,8 +250,8 @@ def cells(laws: Sequence[Mapping[Leaf, Fraction]]) -> tuple[list[dict[str, Fract
             if math.prod(counts) > MAX_ATOMS:
                 is_whole = False
                 continue
-            options = [_options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
-            for cell, share in _products(skeleton, options):
+            divided = [options(value, end) for value, end in zip(places, ends[skeleton], strict=True)]
+            for cell, share in products(skeleton, divided):
                 told[cell] = told.get(cell, Fraction(0)) + mass * share
         found.append(told)
     kinds: dict[str, set[Ratios]] = {}
@@ -301,23 +302,19 @@ def _atoms(value: int | Tail, end: End) -> int:
     return 1 + abs((end[1] if value.sign > 0 else end[0]) - value.start)
 
 
-def _options(value: int | Tail, end: End) -> list[tuple[str, Fraction, Fraction | None]]:
+def options(value: int | Tail, end: End) -> list[Option]:
     """The cells of a place: text, share of the mass, and the ratio where it is a tail."""
     if isinstance(value, int) or end is None:
         return [(f"{value}.0", Fraction(1), None)]
     limit = end[1] if value.sign > 0 else end[0]
     a, count = value.ratio, abs(limit - value.start)
-    single: list[tuple[str, Fraction, Fraction | None]] = [
-        (f"{value.start + value.sign * k}.0", (1 - a) * a**k, None) for k in range(count)
-    ]
+    single: list[Option] = [(f"{value.start + value.sign * k}.0", (1 - a) * a**k, None) for k in range(count)]
     return [*single, (f"{'≥' if value.sign > 0 else '≤'} {limit}", a**count, a)]
 
 
-def _products(
-    skeleton: str, options: Sequence[Sequence[tuple[str, Fraction, Fraction | None]]]
-) -> Iterator[tuple[Cell, Fraction]]:
+def products(skeleton: str, divided: Sequence[Sequence[Option]]) -> Iterator[tuple[Cell, Any]]:
     """The cells of one leaf, with their shares of its mass."""
     texts = skeleton.split(MARK)
-    for chosen in itertools.product(*options):
+    for chosen in itertools.product(*divided):
         text = texts[0] + "".join(shown + rest for (shown, _, _), rest in zip(chosen, texts[1:], strict=True))
         yield (text, tuple(ratio for _, _, ratio in chosen)), math.prod((share for _, share, _ in chosen), start=ONE)

@@ -11,10 +11,11 @@ A module that the program has not imported is not imported here.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import math
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,6 @@ from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import number_of
 from dpaudit.symbolic.tape import Tape
 
-Replacement = tuple[Any, str, Callable[[Any], Any]]
 SCIPY = {
     "laplace": "laplace", "norm": "normal", "gumbel_r": "gumbel", "logistic": "logistic", "expon": "exponential",
     "uniform": "uniform",
@@ -44,133 +44,95 @@ OTHERS = {
 SHOWN_KEYWORDS = ("mean", "std", "scale", "loc", "stddev", "minval", "maxval", "p", "probs", "shape", "size", "sigma")
 
 
-def replacements(tape: Tape) -> Iterator[Replacement]:
-    """What is to be replaced: the owner, the name, and a function of what is there."""
-    if "scipy.stats" in sys.modules:
-        yield from _of_scipy(tape)
-    if "diffprivlib" in sys.modules:
-        yield from _of_diffprivlib(tape)
-    if "pydp" in sys.modules:
-        yield from _of_pydp(tape)
-    if "opendp.mod" in sys.modules:
-        yield sys.modules["opendp.mod"].Measurement, "__call__", lambda old: _opendp(tape, old)
+def replacements(tape: Tape) -> Iterator[tuple[Any, str, Callable[..., Any]]]:
+    """What is to be replaced, by its owner and name, and what stands there meanwhile."""
+    loaded = sys.modules
+    if "scipy.stats" in loaded:
+        for name, method in SCIPY.items():
+            yield getattr(loaded["scipy.stats"], name), "rvs", functools.partial(_rvs, NoiseDraws(tape), method)
+    if "diffprivlib" in loaded:
+        mechanisms = loaded["diffprivlib"].mechanisms
+        adding = {mechanisms.Laplace: ("laplace", _laplace_scale)}
+        adding |= dict.fromkeys((mechanisms.GaussianAnalytic, mechanisms.Gaussian), ("normal", lambda one: one._scale))
+        for kind in [one for one in vars(mechanisms).values() if isinstance(one, type) and "randomise" in vars(one)]:
+            noted = _noting(tape, f"diffprivlib {kind.__name__}", vars(kind)["randomise"], _of_mechanism)
+            yield kind, "randomise", _adding(tape, "diffprivlib", *adding[kind]) if kind in adding else noted
+    if "pydp" in loaded:
+        with contextlib.suppress(ImportError):
+            from pydp.algorithms import numerical_mechanisms as numerical
+
+            laplace, gaussian = (lambda one: one.diversity), (lambda one: one.std)
+            yield numerical.LaplaceMechanism, "add_noise", _adding(tape, "python-dp", "laplace", laplace)
+            yield numerical.GaussianMechanism, "add_noise", _adding(tape, "python-dp", "normal", gaussian)
+    if "opendp.mod" in loaded:
+        kind = loaded["opendp.mod"].Measurement
+        yield kind, "__call__", _noting(tape, "opendp measurement", kind.__call__, _of_measurement)
     for module, names in OTHERS.items():
-        if module in sys.modules:
-            for name in names:
-                if hasattr(sys.modules[module], name):
-                    yield sys.modules[module], name, _noted(tape, module.split(".")[0], name)
+        for name in names if module in loaded else ():
+            if hasattr(loaded[module], name):
+                old = getattr(loaded[module], name)
+                yield loaded[module], name, _noting(tape, f"{module.split('.')[0]} {name}", old, _of_call)
 
 
-def _noted(tape: Tape, library: str, name: str) -> Callable[[Any], Any]:
-    def make(old: Any) -> Any:
-        def call(*args: Any, **keywords: Any) -> Any:
-            shown = [(key, keywords[key]) for key in SHOWN_KEYWORDS if isinstance(keywords.get(key), float | int)]
-            shown += [(f"#{k}", value) for k, value in enumerate(args) if isinstance(value, float | int)]
-            return tape.other(f"{library} {name}", shown, lambda _: old(*args, **keywords))
-
-        return call
-
-    return make
+Shown = list[tuple[str, Any]]  # parameters of a call
 
 
-def _of_scipy(tape: Tape) -> Iterator[Replacement]:
-    stats, draw = sys.modules["scipy.stats"], functools.partial(NoiseDraws(tape).draw, "scipy")
-    for name, method in SCIPY.items():
-        law = getattr(stats, name)
+def _noting(tape: Tape, name: str, old: Callable[..., Any], shown: Callable[..., Shown]) -> Callable[..., Any]:
+    """A function whose outputs are numbers that cannot be followed."""
 
-        def rvs(*args: Any, _method: str = method, **keywords: Any) -> Any:
-            given = {**dict(zip(("loc", "scale", "size"), args, strict=False)), **keywords}
-            loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size", 1)
-            size = None if size == 1 and np.ndim(loc) == 0 and np.ndim(scale) == 0 else size
-            if _method == "uniform":
-                return draw(_method, {"low": loc, "high": np.add(loc, scale), "size": size})
-            if _method == "exponential":
-                return loc + draw(_method, {"scale": scale, "size": size})
-            return draw(_method, {"loc": loc, "scale": scale, "size": size})
-
-        yield law, "rvs", functools.partial(_instead, rvs)
-
-
-def _instead(value: Any, old: Any) -> Any:
-    return value
-
-
-def _adding(
-    tape: Tape,
-    library: str,
-    method: str,
-    scale: Callable[[Any], float],
-    check: Callable[[Any, Any], None] | None = None,
-) -> Callable[[Any], Any]:
-    """A method that adds noise of a known law to a value, with the scale that its owner says."""
-    draw = functools.partial(NoiseDraws(tape).draw, library)
-
-    def add(self: Any, value: Any) -> Any:
-        if check is not None:
-            check(self, value)
-        width = float(scale(self))
-        return value + draw(method, {"scale": width}) if width > 0.0 and math.isfinite(width) else value
-
-    return lambda old: add
-
-
-def _of_diffprivlib(tape: Tape) -> Iterator[Replacement]:
-    mechanisms = sys.modules["diffprivlib"].mechanisms
-
-    def check(self: Any, value: Any) -> None:
-        self._check_all(float(value) if not isinstance(value, Noisy) else value.signal)
-
-    def laplace(self: Any) -> float:
-        return float(self.sensitivity) / (float(self.epsilon) - math.log1p(-float(self.delta)))
-
-    yield mechanisms.Laplace, "randomise", _adding(tape, "diffprivlib", "laplace", laplace, check)
-    for kind in (mechanisms.GaussianAnalytic, mechanisms.Gaussian):
-        yield kind, "randomise", _adding(tape, "diffprivlib", "normal", lambda self: self._scale, check)
-    for name in dir(mechanisms):
-        kind = getattr(mechanisms, name)
-        if (
-            isinstance(kind, type)
-            and name not in ("Laplace", "Gaussian", "GaussianAnalytic")
-            and "randomise" in vars(kind)
-        ):
-            yield kind, "randomise", _randomise(tape, name)
-
-
-def _randomise(tape: Tape, name: str) -> Callable[[Any], Any]:
-    def make(old: Any) -> Any:
-        def randomise(self: Any, *args: Any) -> Any:
-            given = {key: getattr(self, key, None) for key in ("epsilon", "delta", "sensitivity")}
-            shown = [(key, float(value)) for key, value in given.items() if isinstance(value, float | int)]
-            return tape.other(f"diffprivlib {name}", shown, lambda _: old(self, *args))
-
-        return randomise
-
-    return make
-
-
-def _of_pydp(tape: Tape) -> Iterator[Replacement]:
-    try:
-        from pydp.algorithms import numerical_mechanisms
-    except ImportError:
-        return
-    for kind, method, scale in (
-        (numerical_mechanisms.LaplaceMechanism, "laplace", lambda self: self.diversity),
-        (numerical_mechanisms.GaussianMechanism, "normal", lambda self: self.std),
-    ):
-        yield kind, "add_noise", _adding(tape, "python-dp", method, scale)
-
-
-def _opendp(tape: Tape, old: Any) -> Any:
-    def call(self: Any, arg: Any) -> Any:
-        given = number_of(arg, "an argument")
-        return tape.other("opendp measurement", [("map(1)", _map(self))], lambda _: old(self, given))
+    def call(*args: Any, **keywords: Any) -> Any:
+        given = number_of(args, "an argument")
+        return tape.other(name, shown(*given, **keywords), lambda _: old(*given, **keywords))
 
     return call
 
 
-def _map(measurement: Any) -> Any:
+def _of_call(*args: Any, **keywords: Any) -> Shown:
+    named = [(key, keywords.get(key)) for key in SHOWN_KEYWORDS]
+    return _numbers([*named, *((f"#{k}", value) for k, value in enumerate(args))])
+
+
+def _of_mechanism(mechanism: Any, *_: Any) -> Shown:
+    return _numbers([(key, getattr(mechanism, key, None)) for key in ("epsilon", "delta", "sensitivity")])
+
+
+def _of_measurement(measurement: Any, *_: Any) -> Shown:
     try:
-        found = measurement.map(1)
+        found = _numbers([("map(1)", measurement.map(1))])
     except Exception:  # of another metric or measure: there is nothing to show
-        return "?"
-    return float(found) if isinstance(found, float | int) else "?"
+        found = []
+    return found or [("map(1)", "?")]
+
+
+def _numbers(listed: Iterable[tuple[str, Any]]) -> Shown:
+    return [(name, value) for name, value in listed if isinstance(value, float | int)]
+
+
+def _rvs(draws: NoiseDraws, method: str, *args: Any, **keywords: Any) -> Any:
+    """As of a law of scipy."""
+    given = {**dict(zip(("loc", "scale", "size"), args, strict=False)), **keywords}
+    loc, scale, size = given.get("loc", 0.0), given.get("scale", 1.0), given.get("size", 1)
+    size = None if size == 1 and np.ndim(loc) == 0 and np.ndim(scale) == 0 else size
+    if method == "uniform":
+        return draws.draw("scipy", method, {"low": loc, "high": np.add(loc, scale), "size": size})
+    if method == "exponential":
+        return loc + draws.draw("scipy", method, {"scale": scale, "size": size})
+    return draws.draw("scipy", method, {"loc": loc, "scale": scale, "size": size})
+
+
+def _adding(tape: Tape, library: str, method: str, scale: Callable[[Any], float]) -> Callable[..., Any]:
+    """A method that adds noise of a known law to a value, with the scale that its owner says."""
+
+    def add(self: Any, value: Any) -> Any:
+        if hasattr(self, "_check_all"):
+            self._check_all(value.signal if isinstance(value, Noisy) else float(value))
+        width = float(scale(self))
+        is_noise = width > 0.0 and math.isfinite(width)
+        return value + NoiseDraws(tape).draw(library, method, {"scale": width}) if is_noise else value
+
+    return add
+
+
+def _laplace_scale(mechanism: Any) -> float:
+    """That of diffprivlib's."""
+    return float(mechanism.sensitivity) / (float(mechanism.epsilon) - math.log1p(-float(mechanism.delta)))

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic.faces import Source, noise_parameters, plain_value
+from dpaudit.symbolic.finite_draws import FiniteDraws
 from dpaudit.symbolic.laws import Law
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, SymbolArray, guarded, number_of
@@ -22,6 +23,7 @@ from dpaudit.symbolic.tape import MAX_NOISES, Tape
 
 # As they are outside of recorded runs.
 _MT19937, _PCG64, _RANDOM_STATE = np.random.MT19937, np.random.PCG64, np.random.RandomState
+OF_PYTHON = "random integers"  # the event of which Python makes most of its draws
 MAX_OUTCOMES = 64  # of a choice that is a decision
 MAX_CHOICES = 8  # choices in one call that are decisions
 
@@ -52,11 +54,11 @@ TRACKED: Mapping[str, tuple[str, Settings]] = {
 }
 
 
-class NoiseDraws(Source):
+class NoiseDraws(FiniteDraws):
     """The draws of one run on a tape."""
 
     def __init__(self, tape: Tape) -> None:
-        self.tape = tape
+        self.tape, self._name = tape, OF_PYTHON
 
     def draw(self, library: str, method: str, given: dict[str, Any]) -> Any:
         given = {key: number_of(value, method) if _is_symbol(value) else value for key, value in given.items()}
@@ -64,21 +66,28 @@ class NoiseDraws(Source):
         if method in TRACKED and given.get("out") is None:
             stream = self.tape.stream()
             return self._tracked(name, method, given, getattr(stream, method)(**given))
-        found = self._decided(name, method, given)
-        if found is not None:
-            return found[0]
-        if method in ("permutation", "shuffle") and given.get("axis", 0) == 0:
-            items = given["x"]
-            count = int(items) if np.ndim(items) == 0 else len(items)
-            if count <= MAX_CHOICES:
-                return self._ordered(name, method, items, count)
+        if _is_small(method, given):
+            self._name = name
+            try:
+                return getattr(self, f"_{method}")(**given)
+            finally:
+                self._name = OF_PYTHON
         return self.tape.other(name, noise_parameters(method, given), lambda stream: getattr(stream, method)(**given))
 
     def below(self, count: int) -> int:
         if count <= MAX_OUTCOMES:
-            return int(self.draw("random", "integers", {"low": count}))
+            return self.choose([Fraction(1, count)] * count)
         size = (count.bit_length() + 71) // 8
-        return int(self.tape.other("random integers", [], lambda s: int.from_bytes(s.bytes(size)) % count))
+        return int(self.tape.other(self._name, [], lambda s: int.from_bytes(s.bytes(size)) % count))
+
+    def choose(self, weights: Sequence[Fraction]) -> int:
+        tape, stream, doubles = self.tape, self.tape.stream(), [float(weight) for weight in weights]
+        actual = int(stream.choice(len(weights), p=np.asarray(doubles) / math.fsum(doubles)))
+        event = tape.add(self._name, [("p", plain_value(doubles))], ())
+        if tape.is_plain:
+            return actual if tape.replayed is None else tape.replayed.outcomes.get(event, actual)
+        tape.outcomes[event] = tape.choose(doubles, actual, self._name, weights)
+        return tape.outcomes[event]
 
     def bits(self) -> np.random.BitGenerator:
         # 128 bits, as the system's entropy has: see `dpaudit.running.streams.stream`.
@@ -117,75 +126,28 @@ class NoiseDraws(Source):
             return symbols[0]
         return guarded(symbols.reshape(numbers.shape), value.dtype)
 
-    def _chosen(self, name: str, chances: Sequence[Fraction]) -> int:
-        """One of a few outcomes with given probabilities: a decision."""
-        tape, stream, doubles = self.tape, self.tape.stream(), [float(chance) for chance in chances]
-        actual = int(stream.choice(len(chances), p=np.asarray(doubles) / math.fsum(doubles)))
-        event = tape.add(name, [("p", plain_value(doubles))], ())
-        if tape.is_plain:
-            return actual if tape.replayed is None else tape.replayed.outcomes.get(event, actual)
-        tape.outcomes[event] = tape.choose(doubles, actual, name, chances)
-        return tape.outcomes[event]
-
-    def _ordered(self, name: str, method: str, items: Any, count: int) -> Any:
-        """A few items in an order that is chosen one by one."""
-        left, order = list(range(count)), list[int]()
-        while left:
-            order.append(left.pop(self._chosen(name, [Fraction(1, len(left))] * len(left))))
-        if method == "permutation":
-            return np.array(order, dtype=np.int64) if np.ndim(items) == 0 else np.asarray(items)[order]
-        items[:] = np.array(items)[order] if isinstance(items, np.ndarray) else [items[place] for place in order]
-        return None
-
-    def _decided(self, name: str, method: str, given: dict[str, Any]) -> tuple[Any] | None:
-        """A choice among few outcomes, as a tuple of one; None where it is another kind of draw, or too large."""
-        size = given.get("size")
-        shape = () if size is None else tuple(np.atleast_1d(size).tolist())
-        options, listed = _options(method, given, math.prod(shape))
-        if not 1 <= math.prod(shape) <= MAX_CHOICES or not 1 <= len(listed) == len(options) <= MAX_OUTCOMES:
-            return None
-        like = getattr(self.tape.stream(), method)(**given)
-        found = [options[self._chosen(name, listed)] for _ in range(math.prod(shape))]
-        if size is not None:
-            return (np.array(found, dtype=like.dtype).reshape(shape),)
-        return (found[0] if method == "choice" else type(like)(found[0]),)  # numpy's integers divide and wrap otherwise
-
 
 def _is_symbol(value: Any) -> bool:
     return isinstance(value, Symbol) or type(value) is SymbolArray
 
 
-def _options(method: str, given: dict[str, Any], count: int) -> tuple[Any, list[Fraction]]:
-    """The outcomes of one of `count` choices, and their probabilities; none where it is another kind of draw."""
-    none: tuple[Any, list[Fraction]] = (), []
+def _is_small(method: str, given: Mapping[str, Any]) -> bool:
+    """Whether a draw is a few choices, each among few outcomes."""
+    size = given.get("size")
+    count, outcomes = 1 if size is None else math.prod(np.atleast_1d(size).tolist()), 0
     if method == "choice" and given.get("axis", 0) == 0 and (count == 1 or given.get("replace", True)):
         items: Any = given.get("a")
-        options: Any = range(int(items)) if isinstance(items, int | np.integer) else np.asarray(items)
-        if np.ndim(options) != 1 and not isinstance(options, range):
-            return none
-        if given.get("p") is None:
-            return options, _even(len(options))
-        weights = np.asarray(given["p"], dtype=float).tolist()
-        # What numpy refuses is drawn by numpy, which raises.
-        if not all(0.0 <= weight <= 1.0 for weight in weights) or abs(math.fsum(weights) - 1.0) >= 1e-8:
-            return none
-        total = sum(map(Fraction, weights), Fraction(0))
-        return options, [Fraction(weight) / total for weight in weights]
-    if method == "integers":
+        outcomes = int(items) if isinstance(items, int | np.integer) else len(items) * (np.ndim(items) == 1)
+    elif method == "integers":
         low, high = given.get("low", 0), given.get("high")
         low, high = (0, low) if high is None else (low, high)
-        if np.ndim(low) or np.ndim(high):
-            return none
-        options = range(int(low), int(high) + bool(given.get("endpoint", False)))
-        return options, _even(len(options))
-    if method == "binomial" and np.ndim(given["n"]) == np.ndim(given["p"]) == 0 and given["n"] == 1:
-        success = Fraction(float(given["p"]))
-        return (range(2), [1 - success, success]) if 0 <= success <= 1 else none
-    return none
-
-
-def _even(count: int) -> list[Fraction]:
-    return [Fraction(1, count)] * count if 0 < count <= MAX_OUTCOMES else []
+        if np.ndim(low) == np.ndim(high) == 0:
+            outcomes = int(high) + bool(given.get("endpoint", False)) - int(low)
+    elif method == "binomial" and np.ndim(given["n"]) == np.ndim(given["p"]) == 0:
+        outcomes = int(given["n"]) + 1
+    elif method in ("permutation", "shuffle") and given.get("axis", 0) == 0:
+        count = outcomes = int(given["x"]) if np.ndim(given["x"]) == 0 else len(given["x"])
+    return 1 <= count <= MAX_CHOICES and 1 <= outcomes <= MAX_OUTCOMES
 
 
 def _has_noise(center: float, width: float) -> bool:

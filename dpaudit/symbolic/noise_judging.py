@@ -26,6 +26,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.privacy.claims import Claim, number_text
+from dpaudit.symbolic.composing import asks_of_ratios
 from dpaudit.symbolic.densities import (
     ROUNDING,
     NoisyNumber,
@@ -40,7 +41,8 @@ from dpaudit.symbolic.densities import (
 )
 from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid
-from dpaudit.symbolic.runs import Path, Paths, is_equal, is_within
+from dpaudit.symbolic.runs import Path, Paths, differing, is_equal, is_within
+from dpaudit.symbolic.tape import FREE
 
 SLACK = 1e-6
 SIGNS = (-1.0, 1.0)  # of the doubts on both inputs
@@ -57,8 +59,6 @@ class Proof:
     ----------
     loss : float
         A lower bound on the loss in nats at delta 0 (the largest log ratio of probabilities that was found), or inf.
-    mu : float
-        For normal noise: the distance in standard deviations.
     statement : str
         What breaks the claim, with the line; empty where nothing does.
     places : tuple of str
@@ -70,7 +70,6 @@ class Proof:
     """
 
     loss: float = 0.0
-    mu: float = 0.0
     statement: str = ""
     places: tuple[str, ...] = ()
     is_exact: bool = False
@@ -92,7 +91,8 @@ class _Group:
     def different(self) -> list[Path]:
         """Its paths where rounded numbers tell them apart, else its first one."""
         paths = self.sides[0] + self.sides[1]
-        return paths if self.output is not None and any(self.output.after) else paths[:1]
+        is_rounded = self.output is not None and any(getattr(leaf, "by", None) for leaf in self.output.leaves)
+        return paths if is_rounded else paths[:1]
 
 
 def bounded_mass(path: Path, doubt: float, without: Collection[int] = ()) -> float:
@@ -131,7 +131,7 @@ def prove(claim: Claim | None, first: Paths, second: Paths) -> Proof:
 
 def _is_exact(claim: Claim | None, group: _Group, groups: int) -> bool:
     """Whether what is asked of the outputs of a signature is computed as it is, and not only bounded from below."""
-    is_pure = claim is None or _is_pure(claim)
+    is_pure = claim is None or asks_of_ratios(claim)
     if claim is not None and not is_pure and (claim.family == "renyi" or claim.anchored):
         return False  # a curve, of which some points are looked at
     if group.output is None:
@@ -162,8 +162,8 @@ def _worse(a: Proof, b: Proof) -> Proof:
     if bool(a.statement) != bool(b.statement):
         kept = a if a.statement else b
     else:
-        kept = a if (a.loss, a.mu) >= (b.loss, b.mu) else b
-    return dataclasses.replace(kept, loss=max(a.loss, b.loss), mu=max(a.mu, b.mu))
+        kept = a if a.loss >= b.loss else b
+    return dataclasses.replace(kept, loss=max(a.loss, b.loss))
 
 
 # Signatures.
@@ -200,7 +200,7 @@ def _relation(one: Path, path: Path) -> str:
     if not all(is_within([a.leaves[k] for k in plain], [b.leaves[k] for k in plain])):  # type: ignore[misc]
         return "apart"
     both = [k for k, (u, v) in enumerate(noisy) if u and v]
-    if any(a.functions[k] != b.functions[k] for k in both):
+    if any(a.leaves[k].function != b.leaves[k].function for k in both):  # type: ignore[union-attr]
         return "unclear"
     mixed = [k for k, (u, v) in enumerate(noisy) if u != v]
     if not mixed:
@@ -210,10 +210,10 @@ def _relation(one: Path, path: Path) -> str:
 
 def _are_apart(a: Laid, b: Laid, k: int) -> bool:
     """Whether a noisy number of the one output takes the value of the other's with probability 0."""
-    leaf, number, by = a.leaves[k], b.leaves[k], a.after[k]
+    leaf, number = a.leaves[k], b.leaves[k]
     if not isinstance(leaf, Noisy) or isinstance(number, Noisy):
         return True
-    noises = leaf.tape.noises
+    noises, by = leaf.tape.noises, leaf.by
     if all(noises[index].law.is_discrete for index in leaf.terms):
         return False
     if by is None or not by.step or not math.isfinite(number):
@@ -221,7 +221,7 @@ def _are_apart(a: Laid, b: Laid, k: int) -> bool:
     if len(leaf.terms) > 1:
         return False
     ((index, factor),) = leaf.terms.items()
-    low, high = sorted(leaf.signal + factor * end for end in leaf.tape.intervals.get(index, (-math.inf, math.inf)))
+    low, high = sorted(leaf.signal + factor * end for end in leaf.tape.intervals.get(index, FREE))
     first, last = by.last(math.nextafter(number, -math.inf)), by.last(number)
     return min(high, last) - max(low, first) <= ROUNDING * (abs(first) + abs(last))
 
@@ -251,7 +251,7 @@ def _by_events(claim: Claim | None, groups: Sequence[_Group], sides: tuple[int, 
     if not broken:
         return Proof(loss)
     what, places = _event_in_words(groups[worst], groups, sides)
-    return Proof(loss, 0.0, f"{what}: {broken}", places)
+    return Proof(loss, f"{what}: {broken}", places)
 
 
 def _renyi_of_events(p: Any, q: Any, order: float) -> float:
@@ -283,8 +283,9 @@ def _event_in_words(group: _Group, groups: Sequence[_Group], sides: tuple[int, i
         a_noisy, b_noisy = isinstance(here, Noisy), isinstance(there_, Noisy)
         if a_noisy != b_noisy:
             return f"the number {name or 'of the output'} has noise on one input only", places
-        if not isinstance(here, Noisy) and not isinstance(there_, Noisy) and not is_within([here], [there_])[0]:
-            return f"{output_name(name)} is {here:.9g} on {u} and {there_:.9g} on {v}, without noise", places
+    if found := differing(group.output, other.output):
+        name, one, two = found
+        return f"{output_name(name)} is {one:.9g} on {u} and {two:.9g} on {v}, without noise", places
     return f"an output of {u} is impossible on {v}", places
 
 
@@ -306,7 +307,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     # Validity: all masses of the first input are bounded from below, those of the second from above.
     rest = [bounded_mass(path, sign, used[side]) for side, (path, sign) in enumerate(zip(paths, SIGNS, strict=True))]
     if shared:
-        return Proof(math.inf, 0.0, *_if_broken(claim, shared, bounded_mass(paths[0], -1.0)))
+        return Proof(math.inf, *_if_broken(claim, shared, bounded_mass(paths[0], -1.0)))
     if not leaves or not rest[0] > 0.0:
         return Proof()
     offset = math.log(rest[0] / rest[1]) if rest[1] > 0.0 else math.inf
@@ -317,7 +318,7 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
     normal = [leaf for leaf in leaves if leaf.laws[0].family == "normal" and leaf.has_one_scale and leaf.is_whole]
     mu = math.hypot(*(leaf.shift / leaf.scales[0] for leaf in normal)) if normal else 0.0
     if claim is None:
-        return Proof(loss, mu)
+        return Proof(loss)
     order = sorted(range(len(leaves)), key=lambda k: -ratios[k])
     worst = [leaves[k] for k in order if ratios[k] > 0.0] or leaves
     places = tuple(dict.fromkeys(leaf.place for leaf in worst))[:3]
@@ -333,17 +334,16 @@ def _by_noise(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Pro
         lambda epsilon: whole[0] * hockey_stick(leaves, mu, epsilon - offset),
     )
     if not broken:
-        return Proof(loss, mu)
-    return Proof(loss, mu, f"{_moved(worst, sides)}: {broken}", places)
+        return Proof(loss)
+    return Proof(loss, f"{_moved(worst, sides)}: {broken}", places)
 
 
 def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> Proof:
     """What one number proves where several paths lead to one form of the output; of claims with a delta."""
-    if claim is None or claim.family == "renyi" or _is_pure(claim) or group.output is None:
+    if claim is None or claim.family == "renyi" or asks_of_ratios(claim) or group.output is None:
         return Proof()
     for number, leaf in enumerate(group.output.leaves[:MAX_MIXED]):
-        by = group.output.after[number]
-        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (by is not None and by.step):
+        if not isinstance(leaf, Noisy) or sum(map(len, group.sides)) > MAX_MIXED or (leaf.by and leaf.by.step):
             continue
         laws = [
             mixture([(path, bounded_mass(path, sign)) for path in group.sides[side]], number)
@@ -356,9 +356,9 @@ def _by_mixtures(claim: Claim | None, group: _Group, sides: tuple[int, int]) -> 
         if broken:
             tape = leaf.tape
             lines = [decision.place for path in group.sides[sides[0]] for decision in path.tape.decisions]
-            places = [tape.events[tape.noises[index].event].place for index in leaf.terms]
+            places = [tape.place_of(index) for index in leaf.terms]
             text = f"{output_name(group.output.names[number])} is a mixture of noisy numbers: {broken}"
-            return Proof(0.0, 0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
+            return Proof(0.0, text, tuple(dict.fromkeys([*places, *lines]))[:2])
     return Proof()
 
 
@@ -367,7 +367,7 @@ def _if_broken(claim: Claim | None, shared: tuple[str, str], mass: float) -> tup
     what, place = shared
     if claim is None:
         return "", ()
-    if claim.family == "renyi" or _is_pure(claim):
+    if claim.family == "renyi" or asks_of_ratios(claim):
         return (f"{what}: an infinite loss", (place,)) if mass > 1e-12 else ("", ())
     allowed = claim.profile(700.0)
     if mass > allowed * (1.0 + SLACK) + 1e-12:
@@ -376,10 +376,6 @@ def _if_broken(claim: Claim | None, shared: tuple[str, str], mass: float) -> tup
 
 
 # Claims.
-
-
-def _is_pure(claim: Claim) -> bool:
-    return claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
 
 
 def _epsilons(claim: Claim) -> list[float]:
@@ -401,7 +397,7 @@ def _broken(
 
     `divergence` gives the Renyi divergence of an order, and `delta` that of an epsilon, the least ones first.
     """
-    if _is_pure(claim):
+    if asks_of_ratios(claim):
         is_broken = loss > claim.value * (1.0 + SLACK) + SLACK
         return f"a loss of {_nats(loss)}, claimed {number_text(claim.value)}" if is_broken else ""
     if claim.family == "renyi":

@@ -1,12 +1,12 @@
 """Noisy numbers as symbols: a noise-free part plus multiples of recorded noises.
 
 Sums and multiples give another symbol. A comparison asks the tape for a decision where one noise decides it, or two
-do. All else (a logarithm, a rounding, `float`, a product of two noisy numbers) is a look at the value.
+do. A function that grows (a rounding, a logarithm) is kept beside the number: what it gives may be compared with a
+constant or be an output. All else (`float`, a product of two noisy numbers) is a look at the value.
 """
 
 from __future__ import annotations
 
-import dataclasses
 import math
 import numbers
 import operator
@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from dpaudit.symbolic.growing import FUNCTIONS, MAX_DIGITS, Function, rounding
-from dpaudit.symbolic.laws import Law, combined, probabilities_of_largest
+from dpaudit.symbolic.laws import Law, combined
 from dpaudit.symbolic.piecewise import Comparison
 from dpaudit.symbolic.symbols import PYTHONS, Symbol, is_nan
 from dpaudit.symbolic.tape import Tape
@@ -32,12 +32,15 @@ NEVER = 1e-30  # a probability that no run of a program meets
 class Noisy(Symbol):
     """A noisy number: `signal` plus the sum of `terms` (index of a noise: its coefficient) of a tape.
 
+    Where there is a function, `by`, it is what that gives of this. A program that gives it out loses at most what the
+    number does, and as much where there is an inverse.
+
     `reach` is the largest noise-free part on the way: the rounding errors of `signal` are some 2^-53 of it each.
     `width` is the largest noise on the way, in scales times coefficients. A number whose noise has cancelled is still
     one of these, as the program has rounding errors in its place; it has no terms.
     """
 
-    __slots__ = ("reach", "signal", "terms", "width")
+    __slots__ = ("by", "reach", "signal", "terms", "width")
     FAMILY = "noise"
 
     def __init__(
@@ -48,8 +51,9 @@ class Noisy(Symbol):
         reach: float = 0.0,
         kind: type = float,
         width: float = 0.0,
+        by: Function | None = None,
     ) -> None:
-        self._run, self._kind, self.signal, self.terms = tape, kind, signal, terms
+        self._run, self._kind, self.signal, self.terms, self.by = tape, kind, signal, terms, by
         self.reach = max(reach, abs(signal)) if math.isfinite(signal) else reach
         self.width = width
 
@@ -62,7 +66,13 @@ class Noisy(Symbol):
     @property
     def value(self) -> float:
         """Its value in this run: not for the program."""
-        return self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
+        found = self.signal + sum(factor * self.tape.noises[index].value for index, factor in self.terms.items())
+        return found if self.by is None else self.by.value(found)
+
+    @property
+    def function(self) -> str:
+        """The name of what gives it, or nothing."""
+        return "" if self.by is None else self.by.name
 
     @property
     def law(self) -> tuple[float, Law] | None:
@@ -75,9 +85,13 @@ class Noisy(Symbol):
         return not self.terms and not abs(self.signal) <= MIN_SHARE * (self.reach + self.width)
 
     def as_class(self, kind: type) -> Any:
-        if PYTHONS[kind] is int and PYTHONS[self._kind] is float:
+        if PYTHONS[kind] is int and PYTHONS[self._kind] is float and (self.by is None or self.by.step != 1.0):
             return self.after(FUNCTIONS["trunc"], kind)
-        return Noisy(self.tape, self.signal, self.terms, self.reach, kind, self.width)
+        return self._of(self.by, kind)
+
+    def _of(self, by: Function | None, kind: type) -> Noisy:
+        """What a function gives of the number."""
+        return Noisy(self.tape, self.signal, self.terms, self.reach, kind, self.width, by)
 
     def number(self, use: str = "as it is") -> Any:
         """Its value, by a look."""
@@ -97,7 +111,7 @@ class Noisy(Symbol):
             return kind(function.value(self.number(function.name)))
         if function.start > -math.inf and self <= function.start:
             return None
-        return Image(function, self, kind)
+        return self._of(function, kind)
 
     def is_followed_by(self, function: Function) -> bool:
         """Whether it has continuous noise, whose values at the ends of steps do not matter, between a function's ends.
@@ -105,7 +119,12 @@ class Noisy(Symbol):
         Noise of whole numbers is at such ends; beyond the others a program overflows, or gets zeros.
         """
         terms = [(factor, self.tape.noises[index].law) for index, factor in self.terms.items()]
-        if not terms or not math.isfinite(self.signal) or any(law.is_discrete for _, law in terms):
+        if (
+            self.by is not None
+            or not terms
+            or not math.isfinite(self.signal)
+            or any(law.is_discrete for _, law in terms)
+        ):
             return False
         beyond = 0.0
         for factor, law in terms:
@@ -151,13 +170,13 @@ class Noisy(Symbol):
     def _with(self, operation: Callable[[Any, Any], Any], other: Any) -> tuple[type, float] | None:
         """The class of a result and the other number as a double; None where the operation needs the number."""
         kind = self._class_with(operation, other)
-        if kind is None or isinstance(other, Symbol):
+        if kind is None or isinstance(other, Symbol) or self.by is not None:
             return None
         return kind, float(other)
 
     def _sum(self, other: Any, sign: int) -> Any:
         operation = operator.add if sign > 0 else operator.sub
-        if isinstance(other, Noisy):
+        if isinstance(other, Noisy) and self.by is None and other.by is None:
             terms = dict(self.terms)
             for index, factor in other.terms.items():
                 terms[index] = terms.get(index, 0.0) + sign * factor
@@ -199,6 +218,14 @@ class Noisy(Symbol):
             return self.number("a comparison") < other if is_strict else self.number("a comparison") <= other
         if is_nan(other) or (not isinstance(other, Symbol) and math.isinf(other)):
             return not is_nan(other) and other > 0
+        if self.by is not None:
+            if isinstance(other, Symbol):
+                number = self.number("a comparison")
+                return number < other if is_strict else number <= other
+            limit = math.nextafter(float(other), -math.inf) if is_strict and self.by.step else float(other)
+            return self._of(None, float) <= self.by.last(limit)
+        if isinstance(other, Noisy) and other.by is not None:
+            other = other.number("a comparison")
         # Below is not at most, the other way round.
         return not (-self)._is_at_most(-other) if is_strict else self._is_at_most(other)
 
@@ -209,14 +236,13 @@ class Noisy(Symbol):
             return bool(gap.signal <= 0.0)
         if len(gap.terms) == 1 and math.isfinite(gap.signal):
             ((index, factor),) = gap.terms.items()
-            if index not in self.tape.spent or index in self.tape.units:
-                self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
-                threshold = -gap.signal / factor
-                if factor > 0.0:
-                    return self.tape.is_below(index, threshold)
-                if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
-                    threshold = math.ceil(threshold) - 1
-                return not self.tape.is_below(index, threshold)
+            self.tape.reaches[index] = max(self.tape.reaches.get(index, 0.0), gap.reach / abs(factor))
+            threshold = -gap.signal / factor
+            if factor > 0.0:
+                return self.tape.is_below(index, threshold)
+            if self.tape.noises[index].law.is_discrete:  # factor * z <= -signal: z >= threshold
+                threshold = math.ceil(threshold) - 1
+            return not self.tape.is_below(index, threshold)
         if len(gap.terms) == 2 and math.isfinite(gap.signal):
             found: bool | None = gap._is_order()
             if found is not None:
@@ -238,6 +264,8 @@ class Noisy(Symbol):
     def _equals(self, other: Any) -> Any:
         if not isinstance(other, Symbol) and self._class_with(operator.add, other) is None:
             return NotImplemented
+        if self.by is not None:
+            return self._is_below(other, False) and bool(self.by.step) and not self._is_below(other, True)
         gap = self._sum(other, -1)
         return not gap.is_far_from_zero and gap.number("a comparison") == 0.0
 
@@ -255,9 +283,9 @@ class Noisy(Symbol):
 
     @staticmethod
     def place_of_largest(row: list[Any], sign: float) -> np.intp:
-        """The place of the largest of sign * numbers; a decision where they have independent noise of one law."""
+        """The place of the largest of sign * numbers; a decision where they have independent noise."""
         noisy = [item for item in row if isinstance(item, Noisy)]
-        if noisy and len(noisy) == len(row) and all(len(item.terms) == 1 for item in noisy):
+        if noisy and len(noisy) == len(row) and all(len(item.terms) == 1 and item.by is None for item in noisy):
             tape = noisy[0].tape
             indices = [next(iter(item.terms)) for item in noisy]
             signals = [sign * item.signal for item in noisy]
@@ -268,18 +296,6 @@ class Noisy(Symbol):
                 found = tape.order(options, units, max(item.reach for item in noisy), "place of the largest")
                 if found is not None:
                     return np.intp(found)
-            fresh = not tape.spent.intersection(indices) and not any(index in tape.intervals for index in indices)
-            laws = {tape.noises[index].law for index in indices}
-            if fresh and len(set(indices)) == len(indices) and len(laws) == 1:
-                chances = probabilities_of_largest(signals, factors, laws.pop())
-                if chances is not None:
-                    actual = int(np.argmax([sign * item.value for item in noisy]))
-                    tape.spent.update(indices)
-                    place = tape.choose(chances, actual, "place of the largest")
-                    if place != actual:  # numbers with which it is, for a run with numbers
-                        rest = max(sign * item.value for k, item in enumerate(noisy) if k != place)
-                        _raise(tape, indices[place], (rest - signals[place]) / factors[place], factors[place])
-                    return np.intp(place)
         values = [item.number("the largest") if isinstance(item, Noisy) else item for item in row]
         return np.argmax(sign * np.array(values, dtype=float))
 
@@ -298,71 +314,12 @@ def _is_number(value: Any) -> bool:
     return isinstance(value, numbers.Number | np.generic)
 
 
-def _raise(tape: Tape, index: int, bound: float, factor: float) -> None:
-    """Give a noise a value beyond a bound, on the side of the factor's sign."""
-    noise = tape.noises[index]
-    value = bound + math.copysign(noise.law.scale, factor)
-    value = max(value, noise.law.scale) if noise.law.family == "exponential" else value
-    tape.noises[index] = dataclasses.replace(noise, value=value)
-
-
 def _larger(a: Any, b: Any) -> Any:
     return b if is_nan(a) or (not is_nan(b) and b > a) else a
 
 
 def _smaller(a: Any, b: Any) -> Any:
     return b if is_nan(a) or (not is_nan(b) and b < a) else a
-
-
-class Image(Symbol):
-    """What a function gives of a noisy number: anything but an output, or a comparison with a constant, is a look.
-
-    The loss of a program that gives it out is at most that of the number, and the same where there is an inverse.
-    """
-
-    __slots__ = ("function", "of")
-    FAMILY = "noise"
-
-    def __init__(self, function: Function, of: Noisy, kind: type) -> None:
-        self._run, self._kind, self.function, self.of = of.tape, kind, function, of
-
-    def as_class(self, kind: type) -> Any:
-        if PYTHONS[kind] is int and PYTHONS[self._kind] is float and self.function.step != 1.0:
-            return kind(self.number("int"))
-        return Image(self.function, self.of, kind)
-
-    def number(self, use: str = "as it is") -> Any:
-        """Its value, by a look."""
-        return self._kind(self._run.look(self.function.value(self.of.value), use))
-
-    def centre(self) -> float:
-        """The noise-free part of what it is of: it is finite where the number is."""
-        return self.of.signal
-
-    def _is_below(self, other: Any, is_strict: bool) -> Any:
-        if not _is_number(other) and not isinstance(other, Symbol):
-            return NotImplemented
-        if isinstance(other, Symbol) or self._class_with(operator.add, other) is None or not math.isfinite(other):
-            number = self.number("a comparison")
-            return number < other if is_strict else number <= other
-        limit = math.nextafter(float(other), -math.inf) if is_strict and self.function.step else float(other)
-        return bool(self.of <= self.function.last(limit))
-
-    def _equals(self, other: Any) -> Any:
-        found = self._is_below(other, False)
-        return (
-            found if found is NotImplemented else found and bool(self.function.step) and not self._is_below(other, True)
-        )
-
-    def _sum(self, other: Any, sign: int) -> Any:
-        return self.number("a sum") + sign * other
-
-    def _product(self, other: Any) -> Any:
-        return self.number("a product") * other
-
-    def round(self, decimals: int = 0, out: Any = None) -> Any:
-        """As of a number of numpy."""
-        return np.round(self.number("round"), decimals)
 
 
 def following(plain: Callable[..., Any], name: str) -> Callable[..., Any]:
@@ -393,4 +350,3 @@ Noisy.FOLLOWED = {
     np.rint: lambda item: item.round(),
     **{getattr(np, name): _of_symbol(getattr(np, name), name) for name in FUNCTIONS},
 }
-Image.FOLLOWED = {np.rint: lambda item: item.round()}

@@ -7,6 +7,7 @@ sum of exponentials for Laplace, exponential and uniform noise (`piecewise`), an
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import functools
 import math
@@ -14,17 +15,17 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
-from numpy.typing import NDArray
-from scipy import special
 
 from dpaudit.symbolic.enclosures import CUTS, Enclosure, Node, of_any, of_gumbel, stars
-from dpaudit.symbolic.laws import Law
+from dpaudit.symbolic.laws import FAMILIES as LAWS
 from dpaudit.symbolic.piecewise import FAMILIES, Comparison, Cycle, ExpSum, Piecewise, density, probability
 
 MAX_EXACT = 8  # noises in one tree: sums of exponentials have up to 2^8 terms a piece
 # Of the logarithm of a density, per scale, within the cuts of the law.
 RATES = {"laplace": 1.0, "exponential": 1.0, "logistic": 1.0, "normal": 18.0, "gumbel": 165.0}
-POINTS = 2_001  # of a quick integral
+PANELS = 180  # of an integral by quadrature, in the range of a law
+NODES, WEIGHTS = np.polynomial.legendre.leggauss(12)
+QUADRATURE = 1e-9  # what such an integral may be off by, beside what more panels change
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,21 +94,26 @@ class Component:
 
 
 @functools.lru_cache(maxsize=4_096)
-def mass_of(component: Component, is_quick: bool = False) -> float:
-    """The probability of a component in doubles; -1 where it is not known.
+def mass_of(component: Component, is_quick: bool = False) -> tuple[float, float]:
+    """The probability of a component in doubles, and a bound on its error beside rounding; -1 where it is not known.
 
-    A quick one, which only ranks inputs, has some six digits where bounds by balls take long.
+    A quick one, which only ranks inputs, is by quadrature where bounds by balls take long. So is any other that has no
+    bounds: where python-flint is missing, or noises are many.
     """
-    if is_quick and any(node.law.family not in (*FAMILIES, "gumbel") for _, node in component.nodes):
-        return _quick(component)
-    try:
+    if not is_quick or all(node.law.family in (*FAMILIES, "gumbel") for _, node in component.nodes):
         found = component.mass()
-        return -1.0 if found is None else float(found)
-    except ArithmeticError:
-        return -1.0
+        if found is not None:
+            with contextlib.suppress(ArithmeticError):
+                return float(found), 0.0
+    value = by_quadrature(component)
+    if is_quick:
+        return value, QUADRATURE
+    error = QUADRATURE + abs(by_quadrature(component, 2 * PANELS) - value)
+    return value if value > error else -1.0, error
 
 
-def _quick(component: Component) -> float:
+def by_quadrature(component: Component, panels: int = PANELS) -> float:
+    """The probability of stars by the rule of Gauss and Legendre between all places where a function bends."""
     nodes, found = dict(component.nodes), 1.0
     if any(node.law.family not in CUTS for node in nodes.values()):
         return -1.0
@@ -118,34 +124,24 @@ def _quick(component: Component) -> float:
     for root, compared in trees.items():
         own = nodes[root]
         low, high = (cut * own.law.scale for cut in CUTS[own.law.family])
-        ends = np.linspace(max(low, own.low), min(high, own.high), POINTS)
-        below = _below(own.law, ends)
-        middle = 0.5 * (ends[1:] + ends[:-1]) * float(own.factor)
-        weights = np.diff(below)
-        for one in compared:
-            is_lower = one.lower != root
-            leaf = nodes[one.lower if is_lower else one.upper]
-            limit = (middle + float(one.gap if is_lower else -one.gap)) / float(leaf.factor)
-            start, stop = (_below(leaf.law, np.array([max(min(end, 1e300), -1e300)])) for end in (leaf.low, leaf.high))
-            inner = np.clip(_below(leaf.law, limit), start, stop)
-            weights = weights * (inner - start if is_lower == (leaf.factor > 0) else stop - inner)
-        found *= float(weights.sum())
-    return found
-
-
-def _below(law: Law, z: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(noise <= z) of a law of `CUTS`."""
-    u = z / law.scale
-    with np.errstate(over="ignore"):
-        if law.family == "laplace":
-            return np.where(u < 0, 0.5 * np.exp(-np.abs(u)), 1.0 - 0.5 * np.exp(-np.abs(u)))
-        if law.family == "exponential":
-            return -np.expm1(-np.maximum(u, 0.0))
-        if law.family == "uniform":
-            return np.clip(u, 0.0, 1.0)
-        if law.family == "gumbel":
-            return np.exp(-np.exp(-u))
-    found: NDArray[np.float64] = special.ndtr(u) if law.family == "normal" else special.expit(u)
+        low, high = max(low, own.low), min(high, own.high)
+        leaves, ends = [], [np.linspace(low, high, panels + 1), np.zeros(1)]
+        for number, by, is_lower in compared:
+            leaf, gap = nodes[number], float(by)
+            leaves.append((leaf, gap, is_lower == (leaf.factor > 0)))
+            width = panels if leaf.law.scale * abs(leaf.factor) < 0.5 * own.law.scale * abs(own.factor) else 0
+            bends = [0.0, leaf.low, leaf.high, *(leaf.law.scale * np.linspace(*CUTS[leaf.law.family], width + 2))]
+            ends.append((np.array(bends) * float(leaf.factor) - gap) / float(own.factor))
+        knots = np.unique(np.clip(np.concatenate(ends), low, high))
+        half = 0.5 * np.diff(knots)[:, None]
+        z = knots[:-1, None] + half * (1.0 + NODES)
+        values = WEIGHTS * half * np.exp(LAWS[own.law.family].log_density(z / own.law.scale)) / own.law.scale
+        for leaf, gap, is_below in leaves:
+            below, scale = LAWS[leaf.law.family].below, leaf.law.scale
+            start, stop = (float(below(end / scale)) for end in (max(leaf.low, -1e300), min(leaf.high, 1e300)))
+            inner = np.clip(below((z * float(own.factor) + gap) / float(leaf.factor) / scale), start, stop)
+            values = values * (inner - start if is_below else stop - inner)
+        found *= float(values.sum())
     return found
 
 

@@ -18,9 +18,8 @@ import numpy as np
 
 from dpaudit.features.identity import identity
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.growing import Function
 from dpaudit.symbolic.leaves import MARKS
-from dpaudit.symbolic.noisy_numbers import Image, Noisy
+from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.symbols import PYTHONS, SymbolArray, filled, number_of, symbols_of
 from dpaudit.symbolic.tape import Unsupported
 
@@ -35,17 +34,10 @@ class Laid:
     leaves: tuple[float | Noisy, ...]
     names: tuple[str, ...]
     token: str = ""
-    after: tuple[Function | None, ...] = ()  # of each leaf the function that gives what is in the output of it
 
     def values(self) -> list[float]:
         """The numbers of the output in this run."""
-        found = [leaf.value if isinstance(leaf, Noisy) else leaf for leaf in self.leaves]
-        return [value if by is None else by.value(value) for value, by in zip(found, self.after, strict=True)]
-
-    @property
-    def functions(self) -> tuple[str, ...]:
-        """Of each leaf the name of that function, or nothing."""
-        return tuple("" if by is None else by.name for by in self.after)
+        return [leaf.value if isinstance(leaf, Noisy) else leaf for leaf in self.leaves]
 
     @property
     def is_noisy(self) -> bool:
@@ -86,7 +78,6 @@ def laid_out(output: Any) -> Laid:
     skeleton: list[Any] = []
     leaves: list[float | Noisy] = []
     names: list[str] = []
-    after: list[Function | None] = []
     classes: list[str] = []  # of containers with noise in them
 
     def several(values: Sequence[Any], labels: Sequence[Any], name: str, depth: int) -> list[Any]:
@@ -97,20 +88,18 @@ def laid_out(output: Any) -> Laid:
         if depth > DEEPEST:
             raise Unsupported("its output is nested too deeply to be recorded.")
         before = len(classes), sum(isinstance(leaf, Noisy) for leaf in leaves)
-        if isinstance(value, Noisy | Image | bool | int | float | np.number | np.bool_):
+        if isinstance(value, Noisy | bool | int | float | np.number | np.bool_):
             if isinstance(value, complex | np.complexfloating):
                 raise Unsupported("its output has complex numbers, which are not recorded.")
             skeleton.append("number")
             names.append(name)
-            after.append(value.function if isinstance(value, Image) else None)
-            if not isinstance(value, Noisy | Image):
+            if not isinstance(value, Noisy):
                 leaves.append(float(value))
                 return seen(value)
             # Of noise that cancelled nothing is left but rounding errors, which are not judged.
-            of = value.of if isinstance(value, Image) else value
-            leaves.append(of if of.terms else of.signal)
-            by = f"{value.function.name} of " if isinstance(value, Image) else ""
-            text = f"{by}noise" if of.terms else f"about {of.signal!r}"
+            leaves.append(value if value.terms else value.signal)
+            by = f"{value.function} of " * (value.by is not None)
+            text = f"{by}noise" if value.terms else f"about {value.signal!r}"
             return MARKS[PYTHONS[value._kind]](value._kind.__name__, text=text)
         if value is None or isinstance(value, str | bytes):
             skeleton.append(_form(value))
@@ -154,4 +143,4 @@ def laid_out(output: Any) -> Laid:
         return shown
 
     shown = visit(output, "", 0)
-    return Laid(tuple(skeleton), tuple(leaves), tuple(names), " ".join([identity(shown), *classes]), tuple(after))
+    return Laid(tuple(skeleton), tuple(leaves), tuple(names), " ".join([identity(shown), *classes]))

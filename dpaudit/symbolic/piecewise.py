@@ -200,13 +200,6 @@ class Piecewise:
             pieces[k] = pieces[k] if is_in else {}
         return Piecewise(knots, tuple(pieces))
 
-    def at(self, x: float) -> ExpSum:
-        """The value at a number, or the limit at an infinity of a function that is constant there."""
-        if math.isinf(x):
-            return self.pieces[0 if x < 0 else -1].get((0, ZERO), NOTHING)
-        end = Fraction(x)
-        return _at(self.pieces[sum(knot < end for knot in self.knots)], end)
-
     def below(self) -> Piecewise:
         """t -> the integral up to t.
 

@@ -8,6 +8,7 @@ its outcomes must fit the law: `misfit`. No number of a certificate comes from t
 from __future__ import annotations
 
 import collections
+import dataclasses
 import itertools
 import math
 import random
@@ -24,7 +25,7 @@ from dpaudit.features.identity import identity, with_notes
 from dpaudit.running.streams import CERTIFICATE_RUNS, stream
 from dpaudit.subjects.callables import Subject
 from dpaudit.subjects.plain import seen
-from dpaudit.symbolic.leaves import MARK, Leaf, Tail
+from dpaudit.symbolic.leaves import Leaf, Option, Tail, options, products
 from dpaudit.symbolic.tracing import Suspended
 from dpaudit.symbolic.watching import listening
 
@@ -94,18 +95,15 @@ def atoms(law: Mapping[Leaf, Fraction]) -> dict[str, float]:
         count = math.floor(MAX_ATOMS ** (1 / max(1, len(leaf.tails))) + 0.5)
         if len(found) > MAX_OUTCOMES:
             break
-        pieces = leaf.token.split(MARK)
-        options = [_values(tail, count) for tail in leaf.tails]
-        for chosen in itertools.product(*options):
-            text = pieces[0] + "".join(shown + rest for (shown, _), rest in zip(chosen, pieces[1:], strict=True))
-            found[text] = found.get(text, 0.0) + float(mass) * math.prod(share for _, share in chosen)
+        for (text, _), share in products(leaf.token, [_values(tail, count) for tail in leaf.tails]):
+            found[text] = found.get(text, 0.0) + float(mass * share)
     return found
 
 
-def _values(tail: Tail, count: int) -> list[tuple[str, float]]:
-    """The first values of a tail as they are printed, with their shares of its mass."""
-    first, ratio = float(1 - tail.ratio), float(tail.ratio)
-    return [(f"{tail.start + tail.sign * k}.0", first * ratio**k) for k in range(count)]
+def _values(tail: Tail, count: int) -> list[Option]:
+    """The first values of a tail, with their shares of its mass in doubles: fractions would have many digits."""
+    near = dataclasses.replace(tail, ratio=float(tail.ratio))
+    return options(near, (tail.start - count, tail.start + count))[:-1]
 
 
 def misfit(law: Mapping[str, float], counts: Mapping[str, int], level: float) -> str:

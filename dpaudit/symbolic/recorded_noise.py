@@ -33,10 +33,9 @@ from dpaudit.results.side_findings import SideFinding, SideStatus
 from dpaudit.running.streams import root_of
 from dpaudit.subjects.callables import Subject, as_subject
 from dpaudit.subjects.stated import known_claim, known_pairs
-from dpaudit.symbolic.aligning import aligned
 from dpaudit.symbolic.blaming import blamed
 from dpaudit.symbolic.choices import OpenPath
-from dpaudit.symbolic.composing import Implied, Note, differences, imply
+from dpaudit.symbolic.composing import Implied, Note, asks_of_ratios, differences, imply
 from dpaudit.symbolic.conversions import kept_by_conversions
 from dpaudit.symbolic.noise_judging import Proof, prove
 from dpaudit.symbolic.runs import MAX_PATHS, Path, Paths, check_runs, explore, is_repeatable, run
@@ -286,9 +285,9 @@ class Recorder:
         implied = None
         if not reason and not proof.statement:
             reason = first.unknown or second.unknown
-            implied = None if reason else _least(claim, first, second)
+            implied = None if reason else imply(claim, first, second)
             if proof.is_exact or (claim is not None and claim.is_vacuous):
-                is_pure = claim is None or (isinstance(claim, ApproxDP) and claim.delta == 0.0)
+                is_pure = claim is None or asks_of_ratios(claim)
                 if implied is not None:
                     least = proof.loss if proof.is_exact and is_pure else math.inf
                     implied = dataclasses.replace(implied, value=min(implied.value, least), exceeds=False)
@@ -341,18 +340,6 @@ class Recorder:
             text = f"{declared}implied by what was recorded {value}: {worst.text}{_at(worst.place)}{more}."
             return "implied", text, (worst.place,) if worst.place else ()
         return ("hint" if notes else "same"), "", _places(notes)
-
-
-def _least(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
-    """The smaller one of two upper bounds: by composition, and by moving the noise of x, which is of pure losses."""
-    composed = imply(claim, first, second)
-    if (composed is not None and not composed.exceeds) or not (claim is None or isinstance(claim, ApproxDP)):
-        return composed
-    found = aligned(first, second)
-    if found is None or (composed is not None and composed.value <= found):
-        return composed
-    exceeds = claim is not None and not claim.is_vacuous and found > claim.epsilon * (1.0 + 1e-6) + 1e-6
-    return Implied(found, (), exceeds, is_unique=False)
 
 
 def _without_values(pair: RecordedPair) -> dict[str, Any]:

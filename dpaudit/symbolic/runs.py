@@ -31,6 +31,7 @@ from dpaudit.symbolic.choices import Frontier, is_own_code
 from dpaudit.symbolic.faces import OldNumpyFace, PythonFace
 from dpaudit.symbolic.interception import recorded
 from dpaudit.symbolic.noise_draws import NoiseDraws
+from dpaudit.symbolic.noisy_numbers import Noisy
 from dpaudit.symbolic.outputs import Laid, laid_out
 from dpaudit.symbolic.seeds import handed_seed
 from dpaudit.symbolic.tape import Tape, TooLong, Unsupported
@@ -371,3 +372,13 @@ def is_within(numbers: Sequence[float], others: Sequence[float]) -> list[bool]:
     for a, b in zip(numbers, others, strict=True):
         found.append(is_equal(a, b) or abs(a - b) <= ROUNDING * max(abs(a), abs(b)) + 1e-12)
     return found
+
+
+def differing(first: Laid | None, second: Laid | None) -> tuple[str, float, float] | None:
+    """The first number without noise that differs between two outputs of one form: its name, and what it is in each."""
+    if first is None or second is None or first.skeleton != second.skeleton:
+        return None
+    for name, u, v in zip(first.names, first.leaves, second.leaves, strict=True):
+        if not isinstance(u, Noisy) and not isinstance(v, Noisy) and not is_within([u], [v])[0]:
+            return name, u, v
+    return None

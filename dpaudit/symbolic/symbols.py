@@ -59,6 +59,10 @@ def is_nan(value: Any) -> bool:
     return not isinstance(value, Symbol) and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
 
 
+def _comparing(is_strict: bool, is_above: bool) -> Callable[[Any, Any], Any]:
+    return lambda self, other: self._compared(other, is_strict, is_above)
+
+
 class Symbol:
     """A draw that stands for a number of the program.
 
@@ -119,17 +123,8 @@ class Symbol:
             return answer
         return np.bool_(answer) if isinstance(self, np.generic) or isinstance(other, np.generic) else bool(answer)
 
-    def __lt__(self, other: Any) -> Any:
-        return self._compared(other, True, False)
-
-    def __le__(self, other: Any) -> Any:
-        return self._compared(other, False, False)
-
-    def __gt__(self, other: Any) -> Any:
-        return self._compared(other, True, True)
-
-    def __ge__(self, other: Any) -> Any:
-        return self._compared(other, False, True)
+    __lt__, __le__ = _comparing(True, False), _comparing(False, False)
+    __gt__, __ge__ = _comparing(True, True), _comparing(False, True)
 
     def __eq__(self, other: Any) -> Any:
         if isinstance(other, np.ndarray):
@@ -285,6 +280,10 @@ def _clipped(a: Any, low: Any, high: Any) -> Any:
     return _least(_largest(a, low), high)
 
 
+def _of_centre(function: Any, a: Any) -> Any:
+    return function(a.centre())
+
+
 COMPARISONS: Mapping[Any, Callable[..., Any]] = {
     np.less: operator.lt,
     np.less_equal: operator.le,
@@ -303,13 +302,15 @@ OPERATIONS: Mapping[Any, Callable[..., Any]] = {
     np.minimum: _least,
     np.maximum: _largest,
 }
-BY_CENTRE = frozenset({np.isnan, np.isfinite, np.isinf})
+BY_CENTRE: Mapping[Any, Callable[..., Any]] = {
+    function: functools.partial(_of_centre, function) for function in (np.isnan, np.isfinite, np.isinf)
+}
 KNOWN_FUNCTIONS = frozenset(  # of numpy, made of the ufuncs above, of comparisons of elements and of selections
     {np.where, np.clip, np.searchsorted, np.argmax, np.argmin, np.max, np.min, np.amax, np.amin, np.sum, np.atleast_1d}
     | {np.concatenate, np.stack, np.hstack, np.vstack, np.ravel, np.reshape, np.argsort, np.sort, np.squeeze, np.copy}
     | {np.transpose, np.take, np.ndim, np.shape, np.size, np.expand_dims, np.broadcast_to, np.array_split, np.split}
 )
-FOLLOWED_OPTIONS = frozenset({"axis", "keepdims", "dtype"})  # of a sum of noisy numbers
+FOLLOWED_OPTIONS = frozenset({"axis", "keepdims"})  # of a sum, beside the type of doubles
 
 
 class SymbolArray(np.ndarray[Any, Any]):
@@ -500,9 +501,7 @@ def call_ufunc(
         key: value for key, value in options.items()
         if value is not None and value is not np._NoValue and (key, value) != ("where", True)
     }  # fmt: skip
-    if function in BY_CENTRE and method == "__call__":
-        return function(*map(_centres, inputs), **options)
-    known = COMPARISONS.get(function) or OPERATIONS.get(function)
+    known = COMPARISONS.get(function) or OPERATIONS.get(function) or BY_CENTRE.get(function)
     if function.__name__ == "clip":  # the ufunc behind `numpy.clip`, which has no public name
         known = _clipped
     followed = (type(item).FOLLOWED.get(function) for array in arrays for item in symbols_of(array))
@@ -522,24 +521,17 @@ def call_ufunc(
             items = [array[index] for array in spread]
             operation = known if any(isinstance(item, Symbol) for item in items) else function
             result[index] = operation(*map(_operand, items))
-        if function in COMPARISONS:
+        if function in COMPARISONS or function in BY_CENTRE:
             return result.astype(bool)[()]
         with np.errstate(all="ignore"):
             return guarded(result, _dtype_of(function, inputs))[()]
     is_double = np.dtype(options.get("dtype", float)) == np.float64
-    if (
-        families == {"noise"}
-        and (known or function is np.matmul)
-        and FOLLOWED_OPTIONS.issuperset(options)
-        and is_double
-    ):
-        options.pop("dtype", None)
-        return guarded(_boxed(getattr(function, method)(*arrays, **options)), np.float64)[()]
-    if families <= {"whole"} and _is_whole_sum(arrays[0], options) and method == "reduce":
-        if function is np.add:
-            return functools.reduce(operator.add, map(_operand, arrays[0].flat), 0)
-        if function in (np.maximum, np.minimum):
-            return functools.reduce(_largest if function is np.maximum else _least, arrays[0].flat)
+    rest = {key: value for key, value in options.items() if key != "dtype"}
+    is_sum = known is not None and method == "reduce" and rest == options and arrays[0].size > 0
+    followed_by: Mapping[Any, Any] = {"noise": known or function is np.matmul, "whole": is_sum}
+    if len(families) == 1 and followed_by.get(next(iter(families))) and FOLLOWED_OPTIONS.issuperset(rest) and is_double:
+        found = _boxed(getattr(function, method)(*arrays, **rest))
+        return guarded(found, np.float64 if families == {"noise"} else None)[()]
     shown = [_number_array(array, function.__name__) if symbols_of(array) else value
              for array, value in zip(arrays, inputs, strict=True)]  # fmt: skip
     return getattr(function, method)(*shown, **options)
@@ -561,16 +553,6 @@ def _stand_in(value: Any) -> Any:
     if isinstance(value, SymbolArray):
         return np.ones(value.shape, value.dtype)
     return value._kind(1) if isinstance(value, Symbol) else value
-
-
-def _centres(value: Any) -> Any:
-    """Arguments with the centres of symbols in their places."""
-    if isinstance(value, Symbol):
-        return NUMPYS[value._kind](value.centre())
-    if not isinstance(value, np.ndarray) or not _is_object(value):
-        return value
-    numbers = [item.centre() if isinstance(item, Symbol) else item for item in asarray(value).flat]
-    return np.array(numbers, dtype=float).reshape(value.shape)
 
 
 def _written(run: SymbolRun | None, array: Any, found: Any) -> Any:
@@ -622,14 +604,6 @@ def _operand(item: Any) -> Any:
     if isinstance(item, Symbol):
         return item.as_class(NUMPYS[item._kind])
     return item.item() if isinstance(item, np.generic) else item
-
-
-def _is_whole_sum(array: np.ndarray[Any, Any], options: Mapping[str, Any]) -> bool:
-    """Whether a reduction runs over all of an array, with nothing else asked."""
-    axis = options.get("axis", 0)
-    rest = {key: value for key, value in options.items() if key != "axis" and value not in (None, True, False)}
-    is_kept = options.get("keepdims", False)
-    return (axis is None or (axis in (0, -1) and array.ndim == 1)) and not is_kept and not rest and array.size > 0
 
 
 def _objects(value: Any) -> np.ndarray[Any, Any]:

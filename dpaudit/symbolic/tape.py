@@ -18,12 +18,14 @@ On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are n
 
 from __future__ import annotations
 
+import copy
 import dataclasses
 import math
 import os
 import sys
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from fractions import Fraction
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -44,9 +46,8 @@ MAX_NOISES = 50_000
 MAX_LOOKS = 100_000
 MAX_OFFSET = 2.0**20  # of a number beside its noise, as of a uniform one (`uniform_numbers`)
 MAX_DOUBT = 2.0**-30  # about the probability of a run that is to be exact
-
-
 WHOLE = OpenPath(1.0)
+FREE = (-math.inf, math.inf)  # an interval of which nothing is known
 
 
 class TooLong(BaseException):
@@ -121,11 +122,9 @@ class Tape(Choices):
         self.others: dict[int, Any] = {}  # numbers that are not followed, by their event
         self.intervals: dict[int, tuple[float, float]] = {}  # in which a noise is known to lie
         self.reaches: dict[int, float] = {}  # the largest number that an end of it was computed from
-        self.spent: set[int] = set()  # noises of which the place of the largest has said something
-        self.comparisons: list[Comparison] = []  # of multiples of two noises, which are all spent
-        self.units: dict[int, Fraction] = {}  # these multiples
-        self.chosen = 1.0  # probability of the choices and orders
-        self.picked = 1.0  # of the choices alone
+        self.comparisons: list[Comparison] = []  # of multiples of two noises
+        self.units: dict[int, Fraction] = {}  # these multiples, of all noises that were compared with others
+        self.picked = 1.0  # probability of the choices
         self.factor: Fraction | None = Fraction(1)  # what of it is a fraction; None where it is not known exactly
         self.rounding = 0.0  # a bound on the relative error of that
         self.outcomes: dict[int, int] = {}
@@ -156,23 +155,15 @@ class Tape(Choices):
 
     def other(self, primitive: str, parameters: Sequence[tuple[str, Any]], draw: Callable[[Any], Any]) -> Any:
         """Numbers that are not followed: drawn, noted, and those of the other input where that run is frozen."""
-        stream = self.stream()
-        number = len(self.events)
-        value = self._frozen_value(primitive, number)
-        if value is _NOTHING:
+        stream, number, frozen = self.stream(), len(self.events), self.frozen
+        if frozen is not None and number in frozen.others and frozen.events[number].primitive == primitive:
+            value = copy.copy(frozen.others[number])
+        else:
             value = draw(stream)
         self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else ())
-        self.others[number] = value.copy() if isinstance(value, np.ndarray) else value
+        self.others[number] = copy.copy(value)
         self.mark_opaque()
         return value
-
-    def _frozen_value(self, primitive: str, number: int) -> Any:
-        if self.frozen is None or number not in self.frozen.others:
-            return _NOTHING
-        if self.frozen.events[number].primitive != primitive:
-            return _NOTHING
-        value = self.frozen.others[number]
-        return value.copy() if isinstance(value, np.ndarray) else value
 
     def new_noise(self, law: Law, value: float, event: int) -> int:
         """A new number of an event, and its index."""
@@ -180,6 +171,10 @@ class Tape(Choices):
             raise TooLong(f"more than {MAX_NOISES:,} numbers in one run")
         self.noises.append(Noise(law, value, event))
         return len(self.noises) - 1
+
+    def place_of(self, index: int) -> str:
+        """The line of the call that gave a number."""
+        return self.events[self.noises[index].event].place
 
     def mark_opaque(self, what: str = "looks at the value of its noise") -> None:
         """Note that a value was looked at in a way that has no known probabilities; `what` goes on from "it"."""
@@ -232,7 +227,7 @@ class Tape(Choices):
         """Whether a noise is at most a threshold: a decision, unless that is known."""
         self.is_stale = self.is_stale or self.is_closed
         noise = self.noises[index]
-        low, high = self.intervals.get(index, _FREE)
+        low, high = self.intervals.get(index, FREE)
         if noise.law.is_discrete:
             nearest = round(threshold) if math.isfinite(threshold) else threshold
             if 0.0 < abs(threshold - nearest) <= 1e-9 * (1.0 + self.reaches.get(index, 0.0)):
@@ -270,8 +265,7 @@ class Tape(Choices):
         None where the probabilities are not known (`dpaudit.symbolic.orders`), or a noise was compared as another
         multiple. `reach` is the largest number behind a gap.
         """
-        spent = self.spent - self.units.keys()
-        if any(self.units.get(node, unit) != unit or node in spent for node, unit in units.items()):
+        if any(self.units.get(node, unit) != unit for node, unit in units.items()):
             return None
         before = dict(self.units)
         self.units.update(units)
@@ -286,35 +280,29 @@ class Tape(Choices):
         """Decide which of some sets of comparisons and intervals holds: exactly one of them does."""
         asked = {one for pairs, ends in options for one in (*ends, *(k for p in pairs for k in (p.lower, p.upper)))}
         nodes = connected(asked, [*self.comparisons, *(pair for pairs, _ in options for pair in pairs)])
-        known = [pair for pair in self.comparisons if pair.lower in nodes]
         laws = {node: self.noises[node].law for node in sorted(nodes)}
-        tried = []
-        for pairs, ends in options:
-            intervals = {node: ends.get(node, self.intervals.get(node, _FREE)) for node in laws}
-            made = {node: Node(law, self.units[node], *intervals[node]) for node, law in laws.items()}
-            tried.append(Component(tuple(made.items()), (*known, *pairs)))
+        tried = [self._component(nodes, pairs, ends) for pairs, ends in options]
         with unheard():
-            chances = [mass_of(one, self.is_quick) for one in tried]
+            masses = [mass_of(one, self.is_quick) for one in tried]
+        chances = [mass for mass, _ in masses]
         whole = math.fsum(chances)
         if min(chances) < 0.0 or not whole > 0.0:
             return None
         holds = [one.holds({node: self.noises[node].value for node in nodes}) for one in tried]
         actual = holds.index(True) if True in holds else 0
-        for node in nodes - self.spent:  # what was asked of it alone is asked of it with others from now on
-            self.chosen *= laws[node].mass(*self.intervals.get(node, _FREE))
-        self.spent.update(nodes)
         scale = min(law.scale * float(abs(self.units[node])) for node, law in laws.items())
         ends_of = [abs(end) for one in tried for _, node in one.nodes for end in (node.low, node.high)]
         behind = [reach, *(self.reaches.get(node, 0.0) for node in laws), *filter(math.isfinite, ends_of)]
         far = max((abs(float(pair.gap)) for pairs, _ in options for pair in pairs), default=0.0) + max(behind)
-        is_exact = far <= MAX_OFFSET * scale
-        ones = [Fraction(1)] * len(options) if is_exact else None
-        outcome = self.choose([chance / whole for chance in chances], actual, what, ones, is_order=True)
+        if far > MAX_OFFSET * scale:
+            self.factor = None
+        outcome = self.decide([chance / whole for chance in chances], actual, what)
         # Validity: the gaps are rounded. Where it is not known how fast the logarithm of the probability grows, the
         # probability itself does by at most 1 / scale, as all densities are at most that.
         growth = tried[outcome].growth()
         share = max(chances[outcome], sys.float_info.min)
         self.rounding += 16.0 * sys.float_info.epsilon * (len(nodes) + far * min(growth, 1.0 / scale / share))
+        self.rounding += max(error for _, error in masses) / share
         pairs, ends = options[outcome]
         self.comparisons += pairs
         self.intervals.update(ends)
@@ -327,21 +315,35 @@ class Tape(Choices):
                 self.noises[node] = dataclasses.replace(self.noises[node], value=value)
         return outcome
 
-    def choose(
+    def _component(
         self,
-        probabilities: Sequence[float],
-        actual: int,
-        what: str,
-        exact: Sequence[Fraction] | None = None,
-        is_order: bool = False,
+        nodes: Collection[int],
+        pairs: Sequence[Comparison] = (),
+        ends: Mapping[int, tuple[float, float]] = MappingProxyType({}),
+    ) -> Component:
+        """What is known of some noises, and further comparisons and intervals of them."""
+        made = []
+        for node in sorted(nodes):
+            interval = ends.get(node, self.intervals.get(node, FREE))
+            made.append((node, Node(self.noises[node].law, self.units.get(node, Fraction(1)), *interval)))
+        return Component(tuple(made), (*(pair for pair in self.comparisons if pair.lower in nodes), *pairs))
+
+    def choose(
+        self, probabilities: Sequence[float], actual: int, what: str, exact: Sequence[Fraction] | None = None
     ) -> int:
         """A choice with given probabilities; `exact` are factors of the mass of the run, where it is known so."""
         outcome = self.decide(probabilities, actual, what)
-        chance = self.decisions[-1].probabilities[outcome]
-        self.chosen *= chance
-        self.picked *= 1.0 if is_order else chance
+        self.picked *= self.decisions[-1].probabilities[outcome]
         self.factor = None if exact is None or self.factor is None else self.factor * exact[outcome]
         return outcome
+
+    def _components(self) -> Iterator[set[int]]:
+        """The noises of which something is known, those that were compared with each other together."""
+        left = self.intervals.keys() | self.units.keys()
+        while left:
+            nodes = connected({min(left)}, self.comparisons)
+            left -= nodes
+            yield nodes
 
     def exact_mass(self) -> ExpSum | Enclosure | None:
         """The probability of the run, exactly or between bounds; None where that is not known.
@@ -355,15 +357,8 @@ class Tape(Choices):
         if self.factor is None or max(reaches, default=0.0) > MAX_OFFSET or self.doubt() > MAX_DOUBT:
             return None
         found: ExpSum | Enclosure = ExpSum.of(self.factor)
-        left = set(self.intervals) | set(self.units)
-        while left:
-            nodes = connected({min(left)}, self.comparisons)
-            left -= nodes
-            made = {
-                node: Node(self.noises[node].law, self.units.get(node, Fraction(1)), *self.intervals.get(node, _FREE))
-                for node in sorted(nodes)
-            }
-            mass = Component(tuple(made.items()), tuple(p for p in self.comparisons if p.lower in nodes)).mass()
+        for nodes in self._components():
+            mass = self._component(nodes).mass()
             if mass is None:
                 return None
             if isinstance(found, ExpSum) and isinstance(mass, ExpSum):
@@ -374,10 +369,12 @@ class Tape(Choices):
 
     def probability(self, without: Collection[int] = ()) -> float:
         """The probability of the run's decisions, but for what was asked of the noises `without`."""
-        found = self.chosen
-        for index, interval in self.intervals.items():
-            if index not in without and index not in self.spent:
-                found *= self.noises[index].law.mass(*interval)
+        found = self.picked
+        for nodes in self._components():
+            if nodes.isdisjoint(without):
+                alone = nodes - self.units.keys()
+                found *= math.prod(self.noises[node].law.mass(*self.intervals[node]) for node in alone)
+                found *= 1.0 if alone else mass_of(self._component(nodes), self.is_quick)[0]
         return found
 
     def doubt(self, without: Collection[int] = ()) -> float:
@@ -388,7 +385,7 @@ class Tape(Choices):
         """
         found = self.rounding
         for index, (low, high) in self.intervals.items():
-            if index in self.spent or index in without:
+            if index in self.units or index in without:
                 continue
             scale = self.noises[index].law.scale
             ends = [abs(end) for end in (low, high) if math.isfinite(end)]
@@ -396,12 +393,6 @@ class Tape(Choices):
             width = min(high - low, scale if not self.noises[index].law.is_discrete else 1.0)
             found += 16.0 * sys.float_info.epsilon * reach / width if width > 0.0 else 1.0
         return min(found, 1.0)
-
-
-_NOTHING = object()
-
-
-_FREE = (-math.inf, math.inf)
 
 
 def line_of_call() -> str:

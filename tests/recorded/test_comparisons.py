@@ -8,14 +8,17 @@ from __future__ import annotations
 import itertools
 import math
 import random
+import sys
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from largest import chances_of_largest
 from scipy.integrate import quad
 
 import dpaudit
 from dpaudit.symbolic import laws
+from dpaudit.symbolic.orders import mass_of
 from dpaudit.symbolic.piecewise import Comparison, Cycle, ExpSum, Piecewise, density, probability
 
 SCORES = [0.0, 0.7, -0.4, 1.5]
@@ -30,7 +33,7 @@ def largest(family, scores, scale):
 @pytest.mark.parametrize("family", ["laplace", "exponential", "uniform"])
 def test_the_place_of_the_largest_is_that_of_a_quadrature(family):
     found = largest(family, SCORES, 1.25)
-    expected = laws.probabilities_of_largest(SCORES, [1.0] * 4, laws.Law(family, 1.25))  # to 1e-9, or None
+    expected = chances_of_largest(SCORES, laws.Law(family, 1.25))
     assert [float(p) for p in found] == pytest.approx(expected, abs=1e-8)
     assert (found[0] + found[1] + found[2] + found[3] - ExpSum.of(Fraction(1))).terms == {}  # 1, to the last digit
 
@@ -180,6 +183,51 @@ def test_noise_that_is_compared_and_given_out_is_moved(scale, bound, grade):
     (found,) = dpaudit.record_noise(mechanism, [([0.0, 1.0, 0.0], [1.0, 0.0, 1.0])], "eps=1", seed=3).pairs
     assert found.grade == grade
     assert found.implied == pytest.approx(bound) if grade == "same" else f"{bound:g} is only a bound" in found.unproved
+
+
+def whole(x, rng):
+    return x + 2 * (int(rng.geometric(0.5)) - int(rng.geometric(0.5)))
+
+
+def sums(x, rng):  # normal noise that cannot be told from its sum, beside Laplace noise
+    return [x + rng.normal(scale=3.0) + rng.normal(scale=4.0), x + rng.laplace(scale=2.0)]
+
+
+def decided(x, rng):  # a clipped number loses 1/2 on each way, and both ways are not added up
+    return min(max(x + rng.laplace(scale=2.0), -1.0), 1.0)
+
+
+def binomial(x, rng):  # of three successes (1/4)^3 and (1/2)^3
+    return int(rng.binomial(3, 0.5 if x else 0.25))
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "pair", "claim", "implied"),
+    [
+        (whole, (0, 2), "eps=1", math.log(2.0)),
+        (sums, (0.0, 1.0), "eps=2,delta=0.1", None),
+        (decided, (0.0, 1.0), "eps=0.7,delta=0.05", 0.5),
+        (decided, (0.0, 1.0), "rho=0.3", 0.125),
+        (binomial, (0, 1), "eps=2.1", 3.0 * math.log(2.0)),
+    ],
+)
+def test_what_moves_the_noise_bounds_the_loss_from_above(mechanism, pair, claim, implied):
+    (found,) = dpaudit.record_noise(mechanism, [pair], claim, seed=3).pairs
+    # The parameters of the binomial draw differ, which is a hint.
+    assert found.grade == ("hint" if mechanism is binomial else "same") and found.implied is not None, found.unproved
+    assert implied is None or found.implied == pytest.approx(implied, rel=1e-6)
+
+
+def test_without_balls_a_star_is_integrated_by_quadrature(monkeypatch):
+    def mechanism(x, rng):
+        return bool(x + rng.normal() > rng.logistic())
+
+    (by_balls,) = dpaudit.record_noise(mechanism, [(0.0, 1.0)], "eps=1", seed=3).pairs
+    monkeypatch.setitem(sys.modules, "flint", None)
+    mass_of.cache_clear()
+    (found,) = dpaudit.record_noise(mechanism, [(0.0, 1.0)], "eps=1", seed=3).pairs
+    mass_of.cache_clear()
+    assert found.grade == by_balls.grade == "same" and found.loss == pytest.approx(by_balls.loss, abs=1e-8)
 
 
 @pytest.mark.parametrize(("epsilon", "grade"), [(1.0, "same"), (2.0, "proved")])

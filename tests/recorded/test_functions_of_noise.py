@@ -102,6 +102,16 @@ def half_or_whole(x, rng):  # below 0 it is seen on x_prime only
     return z if (other if x else z) > 0 else None
 
 
+def fixed_end(x, rng):  # between 0 and 1 there are outputs of the one input only: delta is 0.34
+    z = rng.normal()
+    return [x + z, bool(z > 0)]
+
+
+def fixed_ends(x, rng):
+    z = rng.normal()
+    return [x + z, bool(z > 0), bool(z > 1)]
+
+
 def other_scale(family):
     return lambda x, rng: getattr(rng, family)(scale=1.0 + 0.01 * x)
 
@@ -109,6 +119,7 @@ def other_scale(family):
 @pytest.mark.parametrize(
     ("release", "claim"),
     [(one, "eps=1") for one in (other_function, other_order, rounded_beside_itself, nearly_the_same)]
+    + [(one, claim) for one in (fixed_end, fixed_ends) for claim in ("eps=5,delta=0.01", "rho=1")]
     + [(without_an_end, "eps=7"), (underflows, "eps=1"), (infinite_scale, "eps=1"), (half_or_whole, "eps=1")]
     + [(other_scale(family), "eps=1") for family in ("laplace", "logistic", "exponential", "gumbel")],
 )

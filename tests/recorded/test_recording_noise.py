@@ -12,12 +12,13 @@ from random import gauss
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from largest import chances_of_largest
 
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.symbolic.interception import recorded
-from dpaudit.symbolic.laws import Law, combined, probabilities_of_largest
+from dpaudit.symbolic.laws import Law, combined
 from dpaudit.symbolic.tape import Tape
 
 SEED = 7
@@ -109,7 +110,7 @@ def test_a_clip_is_decided_and_keeps_the_loss_of_its_tail():
 def test_the_probabilities_of_the_largest_are_those_of_draws(family):
     rng, law = np.random.default_rng(20_261_125), Law(family, 1.3)
     signals, draws = [0.0, 0.7, -0.4], 200_000
-    chances = probabilities_of_largest(signals, [1.0] * 3, law)
+    chances = chances_of_largest(signals, law)
     noise = getattr(rng, family)(scale=1.3, size=(draws, 3))
     counts = np.bincount(np.argmax(noise + signals, axis=1), minlength=3)
     # Hoeffding: each of 15 frequencies is off by 0.0075 or more with probability at most 2 exp(-22.5) = 3.4e-10.
