@@ -3,7 +3,9 @@
 A table of general figures is the same for a number, a hundred bits and a text; what hides a leak is the output. So
 where an audit refutes nothing, leaks of known loss and mass are planted into what it has seen (the stage behind the
 dependence of draws; `dpaudit.campaign.planting` derives what that says). "Not refuted" then rests on them: of each form
-that a reader would expect to be found, nine in ten plants of `inconclusive_factor` budgets have to be.
+that a reader would expect to be found, more than nine in ten plants of `inconclusive_factor` budgets have to be, 10 of
+10 or 37 of 40. Let p be the probability that a leak is found, and that a plant is: a leak is missed, and called "not
+refuted", with probability (1 - p) P(Bin(10, p) >= 10), at most .035 for every p; of 40 plants it is at most .049.
 
 The pair that was tested least well, by a test that knows its event, is the one whose outputs are planted. Pairs of one
 audit have outputs of one kind: the others have its figures, in the ratio of what such a test finds of them and of it.
@@ -145,14 +147,14 @@ class _Plants:
 
     def _suffices(self, form: PlantedForm, mass: float, loss: float) -> bool:
         """Say whether enough plants of one cell are found; no more are planted once they cannot be."""
-        may_miss = math.floor(self.effort.plants * (1.0 - self.known.probability) + 1e-9)
+        may_miss = self.effort.plants * (1.0 - self.known.probability) - 1e-9
         found = missed = 0
-        while found + missed < self.effort.plants and missed <= may_miss:
+        while found + missed < self.effort.plants and missed < may_miss:
             key = len(self.cells), found + missed
             is_found = self.planting.is_found(form, mass, loss, stream(self.run.root, PLANTS, self.place, *key))
             found, missed = found + is_found, missed + (not is_found)
-        self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
-        return missed <= may_miss
+        cell = self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
+        return cell.suffices(self.known.probability)
 
     def _last(self, form: str, mass: float) -> tuple[int, int]:
         """Plants of the largest loss of this form and mass."""

@@ -50,7 +50,7 @@ def _map(power: Power) -> Iterator[tuple[str, str, str]]:
     cells = itertools.groupby(power.cells, key=lambda cell: (cell.form, cell.event_mass))
     for (form, mass), several in cells:
         if mass != power.event_mass:
-            found = (one.loss for one in several if one.found >= power.probability * one.plants)
+            found = (one.loss for one in several if one.suffices(power.probability))
             yield f"{form}, {_in_outputs(mass)}", _texts(min(found, default=math.inf), 0.0, NOT_FOUND)[0], ""
 
 

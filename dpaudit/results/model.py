@@ -110,6 +110,10 @@ class PlantedCell:
     found: int
     plants: int
 
+    def suffices(self, probability: float) -> bool:
+        """Whether more than this share was found: 10 of 10, or 37 of 40, at .9 (`dpaudit.audits.planted` says why)."""
+        return self.found > probability * self.plants + 1e-9
+
 
 @dataclasses.dataclass(frozen=True)
 class Power(Form):
