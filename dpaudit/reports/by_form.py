@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
+from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
@@ -39,7 +40,9 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
 
 
 def _counted(one: LearnedLoss) -> str:
-    return f"{one.form} ({one.found} of {one.plants})" if one.plants else one.form
+    """The form, with how many plants were found and what that says of all, at 95% confidence (Clopper and Pearson)."""
+    at_least = wording.percent_text(round(binomial_lower(one.found, one.plants, 0.05), 2))
+    return f"{one.form} ({one.found} of {one.plants}: at least {at_least})" if one.plants else one.form
 
 
 def _map(power: Power) -> Iterator[tuple[str, str, str]]:
@@ -84,7 +87,8 @@ def caption(result: AuditResult) -> str:
             f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
             f"{power.planted_draws:,} labelled draws, in outputs of total probability "
             f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
-            f"{often} were found. Behind a form: how many of so many."
+            f"more than {often} were found. Behind a form: how many of so many, and the power that this shows with 95% "
+            "confidence."
         )
     audits = audits_a_form(result.mode == "fixed")
     return (

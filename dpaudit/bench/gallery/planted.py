@@ -12,13 +12,14 @@ import dataclasses
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-from scipy.stats import beta, fisher_exact
+from scipy.stats import fisher_exact
 
 import dpaudit
 from dpaudit.bench.gallery.family import FamilyLeak, family
 from dpaudit.campaign.planting import Planting, Seen
 from dpaudit.campaign.schedules import MODES, Mode
 from dpaudit.features.outcomes import read_outputs
+from dpaudit.inference.binomial import binomial_lower
 from dpaudit.privacy.claims import PureDP
 from dpaudit.running.streams import stream
 
@@ -37,8 +38,8 @@ class Compared:
 
     @property
     def stated(self) -> float:
-        """Lower limit of the probability that a plant is found, with 95% confidence (Clopper and Pearson)."""
-        return float(beta.ppf(0.05, self.planted, PLANTS - self.planted + 1)) if self.planted else 0.0
+        """What a report says of the plants: the lower limit of the probability that one is found."""
+        return binomial_lower(self.planted, PLANTS, 0.05)
 
     @property
     def is_within(self) -> bool:
