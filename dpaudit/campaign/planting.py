@@ -55,7 +55,7 @@ Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewher
 class PlantSizes:
     """Sizes of events."""
 
-    pieces: int = 8  # intervals of each half of an event: the more there are, the less is found
+    pieces: int = 16  # intervals of each half of an event: the more there are, the less is found
     bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first that is as rare as it is asked for
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
