@@ -64,7 +64,8 @@ def plant(run: AuditRun) -> dict[int, Power]:
     if not open_games or run.shown is None or run.failure:
         return {}
     powers = {k: power_of(games[k], options.event_mass) for k in open_games}
-    hardest = max(open_games, key=lambda k: (powers[k].known_excess(options.inconclusive_factor), -k))
+    best = {k: dataclasses.replace(powers[k], learned=()).excess(options.inconclusive_factor) for k in open_games}
+    hardest = max(open_games, key=lambda k: (best[k], -k))
     known = powers[hardest]
     seen = Seen.of(run.shown(games[hardest]))
     planting = Planting(seen, games[hardest].claim, games[hardest].level, options.mode)
@@ -98,7 +99,7 @@ class _Plants:
 
     def __post_init__(self) -> None:
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
-        self.forms = [form for form in self.planting.seen.forms if self._made(form, self.known.event_mass) > 0.0]
+        self.forms = [form for form in self.planting.seen.suited if self._made(form, self.known.event_mass) > 0.0]
 
     def _made(self, form: PlantedForm, mass: float) -> float:
         """The true mass of the event of this form that is planted for a mass of `mass`."""
@@ -117,9 +118,10 @@ class _Plants:
             others = self._ladder(self.known.detectable) if self.effort.is_map else []
             other = self._least(form, mass, [loss for loss in others if (loss < limit) == suffices])
             found = limit if suffices and other is None else other
-            cell = None if found is None else self.cells[form.name, mass, found]
-            counts = (cell.found, cell.plants) if cell else self._last(form.name, mass)
-            learned.append(LearnedLoss(form.name, math.inf if found is None else found, *counts, form.is_expected))
+            own = [cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form.name, mass)]
+            cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
+            loss = math.inf if found is None else found
+            learned.append(LearnedLoss(form.name, loss, cell.found, cell.plants, form.is_expected))
         for other_mass in MASSES if self.effort.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
@@ -155,9 +157,3 @@ class _Plants:
             found, missed = found + is_found, missed + (not is_found)
         cell = self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
         return cell.suffices(self.known.probability)
-
-    def _last(self, form: str, mass: float) -> tuple[int, int]:
-        """Plants of the largest loss of this form and mass."""
-        one = max((cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form, mass)),
-                  key=lambda cell: cell.loss)  # fmt: skip
-        return one.found, one.plants

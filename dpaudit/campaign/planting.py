@@ -12,8 +12,9 @@ Validity
   all that "violated" and bounds rest on was fixed. They decide between "not refuted" and "inconclusive" alone.
 * **What the figure is.** Given the outputs, the plants of a cell are independent: an event, labels and an order for
   each. So how many of them are found is binomial, with the mean over events of this form of the probability that an
-  audit of so many draws finds one, where outputs are as those that were seen. It is no bound for an event that somebody
-  chose, nor for one of another form.
+  audit of so many draws finds one, where outputs are as those that were seen. Of intervals and of two columns together
+  events have many cells: of fewer, more is found. It is no bound for an event that somebody chose, nor for one of
+  another form.
 * **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
   keeps both laws' masses at 1: the loss is never larger than what is stated.
 * **The mass.** An event is of whole cells, at most half as heavy again as stated, and of columns that depend on each
@@ -148,15 +149,12 @@ def is_rare(made: float, mass: float) -> bool:
 
 def _rarest(events: Iterable[Event], mass: float) -> Event:
     """The first event that is about as rare as it is asked for, else the rarest."""
-    best, least = None, math.inf
+    made = []
     for sides in events:
-        made = mass_of(sides)
-        if best is None or 0.0 < made < least:
-            best, least = sides, made or math.inf
-        if is_rare(made, mass):
-            break
-    assert best is not None
-    return best
+        made.append(sides)
+        if is_rare(mass_of(sides), mass):
+            return sides
+    return min(made, key=lambda sides: mass_of(sides) or math.inf)
 
 
 def _scaled(columns: Columns) -> FloatArray:
@@ -323,11 +321,6 @@ class Seen:
         """The columns that an event may be of, by the forms of which these outputs have events."""
         found = {form: self._suited(form) for form in FORMS}
         return {form: columns for form, columns in found.items() if len(columns) >= form.least}
-
-    @property
-    def forms(self) -> list[PlantedForm]:
-        """The forms of which these outputs have events."""
-        return list(self.suited)
 
     def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
         """A random event of this form of about this mass; where there is no such one, the rarest of some, or none."""

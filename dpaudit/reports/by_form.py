@@ -67,12 +67,9 @@ def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
     None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
     not the ones that were tested least well.
     """
-    if result.universe is not None or result.verdict not in ("not_refuted", "inconclusive"):
-        return ()
-    weakest = wording.least_powerful(result)
-    if weakest is None or weakest.power is None or not weakest.power.learned:
-        return ()
-    return rows_of(weakest.power)
+    power = getattr(wording.least_powerful(result), "power", None)
+    is_open = result.universe is None and result.verdict in ("not_refuted", "inconclusive")
+    return rows_of(power) if is_open and power is not None and power.learned else ()
 
 
 def caption(result: AuditResult) -> str:
@@ -82,13 +79,12 @@ def caption(result: AuditResult) -> str:
         return ""
     power = weakest.power
     if power.is_planted:
-        often = _in_ten(power.probability)
         return (
             f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
             f"{power.planted_draws:,} labelled draws, in outputs of total probability "
             f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
-            f"more than {often} were found. Behind a form: how many of so many, and the power that this shows with 95% "
-            "confidence."
+            f"more than {_in_ten(power.probability)} were found. Behind a form: how many "
+            "of so many, and the power that this shows with 95% confidence."
         )
     audits = audits_a_form(result.mode == "fixed")
     return (
@@ -100,8 +96,8 @@ def caption(result: AuditResult) -> str:
 
 def columns(result: AuditResult) -> tuple[str, ...]:
     """The names of the columns of `rows`, with how often such a loss is found."""
-    weakest = wording.least_powerful(result)
-    probability = weakest.power.probability if weakest is not None and weakest.power is not None else 0.9
+    power = getattr(wording.least_powerful(result), "power", None)
+    probability = 0.9 if power is None else power.probability
     return (FORM, f"loss found in {_in_ten(probability)} audits (nats)", RATIO)
 
 

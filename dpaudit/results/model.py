@@ -182,10 +182,6 @@ class Power(Form):
         allowance = 1.0 if self.is_planted else LEARNED_ALLOWANCE
         return max(self.detectable / limit, self.deciding / (allowance * limit))
 
-    def known_excess(self, inconclusive_factor: float) -> float:
-        """The same of the best case alone."""
-        return dataclasses.replace(self, learned=()).excess(inconclusive_factor)
-
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """What is of plants is left out where there are none."""
         unknown = {"cells", "planted_draws"} if not self.is_planted else set()
