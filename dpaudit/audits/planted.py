@@ -3,7 +3,9 @@
 A table of general figures is the same for a number, a hundred bits and a text; what hides a leak is the output. So
 where an audit refutes nothing, leaks of known loss and mass are planted into what it has seen (the stage behind the
 dependence of draws; `dpaudit.campaign.planting` derives what that says). "Not refuted" then rests on them: of each form
-that a reader would expect to be found, nine in ten plants of `inconclusive_factor` budgets have to be.
+that a reader would expect to be found, more than nine in ten plants of `inconclusive_factor` budgets have to be, 10 of
+10 or 37 of 40. Let p be the probability that a leak is found, and that a plant is: a leak is missed, and called "not
+refuted", with probability (1 - p) P(Bin(10, p) >= 10), at most .035 for every p; of 40 plants it is at most .049.
 
 The pair that was tested least well, by a test that knows its event, is the one whose outputs are planted. Pairs of one
 audit have outputs of one kind: the others have its figures, in the ratio of what such a test finds of them and of it.
@@ -62,7 +64,8 @@ def plant(run: AuditRun) -> dict[int, Power]:
     if not open_games or run.shown is None or run.failure:
         return {}
     powers = {k: power_of(games[k], options.event_mass) for k in open_games}
-    hardest = max(open_games, key=lambda k: (powers[k].known_excess(options.inconclusive_factor), -k))
+    best = {k: dataclasses.replace(powers[k], learned=()).excess(options.inconclusive_factor) for k in open_games}
+    hardest = max(open_games, key=lambda k: (best[k], -k))
     known = powers[hardest]
     seen = Seen.of(run.shown(games[hardest]))
     planting = Planting(seen, games[hardest].claim, games[hardest].level, options.mode)
@@ -96,7 +99,7 @@ class _Plants:
 
     def __post_init__(self) -> None:
         self.cells: dict[tuple[str, float, float], PlantedCell] = {}
-        self.forms = [form for form in self.planting.seen.forms if self._made(form, self.known.event_mass) > 0.0]
+        self.forms = [form for form in self.planting.seen.suited if self._made(form, self.known.event_mass) > 0.0]
 
     def _made(self, form: PlantedForm, mass: float) -> float:
         """The true mass of the event of this form that is planted for a mass of `mass`."""
@@ -115,9 +118,10 @@ class _Plants:
             others = self._ladder(self.known.detectable) if self.effort.is_map else []
             other = self._least(form, mass, [loss for loss in others if (loss < limit) == suffices])
             found = limit if suffices and other is None else other
-            cell = None if found is None else self.cells[form.name, mass, found]
-            counts = (cell.found, cell.plants) if cell else self._last(form.name, mass)
-            learned.append(LearnedLoss(form.name, math.inf if found is None else found, *counts, form.is_expected))
+            own = [cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form.name, mass)]
+            cell = max((cell for cell in own if found in (None, cell.loss)), key=lambda cell: cell.loss)
+            loss = math.inf if found is None else found
+            learned.append(LearnedLoss(form.name, loss, cell.found, cell.plants, form.is_expected))
         for other_mass in MASSES if self.effort.is_map else ():
             least, _ = self.run.games[self.place].main.power(other_mass, self.known.probability)
             for form in self.forms if other_mass != mass and math.isfinite(least) else ():
@@ -145,17 +149,11 @@ class _Plants:
 
     def _suffices(self, form: PlantedForm, mass: float, loss: float) -> bool:
         """Say whether enough plants of one cell are found; no more are planted once they cannot be."""
-        may_miss = math.floor(self.effort.plants * (1.0 - self.known.probability) + 1e-9)
+        may_miss = self.effort.plants * (1.0 - self.known.probability) - 1e-9
         found = missed = 0
-        while found + missed < self.effort.plants and missed <= may_miss:
+        while found + missed < self.effort.plants and missed < may_miss:
             key = len(self.cells), found + missed
             is_found = self.planting.is_found(form, mass, loss, stream(self.run.root, PLANTS, self.place, *key))
             found, missed = found + is_found, missed + (not is_found)
-        self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
-        return missed <= may_miss
-
-    def _last(self, form: str, mass: float) -> tuple[int, int]:
-        """Plants of the largest loss of this form and mass."""
-        one = max((cell for cell in self.cells.values() if (cell.form, cell.event_mass) == (form, mass)),
-                  key=lambda cell: cell.loss)  # fmt: skip
-        return one.found, one.plants
+        cell = self.cells[form.name, mass, loss] = PlantedCell(form.name, mass, loss, found, found + missed)
+        return cell.suffices(self.known.probability)

@@ -12,8 +12,9 @@ Validity
   all that "violated" and bounds rest on was fixed. They decide between "not refuted" and "inconclusive" alone.
 * **What the figure is.** Given the outputs, the plants of a cell are independent: an event, labels and an order for
   each. So how many of them are found is binomial, with the mean over events of this form of the probability that an
-  audit of so many draws finds one, where outputs are as those that were seen. It is no bound for an event that somebody
-  chose, nor for one of another form.
+  audit of so many draws finds one, where outputs are as those that were seen. Of intervals and of two columns together
+  events have many cells: of fewer, more is found. It is no bound for an event that somebody chose, nor for one of
+  another form.
 * **The loss.** A and B have the same mass where cells allow it. Else the lighter has the loss, and the heavier what
   keeps both laws' masses at 1: the loss is never larger than what is stated.
 * **The mass.** An event is of whole cells, at most half as heavy again as stated, and of columns that depend on each
@@ -55,7 +56,8 @@ Event = NDArray[np.int8]  # the side of each output: 1 in A, -1 in B, 0 elsewher
 class PlantSizes:
     """Sizes of events."""
 
-    pieces: tuple[int, ...] = (1, 2, 4, 8)  # intervals of each half of an event
+    pieces: int = 16  # intervals of each half of an event: the more there are, the less is found
+    bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first that is as rare as it is asked for
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
     usual: int = 200  # words that events are of, the most frequent
@@ -113,20 +115,25 @@ def _values(values: FloatArray, mass: float) -> Cells:
     return np.asarray(np.where(recurs[place], place, -1), dtype=np.int64)
 
 
-def _together(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    """An event that no column tells alone: of two bins of each column, whether the second one is met an even number of
-    times. Beside columns of few values others have finer bins, so that the event is as rare as it is asked for.
+def _together(columns: Columns, mass: float, rng: np.random.Generator, counts: Sequence[int] = (2,)) -> Event:
+    """An event that no column tells alone: of so many bins of each column, whether those of the second half are met an
+    even number of times. Beside columns of few values others have finer bins, so that the event is as rare as asked.
     """
-    count = max(2, math.ceil(2.0 / mass ** (1.0 / len(columns))))
-    events = (_of_two_bins([_bins(values, count << finer) for values in columns], rng) for finer in range(SIZES.finer))
+    width = mass ** (1.0 / len(columns))
+    events = (
+        _of_bins([_bins(values, math.ceil(count / width) << finer) for values in columns], count, rng)
+        for count in counts
+        for finer in range(SIZES.finer)
+    )
     return _rarest(events, mass)
 
 
-def _of_two_bins(bins: Sequence[Cells], rng: np.random.Generator) -> Event:
+def _of_bins(bins: Sequence[Cells], count: int, rng: np.random.Generator) -> Event:
     sides = np.ones(len(bins[0]), dtype=np.int8)
     for own in bins:
-        first, second = rng.permutation(np.unique(own))[:2]
-        sides *= np.where(own == first, 1, np.where(own == second, -1, 0)).astype(np.int8)
+        cells = rng.permutation(np.unique(own))
+        half = min(count, len(cells)) // 2
+        sides *= np.isin(own, cells[:half]) - np.isin(own, cells[half : 2 * half]).astype(np.int8)
     return sides
 
 
@@ -142,15 +149,12 @@ def is_rare(made: float, mass: float) -> bool:
 
 def _rarest(events: Iterable[Event], mass: float) -> Event:
     """The first event that is about as rare as it is asked for, else the rarest."""
-    best, least = None, math.inf
+    made = []
     for sides in events:
-        made = mass_of(sides)
-        if best is None or 0.0 < made < least:
-            best, least = sides, made or math.inf
-        if is_rare(made, mass):
-            break
-    assert best is not None
-    return best
+        made.append(sides)
+        if is_rare(mass_of(sides), mass):
+            return sides
+    return min(made, key=lambda sides: mass_of(sides) or math.inf)
 
 
 def _scaled(columns: Columns) -> FloatArray:
@@ -177,8 +181,7 @@ def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
 
 
 def _intervals(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    pieces = int(rng.choice(SIZES.pieces))
-    return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * pieces / mass)), mass, rng)
+    return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * SIZES.pieces / mass)), mass, rng)
 
 
 def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
@@ -186,7 +189,7 @@ def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> E
 
 
 def _two(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return _together(_some(columns, 2, rng), mass, rng)
+    return _together(_some(columns, 2, rng), mass, rng, SIZES.bins)
 
 
 def _several(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
@@ -272,7 +275,7 @@ FORMS = (
     PlantedForm("intervals", _intervals, _has_many, of="numbers"),
     PlantedForm("single values", _single_values, _recurs, of="numbers"),
     PlantedForm("a token", _words, least=2, of="words"),
-    PlantedForm("a number inside", _level, _has_many, of="objects"),
+    PlantedForm("a number inside", _intervals, _has_many, of="objects"),
     PlantedForm("two columns together", _two, least=2),
     PlantedForm("several columns together", _several, least=3, is_expected=False),
     PlantedForm("a direction", _direction, least=2, is_expected=False),
@@ -318,11 +321,6 @@ class Seen:
         """The columns that an event may be of, by the forms of which these outputs have events."""
         found = {form: self._suited(form) for form in FORMS}
         return {form: columns for form, columns in found.items() if len(columns) >= form.least}
-
-    @property
-    def forms(self) -> list[PlantedForm]:
-        """The forms of which these outputs have events."""
-        return list(self.suited)
 
     def event(self, form: PlantedForm, mass: float, rng: np.random.Generator) -> Event:
         """A random event of this form of about this mass; where there is no such one, the rarest of some, or none."""

@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Iterator
 
+from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
@@ -39,7 +40,9 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
 
 
 def _counted(one: LearnedLoss) -> str:
-    return f"{one.form} ({one.found} of {one.plants})" if one.plants else one.form
+    """The form, with how many plants were found and what that says of all, at 95% confidence (Clopper and Pearson)."""
+    at_least = wording.percent_text(round(binomial_lower(one.found, one.plants, 0.05), 2))
+    return f"{one.form} ({one.found} of {one.plants}: at least {at_least})" if one.plants else one.form
 
 
 def _map(power: Power) -> Iterator[tuple[str, str, str]]:
@@ -50,7 +53,7 @@ def _map(power: Power) -> Iterator[tuple[str, str, str]]:
     cells = itertools.groupby(power.cells, key=lambda cell: (cell.form, cell.event_mass))
     for (form, mass), several in cells:
         if mass != power.event_mass:
-            found = (one.loss for one in several if one.found >= power.probability * one.plants)
+            found = (one.loss for one in several if one.suffices(power.probability))
             yield f"{form}, {_in_outputs(mass)}", _texts(min(found, default=math.inf), 0.0, NOT_FOUND)[0], ""
 
 
@@ -64,12 +67,9 @@ def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
     None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
     not the ones that were tested least well.
     """
-    if result.universe is not None or result.verdict not in ("not_refuted", "inconclusive"):
-        return ()
-    weakest = wording.least_powerful(result)
-    if weakest is None or weakest.power is None or not weakest.power.learned:
-        return ()
-    return rows_of(weakest.power)
+    power = getattr(wording.least_powerful(result), "power", None)
+    is_open = result.universe is None and result.verdict in ("not_refuted", "inconclusive")
+    return rows_of(power) if is_open and power is not None and power.learned else ()
 
 
 def caption(result: AuditResult) -> str:
@@ -79,12 +79,12 @@ def caption(result: AuditResult) -> str:
         return ""
     power = weakest.power
     if power.is_planted:
-        often = _in_ten(power.probability)
         return (
             f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
             f"{power.planted_draws:,} labelled draws, in outputs of total probability "
             f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
-            f"{often} were found. Behind a form: how many of so many."
+            f"more than {_in_ten(power.probability)} were found. Behind a form: how many "
+            "of so many, and the power that this shows with 95% confidence."
         )
     audits = audits_a_form(result.mode == "fixed")
     return (
@@ -96,8 +96,8 @@ def caption(result: AuditResult) -> str:
 
 def columns(result: AuditResult) -> tuple[str, ...]:
     """The names of the columns of `rows`, with how often such a loss is found."""
-    weakest = wording.least_powerful(result)
-    probability = weakest.power.probability if weakest is not None and weakest.power is not None else 0.9
+    power = getattr(wording.least_powerful(result), "power", None)
+    probability = 0.9 if power is None else power.probability
     return (FORM, f"loss found in {_in_ten(probability)} audits (nats)", RATIO)
 
 

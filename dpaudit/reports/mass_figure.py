@@ -58,7 +58,7 @@ def _learned(power: Power) -> dict[str, list[tuple[float, float]]]:
         )
     found: dict[str, dict[float, float]] = {}
     for cell in power.cells:
-        if cell.found >= power.probability * cell.plants:
+        if cell.suffices(power.probability):
             of_form = found.setdefault(cell.form, {})
             of_form[cell.event_mass] = min(cell.loss, of_form.get(cell.event_mass, math.inf))
     return {f"planted: {form}": sorted(losses.items(), reverse=True) for form, losses in found.items()}

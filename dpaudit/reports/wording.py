@@ -295,7 +295,7 @@ def _planted_text(power: Power) -> str:
     text = ". The audit has to find them, so leaks were planted into its own outputs"
     if found:
         most = nats_text(max(one.loss for one in decide if math.isfinite(one.loss)))
-        text += f": of those of {most} it found at least {percent_text(power.probability)} in {', '.join(found)}"
+        text += f": of those of {most} it found more than {percent_text(power.probability)} in {', '.join(found)}"
     if lost:
         text += f"{', but' if found else ':'} fewer in {', '.join(lost)}, of any loss that was tried"
     return f"{text}."

@@ -110,6 +110,10 @@ class PlantedCell:
     found: int
     plants: int
 
+    def suffices(self, probability: float) -> bool:
+        """Whether more than this share was found: 10 of 10, or 37 of 40, at .9 (`dpaudit.audits.planted` says why)."""
+        return self.found > probability * self.plants + 1e-9
+
 
 @dataclasses.dataclass(frozen=True)
 class Power(Form):
@@ -177,10 +181,6 @@ class Power(Form):
             return self.detectable / limit
         allowance = 1.0 if self.is_planted else LEARNED_ALLOWANCE
         return max(self.detectable / limit, self.deciding / (allowance * limit))
-
-    def known_excess(self, inconclusive_factor: float) -> float:
-        """The same of the best case alone."""
-        return dataclasses.replace(self, learned=()).excess(inconclusive_factor)
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         """What is of plants is left out where there are none."""

@@ -12,7 +12,7 @@ from dpaudit import arguments
 from dpaudit.audits import planted
 from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, wording
-from dpaudit.results.model import load
+from dpaudit.results.model import PlantedCell, load
 
 OPTIONS = {"samples": 1_500, "seed": 5, "floating_point": False}
 
@@ -43,7 +43,7 @@ def test_the_verdict_rests_on_what_was_planted(quick):
         power = result.findings[0].power
         assert power.is_planted and 2_400 < power.planted_draws < 3_000
         assert {one.form for one in power.learned} == {"one level", "intervals"}
-        suffices = all(one.found >= 9 and one.plants == 10 and one.loss == pytest.approx(3.0) for one in power.learned)
+        suffices = all(one.found == one.plants == 10 and one.loss == pytest.approx(3.0) for one in power.learned)
         assert suffices == (result.verdict == "not_refuted")
         assert power.blind_mass in (0.01, 0.003)
 
@@ -99,7 +99,8 @@ def test_reports_say_what_was_planted(quick):
     result = quick["sequential"]
     rows = by_form.rows(result)
     power = result.findings[0].power
-    planted = [f"{one.form} ({one.found} of {one.plants})" for one in power.learned]
+    least = {10: "at least 74%", 0: "at least 0%"}  # .05 ** (1 / 10) of 10 of 10
+    planted = [f"{one.form} ({one.found} of {one.plants}: {least[one.found]})" for one in power.learned]
     known = [f"known beforehand, in outputs of probability {mass:g}" for mass, _ in power.by_mass if mass != 0.1]
     assert [form for form, *_ in rows[1:]] == [*planted, *known]
     assert "planted into outputs of this audit" in by_form.caption(result)
@@ -125,7 +126,17 @@ def test_a_full_map_of_a_small_audit():
     assert {cell.event_mass for cell in power.cells} >= {0.1, 0.3}
     for one in power.learned:  # the least loss of which enough were found, and none that is smaller
         own = [c for c in power.cells if (c.form, c.event_mass) == (one.form, 0.1)]
-        assert all(c.loss >= one.loss for c in own if c.found >= 36)
+        assert all(c.loss >= one.loss for c in own if c.found >= 37)
+
+
+@pytest.mark.parametrize(("plants", "most"), [(10, 0.0351), (40, 0.0487)])
+def test_a_leak_as_hard_as_plants_is_seldom_missed_and_not_refuted(plants, most):
+    """The exact sum over what is found of so many plants, for a probability that is the leak's own and a plant's."""
+    enough = [k for k in range(plants + 1) if PlantedCell("", 0.1, 2.0, k, plants).suffices(0.9)]
+    shares = np.linspace(0.5, 1.0, 2_001)
+    passed = [sum(math.comb(plants, k) * p**k * (1.0 - p) ** (plants - k) for k in enough) for p in shares]
+    assert max((1.0 - shares) * passed) == pytest.approx(most, abs=1e-4)
+    assert not PlantedCell("", 0.1, 2.0, 9, 10).suffices(0.9)
 
 
 def test_every_effort_but_off_plants_something():

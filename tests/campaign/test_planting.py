@@ -40,7 +40,7 @@ def form_of(name):
 
 @pytest.mark.parametrize("kind", OUTPUTS)
 def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
-    names = {form.name for form in seen_of(OUTPUTS[kind]).forms if form.is_expected}
+    names = {form.name for form in seen_of(OUTPUTS[kind]).suited if form.is_expected}
     expected = {
         "number": {"one level", "intervals"},
         "row": {"one level", "intervals", "two columns together"},
@@ -54,7 +54,7 @@ def test_outputs_have_the_forms_that_a_reader_would_expect_of_them(kind):
 def test_halves_of_an_event_have_the_mass_that_whole_cells_allow(kind):
     seen = seen_of(OUTPUTS[kind])
     size = len(seen.outcomes)
-    for form in seen.forms:
+    for form in seen.suited:
         columns = seen.suited[form]
         cells = {len(np.unique(values)) for values in columns}
         for seed in range(8):
@@ -70,7 +70,7 @@ def test_an_event_is_a_function_of_the_output_alone():
     rng = np.random.default_rng(4)
     outputs = np.tile(rng.normal(size=(500, 3)), (4, 1))
     seen = seen_of(outputs)
-    for form in seen.forms:
+    for form in seen.suited:
         sides = form.make(seen.suited[form], 0.2, np.random.default_rng(1))
         assert (sides.reshape(4, 500) == sides[:500]).all(), form.name
 
@@ -91,7 +91,7 @@ def test_an_event_is_as_rare_as_it_is_asked_for_where_any_is():
     rng = np.random.default_rng(5)
     beside_a_flag = np.stack([rng.normal(size=20_000), rng.integers(0, 2, 20_000).astype(float)], axis=1)
     seen = seen_of(beside_a_flag)
-    for form in seen.forms:
+    for form in seen.suited:
         for mass in (0.2, 0.1, 0.03):
             # Single values are those of the flag alone, and none of its events is rare.
             made = [mass_of(seen.event(form, mass, np.random.default_rng(k))) for k in range(5)]
@@ -166,9 +166,9 @@ def test_a_claim_with_a_second_bound_is_planted_too():
 def test_a_plant_is_fixed_by_its_generator():
     planting = Planting(seen_of(numbers(1_000)), PureDP(1.0), 0.05, "sequential")
     runs = [
-        [planting.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in planting.seen.forms
+        [planting.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in planting.seen.suited
     ]
     again = [
-        [planting.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in planting.seen.forms
+        [planting.is_found(form, 0.2, 2.5, np.random.default_rng(k)) for k in range(6)] for form in planting.seen.suited
     ]
     assert runs == again

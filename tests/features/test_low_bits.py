@@ -24,6 +24,7 @@ from dpaudit.features.low_bits import (
     low_bit_views,
     lowest_set_bit,
 )
+from dpaudit.features.shapes import rounded
 
 GRID, LANES = 2.0**53, SIZES.lanes
 finite = st.floats(allow_nan=False, allow_infinity=False)
@@ -226,3 +227,9 @@ def test_attainability_is_tried_only_where_location_and_scale_make_sense():
     for x, x_prime, epsilon in [(math.nan, 1.0, 1.0), (0.0, 0.0, 1.0), (0.0, 1.0, 0.0), (0.0, 1.0, math.inf)]:
         assert attainable(Location(x, x_prime), epsilon) == []
     assert attainable(None, 1.0) == []
+
+
+def test_a_worked_out_zero_has_no_sign():
+    """Outputs between the points (0, 0) and (1, 1) are as near to either, up to errors of rounding of either sign."""
+    numbers = rounded(np.array([-1e-17, 1e-17, -0.0, -2.0]), np.full(4, 3.0))
+    assert np.signbit(numbers).tolist() == [False, False, False, True] and numbers[3] == -2.0
