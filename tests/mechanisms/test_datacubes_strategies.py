@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.refusals import refusals
 
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms.datacubes import (
@@ -127,29 +128,23 @@ def test_the_named_workloads_have_the_marginals_of_their_definition():
     assert all_marginals(domain, 0).sets == ((),)
 
 
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: Domain([]), "sizes must be of 1 to 62 attributes, got 0"),
-        (lambda: Domain([0]), "sizes must be an integer of at least 1, got 0"),
-        (lambda: Domain([2], ["a", "b"]), "names must be 1 different ones, got"),
-        (lambda: Domain([2, 2]).histogram([[0, 2]]), "records must be coded from 0 to sizes - 1"),
-        (lambda: Domain([2, 2]).vector([1.0]), r"data must be of shape \(4,\), got shape \(1,\)"),
-        (lambda: Domain([2]).vector([1.0, np.inf]), "data must be finite"),
-        (lambda: all_marginals(Domain([2]), 1).answers([1.0]), r"data must be of shape \(..., 2\), got shape \(1,\)"),
-        (lambda: Workload(Domain([2]), []), "marginals must be at least one, got none"),
-        (lambda: Workload(Domain([2]), [(1,)]), r"marginals must be sets of attributes 0 to 0, got \(1,\)"),
-        (lambda: Workload(Domain([2]), [(0,)], [0.0]), r"weights must be positive and finite, got \[0.0\]"),
-        (lambda: all_marginals(Domain([2]), 2), "k must be at most 1, the number of attributes, got 2"),
-        (lambda: all_marginals(Domain.binary(20), 1).matrix(), "must have at most 67108864 entries, got 40 x 1048576"),
-        (lambda: walsh_hadamard([1.0, 2.0, 3.0]), "length that is a power of two, got 3"),
-        (lambda: HaarStrategy(Domain([3])), r"domain must have powers of two as sizes, got \(3,\)"),
-        (lambda: MatrixStrategy(Domain([2]), [[0.0, 0.0]]), "rows must be finite and none of zeros alone"),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: Domain([]), "sizes must"),
+    (lambda: Domain([0]), "sizes must"),
+    (lambda: Domain([2], ["a", "b"]), "names must"),
+    (lambda: Domain([2, 2]).histogram([[0, 2]]), "records must"),
+    (lambda: Domain([2, 2]).vector([1.0]), "data must"),
+    (lambda: Domain([2]).vector([1.0, np.inf]), "data must"),
+    (lambda: all_marginals(Domain([2]), 1).answers([1.0]), "data must"),
+    (lambda: Workload(Domain([2]), []), "marginals must"),
+    (lambda: Workload(Domain([2]), [(1,)]), "marginals must"),
+    (lambda: Workload(Domain([2]), [(0,)], [0.0]), "weights must"),
+    (lambda: all_marginals(Domain([2]), 2), "k must"),
+    (lambda: all_marginals(Domain.binary(20), 1).matrix(), "must have at most 67108864 entries, got 40 x 1048576"),
+    (lambda: walsh_hadamard([1.0, 2.0, 3.0]), "length that is a power of two, got 3"),
+    (lambda: HaarStrategy(Domain([3])), "domain must"),
+    (lambda: MatrixStrategy(Domain([2]), [[0.0, 0.0]]), "rows must"),
 )
-def test_what_makes_no_sense_is_refused(call, message):
-    with pytest.raises(UsageError, match=message):
-        call()
 
 
 # ---- transforms and coefficients ------------------------------------------------------------------------------------

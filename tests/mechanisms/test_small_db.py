@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
 from scipy import stats
+from support.refusals import refusals
 
 import dpaudit
 from dpaudit.errors import UsageError
@@ -385,26 +386,14 @@ def test_a_good_audit_refutes_the_twin_and_not_the_mechanism():
     assert dpaudit.audit(twin, pairs=[pair], **options).verdict == "violated"
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: SmallDB([[0.0, 2.0]], METRIC, 1.0, 0.5, 3),
-            r"queries must differ by at most the metric, got 2\.0 over 1\.0",
-        ),
-        (lambda: SmallDB(QUERIES, METRIC, 0.0, 0.5, 3), r"c must be in \(0, inf\), got 0\.0\."),
-        (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.0, 3), r"alpha must be in \(0, inf\), got 0\.0\."),
-        (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).distribution([1, 1]), r"data must have 3 records, got 2\."),
-        (lambda: SmallDB([[0.0, math.inf]], METRIC, 1.0, 0.5, 3), r"queries must be finite, got inf\."),
-        (
-            lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).error_bound(QUERIES, 0.0),
-            r"beta must be in \(0, 1\], got 0\.0\.",
-        ),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: SmallDB([[0.0, 2.0]], METRIC, 1.0, 0.5, 3), "queries must"),
+    (lambda: SmallDB(QUERIES, METRIC, 0.0, 0.5, 3), "c must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.0, 3), "alpha must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).distribution([1, 1]), "data must"),
+    (lambda: SmallDB([[0.0, math.inf]], METRIC, 1.0, 0.5, 3), "queries must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).error_bound(QUERIES, 0.0), "beta must"),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()
 
 
 @pytest.mark.claim("DX-T9")
