@@ -145,14 +145,6 @@ def test_each_mistake_is_one_message_and_exits_with_2(run, arguments, words):
     assert result.exit_code == 2 and words in result.stderr and result.stderr.count("\n") == 1
 
 
-def test_an_empty_store_says_so(run):
-    from dpaudit.running.store import Store
-
-    Store.at("e.db").close()
-    assert run("evidence", "list", "--store", "e.db").stdout == "No evidence yet.\n"
-    assert exported(run)["subjects"] == []
-
-
 def test_a_pair_without_draws_is_not_said_to_be_not_refuted(run):
     audited(run)
     document = exported(run)

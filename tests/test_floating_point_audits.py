@@ -175,11 +175,6 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path, place, value):
         dpaudit.load(tmp_path / "audit.json")
 
 
-def test_the_option_must_be_a_flag():
-    with pytest.raises(UsageError, match="floating_point must be True, False or None, got 'yes'"):
-        audit(floating_point="yes")
-
-
 def test_the_reference_mechanisms_leak_and_the_grid_noise_does_not():
     # mechanisms/ says so of itself: noise of numpy, exact on the real line only.
     from dpaudit_mechanisms.laplace import Laplace
@@ -225,12 +220,6 @@ def test_the_command_line_says_it_apart_and_keeps_its_exit_status(run):
     assert "Apart" in result.stdout and "99.9% confidence" in result.stdout
     assert "Floating point" not in without.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-
-
-def test_the_project_can_turn_it_off(run, project):
-    (project / "pyproject.toml").write_text("[tool.dpaudit]\nfloating_point = false\n")
-    assert "Floating point" not in run().stdout
-    assert "Floating point" in run("--floating-point").stdout
 
 
 def test_a_result_can_be_replaced_without_the_finding():

@@ -324,14 +324,3 @@ def test_recorded_noise_is_a_side_finding_of_the_audit_without_values_of_the_inp
     (pair,) = finding.details["pairs"]
     assert "moves by" not in finding.summary and pair["loss"] == pytest.approx(432_150.0)
     assert "trace" not in pair and "statement" not in pair
-
-
-def test_arguments_are_checked():
-    for wrong, message in (
-        ({"runs": 3}, "runs must be an integer of at least 4, got 3"),
-        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
-        ({"claim": 1.0}, "claim must be a Claim or a string"),
-        ({"pairs": None}, "pairs must be given"),
-    ):
-        with pytest.raises(dpaudit.UsageError, match=message):
-            replay_same_randomness(laplace, **{"pairs": [(0.0, 1.0)], **wrong})

@@ -137,21 +137,6 @@ def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
     assert "Warning" not in run("0,1").stderr and "Warning" not in run("0,0", "--quiet").stderr
 
 
-def test_the_command_line_warns_of_pairs_that_are_the_same(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"
-    (tmp_path / "notes_m.py").write_text(code)
-
-    def warnings(pairs, *options):
-        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "200", "--seed", "1", *options)
-        done = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
-        return [line for line in done.stderr.splitlines() if line.startswith("Warning")]
-
-    (said,) = warnings("0,1; 1,0; 1,2; 0,1")
-    assert "takes a share of the error rate: 0|1 = 1|0 = 0|1#2. State each once." in said
-    assert warnings("0,1; 1,2; 0,2") == warnings("0,1; 0,1.0") == warnings("0,1; 1,0", "-q") == []
-
-
 # Outputs that strike one.
 
 
@@ -212,15 +197,6 @@ def test_redacted_reports_keep_outputs_out():
     assert "secret answer" in result.findings[0].notes[0]
     for name in ("html", "md"):
         assert "secret answer" not in reports.render(hidden, name, "compliance")
-
-
-def test_a_control_beside_other_pairs_leaves_the_verdict_to_them():
-    """At distance 0 a metric claim has the budget 0, which no number of draws shows to be kept."""
-    claim = dpaudit.MetricDP(lambda a, b: abs(a - b))
-    result = dpaudit.audit(
-        lambda data, size, rng: data + rng.laplace(size=size), claim, [(0, 0), (0, 1)], samples=5_000, seed=1
-    )
-    assert [finding.verdict for finding in result.findings] == ["not_refuted", "not_refuted"]
 
 
 # Outputs with keys.

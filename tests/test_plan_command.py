@@ -72,29 +72,11 @@ def test_a_plan_says_what_is_found_what_is_needed_and_what_it_costs(run):
         assert words in " ".join(result.stdout.split()), words
 
 
-def test_options_reach_the_plan_in_either_way_of_writing_a_share(run):
-    for over, power in (("50%", "80%"), ("0.5", "0.8")):
-        text = ask(run, "--over", over, "--power", power, "--event-mass", "0.25", "--mode", "fixed").stdout
-        assert "50% over the claim with probability 80%" in text and "0.25" in text and "(fixed mode)" in text
-
-
-def test_the_pilot_is_labelled_an_estimate(run):
-    text = " ".join(ask(run, "--pilot", "400", "--samples", "1000").stdout.split())
-    assert "Estimate (e) for 0|1, from 800 runs and without confidence: a rule that guesses on" in text
-    assert " e " in text
-
-
 def test_the_claims_own_parameter_is_shown_where_it_is_another_number(run):
     for claim, shown in (("mu=1", "as μ"), ("rho=0.5", "as ρ"), ("eps=1,delta=0.01", "as ε")):
         text = ask(run, "--event-mass", "0.5", "--over", "100%", claim=claim).stdout
         assert text.count(shown) == 2, claim
     assert " as " not in ask(run).stdout.partition("Samples")[0]
-
-
-def test_what_is_not_promised_is_explained(run):
-    words = "None: not found in any number of samples up to 10^9, or not promised"
-    assert words in " ".join(ask(run, "--event-mass", "1e-6", claim="mu=1").stdout.split())
-    assert words not in " ".join(ask(run, "--event-mass", "0.5").stdout.split())
 
 
 def test_json_is_strict_and_alone_on_stdout(run):
@@ -111,10 +93,6 @@ def test_claim_and_pairs_are_the_mechanisms_own_by_default_and_options_those_of_
     (project / "pyproject.toml").write_text("[tool.dpaudit]\nsamples = 3\n")
     result = run("m.py:own")
     assert result.exit_code == 2 and "samples must be" in result.stderr and "pyproject.toml" in result.stderr
-
-
-def test_a_claim_that_asks_nothing_says_so(run):
-    assert "asks nothing of these pairs" in run("m.py:release", "--claim", "eps=inf", "--pairs", "0,1").stdout
 
 
 @pytest.mark.parametrize(

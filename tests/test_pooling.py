@@ -217,17 +217,6 @@ def test_a_replay_needs_to_know_where_the_outputs_lie():
         dpaudit.replay(result, lambda data, size: np.full(size, data), PureDP(1.0))
 
 
-def test_pool_must_be_a_flag():
-    with pytest.raises(UsageError, match=r"pool must be True, False or None, got 'yes'"):
-        audited(Laplace(1.0), pool="yes")
-    with pytest.raises(UsageError, match=r"pool must be False or None for .*released"):
-        audited(released, PureDP(1.0), TWO, pool=True)
-
-
-def released(data, size):
-    return np.full(size, data)
-
-
 def test_the_command_line_pools_unless_told_not_to(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     (tmp_path / "subject.py").write_text(

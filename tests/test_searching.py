@@ -356,15 +356,6 @@ def test_a_search_says_where_it_looked(domain, said):
     assert place_sentence({"kind": "strategy"}).startswith("It looked at what its domain gives; values outside")
 
 
-def test_a_search_near_examples_says_that_it_tried_nothing_beyond_them():
-    found = search_pairs(clipped_sum, "eps=1", examples=[[0.2, 0.9]], seed=SEED, budget=1000, grey_box=False)
-    (side,) = found.side_findings()
-    assert side.summary.endswith("no values but theirs: none beyond, where forgotten clipping would show.")
-    beyond = domains.DatasetDomain((0.2, 9.0), examples=([0.2],))
-    assert "no values but theirs" not in place_sentence(beyond.to_dict())
-    assert len(side.summary) <= 300  # as many as the terminal shows
-
-
 def geometric_count(data, rng):
     """Two-sided geometric noise; a record at the upper end counts three times."""
     p = 1.0 - np.exp(-1.0)

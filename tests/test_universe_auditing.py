@@ -276,16 +276,6 @@ def test_a_mechanism_that_always_raises_is_an_error(small):
     assert "OSError: gone in " in result.findings[0].message
 
 
-class Sealed:
-    """What it holds is nowhere to be seen."""
-
-
-def test_outputs_that_show_nothing_are_an_error(small):
-    result = audited(lambda data, rng: Sealed(), dpaudit.PureDP(1.0), list(range(6)), samples=200)
-    assert result.verdict == "error" and result.universe.count("error") == 15
-    assert "got Sealed, of which nothing is seen but its name" in result.findings[0].message
-
-
 def test_options_say_what_was_drawn(found):
     options = found.options
     assert options["table_draws"] == 2_000
@@ -345,12 +335,6 @@ def test_a_depth_whose_first_batch_raises_starts_again_one_call_a_draw(monkeypat
     assert result.subject["interface"].endswith("one call a draw") == is_restarted
     assert (result.options["examined"] > 0) == is_restarted and result.options["selected"] == many_pairs.DEPTH_OF_MANY
     assert any("no more" in note for finding in result.findings for note in finding.notes) != is_restarted
-
-
-def test_a_batch_that_raises_in_the_table_leaves_its_traceback():
-    result = audited(Breaks(66 * 300), seed=2, floating_point=False, **BREAKS)
-    assert result.verdict == "error" and "RuntimeError: no more" in result.findings[0].message
-    assert all('raise RuntimeError("no more")' in finding.traceback for finding in result.findings)
 
 
 class Empty:

@@ -13,7 +13,6 @@ import dpaudit
 from dpaudit.audits import band as stage
 from dpaudit.audits.options import BAND_SHARE
 from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.running.worker_pool import WorkerPool
@@ -156,17 +155,6 @@ def test_outputs_that_are_no_numbers_have_a_band():
 
     band, _ = examined(word, 1.0, 2, samples=800)
     assert any(point.upper < point.claimed for point in band.points)  # true epsilon is log 7
-
-
-@pytest.mark.parametrize("more, message", [
-    ({"store": "e.db"}, "band must not be given with a store, got True"),
-    ({"pairs": [(float(k), k + 1.0) for k in range(2_001)]}, "band must not be given with a universe, got True"),
-    ({"band": 1}, "band must be True or False, got 1"),
-])  # fmt: skip
-def test_what_has_no_band_is_refused(more, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=message):
-        dpaudit.audit(laplace, **{**QUICK, "band": True, **more})
 
 
 def test_the_command_draws_the_band(tmp_path, monkeypatch):

@@ -16,7 +16,6 @@ import dpaudit
 from dpaudit.audits import band as stage
 from dpaudit.audits import monotone
 from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.reports.wording import monotone_sentence
@@ -195,12 +194,3 @@ def test_the_command_says_the_limits(tmp_path, monkeypatch):
     options = ("--claim", "eps=1", "--pairs", "0,1", "--samples", "2000", "--seed", "1", "--no-floating-point")
     outcome = CliRunner().invoke(main, ["audit", "m.py:release", *options, "--band", "--monotone", "value"])
     assert "rises or falls with the output's number, no event" in " ".join(outcome.stdout.split()), outcome.output
-
-
-@pytest.mark.parametrize("more, message", [
-    ({"band": False, "monotone": "value"}, "monotone must be given with a band, got 'value'"),
-    ({"monotone": "output"}, "monotone must be 'density' or 'value', got 'output'"),
-])  # fmt: skip
-def test_what_makes_no_sense_is_refused(more, message):
-    with pytest.raises(UsageError, match=message):
-        dpaudit.audit(laplace, **{**QUICK, **more})

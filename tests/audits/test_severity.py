@@ -181,11 +181,6 @@ def test_same_seed_same_bits_whatever_the_workers():
     assert first.findings == second.findings
 
 
-def test_bad_input_has_one_message():
-    with pytest.raises(dpaudit.UsageError, match="severity must be True, False or None, got 'yes'"):
-        audited(released, severity="yes")
-
-
 @pytest.mark.parametrize(
     ("labelled", "samples", "is_asked", "expected"),
     [

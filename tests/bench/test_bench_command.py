@@ -96,15 +96,3 @@ def test_one_clear_error(installed, tmp_path, arguments, message):
     done = bench(*arguments, "--quick", "--out", str(tmp_path))
     assert done.exit_code == 2
     assert message in done.stderr and done.stderr.count("Error:") == 1
-
-
-def test_no_problems_installed(monkeypatch, tmp_path):
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [])
-    done = bench("--quick", "--out", str(tmp_path))
-    assert done.exit_code == 2 and "entry-point group 'dpaudit.problems', got none" in done.stderr
-
-
-def test_a_place_that_cannot_be_written(installed, tmp_path):
-    (tmp_path / "file").write_text("")
-    done = bench("word 1", "--quick", "--out", str(tmp_path / "file"))
-    assert done.exit_code == 2 and "out must be a folder that can be written" in done.stderr

@@ -8,9 +8,9 @@ import pytest
 
 import dpaudit
 from dpaudit.bench import comparisons as published
-from dpaudit.bench import extras, speed
+from dpaudit.bench import extras
 from dpaudit.bench.command import chosen_parts
-from dpaudit.bench.design import QUICK, Design
+from dpaudit.bench.design import Design
 from dpaudit.bench.speed_page import BEGIN, END, into_page, table, write_speed
 
 LINE = {"what": "a start", "value": "0.5 s", "asked": "0.6 s", "met": True}
@@ -31,51 +31,6 @@ def test_speed_stands_for_all_of_its_measurements():
     assert not any(extra.by_default for extra in chosen)
     with pytest.raises(dpaudit.UsageError, match="Did you mean 'speed'"):
         chosen_parts("sped", extras.load_extras(), False, has_names=False)
-
-
-def test_a_start_is_measured_in_processes_of_its_own(monkeypatch):
-    took = iter([2.0, 0.5, 0.1, 1.0, 0.9, 0.2, 3.0, 0.4, 0.3])
-    commands = []
-    monkeypatch.setattr(speed, "_of_process", lambda command: commands.append(command) or next(took))
-    record = speed.start(dataclasses.replace(QUICK, overhead_repeats=3))
-    assert len(commands) == 9 and commands[0] != commands[1]
-    assert [line["value"].split(" s")[0] for line in record["lines"]] == ["0.5", "0.2"]
-    assert [line["met"] for line in record["lines"]] == [True, False] and not record["met"]
-    assert "0.25 times" in record["lines"][0]["value"]
-
-
-def test_a_process_that_breaks_is_an_error():
-    assert speed._of_process([speed.sys.executable, "-c", "sum(range(10**6))"]) > 0.0
-    with pytest.raises(dpaudit.DpauditError, match="got 'no more'"):
-        speed._of_process([speed.sys.executable, "-c", "import sys; sys.exit('no more')"])
-
-
-def test_what_is_read_is_what_the_lines_say(monkeypatch):
-    monkeypatch.setattr(speed, "OUTPUTS", 200)
-    monkeypatch.setattr(speed, "TABLES", 20)
-    read = []
-    plain = speed.read_outputs
-    monkeypatch.setattr(speed, "read_outputs", lambda outputs, size: read.append(outputs[0]) or plain(outputs, size))
-    lines = speed.reading(QUICK)["lines"]
-    assert [line["what"] for line in lines][:2] == ["200 flat dictionaries", "200 records in records"]
-    assert {"count", "mean", "kind"} in [set(one) for one in read] and {"of", "kind"} in [set(one) for one in read]
-
-
-def test_many_pairs_are_as_many_as_the_line_says(monkeypatch):
-    asked = []
-    monkeypatch.setattr(speed.dpaudit, "audit", lambda *args, **options: asked.append((args[1], args[2], options)))
-    monkeypatch.setattr(speed, "_warm", lambda: None)
-    speed.pairs(QUICK)
-    assert [len(chosen) for _, chosen, _ in asked] == list(speed.MANY)
-    claim, chosen, options = asked[0]
-    assert all(claim.for_pair(*pair).value == abs(pair[0] - pair[1]) for pair in chosen)
-    assert len(set(chosen)) == len(chosen) and options["samples"] == speed.PAIR_SAMPLES
-
-
-def test_a_curve_ends_behind_its_first_slow_point(monkeypatch):
-    took = iter([1.0, 61.0, 1.0])
-    monkeypatch.setattr(speed, "_seconds", lambda run: next(took))
-    assert speed._curve((1, 2, 3), lambda size: None) == [(1, 1.0), (2, 61.0)]
 
 
 def test_its_table_and_its_figure_are_written(tmp_path):

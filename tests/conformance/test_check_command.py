@@ -129,15 +129,6 @@ def test_one_cause_is_told_with_what_follows_from_it_behind_it(run, project):
     assert "violated law_mixture" in words(alone)  # it was asked for, and nothing before it has failed
 
 
-def test_laws_are_inconclusive_in_one_line_with_the_claim(run):
-    result = run("m:release", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--samples", "1000",
-                 "--only", "claim_audit,law_mixture,law_convexity")  # fmt: skip
-    assert "inconclusive claim_audit: " in words(result) and "2 laws that would follow: inconclusive too." in (
-        words(result)
-    )
-    assert "inconclusive law_" not in words(result)
-
-
 def test_a_broken_claim_is_found(run):
     result = run("m:release", "--claim", "eps=0.3", "--pairs", "0,1", "--seed", "3", "--only", "claim_audit")
     assert result.exit_code == 1 and "pair 0|1 must keep the claim eps=0.3, got epsilon of at least" in words(result)
@@ -182,12 +173,6 @@ def test_a_function_that_is_called_once_a_draw_is_checked_too(run):
     result = run("m:once", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--only",
                  "seeded_determinism,batch_contract,independent_calls,claim_audit")  # fmt: skip
     assert result.exit_code == 0 and "the mechanism is called once a draw" in words(result)
-
-
-def test_the_list_of_checks_says_what_each_demands(run):
-    result = run("--list")
-    assert result.exit_code == 0 and all(name in result.stdout for name in check_names())
-    assert "gives the same outputs from the same seed" in words(result)
 
 
 @pytest.mark.parametrize(
@@ -240,14 +225,3 @@ def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
 def test_a_mechanism_that_breaks_on_its_own_input_is_said_once_with_status_3(run, arguments, message):
     result = run(*arguments)
     assert result.exit_code == 3 and result.stderr == f"Error: {message}\n" and result.stdout == ""
-
-
-@pytest.mark.parametrize(("check", "status"), [("pickling", 3), ("refuses_nan", 1)])
-def test_a_full_disk_hides_no_failed_check(run, monkeypatch, check, status):
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
-    result = run("m:release", "--pairs", "0,1", "--seed", "3", "--only", check, "--out", "o")
-    assert result.exit_code == status and "1 check: 1 " in words(result) and "Written" not in result.output
-    assert "output must be a writable place, got 'o/check.json' (No space left on device). Make room" in result.stderr

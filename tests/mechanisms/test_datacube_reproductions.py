@@ -243,13 +243,6 @@ def test_other_files_are_refused(tmp_path, lines, message):
         from_file(written(tmp_path, "x.csv", lines))
 
 
-def test_missing_files_and_folders_without_records_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="readable file of records"):
-        from_file(tmp_path / "none.csv")
-    with pytest.raises(UsageError, match=r"folder with adult\.csv or nltcs\.csv"):
-        datasets(str(tmp_path), np.random.default_rng(0))
-
-
 @pytest.mark.claim("DC-N1")
 def test_with_gaussian_noise_gains_are_similar_and_the_order_of_strategies_is_another_one():
     data = entry("DC-N1").counterexample

@@ -394,17 +394,6 @@ def test_what_makes_no_sense_is_refused(make, message):
         make()
 
 
-def test_too_many_updates_and_a_wrong_number_of_points_are_refused():
-    full = TangentHypotheses(1, 1, [1.0])
-    one = np.zeros((1, 1))
-    full.update(np.array([0]), one, one, one)
-    with pytest.raises(UsageError, match="updates must be at most 1 a run"):
-        full.update(np.array([0]), one, one, one)
-    mechanism = InteractiveDistances(Calibration(2, [1.0], 1, 0.5, 1.0, 1.0, 1.0), FixedQueries([[0.0]]), 1)
-    with pytest.raises(UsageError, match="data must have 2 points, got 1"):
-        mechanism.sample([[0.0]], 1, np.random.default_rng(0))
-
-
 @pytest.mark.parametrize("dimension", [1, 2, 4])
 @pytest.mark.parametrize("kind", ["certified", "mean", "stable"])
 def test_the_box_of_the_images_is_the_least_that_moves_none_of_them(kind, dimension):

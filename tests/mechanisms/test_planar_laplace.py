@@ -9,7 +9,6 @@ import pytest
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import AllPairs
 from dpaudit_mechanisms import cities, planar_laplace
 from dpaudit_mechanisms.faulty import planar_laplace as faulty
@@ -106,24 +105,3 @@ def test_the_planted_city_is_within_what_is_asked():
     budget = mechanism.claim.for_pair(x, y).value
     assert budget <= 2.0
     assert mechanism.privacy_loss(x, y) == pytest.approx(budget + 1.0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scale": 0.0}, r"scale must be in \(0, inf\)"),
-        ({"scale": 1.0, "points": ((0.0, 0.0),), "ids": ("a", "b")}, "ids must be as many as points"),
-        ({"scale": 1.0, "points": ((0.0, math.inf),)}, "data must be finite"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(UsageError, match=message):
-        PlanarLaplace(**arguments)
-
-
-def test_a_twin_without_two_different_places_is_refused():
-    points = ((0.0, 0.0), (0.0, 0.0))
-    with pytest.raises(UsageError, match="away_from must be at another place"):
-        faulty.PlanarLaplaceOneMoved(1.0, points, ("a", "b"), moved="a", away_from="b")
-    with pytest.raises(UsageError, match="moved must be one of the ids, got 'z'"):
-        faulty.PlanarLaplaceOneMoved(1.0, points, ("a", "b"), moved="z", away_from="b")

@@ -4,7 +4,6 @@ import inspect
 import itertools
 import math
 import sys
-import time
 
 import numpy as np
 import pytest
@@ -321,19 +320,3 @@ def test_what_makes_no_sense_to_preprocess_is_refused(change, message):
     arguments = {"queries": [0.0, 1.0], "metric": [[0.0, 1.0], [1.0, 0.0]], "records": 3, **change}
     with pytest.raises(UsageError, match=message):
         preprocess(**arguments)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loss", LOSSES)
-def test_50_elements_and_5_queries_take_less_than_10_seconds(loss, capsys):
-    rng = np.random.default_rng(20_261_127)
-    queries, metric = rng.uniform(size=(5, 50)), on_a_plane(rng, 50)
-    start = time.process_time()
-    found = preprocess(queries, metric, 100, loss)
-    took = time.process_time() - start
-    with capsys.disabled():
-        print(f"\nN = 50, K = 5, n = 100, {loss}: {took:.1f} s, loss {found.value:.4g} (closed form "
-              f"{found.closed_form:.4g}), gap {found.gap:.2%}")  # fmt: skip
-    assert (laplace_losses(found.answered, found.c) <= metric * (1.0 + 1e-9)).all()
-    assert found.value <= found.closed_form
-    assert took < 10.0

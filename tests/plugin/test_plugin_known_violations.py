@@ -75,11 +75,6 @@ def test_a_listed_pair_that_the_audit_does_not_have_is_told(pytester, write):
     pytester.runpytest().assert_outcomes(xfailed=1)
 
 
-def test_an_audit_that_breaks_fails(pytester, write):
-    write(known("broken"))
-    pytester.runpytest().assert_outcomes(failed=1)
-
-
 @pytest.mark.parametrize("test", ["test_it.py::test_release", "test_it.py::test_release[1]"])
 def test_the_project_lists_them_too(pytester, write, test):
     write("""
@@ -115,14 +110,6 @@ def test_what_makes_no_sense_is_told(pytester, write, arguments, words):
     result.stdout.fnmatch_lines([words])
     for line in ("*Traceback*", "*dpaudit/pytest_plugin*", "*direct cause*", "*During handling*"):
         result.stdout.no_fnmatch_line(line)
-
-
-def test_a_table_without_a_reason_is_told(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, samples=20, **PLAIN)\n")
-    pytester.makepyprojecttoml("[[tool.dpaudit.known_violations]]\ntest = 'a'\n")
-    result = pytester.runpytest()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: known_violations must be a list of tables with test, reason and *"])
 
 
 def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, write):

@@ -74,14 +74,6 @@ def test_a_long_audit_says_where_it_stands(pytester, write, impatient):
     pytester.runpytest().stdout.fnmatch_lines(["dpaudit: *test_long: *draws, *"])
 
 
-def test_a_quiet_session_says_nothing(pytester, write, impatient):
-    write("""
-        def test_long(dp_audit):
-            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False)
-    """)
-    pytester.runpytest("-qq").stdout.no_fnmatch_line("dpaudit: test_it.py*")
-
-
 def test_a_limit_of_time_cuts_the_samples_and_says_so(pytester, write):
     write(
         SLOW
@@ -110,14 +102,6 @@ def test_a_cut_audit_is_repeated_by_its_samples(pytester, write, replay_line):
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     assert "--dp-samples" in replay_line(result) and "--dp-seconds" not in replay_line(result)
-
-
-@pytest.mark.parametrize("text", ["0", "-1", "nan"])
-def test_a_limit_that_makes_no_sense_stops_the_session(pytester, write, text):
-    write("")
-    result = pytester.runpytest("--dp-seconds", text)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*seconds must be above 0, got *at --dp-seconds."])
 
 
 def test_too_little_time_for_any_audit_fails_the_test(pytester, write):
@@ -180,12 +164,3 @@ def test_a_failure_says_where_its_confidence_comes_from(pytester, write):
     result.stdout.fnmatch_lines(
         ["  share    The session's 95% leave 5% for false alarms, split over its 2 tests and their calls: *98.5%."]
     )
-
-
-def test_side_findings_are_named(pytester, write):
-    write("""
-        def test_side(dp_audit):
-            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False, grey_box=True)
-    """)
-    result = pytester.runpytest()
-    result.stdout.fnmatch_lines(["dpaudit:   beside: *test_side*", "*side finding* (*same randomness*), which fail*"])

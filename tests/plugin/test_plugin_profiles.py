@@ -93,12 +93,6 @@ def test_a_profile_comes_after_the_command_line_and_before_files(pytester, write
     assert {samples for _, samples in drawn(pytester.runpytest("-s", "--dp-samples", "50"))} == {"60"}
 
 
-def test_a_profile_says_what_it_is():
-    made = dpaudit.register_profile("mine", samples=10, mode="fixed", inconclusive_factor=1, event_mass=0.5)
-    assert made == dpaudit.Profile("mine", samples=10, mode="fixed", inconclusive_factor=1, event_mass=0.5)
-    assert profiles.profile_named("mine") is made
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [

@@ -2,9 +2,7 @@
 
 import importlib.util
 import json
-import re
 import types
-import xml.etree.ElementTree
 
 import pytest
 
@@ -62,16 +60,6 @@ def test_a_session_writes_one_report(pytester, write):
     assert (out / leaky["folder"] / "audit.html").is_file()
     assert audits[("test_it.py::test_broken", 1)]["folder"] is None
     assert len({audit["folder"] for audit in audits.values()}) == 6
-
-
-def test_the_report_is_markdown_for_a_job_summary_too(pytester, write):
-    write(SESSION)
-    pytester.runpytest("--dp-report", "json")
-    text = (pytester.path / "dpaudit-out" / "session.md").read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| test\\_it")]
-    assert len(rows) == 6 and all(len(re.findall(r"(?<!\\)\|", row)) == 7 for row in rows)
-    assert "| violated \\(known: a \\| b\\) |" in rows[0] + rows[1] + rows[2]
-    assert rows[-1].startswith("| test\\_it.py::test\\_weak \\(call 2\\) | eps=1 | inconclusive |")
 
 
 def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
@@ -135,13 +123,6 @@ BLOCKED = """
         yield
         pathlib.Path("out").write_text("in the way")
 """
-
-
-def test_a_report_that_cannot_be_written_at_the_end_is_told_and_loses_no_verdict(pytester, write):
-    write(BLOCKED + SESSION)
-    result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
-    result.assert_outcomes(passed=1, failed=3, xfailed=1)
-    result.stdout.fnmatch_lines(["dpaudit: the report was not written: *out*"])
 
 
 def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
@@ -214,14 +195,6 @@ def test_the_project_names_the_folder_of_a_report_and_the_session_whether_there_
     pytester.runpytest("--dp-report", "md")
     assert (pytester.path / "ours" / "session.json").is_file()
     assert not list((pytester.path / "ours").glob("*/audit.json"))
-
-
-def test_verdicts_reach_junit_files_and_results_do_not(pytester, write):
-    write(SESSION)
-    pytester.runpytest("--junitxml", "junit.xml", "--dp-report", "json", "-k", "weak")
-    root = xml.etree.ElementTree.parse(pytester.path / "junit.xml").getroot()
-    found = [(one.get("name"), one.get("value")) for one in root.iter("property")]
-    assert found == [("dpaudit", "inconclusive")] * 2
 
 
 def test_logs_of_audits_become_one_run_with_all_results():

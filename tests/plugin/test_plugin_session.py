@@ -296,21 +296,6 @@ def test_an_option_that_makes_no_sense_is_told_once_where_workers_run(pytester, 
     ]
 
 
-def test_an_option_of_a_call_that_does_not_exist_is_told_with_the_nearest(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, sample=20, **PLAIN)\n")
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E *UnknownOptionError: option of dp_audit must be one that it has, got 'sample'. Did you mean 'samples'? *"]
-    )
-    result.stdout.no_fnmatch_line("*dpaudit/pytest_plugin*")
-
-
-def test_a_session_can_be_of_audits_and_checks_only(pytester, write):
-    write(SHARES + "    def test_nothing(): pass\n")
-    pytester.runpytest("-W", "ignore", "--dp-only").assert_outcomes(passed=4, deselected=1)
-
-
 def test_what_workers_send_is_plain_data(pytester, write):
     # execnet, which xdist sends reports by, takes no numpy numbers and no lone surrogates.
     write("""

@@ -151,14 +151,6 @@ def test_nothing_is_saved_or_replayed_where_that_is_turned_off(pytester, write):
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair", "  seed     3"])
 
 
-def test_clearing_pytests_cache_clears_the_witnesses(pytester, write):
-    write(BEFORE)
-    pytester.runpytest()
-    write("def test_nothing(): pass")
-    pytester.runpytest("--cache-clear")
-    assert kept(pytester) == []
-
-
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_breaks_nothing(pytester, write):
     (pytester.path / ".dpaudit").write_text("in the way")
     write(BEFORE)

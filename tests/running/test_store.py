@@ -757,17 +757,6 @@ def test_what_a_night_that_was_overtaken_saw_alone_does_not_count(path):
 # --- a file that is no store ---
 
 
-def test_a_file_that_is_no_store_is_one_message(tmp_path, path):
-    night_of(path)
-    content = path.read_bytes()
-    (tmp_path / "text.db").write_text("not a database, but long enough to look at " * 200)
-    (tmp_path / "cut.db").write_bytes(content[: len(content) // 2])
-    sqlite3.connect(tmp_path / "other.db").execute("create table t (x)").connection.close()
-    for name in ("text.db", "cut.db", "other.db"):
-        with pytest.raises(dpaudit.UsageError, match=r"^store must be an? (intact )?store of evidence, got .*\.$"):
-            night_of(tmp_path / name)
-
-
 def test_a_state_that_was_changed_is_seen(path):
     night_of(path)
     connection = sqlite3.connect(path)

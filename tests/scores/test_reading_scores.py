@@ -102,20 +102,6 @@ def test_the_command_audits_files_and_writes_reports(tmp_path):
     assert few.exit_code == 5 and "even perfect guesses" in few.stdout
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("scores", "a.npy", "b.npy"), "Missing option '--claim'"),
-    (("scores", "a.npy", "b.npy", "--claim", "eps=1"), "scores_in must be a readable file"),
-    (("scores", "a.npy", "b.npy", "--claim", "eps=1", "--report", "html"), "out must name a folder"),
-    (("scores", "a.npy", "b.npy", "--claim", "eps=1", "--out", "x", "--report", "sarif"), "report must name"),
-    (("plan", "--design", "one-run"), "design must stand with --claim and without TARGET, got 'one-run' with no claim"),
-    (("plan",), "target must be given, got none"),
-])  # fmt: skip
-def test_a_call_that_makes_no_sense_ends_with_status_2(arguments, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = run(*arguments)
-    assert found.exit_code == 2 and message in found.stderr
-
-
 def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_files(tmp_path):
     rng = np.random.default_rng(3)
     sides = rng.normal(1.0, 1.0, 40), rng.normal(0.0, 1.0, 40)

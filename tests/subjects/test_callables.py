@@ -80,12 +80,6 @@ def test_every_interface_gives_as_many_outputs_as_asked(mechanism):
     assert len(as_subject(mechanism).sample(0.0, 7, rng())) == 7
 
 
-@pytest.mark.parametrize("name", ["size", "n"])
-def test_both_names_of_the_size_are_recognised(name):
-    function = eval(f"lambda data, {name}: [data] * {name}")
-    assert as_subject(function).sample(3, 4, rng()) == [3, 3, 3, 3]
-
-
 def test_rng_is_given_the_generator_itself():
     generator = rng()
     assert as_subject(lambda data, *, rng: rng).sample(0, 1, generator) == [generator]
@@ -97,11 +91,6 @@ def test_a_seed_is_an_integer_that_is_new_at_each_call_and_repeats_with_the_gene
     assert all(type(seed) is int and 0 <= seed < 2**32 for seed in seeds)
     assert len(set(seeds)) == 3
     assert seeds == subject.sample(0, 3, rng())
-
-
-def test_a_subject_stays_as_it_is():
-    subject = as_subject(with_rng)
-    assert as_subject(subject) is subject
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,6 @@ import numpy as np
 import pytest
 
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import PureDP
 from dpaudit.subjects.targets import is_python_pairs, resolve_pairs, resolve_target
 
 RELEASE = "def release(data, rng): return data + rng.laplace()\n"
@@ -39,21 +38,11 @@ def test_a_file_in_the_current_folder_is_a_target(project):
     assert subject.sample(0.0, 3, np.random.default_rng(1)).__len__() == 3
 
 
-def test_a_module_in_the_current_folder_is_a_target(project):
-    (project / "mymodule.py").write_text(RELEASE)
-    assert resolve_target("mymodule:release").target == "mymodule:release"
-
-
 def test_a_module_in_a_package_is_a_target(project):
     (project / "package").mkdir()
     (project / "package" / "__init__.py").write_text("")
     (project / "package" / "module.py").write_text(RELEASE)
     assert resolve_target("package.module:release").name == "release"
-
-
-def test_an_attribute_may_be_dotted(project):
-    (project / "mymodule.py").write_text(MECHANISM)
-    assert resolve_target("mymodule.py:Family.member").claim == PureDP(1.0)
 
 
 def test_a_file_may_import_its_neighbours_and_the_current_folder(project):
