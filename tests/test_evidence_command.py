@@ -2,7 +2,6 @@
 
 import io
 import json
-import os
 import sys
 from pathlib import Path
 
@@ -84,19 +83,6 @@ def test_a_store_is_listed_explained_and_exported(run):
     assert len(exported(run, "m.py:other")["subjects"]) == 1
     assert run("evidence", "export", "--store", "e.db", "--out", "x.json").exit_code == 0
     assert json.loads(Path("x.json").read_text()) == document
-
-
-def test_an_export_that_cannot_be_written_leaves_the_old_one_whole(run, monkeypatch):
-    audited(run)
-    Path("x.json").write_text("as it was")
-
-    def full(*_):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr(os, "fsync", full)
-    result = run("evidence", "export", "--store", "e.db", "--out", "x.json")
-    assert result.exit_code == 3 and "No space left" in result.stderr
-    assert Path("x.json").read_text() == "as it was" and not list(Path().glob(".x.json*"))
 
 
 def test_stores_are_merged_and_the_same_one_not_twice(run):

@@ -24,11 +24,6 @@ def test_a_known_violation_is_expected(pytester, write):
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 violated; 1 of them known"])
 
 
-def test_it_fails_where_expected_failures_are_run(pytester, write):
-    write(known())
-    pytester.runpytest("--runxfail").assert_outcomes(failed=1)
-
-
 def test_it_fails_when_it_has_vanished(pytester, write):
     write(known("sound", samples=20_000, factor=100))
     result = pytester.runpytest()
@@ -169,13 +164,6 @@ def test_an_entry_of_no_test_fails_the_session_from_its_date_on(pytester, write)
     assert pytester.runpytest().ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_an_entry_without_a_date_that_is_one_stops_the_session(pytester, write):
-    listed(pytester, write, "'soon'")
-    result = pytester.runpytest()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: expires must be a date such as *, got 'soon' in [[][[]tool.dpaudit*"])
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -196,24 +184,9 @@ def test_a_session_of_some_tests_judges_no_entry(pytester, write, options):
     assert result.ret == 0 and not told(result)
 
 
-@pytest.mark.parametrize("line", ["raise ValueError", "pytest.skip('not here', allow_module_level=True)"])
-def test_a_file_that_was_not_read_has_no_entry_judged(pytester, write, line):
-    listed(pytester, write, "2020-02-02", f"    {line}\n{QUIET}")
-    write(QUIET, name="test_more")
-    result = pytester.runpytest("--continue-on-collection-errors")
-    assert not told(result) and result.ret == ("raise" in line)
-
-
 def test_an_entry_of_a_test_that_audits_nothing_any_more_fails_it_from_its_date_on(pytester, write):
     listed(pytester, write, "2020-02-02", "    def test_gone(dp_audit): pass\n")
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*The known violation (issue 12) expired on 2020-02-02.*"])
     assert not told(result)
-
-
-def test_workers_tell_of_entries_of_no_test_once(pytester, write):
-    listed(pytester, write, "2020-02-02")
-    result = pytester.runpytest_subprocess("-n", "2")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED and len(told(result)) == 1
-    assert not told(pytester.runpytest_subprocess("-n", "2", "-k", "release"))

@@ -56,14 +56,6 @@ def test_a_slow_audit_says_at_its_start_what_it_may_take(pytester, write):
     )
 
 
-def test_a_quick_audit_says_nothing(pytester, write):
-    write("""
-        def test_quick(dp_audit):
-            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False)
-    """)
-    pytester.runpytest().stdout.no_fnmatch_line("*a call, up to*")
-
-
 def test_a_long_audit_says_where_it_stands(pytester, write, impatient):
     write("""
         def test_long(dp_audit):
@@ -151,16 +143,3 @@ def test_nothing_is_kept_where_no_cache_is_and_it_can_be_cleared(pytester, write
     result = pytester.runpytest(*options)
     result.stdout.no_fnmatch_line("*Going on from*")
     result.assert_outcomes(passed=1, warnings=1)
-
-
-def test_a_failure_says_where_its_confidence_comes_from(pytester, write):
-    write("""
-        def test_leaky(dp_audit):
-            dp_audit(leaky, **PLAIN, samples=1_000)
-
-        def test_sound(dp_audit): pass
-    """)
-    result = pytester.runpytest()
-    result.stdout.fnmatch_lines(
-        ["  share    The session's 95% leave 5% for false alarms, split over its 2 tests and their calls: *98.5%."]
-    )

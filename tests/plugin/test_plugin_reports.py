@@ -90,31 +90,6 @@ def test_every_format_that_is_accepted_is_written(pytester, write, format):
     assert written == {"session.json", "session.md", f"{audit['folder']}/{reports.file_name('audit', format)}"} | log
 
 
-def test_a_format_that_cannot_be_written_here_stops_the_session(pytester, write, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    write(ONE)
-    result = pytester.runpytest("--dp-report", "json,pdf", "-p", "no:hypothesispytest")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*format pdf must have reportlab installed, got none.*"])
-
-
-@pytest.mark.parametrize(("option", "place"), [("--dp-cache", "/proc/x"), ("--dp-store", "/proc/x/evidence.db")])
-def test_witnesses_and_evidence_that_nothing_can_keep_stop_the_session(pytester, write, option, place):
-    write(ONE)
-    result = pytester.runpytest(option, place)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{option} must be a folder that can be written, got '/proc/x' (*"])
-
-
-@pytest.mark.parametrize("out", ["out", "out/deeper", "/proc/x"])
-def test_a_folder_that_cannot_be_written_stops_the_session(pytester, write, out):
-    (pytester.path / "out").write_text("in the way")
-    write(ONE)
-    result = pytester.runpytest("--dp-report", "json", "--dp-out", out)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*dp_out must be a folder that can be written, got '*{out}' (*"])
-
-
 BLOCKED = """
     import pathlib
 
@@ -165,36 +140,6 @@ def test_a_report_replaces_an_earlier_one_or_leaves_it_as_it_was(pytester, write
     result = pytester.runpytest(*options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED and (out / "session.json").read_text() == "earlier"
     assert sorted(path.name for path in out.iterdir()) == sorted([saved.parent.name, "session.json", "session.md"])
-
-
-def test_reports_of_an_earlier_session_are_named_and_left(pytester, write):
-    write(ONE)
-    first = pytester.runpytest("--dp-report", "json,md,sarif", "--dp-out", "out")
-    first.stdout.no_fnmatch_line("*of an earlier session*")
-    out = pytester.path / "out"
-    (folder,) = (path for path in out.iterdir() if path.is_dir())
-    result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
-    named = ", ".join(map(str, (out / "session.sarif", folder / "audit.md", folder / "audit.sarif")))
-    result.stdout.fnmatch_lines([f"dpaudit: of an earlier session, not of this one: {named}"])
-    assert (folder / "audit.md").is_file()
-
-
-def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):
-    write("    def test_nothing(): pass\n")
-    pytester.runpytest("--dp-report", "json").stdout.no_fnmatch_line("*dpaudit: *")
-    write(SESSION)
-    pytester.runpytest("-k", "weak")
-    assert not (pytester.path / "dpaudit-out").exists()
-
-
-def test_the_project_names_the_folder_of_a_report_and_the_session_whether_there_is_one(pytester, write):
-    write(ONE)
-    pytester.makepyprojecttoml("[tool.dpaudit]\nreport = ['json']\nout = 'ours'\n")
-    pytester.runpytest()
-    assert not (pytester.path / "ours").exists()
-    pytester.runpytest("--dp-report", "md")
-    assert (pytester.path / "ours" / "session.json").is_file()
-    assert not list((pytester.path / "ours").glob("*/audit.json"))
 
 
 def test_logs_of_audits_become_one_run_with_all_results():

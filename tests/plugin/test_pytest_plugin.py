@@ -208,20 +208,6 @@ def test_low_bits_that_leak_fail_where_strict_is_asked_for(pytester, write):
     result.stdout.fnmatch_lines(["*low bits break the promise*", "  pair     0.0|1.0", "  replay   pytest test_it.py*"])
 
 
-def test_low_bits_that_leak_warn_where_the_warning_of_a_note_is_an_error(pytester, write):
-    write("""
-        def test_bits(dp_audit):
-            def raises_mostly(x, rng):
-                if rng.random() < 0.75: raise ValueError
-                return x + rng.laplace()
-            dp_audit(raises_mostly, samples=20_000, inconclusive_factor=100, **SURE)
-    """)  # noise as above, of some 3,300 outputs on each input: a fifth of them can be of one input alone
-    result = pytester.runpytest("-W", "error::dpaudit.DpauditNoteWarning")
-    result.assert_outcomes(failed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: Low bits of the outputs break the promise*"])
-    result.stdout.fnmatch_lines(["dpaudit: 1 test with notes*"])
-
-
 @pytest.mark.parametrize("place", ["command line", "ini", "pyproject"])
 def test_an_inconclusive_audit_fails_where_strict_is_asked_for(pytester, write, place):
     write(WEAK)
@@ -307,15 +293,6 @@ def test_a_mistake_in_the_configuration_stops_the_session(pytester, write, proje
     expected = words.format(pytester.path / "pyproject.toml").replace("[", "[[]")
     result.stderr.fnmatch_lines([f"ERROR: {expected}"])
     assert len([line for line in result.errlines if line]) == 1
-
-
-def test_a_project_file_that_does_not_speak_of_dpaudit_is_not_read(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, samples=20, floating_point=False, **PLAIN)\n")
-    (pytester.path / "pyproject.toml").write_text("no TOML at all")
-    inner = pytester.mkdir("inner")
-    (pytester.path / "test_it.py").rename(inner / "test_it.py")
-    (inner / "pytest.ini").write_text("[pytest]\n")  # named, so that pytest does not read the file above either
-    pytester.runpytest("-c", str(inner / "pytest.ini"), str(inner)).assert_outcomes(passed=1, warnings=1)
 
 
 def test_the_cause_of_an_error_is_shown_where_it_is_of_the_users_code(tmp_path):
