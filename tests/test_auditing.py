@@ -12,6 +12,7 @@ import math
 
 import numpy as np
 import pytest
+from support.samplers import laplace, released
 
 import dpaudit
 from dpaudit import (
@@ -33,18 +34,9 @@ PAIR = [(0.0, 1.0)]
 MODES = pytest.mark.parametrize("mode", ["sequential", "fixed"])
 
 
-def released(data, size, rng):
-    """The input itself."""
-    return np.full(size, float(data))
-
-
 def hidden(data, size, rng):
     """The same law on every input."""
     return rng.normal(size=size)
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def audit(mechanism, claim="eps=1", pairs=PAIR, **options):

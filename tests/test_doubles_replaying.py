@@ -14,15 +14,12 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.audits.low_bits import SIZES
 from dpaudit.cli import main
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def one_by_one(data, rng):

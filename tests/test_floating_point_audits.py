@@ -12,16 +12,13 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.audits import low_bits
 from dpaudit.cli import main
 from dpaudit.running import streams
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def one_by_one(data, rng):

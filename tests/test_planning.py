@@ -12,6 +12,7 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy import special, stats
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit import SubjectError, UsageError
@@ -19,10 +20,6 @@ from dpaudit.audits import planning
 from dpaudit.audits.planning import MAX_BUDGETS, _round_sizes, least_share
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def plan(claim="eps=1", pairs=((0.0, 1.0),), **options):

@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from support.samplers import laplace, released
 
 import dpaudit
 from dpaudit import (
@@ -31,16 +32,8 @@ from dpaudit.reports.replay import replay_blocks
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
 
-def released(data, size, rng):
-    return np.full(size, float(data))
-
-
 def hidden(data, size, rng):
     return rng.normal(size=size)
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 class Densities:

@@ -9,6 +9,7 @@ from importlib import resources
 import jsonschema
 import numpy as np
 import pytest
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import many_pairs, universe_auditing
@@ -23,10 +24,6 @@ METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
 COUNT = 70  # inputs: 2,415 pairs, above the least number of a universe
 POINTS = (np.arange(COUNT) * 0.1).round(10).tolist()
 MOVED = 40  # of the faulty mechanism: its law stands 1 nat to the right
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def moved(data, size, rng):

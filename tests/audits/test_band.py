@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from click.testing import CliRunner
 from scipy import stats
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
@@ -20,10 +21,6 @@ from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False}
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def columns(data, size, rng):

@@ -11,6 +11,7 @@ from click.testing import CliRunner
 from markupsafe import escape
 from scipy import stats
 from scipy.special import expit
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
@@ -28,10 +29,6 @@ SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json")
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False, "band": True}
 LEVEL, RUNS = 0.05, 60
 MASSES = monotone.SIZES.masses
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def gaussian(data, size, rng):

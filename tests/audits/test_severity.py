@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy import stats
+from support.samplers import normal, released
 
 import dpaudit
 from dpaudit.audits import severity
@@ -27,10 +28,6 @@ def response(loss):
         return np.where(kept, data, 1.0 - data)
 
     return sample
-
-
-def released(data, size, rng):
-    return np.full(size, float(data))
 
 
 def audited(mechanism, claim="eps=1", pairs=PAIR, **options):
@@ -51,10 +48,6 @@ def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level
     found = [result.findings[0].severity for result in results if result.verdict == "violated"]
     assert len(found) > audits // 2 and all(one is not None for one in found)
     assert len({one.parameter_lower for one in found}) > 5
-
-
-def normal(data, size, rng):
-    return data + rng.normal(size=size)
 
 
 def of_parity(data, size, rng):

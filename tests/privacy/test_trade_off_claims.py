@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from support.samplers import normal
 
 import dpaudit
 from dpaudit import FDP, GaussianDP, PureDP, UsageError
@@ -99,10 +100,6 @@ def test_a_scale_stretches_and_the_claim_is_a_value():
     again = pickle.loads(pickle.dumps(claim))
     assert again == claim == copy.deepcopy(claim) and hash(again) == hash(claim) and claim != gaussian(2.0)
     assert isinstance(again, FDP) and again.profile(1.0) == claim.profile(1.0)
-
-
-def normal(data, size, rng):
-    return data + rng.normal(size=size)
 
 
 # Rates: an audit at confidence 0.95 of a claim that holds is "violated" in at most 5% of seeds; these seeds are fixed.

@@ -12,6 +12,7 @@ import shutil
 import numpy as np
 import pytest
 from scale_subjects import labels
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.features.outcomes import canonical
@@ -23,10 +24,6 @@ from dpaudit.running.plain_data import NotPlainError, from_data, to_data
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0), (0.0, 0.5)]
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def vectors(data, size, rng):

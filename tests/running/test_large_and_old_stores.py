@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import shutil
 import sqlite3
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from killing import in_child
+from support.samplers import response
 
 import dpaudit
 from dpaudit.cli import main
@@ -20,11 +19,6 @@ from dpaudit.running.store import Identity, Store
 
 OLD = Path(__file__).with_name("old_files")
 TABLES = ("subjects", "nights", "pairs", "looks", "inputs")
-
-
-def response(data, size, rng):
-    """Randomised response of loss 0.9."""
-    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
 
 
 def night(path, seed=1, pairs=((0, 1),)):

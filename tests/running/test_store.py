@@ -15,6 +15,7 @@ import types
 
 import numpy as np
 import pytest
+from support.samplers import response
 
 import dpaudit
 from dpaudit.campaign.label_game import LabelGame
@@ -27,11 +28,6 @@ from dpaudit.running.plain_data import outcomes_from_bytes
 from dpaudit.running.store import Night, Store, StoreError, _write, share_of
 
 PAIRS = [(0, 1)]
-
-
-def response(data, size, rng):
-    """Randomised response of loss 0.9."""
-    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
 
 
 def leaking(data, size, rng):
