@@ -183,10 +183,3 @@ test_what_makes_no_sense_is_refused = refusals(
         "start must",
     ),
 )
-
-
-def test_empty_batches_and_outputs_that_are_none():
-    mechanism = GeometricOnHierarchy(1.0, FLAT)
-    assert mechanism.sample([1, 0], 0, np.random.default_rng(1)).shape == (0, 3)
-    outputs = [[1.0, 1.0, 0.0], [1.0, 0.5, 0.5], [2.0, 1.0, 0.0], [math.nan, 1.0, 0.0], [math.inf, math.inf, 0.0]]
-    assert np.isfinite(mechanism.log_density([1, 0], outputs)).tolist() == [True, False, False, False, False]

@@ -351,15 +351,6 @@ def test_rounding_makes_no_released_count_negative():
     assert HierarchyMetropolis(1.0, SMALL)._released(Rounded()).min() == -1e-16
 
 
-def test_empty_batches_and_seeds():
-    for mechanism in (HierarchyConditioned(1.0, SMALL), HierarchyImaged(1.0, SMALL), TopDown(1.0, SMALL, True),
-                      HierarchyMetropolis(1.0, SMALL, sweeps=2), MetropolisStartsAtTheTruth(1.0, SMALL)):  # fmt: skip
-        assert mechanism.sample(COUNTS, 0, np.random.default_rng(1)).shape == (0, SMALL.nodes)
-        first, again = (mechanism.sample(COUNTS, 5, np.random.default_rng(3)) for _ in range(2))
-        assert (first == again).all() and first.shape == (5, SMALL.nodes)
-    assert COUNTS.tolist() == [3.0, 0.0, 1.0]
-
-
 def test_the_chain_that_starts_at_the_truth_stays_there_now_and_then():
     twin = MetropolisStartsAtTheTruth(1.0, SMALL)
     draws = twin.sample(COUNTS, 2_000, np.random.default_rng(20_261_549))

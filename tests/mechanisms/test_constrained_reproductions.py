@@ -7,15 +7,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from dpaudit.cli import main
-from dpaudit.errors import UsageError
-from dpaudit.reproductions.command import picture, reproduce, saved_form
+from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
 from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
 from dpaudit_mechanisms.ledger import entry
-from dpaudit_mechanisms.reproductions import constrained_variance, dx_single, taxi, taxi_data
+from dpaudit_mechanisms.reproductions import constrained_variance, taxi, taxi_data
 
 QUICK = Options(seed=3, quick=True)
 NAMES = {"constrained-variance": constrained_variance, "taxi": taxi}
@@ -143,44 +140,6 @@ def test_a_users_file_is_counted(tmp_path, suffix):
     leaves = {int(taxi_data.order()[i]) + 1: counts[i] for i in np.flatnonzero(counts)}
     assert leaves == {1: 3.0, 3: 2.0}
     assert taxi_data.tree().totals(counts)[:7].tolist() == [5.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("absent.csv", None, "data must be a readable file of trips"),
-        ("trips.csv", b"a,b\n1,2\n", r"^data must have a column PULocationID, got \['a', 'b'\]\.$"),
-        ("trips.csv", b"PULocationID\n1\n1.5\n", r"^data must have whole numbers in PULocationID, got 1\.5\.$"),
-        ("trips.csv", b"PULocationID\n1\nnan\n", r"^data must have whole numbers in PULocationID, got nan\.$"),
-        ("trips.csv", b"PULocationID\n264\n", "data must have trips of the zones 1 to 263, got none"),
-        ("trips.csv", b"PULocationID\nx\n", "data must be a readable file of trips"),
-        ("trips.csv.gz", b"no gzip", "data must be a readable file of trips"),
-    ],
-)
-def test_a_file_that_makes_no_sense_is_refused(tmp_path, name, content, message):
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError, match=message):
-        taxi_data.from_file(str(tmp_path / name))
-
-
-def test_without_pyarrow_a_parquet_file_is_refused_with_what_helps(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
-    with pytest.raises(UsageError, match="pip install pyarrow"):
-        taxi_data.from_file(str(tmp_path / "trips.parquet"))
-
-
-def test_a_file_is_passed_on_from_the_command_line_and_refused_where_none_is_read(tmp_path):
-    (tmp_path / "trips.csv").write_text("PULocationID\n4\n")
-    arguments = ["--data", str(tmp_path / "trips.csv"), "--out", str(tmp_path / "out"), "--quick", "-q"]
-    with pytest.raises(UsageError, match="data must be left out for dx-single, which reads no file"):
-        reproduce("dx-single", dx_single.reproduction, seed=0, quick=True, out=str(tmp_path), tell=print, data="x.csv")
-    found = CliRunner().invoke(main, ["reproduce", "dx-single", *arguments])
-    assert found.exit_code == 2 and "reads no file" in found.output
-    given = {"out": str(tmp_path / "out"), "data": str(tmp_path / "trips.csv"), "tell": print}
-    _, written = reproduce("taxi", taxi.reproduction, seed=0, quick=True, **given)
-    assert [path.name for path in written] == ["taxi.json", "taxi.png"]
-    assert "1 trips of the given file" in written[0].read_text()
 
 
 @pytest.mark.claim("CD-E1")

@@ -79,12 +79,6 @@ def test_optimal_budgets_are_tight_and_no_other_feasible_ones_are_better(groups,
     assert found.value == pytest.approx(value, rel=1e-8) and found.lower_bound == pytest.approx(value, rel=1e-8)
 
 
-def test_a_group_without_cost_gets_no_budget():
-    for order in (1, 2):
-        assert optimal_budgets([0.0, 3.0], [1.0, 2.0], order).tolist() == [0.0, 0.5]
-    assert noise_variances([0.0, 2.0], 1).tolist() == [math.inf, 0.5]
-
-
 test_what_makes_no_sense_is_refused = refusals(
     (lambda: optimal_budgets([1.0], [1.0], 3), "order must"),
     (lambda: optimal_budgets([0.0], [1.0], 1), "costs must"),
@@ -154,27 +148,6 @@ def test_the_optimal_fourier_release_has_the_total_variance_of_the_proof(d, k):
                               PureDP(2.0))  # fmt: skip
     sums = sum(math.comb(d, i) * math.comb(d - i, k - i) ** (1.0 / 3.0) for i in range(k + 1))
     assert release.total_variance() == pytest.approx(sums**3 / (2.0 ** (k - 1) * 2.0**2))
-
-
-@pytest.mark.claim("DC-E1")
-@pytest.mark.claim("DC-E2")
-def test_the_improvements_that_optimal_budgets_bring_beside_the_printed_ones():
-    """Ratios of mean standard deviations, which mean absolute errors are nearly proportional to (exact, no draws)."""
-
-    def ratio(workload, make, recovery):
-        def mean(budgets):
-            release = DatacubeRelease(workload, make(workload), PureDP(1.0), budgets, recovery=recovery)
-            return np.sqrt(release.query_variances()).mean()
-
-        return mean("optimal") / mean("uniform")
-
-    binary = Domain.binary(16)  # NLTCS; printed: F to F+ 30 to 35% on both
-    assert ratio(all_and_half(binary, 1), FourierStrategy, "initial") == pytest.approx(1.0 - 0.276, abs=5e-4)
-    assert ratio(all_and_half(binary, 2), FourierStrategy, "initial") == pytest.approx(1.0 - 0.374, abs=5e-4)
-    adult = all_and_half(Domain([9, 16, 7, 15, 6, 5, 2, 2]), 1).encoded()  # printed: Q to Q+ 20 to 25% on Q_1*
-    assert ratio(adult, workload_itself, "initial") == pytest.approx(1.0 - 0.245, abs=5e-4)
-    assert ratio(adult, workload_itself, "consistent_2") == pytest.approx(1.0 - 0.254, abs=5e-4)
-    assert ratio(adult, workload_itself, "least_squares") == pytest.approx(1.0 - 0.269, abs=5e-4)
 
 
 @pytest.mark.claim("DC-T2.2")

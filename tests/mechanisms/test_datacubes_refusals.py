@@ -118,12 +118,6 @@ def test_counts_need_every_cell():
     assert uniform.sample(np.ones(8), 2, np.random.default_rng(1)).shape == (2, 6)
 
 
-def test_no_draws_are_no_answers():
-    for recovery in ("least_squares", "initial", "consistent_1", "consistent_2", "consistent_inf"):
-        release = DatacubeRelease(FIGURE_1, workload_itself(FIGURE_1), PureDP(1.0), recovery=recovery)
-        assert release.sample(np.zeros(8), 0, np.random.default_rng(1)).shape == (0, 6)
-
-
 def _release(**options):
     return DatacubeRelease(
         **{"workload": FIGURE_1, "strategy": workload_itself(FIGURE_1), "claim": PureDP(1), **options}

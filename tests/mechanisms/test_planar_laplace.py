@@ -9,8 +9,7 @@ import pytest
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
 
-from dpaudit.privacy.pairs import AllPairs
-from dpaudit_mechanisms import cities, planar_laplace
+from dpaudit_mechanisms import cities
 from dpaudit_mechanisms.faulty import planar_laplace as faulty
 from dpaudit_mechanisms.planar_laplace import PlanarLaplace, projected_km
 
@@ -61,19 +60,6 @@ def test_the_projection_keeps_areas_and_the_middle():
         band = np.sin(np.radians(latitude + 0.1)) - np.sin(np.radians(latitude))
         sphere = cities.EARTH_RADIUS_KM**2 * math.radians(0.1) * band
         assert flat == pytest.approx(sphere, rel=1e-5)  # straight edges for curved ones: (0.1 degrees)^2
-
-
-def test_the_cities_are_all_places_with_different_coordinates():
-    mechanism = planar_laplace.us_cities
-    assert len(mechanism.points) == 975 == len(set(mechanism.points)) == len(set(mechanism.ids))
-    pairs = mechanism.pairs()
-    assert isinstance(pairs, AllPairs)
-    assert len(pairs) == 474_825
-    # Distances near the centre are those on the sphere: Kansas City to Wichita, within 1%.
-    names, places = list(mechanism.ids), cities.places()
-    i, j = names.index("Kansas City MO"), names.index("Wichita KS")
-    sphere = cities.great_circle_km(places.latitudes[[i, j]], places.longitudes[[i, j]])[0, 1]
-    assert mechanism.privacy_loss(*(mechanism.points[k] for k in (i, j))) * 200.0 == pytest.approx(sphere, rel=0.01)
 
 
 def test_the_moved_place_loses_one_nat_more_towards_the_other_and_nobody_else_loses_more():

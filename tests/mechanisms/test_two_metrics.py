@@ -14,20 +14,12 @@ from hypothesis import strategies as st
 from sampler_checks import DRAWS, MIN_CONTROL_GAP, cdf_gap, is_drawn_from_outcomes
 from support.refusals import refusals
 
-import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit.exact import privacy_loss as finite_loss
 from dpaudit.privacy.claims import PureDP
 from dpaudit_mechanisms.faulty.two_metrics import (
-    GlobalSensitivityTooSteep,
-    LadderOfEqualRungs,
-    PrivacyFirstSquared,
     PrivacyFirstTooFlat,
-    StaircaseOfHalfTheSensitivity,
-    WidenedPrivacyFirstLastShell,
-    WidenedStaircaseSparesTheTruth,
 )
-from dpaudit_mechanisms.problems import HEAVY, RUNGS, SHELLS, STEPS, WIDTHS
 from dpaudit_mechanisms.two_metrics import (
     FiniteSpaces,
     GlobalSensitivity,
@@ -247,27 +239,6 @@ test_what_makes_no_sense_is_refused = refusals(
 
 
 # ---- twins ----------------------------------------------------------------------------------------------------------
-
-NO_VALUE = [False, False]
-TWINS = [
-    (Staircase(HEAVY, 0.5), StaircaseOfHalfTheSensitivity(HEAVY, 0.5)),
-    (GlobalSensitivity(HEAVY, 0.5), GlobalSensitivityTooSteep(HEAVY, 0.5)),
-    (PrivacyFirst(STEPS, 0.7), PrivacyFirstSquared(STEPS, 0.7)),
-    (WidenedPrivacyFirst(SHELLS, 1.0, WIDTHS), WidenedPrivacyFirstLastShell(SHELLS, 1.0, WIDTHS)),
-    (WidenedStaircase(HEAVY, 0.5, 0.0, NO_VALUE, 2.0), WidenedStaircaseSparesTheTruth(HEAVY, 0.5, 0.0, NO_VALUE, 2.0)),
-    (Ladder(RUNGS, 0.5), LadderOfEqualRungs(RUNGS, 0.5)),
-]  # fmt: skip
-
-
-@pytest.mark.parametrize(("sound", "twin"), TWINS, ids=ids)
-def test_an_audit_refutes_each_twin_and_none_of_the_mechanisms_at_their_true_loss(sound, twin):
-    options = {"samples": 30_000, "confidence": 1.0 - 1e-9, "seed": 12, "floating_point": False}
-    assert sound.epsilon_exact <= sound.claim.value < 0.96 * twin.epsilon_exact
-    found = dpaudit.audit(twin, **options)
-    assert found.verdict == "violated"  # each twin's loss is far enough above its claim: seen in all of seeds 0 to 9
-    # Exactly on the budget: the false alarm rate is 1e-9.
-    result = dpaudit.audit(sound, claim=PureDP(sound.epsilon_exact), **options)
-    assert result.verdict != "violated" and result.epsilon_lower <= sound.epsilon_exact
 
 
 def test_a_flatter_law_is_private_and_has_a_larger_error():
