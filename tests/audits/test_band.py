@@ -6,14 +6,12 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
 from dpaudit.audits.options import BAND_SHARE
-from dpaudit.cli import main
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.running.worker_pool import WorkerPool
@@ -152,14 +150,3 @@ def test_outputs_that_are_no_numbers_have_a_band():
 
     band, _ = examined(word, 1.0, 2, samples=800)
     assert any(point.upper < point.claimed for point in band.points)  # true epsilon is log 7
-
-
-def test_the_command_draws_the_band(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("m.py").write_text("def release(data, size, rng):\n    return data + rng.laplace(scale=0.3, size=size)\n")
-    options = ("--claim", "eps=1", "--pairs", "0,1", "--samples", "600", "--seed", "1", "--no-floating-point", "-q")
-    outcome = CliRunner().invoke(main, ["audit", "m.py:release", *options, "--band", "--out", "report"])
-    assert outcome.exit_code == 1, outcome.output
-    found = dpaudit.load("report/audit.json").trade_off
-    assert any(point.upper < point.claimed for point in found.points)
-    assert "Trade-off between the errors of an attack" in Path("report/audit.html").read_text()

@@ -11,10 +11,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpaudit
 from dpaudit.features.identity import identity
 from dpaudit.features.outcomes import canonical, read_outputs
-from dpaudit.features.reader import SUMMARIES, Reader
+from dpaudit.features.reader import Reader
 from dpaudit.features.visitor import LIMITS, Sink, read_outputs_into
 from dpaudit.subjects.call_outcomes import Noted
 from dpaudit.subjects.iterators import read_whole
@@ -121,14 +120,6 @@ def test_an_output_without_anything_beside_it_is_plain():
         assert not isinstance(seen(value), Noted)
 
 
-def test_an_audit_finds_values_under_a_mask():
-    def mechanism(data, rng):
-        return np.ma.array([data + rng.laplace() * 0.5, 1.0], mask=[True, False])
-
-    found = dpaudit.audit(mechanism, "eps=1", [(0.0, 2.0)], samples=1_500, seed=1, severity=False, floating_point=False)
-    assert found.verdict == "violated"  # a loss of 4 at each output
-
-
 # What stands in outputs, and a column that shows it, by its path and what is read there.
 SHOWN = [
     ({"a": [1.5, "x"]}, ("['a'][0]", ""), 1.5),
@@ -153,13 +144,6 @@ def test_what_is_shown_of_an_output(output, key, number):
     read_outputs_into(sink, [seen(output)])
     found = [numbers.tolist() for _, numbers in sink.found.get(key, ())]
     assert found == ([] if number is None else [[number]])
-
-
-def test_summaries_are_those_of_the_numbers_that_are_there():
-    matrix = Reader.learn((read_outputs([[1.0, 3.0, 3.0, None]] * 4, 4),))(read_outputs([[1.0, 3.0, 3.0, None]], 1))
-    shown = dict(zip(SUMMARIES, matrix[0][-len(SUMMARIES) :].tolist(), strict=True))
-    assert shown["count"] == 3 and shown["sum"] == 7 and shown["number of repeats"] == 1 and shown["largest"] == 3
-    assert shown["gap between the largest two"] == 0 and shown["smallest gap"] == 0 and shown["last less first"] == 2
 
 
 def test_members_that_are_as_frequent_stand_in_the_order_of_their_texts():

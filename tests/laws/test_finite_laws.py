@@ -98,8 +98,7 @@ def test_the_tolerance_of_a_batch_counts_its_outcomes_and_not_its_inputs():
 # ---- sequential composition ------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DX-F1.2")
-@pytest.mark.claim("UP-P1")
+@pytest.mark.claim("DX-F1.2", "UP-P1")
 @KINDS
 @pytest.mark.parametrize(
     "measure", [{}, {"order": 1.5}, {"order": 8.0}, {"epsilon": (0.0, 0.3)}, {"epsilon": (1, 0.2)}]
@@ -181,8 +180,7 @@ def test_a_choice_that_looks_at_the_input_breaks_adaptive_composition():
 # ---- post-processing and projection ----------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DX-F1.1")
-@pytest.mark.claim("CD-L3.4.1")
+@pytest.mark.claim("DX-F1.1", "CD-L3.4.1")
 @KINDS
 @pytest.mark.parametrize("measure", MEASURES)
 def test_post_processing_never_increases_anything(kind, measure):

@@ -106,8 +106,7 @@ def test_the_claim_of_the_parts_is_not_kept_by_their_disjoint_union(kind):
     assert broken.mean() > 0.5 and check.holds.all()
 
 
-@pytest.mark.claim("CD-L3.6")
-@pytest.mark.claim("CD-L3.10")
+@pytest.mark.claim("CD-L3.6", "CD-L3.10")
 def test_mechanisms_with_joint_noise_do_not_compose():
     # A fair coin, and the same coin turned where x = 1: each alone tells nothing, in any event; together they tell all.
     joint = np.array([[0.5, 0.0, 0.0, 0.5], [0.0, 0.5, 0.5, 0.0]])  # outcomes (0,0), (0,1), (1,0), (1,1)
@@ -116,8 +115,7 @@ def test_mechanisms_with_joint_noise_do_not_compose():
     assert np.isinf(finite.losses(joint)).any()
 
 
-@pytest.mark.claim("CD-L3.6")
-@pytest.mark.claim("CD-L3.10")
+@pytest.mark.claim("CD-L3.6", "CD-L3.10")
 @KINDS
 def test_independent_mechanisms_compose_under_conditions_and_under_projections(kind):
     first, rng = drawn(5, kind)
@@ -154,8 +152,7 @@ def imaged(rows, points, targets):
     return rows @ np.eye(len(points))[np.asarray(targets)[nearest]]
 
 
-@pytest.mark.claim("CD-S3")
-@pytest.mark.claim("CD-T3.9.1")
+@pytest.mark.claim("CD-S3", "CD-T3.9.1")
 @KINDS
 def test_imaging_commutes_with_mixtures(kind):
     parts = [drawn(7 + k, kind)[0] for k in range(3)]
@@ -272,8 +269,7 @@ def test_group_privacy_holds_where_distances_are_made_of_unit_steps(kind):
         assert np.all(losses[is_asked] <= promised[is_asked] + 1e-11)  # logs of up to 28, five of them
 
 
-@pytest.mark.claim("UP-S5")
-@pytest.mark.claim("UP-P2")
+@pytest.mark.claim("UP-S5", "UP-P2")
 def test_without_unit_steps_a_distance_bounds_nothing():
     # Two inputs 2 apart have no neighbours at all: every mechanism is epsilon-DP, also the identity.
     assert np.isinf(finite.losses(np.eye(2)))[0, 1]
@@ -310,8 +306,7 @@ def stub(rng, points, size):
     return {x: k for k, x in enumerate(data)}, rows, losses[adjacent].max()
 
 
-@pytest.mark.claim("MQ-T8")
-@pytest.mark.claim("MQ-S8")
+@pytest.mark.claim("MQ-T8", "MQ-S8")
 def test_a_map_of_single_points_before_a_private_mechanism_costs_nothing():
     for seed in range(1_000):
         rng = np.random.default_rng([17, seed])

@@ -40,8 +40,7 @@ def gap(draws, cdf):
     return max(np.abs(exact - ranks[1:]).max(), np.abs(exact - ranks[:-1]).max())
 
 
-@pytest.mark.claim("CD-N1")
-@pytest.mark.claim("CD-A1")
+@pytest.mark.claim("CD-N1", "CD-A1")
 @pytest.mark.parametrize("kind", ["steps", "multiplied", "independent"])
 def test_continuous_targets_with_and_without_symmetry(kind):
     """Exponential noise on two positive leaves and their total: leaves are Exp(2) each, whatever the proposal."""
@@ -113,8 +112,7 @@ def exact_law(mechanism, data, reach=25):
     return leaves, weights / weights.sum()
 
 
-@pytest.mark.claim("CD-N1")
-@pytest.mark.claim("CD-A1")
+@pytest.mark.claim("CD-N1", "CD-A1")
 def test_the_discrete_mechanism_has_its_exact_law_loss_and_error():
     """Utility too: mean |error| of the root within 7 standard errors of its exact value."""
     mechanism, data = GeometricOnHierarchy(2.0, FLAT), [3.0, 0.0]

@@ -111,8 +111,7 @@ def test_the_conditioned_density_is_the_noise_over_its_mass_and_integrates_to_on
     assert left + right == pytest.approx(np.ones((3, 1)))
 
 
-@pytest.mark.claim("CD-S5")
-@pytest.mark.claim("CD-D3.2")
+@pytest.mark.claim("CD-S5", "CD-D3.2")
 def test_both_samplers_draw_from_the_conditional_law():
     """The inverse distribution function and rejection, in an interval and in an orthant; the noise itself does not."""
     rng = np.random.default_rng(20_261_531)
@@ -166,8 +165,7 @@ def test_an_event_that_never_occurs_ends_with_an_error_and_no_output_is_made_up(
 # ---- imaging onto a box ---------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-L3.7")
-@pytest.mark.claim("CD-S10")
+@pytest.mark.claim("CD-L3.7", "CD-S10")
 @FIXED
 @given(st.floats(0.1, 5.0), INTERVALS, SEEDS)
 def test_clamped_noise_loses_what_the_noise_loses(epsilon, interval, seed):

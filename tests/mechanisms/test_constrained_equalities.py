@@ -75,8 +75,7 @@ def test_the_density_at_zero_neither_overflows_nor_loses_digits():
     assert np.isfinite(sum_density(270, [0.0, 50.0, 700.0])).all() and sum_density(270, 1e4) == 0.0
 
 
-@pytest.mark.claim("CD-U2")
-@pytest.mark.claim("CD-U1")
+@pytest.mark.claim("CD-U2", "CD-U1")
 def test_three_variables_given_their_sum_have_the_printed_marginal():
     draws = draw_given_sum(3, np.zeros(DRAWS), np.random.default_rng(20_261_521))
     assert np.abs(draws.sum(axis=1)).max() < 1e-12
@@ -100,9 +99,7 @@ def test_variables_given_any_sum_have_the_right_marginal(count, total):
         assert cdf(np.array([0.0, 1.0, 2.0])) == pytest.approx([1.0 / 6.0, 0.5, 5.0 / 6.0], abs=1e-5)
 
 
-@pytest.mark.claim("CD-P4.1")
-@pytest.mark.claim("CD-U3")
-@pytest.mark.claim("CD-E0")
+@pytest.mark.claim("CD-P4.1", "CD-U3", "CD-E0")
 def test_both_variances_are_kept_and_those_of_a_larger_scale_are_not():
     """Means of 200,000 squares. Fourth moments at n = 3: 8 projected, 7/2 conditioned; 7 standard errors as limits."""
     rng, size = np.random.default_rng(20_261_524), 200_000

@@ -179,8 +179,7 @@ def test_on_the_papers_tree_chains_and_exact_draws_agree():
 # ---- inequalities ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-A1")
-@pytest.mark.claim("CD-S17")
+@pytest.mark.claim("CD-A1", "CD-S17")
 def test_chains_with_non_negative_counts_have_the_law_of_rejection():
     """A tree of three leaves, two of them with small counts: means of both samplers, 7 standard errors of 20,000 draws
     and of chains of at least 5,000 effective ones (each node has a standard deviation below 2 scales)."""

@@ -24,8 +24,7 @@ def quick(name):
     return NAMES[name].run(QUICK)
 
 
-@pytest.mark.claim("CD-E0")
-@pytest.mark.claim("CD-E1")
+@pytest.mark.claim("CD-E0", "CD-E1")
 @pytest.mark.parametrize("name", ["constrained-variance", pytest.param("taxi", marks=pytest.mark.slow)])
 def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
     experiment, outcome = NAMES[name].reproduction, quick(name)
@@ -40,9 +39,7 @@ def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
     assert group[name] == f"{NAMES[name].__name__}:reproduction"
 
 
-@pytest.mark.claim("CD-U4")
-@pytest.mark.claim("CD-U3")
-@pytest.mark.claim("CD-P4.1")
+@pytest.mark.claim("CD-U4", "CD-U3", "CD-P4.1")
 def test_the_variance_table_agrees_with_its_runs():
     """Every printed statement does; the runs of the quick table are within 30% (7 standard errors of 2,000 squares)."""
     outcome = quick("constrained-variance")
@@ -56,8 +53,7 @@ def test_the_variance_table_agrees_with_its_runs():
         assert row["effective_sample_size"] > 500 and row["r_hat"] < 1.1
 
 
-@pytest.mark.claim("CD-E1")
-@pytest.mark.claim("CD-E2")
+@pytest.mark.claim("CD-E1", "CD-E2")
 def test_the_printed_table_is_not_that_of_noise_in_proportion_to_one_over_epsilon():
     data = entry("CD-E2").counterexample
     column, level = ("M_MH", "TopDown").index(data["method"]), data["level"] - 1
@@ -89,8 +85,7 @@ def test_empty_zones_and_non_negative_counts_do_not_explain_the_printed_zones_an
         assert (printed / means[:2] > 0.1).all() and (printed / means[:2] < 3.0).all()
 
 
-@pytest.mark.claim("CD-E1")
-@pytest.mark.claim("CD-E2")
+@pytest.mark.claim("CD-E1", "CD-E2")
 def test_ours_conditioned_is_more_accurate_than_top_down_on_every_level():
     """Exact draws, not the short chains of the quick run; the ratios of the full one are 84%, 79% and 98%."""
     outcome = quick("taxi")
@@ -105,8 +100,7 @@ def test_ours_conditioned_is_more_accurate_than_top_down_on_every_level():
 # ---- data -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-F3")
-@pytest.mark.claim("CD-E1")
+@pytest.mark.claim("CD-F3", "CD-E1")
 def test_the_tree_has_the_zones_of_each_borough():
     assert len(taxi_data.ZONES) == 263
     sizes = [taxi_data.ZONES.count(letter) for letter in taxi_data.BOROUGHS]

@@ -26,12 +26,7 @@ def workload(name, data="NLTCS"):
     return WORKLOADS[name](DOMAINS[data]).encoded()
 
 
-@pytest.mark.claim("DC-E1")
-@pytest.mark.claim("DC-E2")
-@pytest.mark.claim("DC-E3")
-@pytest.mark.claim("DC-F4")
-@pytest.mark.claim("DC-F5")
-@pytest.mark.claim("DC-F6")
+@pytest.mark.claim("DC-E1", "DC-E2", "DC-E3", "DC-F4", "DC-F5", "DC-F6")
 @pytest.mark.slow
 def test_the_experiment_runs_and_draws():
     experiment, outcome = datacubes.reproduction, datacubes.run(Options(seed=3, quick=True))
@@ -46,8 +41,7 @@ def test_the_experiment_runs_and_draws():
     assert all(v < 60.0 for row in outcome.numbers["seconds"]["Adult"].values() for v in row.values())
 
 
-@pytest.mark.claim("DC-E1")
-@pytest.mark.claim("DC-F4")
+@pytest.mark.claim("DC-E1", "DC-F4")
 def test_optimal_budgets_improve_adult_by_what_is_printed():
     """Exact: 20 to 25% for Q on Q_1*, for the first half of the pairs; a cell of 2^b cells has the weight 2^-b."""
     assert exact_improvement(workload("Q1*", "Adult"), "Q") == pytest.approx(0.245, abs=0.001)
@@ -60,8 +54,7 @@ def test_optimal_budgets_improve_adult_by_what_is_printed():
         assert base > 2.0 * own
 
 
-@pytest.mark.claim("DC-E2")
-@pytest.mark.claim("DC-F5")
+@pytest.mark.claim("DC-E2", "DC-F5")
 def test_optimal_budgets_improve_nltcs_by_less_and_by_more_than_is_printed():
     """Expectations: what one release shows scatters about them, so that they refute nothing."""
     data = {"printed": [0.30, 0.35], "improvements": {"Q1*": 0.2764, "Q2*": 0.3744},
@@ -97,8 +90,7 @@ def test_no_half_of_the_pairs_reaches_30_percent():
     assert 0.28 < 1 - (both[1] / both[0]) ** 0.5 < most
 
 
-@pytest.mark.claim("DC-E3")
-@pytest.mark.claim("DC-F6")
+@pytest.mark.claim("DC-E3", "DC-F6")
 @pytest.mark.parametrize("name", datacubes.STRATEGIES)
 def test_a_release_of_the_largest_workload_of_nltcs_takes_less_than_a_second(name):
     """The least of three: 0.05 to 0.1 s here, clusters included, which the paper gave hours."""

@@ -55,9 +55,7 @@ FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 # ---- closed forms ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-EQ4")
-@pytest.mark.claim("DC-C3.3.L")
-@pytest.mark.claim("DC-C3.3.G")
+@pytest.mark.claim("DC-EQ4", "DC-C3.3.L", "DC-C3.3.G")
 @FIXED
 @given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=6), ORDERS, POSITIVE, SEEDS)
 def test_optimal_budgets_are_tight_and_no_other_feasible_ones_are_better(groups, order, total, seed):
@@ -94,9 +92,7 @@ test_what_makes_no_sense_is_refused = refusals(
 )
 
 
-@pytest.mark.claim("DC-X4")
-@pytest.mark.claim("DC-X5")
-@pytest.mark.claim("DC-X6")
+@pytest.mark.claim("DC-X4", "DC-X5", "DC-X6")
 def test_the_worked_example():
     """48, 46.17 and 34.6; what the least variance is at each step; and what it is over all budgets."""
     strategy, claim = workload_itself(FIGURE_1), PureDP(1.0)
@@ -124,8 +120,7 @@ def test_the_worked_example():
     assert single.total_variance() == pytest.approx(16.0)
 
 
-@pytest.mark.claim("DC-S19")
-@pytest.mark.claim("DC-S18")
+@pytest.mark.claim("DC-S19", "DC-S18")
 def test_optimal_budgets_are_never_worse_than_uniform_ones_and_equal_where_all_groups_are_alike():
     for d in (2, 4, 6):
         domain = Domain.binary(d)
@@ -262,8 +257,7 @@ def test_replaced_records_have_budgets_of_their_own_in_a_matrix_strategy(order):
     assert kept.max() == pytest.approx(1.0)
 
 
-@pytest.mark.claim("DC-L3.2.b")
-@pytest.mark.claim("DC-T3.4")
+@pytest.mark.claim("DC-L3.2.b", "DC-T3.4")
 def test_equal_budgets_within_groups_are_optimal_exactly_where_the_columns_have_fair_weights():
     groups = find_grouping(UNFAIR)
     assert groups.tolist() == [0, 0, 1, 1, 2, 2] and group_constants(UNFAIR, groups).tolist() == [1.0] * 3
@@ -316,8 +310,7 @@ def brute_force(matrix):
     return found
 
 
-@pytest.mark.claim("DC-D3.1")
-@pytest.mark.claim("DC-G7")
+@pytest.mark.claim("DC-D3.1", "DC-G7")
 def test_a_grouping_is_found_where_there_is_one_and_all_have_the_same_number_of_groups():
     rng, groupable = np.random.default_rng(11), 0
     for _ in range(150):
@@ -340,13 +333,7 @@ def test_a_grouping_is_found_where_there_is_one_and_all_have_the_same_number_of_
     assert 40 < groupable < 140
 
 
-@pytest.mark.claim("DC-G1")
-@pytest.mark.claim("DC-G2")
-@pytest.mark.claim("DC-G3")
-@pytest.mark.claim("DC-G4")
-@pytest.mark.claim("DC-G5")
-@pytest.mark.claim("DC-G6")
-@pytest.mark.claim("DC-X7")
+@pytest.mark.claim("DC-G1", "DC-G2", "DC-G3", "DC-G4", "DC-G5", "DC-G6", "DC-X7")
 def test_the_groups_by_construction_are_groupings_of_the_rows_written_out():
     domain = Domain([2, 4])
     workload = Workload(domain, [(0,), (0, 1), (1,)])

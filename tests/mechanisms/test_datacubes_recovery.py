@@ -56,10 +56,7 @@ def over_the_cells(workload, answers, order):
     return float(found.fun)
 
 
-@pytest.mark.claim("DC-S10")
-@pytest.mark.claim("DC-S15")
-@pytest.mark.claim("DC-D2.3")
-@pytest.mark.claim("DC-S11")
+@pytest.mark.claim("DC-S10", "DC-S15", "DC-D2.3", "DC-S11")
 @pytest.mark.parametrize("order", NORMS)
 @pytest.mark.parametrize("workload", SMALL, ids=range(len(SMALL)))
 def test_consistent_answers_are_the_nearest_ones_that_a_data_vector_has(workload, order):

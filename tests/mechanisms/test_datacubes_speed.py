@@ -43,8 +43,7 @@ def data_vector(domain, records):
 
 
 @pytest.mark.long
-@pytest.mark.claim("DC-E3")
-@pytest.mark.claim("DC-S14")
+@pytest.mark.claim("DC-E3", "DC-S14")
 @pytest.mark.parametrize("name", [*STRATEGIES, "sketch"])
 def test_a_release_of_q_2_star_over_16_bits_takes_less_than_a_second_and_clusters_less_than_five(name):
     data, rng = data_vector(NLTCS, RECORDS["nltcs"]), np.random.default_rng(2)

@@ -177,8 +177,7 @@ def test_the_haar_transform_is_inverted(levels, seed):
     assert inverse_haar(haar(values)) == pytest.approx(values)
 
 
-@pytest.mark.claim("DC-T4.1.2")
-@pytest.mark.claim("DC-S12")
+@pytest.mark.claim("DC-T4.1.2", "DC-S12")
 @FIXED
 @given(workloads(), SEEDS)
 def test_marginals_are_made_of_the_coefficients_with_support_in_them(workload, seed):
@@ -207,8 +206,7 @@ def test_coefficients_of_one_marginal_and_of_what_it_contains_are_the_same():
 # ---- strategies -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-D0")
-@pytest.mark.claim("DC-EQ0")
+@pytest.mark.claim("DC-D0", "DC-EQ0")
 @FIXED
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_the_initial_recovery_is_one_and_its_costs_and_variances_are_exact(workload, seed):
@@ -227,8 +225,7 @@ def test_the_initial_recovery_is_one_and_its_costs_and_variances_are_exact(workl
         assert strategy.initial(batch, workload) == pytest.approx(batch @ recovery.T, abs=1e-8)
 
 
-@pytest.mark.claim("DC-EQ7")
-@pytest.mark.claim("DC-L3.5")
+@pytest.mark.claim("DC-EQ7", "DC-L3.5")
 @FIXED
 @given(workloads() | workloads(POWERS), SEEDS)
 def test_least_squares_is_the_pseudo_inverse_written_out_and_consistent(workload, seed):
@@ -317,8 +314,7 @@ def test_the_hierarchy_over_a_binary_domain_is_the_binary_tree_over_its_cells():
         assert hierarchy(Domain.binary(d), root=False).groups == d
 
 
-@pytest.mark.claim("DC-L4.2.p1")
-@pytest.mark.claim("DC-L4.2.p2")
+@pytest.mark.claim("DC-L4.2.p1", "DC-L4.2.p2")
 @pytest.mark.parametrize(("d", "k"), [(3, 1), (3, 2), (4, 1), (5, 2), (7, 3)])
 def test_the_fourier_strategy_has_the_costs_that_the_proof_states(d, k):
     workload = all_marginals(Domain.binary(d), k)

@@ -69,8 +69,7 @@ def test_errors_keep_what_is_promised_and_the_printed_alpha_is_above_the_diamete
         assert abs(part["promised_slope"] - distance_queries.PRINTED[mode]) < 0.03
 
 
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-C3")
+@pytest.mark.claim("MQ-T1", "MQ-C3")
 @pytest.mark.slow
 def test_measured_exponents_are_the_printed_ones_up_to_logarithms():
     """What is deterministic in alpha dominates: slopes of single repetitions differ by 0.003, and 0.05 is far off."""

@@ -291,8 +291,7 @@ def test_a_hypothesis_stays_in_the_range_of_distances():
     assert high.answer([[0.5], [7.0]]).tolist() == [1.0, 1.0]
 
 
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-T2")
+@pytest.mark.claim("MQ-T1", "MQ-T2")
 def test_time_per_query_grows_by_less_than_the_database_and_no_faster_than_the_dimension():
     """Ratios of processor times, far from their thresholds: a 16-fold database, an 8-fold dimension.
 

@@ -62,8 +62,7 @@ def test_the_least_distortion_is_that_of_a_linear_program(instance, c):
     assert (np.abs(w[:, :, None] - w[:, None, :]) <= allowed + 1e-12).all()
 
 
-@pytest.mark.claim("DX-O3")
-@pytest.mark.claim("DX-O4")
+@pytest.mark.claim("DX-O3", "DX-O4")
 @FIXED
 @given(instances(), st.floats(0.1, 100.0), st.floats(0.01, 10.0))
 def test_no_scale_on_a_grid_costs_less_than_the_best_corner(instance, weight, price):

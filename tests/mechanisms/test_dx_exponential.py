@@ -60,8 +60,7 @@ def test_sensitivities_are_the_maxima_of_the_definition(instance):
     assert score_sensitivities(utility, len(budgets), records) == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.claim("DX-T3")
-@pytest.mark.claim("DX-A0")
+@pytest.mark.claim("DX-T3", "DX-A0")
 @FIXED
 @given(instances(), st.floats(1.0, 3.0))
 def test_no_neighbours_lose_more_than_their_budget(instance, slack):
@@ -110,9 +109,7 @@ def test_equal_budgets_give_the_ordinary_exponential_mechanism(instance, epsilon
         assert mechanism.privacy_loss(pair.x, pair.x_prime) <= epsilon * (1.0 + ROUNDING)
 
 
-@pytest.mark.claim("DX-T4.1")
-@pytest.mark.claim("DX-T4.2")
-@pytest.mark.claim("DX-T4")
+@pytest.mark.claim("DX-T4.1", "DX-T4.2", "DX-T4")
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.integers(1, 6), st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 1.0, 3.0]), st.floats(0.1, 3.0), st.booleans()
@@ -150,9 +147,7 @@ def test_a_flatter_law_breaks_the_corrected_threshold():
         assert is_kept == (reached < 1.0 * math.exp(-t)) and reached > 0.9 * math.exp(-t)
 
 
-@pytest.mark.claim("DX-T4.1")
-@pytest.mark.claim("DX-T4.2")
-@pytest.mark.claim("DX-T4")
+@pytest.mark.claim("DX-T4.1", "DX-T4.2", "DX-T4")
 @pytest.mark.parametrize("claim_id", ["DX-T4", "DX-T4.1", "DX-T4.2"])
 def test_the_printed_score_threshold_is_missed(claim_id):
     data = entry(claim_id).counterexample

@@ -69,8 +69,7 @@ def test_the_mutants_of_the_theorem_lose_more_and_are_caught(twin):
 
 
 @pytest.mark.slow
-@pytest.mark.claim("DX-A-Lap")
-@pytest.mark.claim("DX-O2")
+@pytest.mark.claim("DX-A-Lap", "DX-O2")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_preprocessed_mechanism_keeps_the_metric_and_a_sixth_less_noise_does_not(loss):
     found = preprocess(QUERIES, METRIC, 20, loss)
@@ -82,8 +81,7 @@ def test_a_preprocessed_mechanism_keeps_the_metric_and_a_sixth_less_noise_does_n
 
 
 @pytest.mark.slow
-@pytest.mark.claim("DX-D2")
-@pytest.mark.claim("DX-T1")
+@pytest.mark.claim("DX-D2", "DX-T1")
 @pytest.mark.parametrize("name", UNIVERSES)
 def test_every_kind_of_metric_is_kept_and_a_twin_breaks_it(name):
     metric, points = UNIVERSES[name]

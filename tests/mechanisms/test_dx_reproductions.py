@@ -17,10 +17,7 @@ def without_times(numbers):
     return {key: value for key, value in numbers.items() if key != SECONDS}
 
 
-@pytest.mark.claim("DX-E4.1")
-@pytest.mark.claim("DX-E4.2")
-@pytest.mark.claim("DX-E4.3")
-@pytest.mark.claim("DX-E4.4")
+@pytest.mark.claim("DX-E4.1", "DX-E4.2", "DX-E4.3", "DX-E4.4")
 @pytest.mark.parametrize("module", EXPERIMENTS, ids=lambda module: module.__name__.split(".")[-1])
 def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(module):
     experiment = module.reproduction
@@ -48,8 +45,7 @@ def test_the_runs_of_a_single_query_have_the_error_of_their_noise():
         assert record["rmse"] < record["rmse_ordinary"] / 1.5
 
 
-@pytest.mark.claim("DX-C13")
-@pytest.mark.claim("DX-E4.2")
+@pytest.mark.claim("DX-C13", "DX-E4.2")
 def test_strategy_3_is_best_on_average_and_more_so_for_binary_queries():
     # A mean over 5 matrices for each of 9 K; the seed is fixed. Over 5 draws of places and 500 matrices of each K the
     # mean ratio to the better strategy is 1.19 (real) and 1.72 (binary), and Strategy 2 is better for 5% of them.
@@ -61,8 +57,7 @@ def test_strategy_3_is_best_on_average_and_more_so_for_binary_queries():
     assert 1.05 < gain["real"] < gain["binary"]
 
 
-@pytest.mark.claim("DX-C14")
-@pytest.mark.claim("DX-A-S1")
+@pytest.mark.claim("DX-C14", "DX-A-S1")
 def test_strategy_1_for_binary_queries_is_bounded_by_the_spread_of_the_distances_not_by_a_constant():
     # "IF at most 1.5" is no law: for a binary query c_k = K / (smallest distance that it tells apart), so the factor is
     # Delta_1 / K times the geometric mean of that distance over min d. The smallest counterexample with K = 2: three
@@ -104,9 +99,7 @@ def test_the_improvement_of_an_element_is_that_of_its_count():
     assert len(outcome.numbers["first_draw"]["improvements"]) == dx_places.ELEMENTS
 
 
-@pytest.mark.claim("DX-C11")
-@pytest.mark.claim("DX-D-IF1")
-@pytest.mark.claim("DX-D-IFK")
+@pytest.mark.claim("DX-C11", "DX-D-IF1", "DX-D-IFK")
 @pytest.mark.parametrize("factor", [0.1, 1.0, 7.0])
 @pytest.mark.parametrize("rule", ["S1", "S2", "PSA"])
 def test_the_improvement_factor_does_not_depend_on_the_unit_of_privacy(factor, rule):
@@ -131,8 +124,7 @@ def test_the_improvement_factor_grows_without_limit_as_two_elements_meet():
     assert max(scales) <= 1.0 and min(scales) >= 0.5
 
 
-@pytest.mark.claim("DX-C16")
-@pytest.mark.claim("DX-C17")
+@pytest.mark.claim("DX-C16", "DX-C17")
 def test_a_larger_threshold_and_smoothing_never_need_less_noise():
     rng = np.random.default_rng(20_261_302)
     for _ in range(5):
@@ -147,9 +139,7 @@ def test_a_larger_threshold_and_smoothing_never_need_less_noise():
             before = (blow, smooth)
 
 
-@pytest.mark.claim("DX-C17")
-@pytest.mark.claim("DX-C18")
-@pytest.mark.claim("DX-E4.4")
+@pytest.mark.claim("DX-C17", "DX-C18", "DX-E4.4")
 def test_blowfish_improves_more_at_a_low_threshold_and_alike_at_a_high_one():
     rng = np.random.default_rng(20_261_303)
     medians = {threshold: [] for threshold in (2.0, 16.0)}

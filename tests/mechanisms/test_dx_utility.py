@@ -43,8 +43,7 @@ def histograms(elements, records):
     return np.array([np.bincount(rows, minlength=elements) for rows in every])
 
 
-@pytest.mark.claim("DX-T2.1")
-@pytest.mark.claim("DX-D7")
+@pytest.mark.claim("DX-T2.1", "DX-D7")
 @FIXED
 @given(biases())
 def test_the_squared_error_is_within_its_bound_on_every_histogram(instance):
@@ -65,8 +64,7 @@ def test_the_l1_error_is_within_its_bound_on_every_histogram(instance):
         assert l1_error(bias, c, x) <= bound * (1.0 + 1e-12)
 
 
-@pytest.mark.claim("DX-T2.2")
-@pytest.mark.claim("DX-T2.2a")
+@pytest.mark.claim("DX-T2.2", "DX-T2.2a")
 @pytest.mark.parametrize("c", [(1.0,), (2.0, 0.5), (1.0, 1.0, 0.25), (3.0, 0.0)])
 def test_the_mean_size_of_the_noise_is_what_sampling_says(c):
     rng = np.random.default_rng(20_261_201)
@@ -116,8 +114,7 @@ def test_the_largest_error_exceeds_its_bound_with_probability_at_most_delta(inst
         assert exceedance(bias, c, x, limit) <= delta * (1.0 + 1e-9)
 
 
-@pytest.mark.claim("DX-D8")
-@pytest.mark.claim("DX-T2.3")
+@pytest.mark.claim("DX-D8", "DX-T2.3")
 def test_the_bound_of_one_query_without_bias_is_exact():
     assert exceedance([[0.0]], [2.0], [1.0], largest_error_bound([[0.0]], [2.0], 1, 0.01)) == pytest.approx(0.01)
 

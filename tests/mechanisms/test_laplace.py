@@ -32,8 +32,7 @@ def test_the_scalar_sampler_is_told_from_one_of_another_scale(scale):
     assert not is_drawn_from(samples, stats.laplace(loc=10.0, scale=scale).cdf)
 
 
-@pytest.mark.claim("CD-D2.5")
-@pytest.mark.claim("DX-D4")
+@pytest.mark.claim("CD-D2.5", "DX-D4")
 def test_the_vector_sampler_draws_independent_noise_of_one_scale():
     mechanism = Laplace(epsilon=1.5, coordinate_sensitivity=(1.0, 2.0))  # scale 2
     samples = mechanism.sample([5.0, -5.0], DRAWS, np.random.default_rng(20_261_102))

@@ -197,8 +197,7 @@ def failure_rate(data, update, seed, runs=2_000):
     return float((errors > mechanism.error_bound(queries)).mean()), mechanism.error_bound(queries), errors
 
 
-@pytest.mark.claim("DX-T8")
-@pytest.mark.claim("DX-T8.1")
+@pytest.mark.claim("DX-T8", "DX-T8.1")
 @pytest.mark.parametrize(("claim_id", "number"), [("DX-T8", 0), ("DX-T8.1", 0), ("DX-T8.1", 1), ("DX-T8.1", 2)])
 def test_the_printed_accuracy_is_missed(claim_id, number):
     # If the statement held, 2,000 of 2,000 runs above the bound had probability (2 T / K)^2000 < 1e-100.
@@ -223,8 +222,7 @@ def test_the_printed_cube_root_is_missed():
     assert (errors <= balanced_bound(2, count, data["c"], n)).all()
 
 
-@pytest.mark.claim("DX-T8")
-@pytest.mark.claim("DX-T8.1")
+@pytest.mark.claim("DX-T8", "DX-T8.1")
 @pytest.mark.parametrize("c", [0.01, 1.0, 10.0])
 @pytest.mark.parametrize(("elements", "rounds"), [(2, 5), (5, 20), (16, 20)])
 def test_the_corrected_accuracy_holds_with_its_probability(elements, rounds, c):

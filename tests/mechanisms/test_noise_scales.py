@@ -40,9 +40,7 @@ def spent(queries, metric, scales, i, j):
     return sum(gap / c for gap, c in zip(gaps, scales, strict=True) if gap)
 
 
-@pytest.mark.claim("DX-A3")
-@pytest.mark.claim("DX-C12")
-@pytest.mark.claim("DX-L4")
+@pytest.mark.claim("DX-A3", "DX-C12", "DX-L4")
 @FIXED
 @given(rational_instances())
 def test_psa_ends_within_k_passes_is_feasible_and_below_strategy_1(instance):
@@ -119,8 +117,7 @@ def test_a_pass_may_leave_budget_for_a_second_one_at_a_quotient_without_a_finite
     assert psa(queries, metric) == pytest.approx([float(c) for c in run.scales], rel=ROUNDING)
 
 
-@pytest.mark.claim("DX-L6")
-@pytest.mark.claim("DX-O5")
+@pytest.mark.claim("DX-L6", "DX-O5")
 @FIXED
 @given(rational_instances(), st.sampled_from(SCALE_LOSSES))
 def test_the_optimal_scales_are_feasible_and_within_their_proved_gap(instance, loss):
@@ -273,8 +270,7 @@ WORSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.claim("DX-C13")
-@pytest.mark.claim("DX-O5")
+@pytest.mark.claim("DX-C13", "DX-O5")
 @pytest.mark.parametrize("position", [0, 1], ids=["loss", "improvement"])
 def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism(position):
     """The smallest counterexamples to "Strategy 3 outperforms the other two" for every matrix; of means it is true.
@@ -299,8 +295,7 @@ def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism
         assert values[0] < values[1] == 1.0
 
 
-@pytest.mark.claim("DX-C3")
-@pytest.mark.claim("DX-D4")
+@pytest.mark.claim("DX-C3", "DX-D4")
 def test_the_smallest_distance_is_not_required_of_an_ordinary_mechanism():
     # "epsilon <= min d is required (only)" is sufficient, not necessary: elements 0 and 1 have one answer, so their
     # distance does not matter. Exact loss: epsilon |q_i - q_j| / Delta.

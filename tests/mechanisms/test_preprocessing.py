@@ -44,8 +44,7 @@ def instances(draw, most_queries=3):
     return queries, metric, draw(st.sampled_from([1, 3, 30]))
 
 
-@pytest.mark.claim("DX-O1")
-@pytest.mark.claim("DX-O2")
+@pytest.mark.claim("DX-O1", "DX-O2")
 @FIXED
 @given(instances(), st.sampled_from(LOSSES))
 def test_the_result_is_feasible_and_between_its_lower_bound_and_the_closed_form(instance, loss):
@@ -204,8 +203,7 @@ def test_the_closed_form_is_nearly_optimal_for_many_records_only():
     assert preprocess(query, metric, 1000).closed_form == pytest.approx(2.0 * c**2, rel=1e-12)
 
 
-@pytest.mark.claim("DX-C8")
-@pytest.mark.claim("DX-C9")
+@pytest.mark.claim("DX-C8", "DX-C9")
 def test_the_squared_loss_is_convex_in_each_block_and_not_in_both():
     # f = n^2 (c q' - q)^2 + 2 c^2 at one entry: f_qq = 2 n^2 c^2 >= 0, f_cc = 2 n^2 q'^2 + 4 >= 0, and at q' = 0 with
     # q > 0 the determinant is 4 n^2 c^2 (... ) - (4 n^2 c q' - 2 n^2 q)^2, negative for small c.

@@ -229,9 +229,7 @@ def test_the_printed_accuracy_of_smalldb_is_missed_with_certainty():
         assert data["beta"] < 0.1
 
 
-@pytest.mark.claim("DX-T6")
-@pytest.mark.claim("DX-T6.1")
-@pytest.mark.claim("DX-T6.2")
+@pytest.mark.claim("DX-T6", "DX-T6.1", "DX-T6.2")
 @pytest.mark.parametrize("claim_id", ["DX-T6", "DX-T6.1", "DX-T6.2"])
 def test_the_printed_cube_root_is_missed_with_certainty(claim_id):
     data = entry(claim_id).counterexample
@@ -300,9 +298,7 @@ def test_the_corrected_accuracy_holds_with_its_probability(instance, factor, bet
         assert mechanism.error_probability(x, queries, mechanism.error_bound(queries, beta)) <= beta
 
 
-@pytest.mark.claim("DX-T6")
-@pytest.mark.claim("DX-T6.1")
-@pytest.mark.claim("DX-T6.2")
+@pytest.mark.claim("DX-T6", "DX-T6.1", "DX-T6.2")
 @FIXED
 @given(
     instances(most_records=3, alphas=(1.0,), rescaled=True), st.sampled_from([100, 3000]), st.sampled_from([0.01, 0.2])

@@ -47,8 +47,7 @@ def all_data(mechanism):
     return list(itertools.product(range(len(mechanism.metric)), repeat=mechanism.records))
 
 
-@pytest.mark.claim("DX-D10")
-@pytest.mark.claim("DX-C21")
+@pytest.mark.claim("DX-D10", "DX-C21")
 @FIXED
 @given(instances())
 def test_sensitivities_are_the_maxima_of_the_definition(instance):
@@ -64,8 +63,7 @@ def test_sensitivities_are_the_maxima_of_the_definition(instance):
         assert stated[u, v] == pytest.approx(largest, abs=1e-14)
 
 
-@pytest.mark.claim("DX-D11")
-@pytest.mark.claim("DX-T10")
+@pytest.mark.claim("DX-D11", "DX-T10")
 @FIXED
 @given(instances())
 def test_no_record_loses_more_than_its_budget(instance):

@@ -105,8 +105,7 @@ def test_algorithm_1_is_the_privacy_first_mechanism_on_all_1044_graphs(seven):
     assert np.array_equal(sets.argmax(axis=0), PrivacyFirst(seven.spaces(), 1.0).levels)
 
 
-@pytest.mark.claim("UP-E1")
-@pytest.mark.claim("UP-F6")
+@pytest.mark.claim("UP-E1", "UP-F6")
 def test_the_two_printed_orderings_against_the_ladder(seven):
     spaces = seven.spaces()
     widths = np.zeros(1044)

@@ -30,8 +30,7 @@ PROFILES = {
 FAR = ImportantOnTheLine(PROFILES["T4"], 5.0, [[50.0, 51.0]], 9.0)
 
 
-@pytest.mark.claim("UP-N1")
-@pytest.mark.claim("UP-T4")
+@pytest.mark.claim("UP-N1", "UP-T4")
 @pytest.mark.parametrize("steps", [0, 1, 2])
 @pytest.mark.parametrize("changes", [ONE, TWO], ids=["one piece", "two pieces"])
 def test_levels_on_the_line_are_those_of_the_finite_family_away_from_its_ends(changes, steps):
@@ -59,8 +58,7 @@ def test_levels_on_the_line_are_those_of_the_finite_family_away_from_its_ends(ch
     ).all()
 
 
-@pytest.mark.claim("UP-N1")
-@pytest.mark.claim("UP-T5")
+@pytest.mark.claim("UP-N1", "UP-T5")
 @pytest.mark.parametrize("name", PROFILES)
 @pytest.mark.parametrize("which", SETS)
 def test_the_density_is_one_and_the_loss_is_exact_and_at_most_2_epsilon(name, which):

@@ -25,8 +25,7 @@ def linear_sets():
     return up_linear_sets.reproduction.run(QUICK)
 
 
-@pytest.mark.claim("UP-E1")
-@pytest.mark.claim("UP-F6")
+@pytest.mark.claim("UP-E1", "UP-F6")
 def test_the_triangles_agree_with_the_paper(triangles):
     assert [one.agrees for one in triangles.statements] == ["yes", "yes", "in part"]
     numbers = triangles.numbers
@@ -39,12 +38,7 @@ def test_the_triangles_agree_with_the_paper(triangles):
     assert picture(triangles).startswith(b"\x89PNG")
 
 
-@pytest.mark.claim("UP-E2")
-@pytest.mark.claim("UP-F7")
-@pytest.mark.claim("UP-F8")
-@pytest.mark.claim("UP-P3")
-@pytest.mark.claim("UP-F2")
-@pytest.mark.claim("UP-N2")
+@pytest.mark.claim("UP-E2", "UP-F7", "UP-F8", "UP-P3", "UP-F2", "UP-N2")
 def test_the_linear_sets_agree_with_the_paper_but_for_the_second_set_without_width(linear_sets):
     found = {(one.source, one.agrees) for one in linear_sets.statements}
     assert found == {("UP-E2", "yes"), ("UP-E2", "no"), ("UP-F8", "yes"), ("UP-P3", "yes")}

@@ -16,8 +16,7 @@ from dpaudit_mechanisms.distances.stable_projection import size_biased, stable_s
 MISS = 1e-9
 
 
-@pytest.mark.claim("MQ-N3")
-@pytest.mark.claim("MQ-T10")
+@pytest.mark.claim("MQ-N3", "MQ-T10")
 @pytest.mark.parametrize("p", [1.2, 1.5, 1.9])
 def test_size_biased_draws_have_the_law_of_stable_ones_weighted_by_their_size(p):
     """E[f(g) |g|] = E|g| E_biased[f(g)] for f(g) = 1 / (1 + g^2), so that all terms are bounded.
@@ -34,8 +33,7 @@ def test_size_biased_draws_have_the_law_of_stable_ones_weighted_by_their_size(p)
     assert abs((1.0 / (1.0 + plain**2)).mean() - weighted) > 0.15  # the control: without the weights
 
 
-@pytest.mark.claim("MQ-N3")
-@pytest.mark.claim("MQ-T10")
+@pytest.mark.claim("MQ-N3", "MQ-T10")
 @pytest.mark.parametrize("p", [1.2, 1.5, 1.9])
 @pytest.mark.parametrize("dimension", [1, 2, 3])
 def test_bounded_projections_keep_l_p_distances(p, dimension):
@@ -56,8 +54,7 @@ def test_bounded_projections_keep_l_p_distances(p, dimension):
         assert sufficient_stable_images(dimension, small, beta) <= 120 * dimension**2 * math.log(1 / small) / small**2
 
 
-@pytest.mark.claim("MQ-N3")
-@pytest.mark.claim("MQ-T10")
+@pytest.mark.claim("MQ-N3", "MQ-T10")
 def test_images_of_an_l_p_database_differ_in_one_row_and_their_average_is_within_alpha():
     """One matrix, which misses 1 +- 0.3 with probability 0.1 as above; points outside of the cube are moved onto it."""
     rng, p = np.random.default_rng(20_261_673), 1.5

@@ -56,20 +56,6 @@ def test_pairs_that_are_not_listed_fail(pytester, write):
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
 
 
-def test_a_listed_pair_that_the_audit_does_not_have_is_told(pytester, write):
-    write(known(more=", pairs=['0|1', '0.0|1.0x']"))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "  known    no pair of this audit is '0|1', '0.0|1.0x', as pairs of the mark dp_known_violation say; "
-            "its pairs are '0.0|1.0'"
-        ]
-    )
-    write(known(more=", pairs=['0|1', '0.0|1.0']"))  # of another audit of the test
-    pytester.runpytest().assert_outcomes(xfailed=1)
-
-
 @pytest.mark.parametrize("test", ["test_it.py::test_release", "test_it.py::test_release[1]"])
 def test_the_project_lists_them_too(pytester, write, test):
     write("""

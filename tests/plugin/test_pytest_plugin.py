@@ -8,12 +8,7 @@ rule that was fitted on both labels is always right: 100 right guesses in a row 
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-import dpaudit
-from dpaudit.pytest_plugin.calls import cause
 
 
 def test_a_mechanism_that_keeps_its_claim_passes_and_gives_its_result(pytester, write):
@@ -237,17 +232,6 @@ def test_options_come_from_the_command_line_then_the_ini_file_then_the_project(p
     result.stdout.fnmatch_lines(["*options 13 3 0.9999999952 fixed"])
 
 
-def test_the_call_comes_before_the_command_line(pytester, write):
-    write("""
-        def test_options(dp_audit):
-            warnings.simplefilter("ignore")
-            result = dp_audit(sound, samples=20, seed=4, mode="fixed", **SURE)
-            assert (result.options["samples"], result.seed, result.mode) == (20, 4, "fixed")
-    """)
-    options = ["--dp-samples", "30", "--dp-seed", "5", "--dp-mode", "sequential"]
-    pytester.runpytest(*options).assert_outcomes(passed=1)
-
-
 def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
     write("""
         @pytest.mark.parametrize("case", ["a", "b"])
@@ -293,26 +277,6 @@ def test_a_mistake_in_the_configuration_stops_the_session(pytester, write, proje
     expected = words.format(pytester.path / "pyproject.toml").replace("[", "[[]")
     result.stderr.fnmatch_lines([f"ERROR: {expected}"])
     assert len([line for line in result.errlines if line]) == 1
-
-
-def test_the_cause_of_an_error_is_shown_where_it_is_of_the_users_code(tmp_path):
-    class Odd:
-        def sample(self, data, size, rng):
-            return data
-
-        def pairs(self):
-            raise KeyError("no such table")
-
-    with pytest.raises(KeyError) as caught:
-        dpaudit.as_subject(Odd()).pairs()
-    error = dpaudit.UsageError("pairs must be readable, got none.")
-    error.__cause__ = caught.value.with_traceback(caught.value.__traceback__.tb_next)  # as dpaudit catches it
-    assert cause(error) is caught.value
-    assert caught.value.__traceback__.tb_frame.f_code.co_filename == __file__
-    (tmp_path / "audit.json").write_text("{")
-    with pytest.raises(dpaudit.UsageError) as told:
-        dpaudit.load(tmp_path / "audit.json")
-    assert isinstance(told.value.__cause__, json.JSONDecodeError) and cause(told.value) is None
 
 
 def test_workers_of_xdist_report_their_verdicts(pytester, write):

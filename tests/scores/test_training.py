@@ -2,11 +2,9 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import special, stats
 
 import dpaudit
-from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.scores.training import TrainingRecord, audit_training, example, pitfalls
 
@@ -85,14 +83,3 @@ def test_signals_of_steps_are_added_up():
 
     one, other = (audit_training(train, "mu=2", canaries=300, seed=5) for train in (signals, added))
     assert one.parameter_lower == other.parameter_lower and one.independent == other.independent
-
-
-def test_the_command_audits_a_training_of_ones_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("def train(is_in, rng):\n    return 6.0 * is_in + rng.normal(size=len(is_in))\n")
-    run = CliRunner().invoke
-    found = run(main, ["scores", "--from-training", "mine.py:train", "--claim", "mu=1", "--out", "out"])
-    assert found.exit_code == 1 and found.stdout.startswith("Violated")
-    assert (tmp_path / "out" / "scores.html").exists()
-    found = run(main, ["scores", "--from-training", "example:larger batches", "--canaries", "300", "--claim", "mu=1"])
-    assert found.exit_code == 0 and "Note: Batches had" in found.stdout
