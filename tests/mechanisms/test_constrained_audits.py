@@ -39,19 +39,3 @@ def test_rejection_keeps_what_conditioning_costs_and_not_what_the_noise_promised
     twin = RejectedGivesUp(Laplace(1.0), is_positive)
     assert "loss inf nats, promised 2" in twin.fault
     assert audited(twin, DRAWS, pairs=pairs).verdict == "violated"
-
-
-@pytest.mark.claim("CD-T3.5.2")
-def test_a_union_of_two_events_is_refuted_where_each_of_them_says_nothing():
-    """Laplace noise, answers 0 and 1, given the half-lines below 0 and above 1: the loss is 1, and 0 given either."""
-    pairs = [(0.0, 1.0)]
-
-    def given(event):
-        return Rejected(Laplace(1.0), event)
-
-    each = [given(lambda y: y <= 0.0), given(lambda y: y >= 1.0)]
-    for one in each:
-        assert audited(one, FEWER, claim=dpaudit.PureDP(0.5), pairs=pairs).verdict != "violated"
-    union = given(lambda y: (y <= 0.0) | (y >= 1.0))
-    result = audited(union, DRAWS, claim=dpaudit.PureDP(0.5), pairs=pairs)
-    assert result.verdict == "violated" and 0.5 < result.epsilon_lower <= 1.0

@@ -21,8 +21,6 @@ from dpaudit.privacy import (
 )
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.dx_laplace import (
-    DxLaplaceEuclidean,
-    DxLaplaceForgetsAQuery,
     DxLaplaceTooLittleNoise,
     DxLaplaceUnsharedBudget,
 )
@@ -48,24 +46,6 @@ UNIVERSES = {
 
 def audited(mechanism, samples=DRAWS):
     return dpaudit.audit(mechanism, samples=samples, confidence=CONFIDENCE, seed=SEED, floating_point=False)
-
-
-@pytest.mark.claim("DX-T1")
-@pytest.mark.parametrize(
-    "twin",
-    [
-        DxLaplaceForgetsAQuery(QUERIES, METRIC),
-        DxLaplaceEuclidean(QUERIES, METRIC),
-        DxLaplaceTooLittleNoise(QUERIES, METRIC),
-    ],
-    ids=lambda twin: type(twin).__name__,
-)
-def test_the_mutants_of_the_theorem_lose_more_and_are_caught(twin):
-    first = twin.pairs()[0]
-    promised = twin.claim.for_pair(first.x, first.x_prime).value
-    assert twin.privacy_loss(first.x, first.x_prime) > 1.19 * promised
-    assert f"promised {promised:g}" in twin.fault
-    assert audited(twin).verdict == "violated"
 
 
 @pytest.mark.slow

@@ -82,23 +82,6 @@ def test_the_guarantee_is_tight_in_the_limit_of_many_outcomes():
         assert least < loss <= 1.0
 
 
-@pytest.mark.claim("DX-T3")
-def test_without_the_factor_two_the_loss_exceeds_the_budget():
-    twin = ExponentialWithoutTheTwo(one_good_outcome(20), metric=1.0)
-    exact = math.log((1.0 + 20.0 * math.e) / (math.e + 20.0)) + 1.0
-    assert twin.privacy_loss(0, 1) == pytest.approx(exact, rel=1e-13)
-    assert exact > 1.8 > twin.claim.value
-    assert f"loss {exact:.6g} nats on the pair 0|1" in twin.fault
-    assert ExponentialWithoutTheTwo(one_good_outcome(1), metric=1.0).privacy_loss(0, 1) == pytest.approx(1.0)
-
-
-@pytest.mark.claim("DX-C4")
-def test_a_number_as_metric_is_ordinary_differential_privacy():
-    mechanism = Exponential([[0.0, 2.0], [1.0, 0.0]], metric=0.5)
-    assert mechanism.claim == PureDP(0.5)
-    assert mechanism.c == 4.0  # the largest gap, 2, over 0.5
-
-
 def test_pairs_are_those_with_a_budget_the_tightest_first():
     metric = [[0.0, 1.0, math.inf], [1.0, 0.0, 2.0], [math.inf, 2.0, 0.0]]
     mechanism = Exponential([[0.0, 0.0], [1.0, 0.0], [1.0, 0.5]], metric)

@@ -293,33 +293,3 @@ def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism
         values = [improvement_factor(queries, metric, data[rule]) for rule in ("psa", "s2")]
         assert values == pytest.approx([data["psa_value"], data["s2_value"]], rel=1e-12)
         assert values[0] < values[1] == 1.0
-
-
-@pytest.mark.claim("DX-C3", "DX-D4")
-def test_the_smallest_distance_is_not_required_of_an_ordinary_mechanism():
-    # "epsilon <= min d is required (only)" is sufficient, not necessary: elements 0 and 1 have one answer, so their
-    # distance does not matter. Exact loss: epsilon |q_i - q_j| / Delta.
-    query, metric, epsilon = np.array([0.0, 0.0, 1.0]), np.array([[0, 0.1, 1], [0.1, 0, 1], [1, 1, 0]]), 1.0
-    check_metric(metric)
-    assert epsilon > metric[np.triu_indices(3, 1)].min()
-    assert (epsilon * np.abs(query[:, None] - query) <= metric).all()
-    # What is required: epsilon <= Delta min d(i, j) / |q_i - q_j| over the pairs that the query tells apart, that is
-    # Delta / c. A little more breaks it.
-    c = noise_scales([query], metric, "single")[0]
-    assert epsilon == 1.0 / c
-    assert not ((1.01 / c) * np.abs(query[:, None] - query) <= metric).all()
-
-
-@pytest.mark.claim("DX-C3")
-@FIXED
-@given(rational_instances())
-def test_the_ordinary_mechanism_keeps_a_metric_exactly_up_to_the_ratio_of_its_sensitivity(instance):
-    queries, metric = np.array(instance[0], dtype=float), np.array(instance[1], dtype=float)
-    distances = np.abs(queries[:, :, None] - queries[:, None, :]).sum(axis=0)
-    sensitivity = distances.max()
-    c = noise_scales(queries, metric, "S2")[0]
-    if c > 0.0:
-        at, above = (distances * factor / c for factor in (1.0, 1.001))  # losses at epsilon = factor * Delta / c
-        assert (at <= metric * (1.0 + 1e-12)).all() and (above > metric).any()
-        off = ~np.eye(len(metric), dtype=bool)
-        assert sensitivity / c >= metric[off].min() * (1.0 - 1e-12)  # so epsilon = min d is enough

@@ -203,42 +203,6 @@ def test_the_closed_form_is_nearly_optimal_for_many_records_only():
     assert preprocess(query, metric, 1000).closed_form == pytest.approx(2.0 * c**2, rel=1e-12)
 
 
-@pytest.mark.claim("DX-C8", "DX-C9")
-def test_the_squared_loss_is_convex_in_each_block_and_not_in_both():
-    # f = n^2 (c q' - q)^2 + 2 c^2 at one entry: f_qq = 2 n^2 c^2 >= 0, f_cc = 2 n^2 q'^2 + 4 >= 0, and at q' = 0 with
-    # q > 0 the determinant is 4 n^2 c^2 (... ) - (4 n^2 c q' - 2 n^2 q)^2, negative for small c.
-    n, q, c, q_prime = 1.0, 1.0, 0.1, 0.0
-    f_qq, f_cc = 2 * n**2 * c**2, 2 * n**2 * q_prime**2 + 4
-    f_cq = 4 * n**2 * c * q_prime - 2 * n**2 * q
-    assert f_qq >= 0.0 and f_cc >= 0.0
-    assert np.linalg.eigvalsh([[f_qq, f_cq], [f_cq, f_cc]])[0] < 0.0
-
-    def f(p):
-        return n**2 * (p[0] * p[1] - q) ** 2 + 2 * p[0] ** 2
-
-    h, at = 1e-4, np.array([c, q_prime])
-    numeric = [[(f(at + h * (u + v)) - f(at + h * u) - f(at + h * v) + f(at)) / h**2 for v in np.eye(2)]
-               for u in np.eye(2)]  # fmt: skip
-    assert np.array(numeric) == pytest.approx(np.array([[f_cc, f_cq], [f_cq, f_qq]]), abs=1e-3)  # terms of order h
-
-
-@pytest.mark.claim("DX-C9")
-@FIXED
-@given(st.integers(0, 2**32))
-def test_the_squared_loss_is_convex_along_every_line_in_one_block(seed):
-    rng = np.random.default_rng(seed)
-    queries, q_prime, other = rng.normal(size=(3, 2, 4))
-    c, c_other = rng.uniform(0.0, 3.0, size=(2, 2))
-
-    def f(scales, transformed):
-        return loss_value(queries, scales[:, None] * transformed, scales, 5, "squared")
-
-    # Rounding of the losses, which are sums of a few squares: far below 1e-9 of their size.
-    slack = 1e-9 * (1.0 + f(c, q_prime) + f(c, other) + f(c_other, q_prime))
-    assert f(c, (q_prime + other) / 2) <= (f(c, q_prime) + f(c, other)) / 2 + slack
-    assert f((c + c_other) / 2, q_prime) <= (f(c, q_prime) + f(c_other, q_prime)) / 2 + slack
-
-
 @pytest.mark.claim("DX-C8")
 def test_in_what_is_answered_and_the_scale_one_query_is_a_convex_problem():
     # Sharper than "in general non-convex": with B = c q' the constraint is |B_i - B_j| <= c d(i, j), linear, and the
@@ -287,15 +251,6 @@ def test_the_mean_of_the_largest_noise_is_the_integral_of_its_tail(scales):
         step[k] = 1e-5 * c[k]
         slope = (mean_largest_noise(c + step)[0] - mean_largest_noise(c - step)[0]) / (2 * step[k])
         assert gradient[k] == pytest.approx(slope, rel=1e-4, abs=1e-7)
-
-
-@pytest.mark.claim("DX-O2")
-def test_more_boxes_prove_more():
-    rng = np.random.default_rng(20_261_126)
-    queries, metric = rng.uniform(size=(2, 4)), on_a_plane(rng, 4)
-    found, problem = preprocess(queries, metric, 10, "linf"), Problem.of(queries, metric, 10, "linf", 0.05)
-    bounds = [boxed_bound(problem, found.value, nodes) for nodes in (1, 15, 101)]
-    assert bounds == sorted(bounds) and bounds[0] < bounds[-1] <= found.value
 
 
 def test_without_the_solver_one_is_told_what_to_install(monkeypatch):
