@@ -12,34 +12,12 @@ import pytest
 from dpaudit import strategies
 from dpaudit.laws import finite
 
-EACH = 400
-KINDS = pytest.mark.parametrize("kind", strategies.KINDS)
-
-
-def drawn(seed, kind, inputs=3, outcomes=4, count=EACH):
-    rng = np.random.default_rng([seed, strategies.KINDS.index(kind)])
-    return strategies.random_mechanisms(rng, count, inputs, outcomes, kind), rng
-
 
 def both_ways(table):
     return np.maximum(table, np.swapaxes(table, -2, -1))
 
 
 # ---- conditioning (constrained DP, section 3) ------------------------------------------------------------------------
-
-
-@pytest.mark.claim("CD-P2.2")
-@KINDS
-def test_a_law_given_a_disjoint_union_is_the_weighted_mean_of_the_laws_given_its_parts(kind):
-    rows, _ = drawn(1, kind, inputs=1, outcomes=6)
-    here, there = np.array([1, 1, 0, 0, 0, 0.0]), np.array([0, 0, 0, 1, 1, 0.0])
-    masses = rows @ np.stack([here, there], axis=1)  # (batch, 1, 2)
-    asked = np.all(masses > 0.0, axis=(1, 2))
-    rows, masses = rows[asked], masses[asked]
-    assert len(rows) > 100
-    weights = masses / masses.sum(axis=-1, keepdims=True)
-    mean = finite.mixed([finite.conditioned(rows, event) for event in (here, there)], weights, by_input=True)
-    np.testing.assert_allclose(mean, finite.conditioned(rows, here + there), rtol=0, atol=1e-14)
 
 
 # ---- imaging (constrained DP, section 3) -----------------------------------------------------------------------------

@@ -9,7 +9,7 @@ from dpaudit.reproductions.reproduction import HasRun, Options
 from dpaudit_mechanisms.datacubes import DatacubeRelease, paper_mu, workload_itself
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.reproductions import datacubes
-from dpaudit_mechanisms.reproductions.datacube_data import ADULT, DOMAINS, NLTCS, TOTALS, datasets, from_file, synthetic
+from dpaudit_mechanisms.reproductions.datacube_data import ADULT, DOMAINS, TOTALS, datasets, from_file, synthetic
 from dpaudit_mechanisms.reproductions.datacube_runs import (
     FAMILIES,
     RECOVERIES,
@@ -18,7 +18,6 @@ from dpaudit_mechanisms.reproductions.datacube_runs import (
     exact_error,
     exact_improvement,
     release,
-    seconds,
 )
 
 
@@ -66,37 +65,6 @@ def test_optimal_budgets_improve_nltcs_by_less_and_by_more_than_is_printed():
     # The base cells are ahead of the workload, and not of Fourier, on Q_2^a: root mean squares over all entries.
     roots = {s: float(np.sqrt(release(workload("Q2a"), s, "initial").query_variances().mean())) for s in data["roots"]}
     assert roots == pytest.approx(data["roots"], rel=1e-3) and roots["F+"] < roots["I"] < roots["Q+"]
-
-
-@pytest.mark.claim("DC-E2")
-def test_no_half_of_the_pairs_reaches_30_percent():
-    """The root of the total variance on Q_1* of NLTCS, for every half: graphs with 60 edges on 16 attributes.
-
-    b is 2^(d-2) times 1 for a pair, 2 + degree for an attribute, 32 + 60 for the total; equal budgets have a variance
-    that does not depend on the half. The sum of cube roots is concave in the degrees, and every degree sequence is
-    majorised by that of a threshold graph: vertices added one by one, each joined to all earlier ones or to none.
-    """
-    joined = (np.arange(2**15)[:, None] >> np.arange(15)) & 1  # (graphs, vertices 1 to 15)
-    joined = np.concatenate([np.zeros((2**15, 1), dtype=int), joined], axis=1)
-    joined = joined[(joined * np.arange(16)).sum(axis=1) == 60]
-    later = joined[:, ::-1].cumsum(axis=1)[:, ::-1] - joined
-    degrees = joined * np.arange(16) + later
-    assert (degrees.sum(axis=1) == 120).all()
-    least = 92 ** (1 / 3) + np.cbrt(2.0 + degrees).sum(axis=1).min() + 60
-    uniform = 77**2 * (92 + 2 * 16 + 120 + 60)
-    most = 1 - (least**3 / uniform) ** 0.5
-    assert most == pytest.approx(0.2888, abs=5e-4) and most < 0.30
-    both = [release(workload("Q1*"), name, "initial").total_variance() for name in ("F", "F+")]
-    assert 0.28 < 1 - (both[1] / both[0]) ** 0.5 < most
-
-
-@pytest.mark.claim("DC-E3", "DC-F6")
-@pytest.mark.parametrize("name", datacubes.STRATEGIES)
-def test_a_release_of_the_largest_workload_of_nltcs_takes_less_than_a_second(name):
-    """The least of three: 0.05 to 0.1 s here, clusters included, which the paper gave hours."""
-    rng = np.random.default_rng(0)
-    data = NLTCS.encode(synthetic("NLTCS", rng).counts)
-    assert min(seconds(workload("Q2*"), name, data, rng) for _ in range(3)) < 1.0
 
 
 def test_measured_errors_are_those_of_the_variances():
@@ -189,24 +157,3 @@ def test_relative_errors_are_inversely_proportional_to_the_number_of_records():
 @pytest.mark.claim("DC-N5")
 def test_what_is_not_described_is_not_checked():
     assert entry("DC-N5").verdict == "not checkable"
-
-
-@pytest.mark.claim("DC-N4")
-def test_a_file_with_more_records_than_the_paper_has_is_run_a_second_time_on_the_first_ones(tmp_path, monkeypatch):
-    """Noise does not see the records: with the same draws both errors are the same but for the number of records."""
-    monkeypatch.setitem(TOTALS, "Adult", 2)
-    rows = ["8,15,6,14,5,4,1,1", "0,0,0,0,0,0,0,0", "1,1,1,1,1,1,1,1"]
-    adult = from_file(written(tmp_path, "adult.csv", rows))
-    assert adult.total == 3 and adult.first.sum() == 2 and adult.first[-1] == 1
-    assert from_file(written(tmp_path, "short.csv", rows[:2])).first is None
-    found, data = workload("Q1", "Adult"), adult.domain.encode(adult.counts)
-    rng = np.random.default_rng(20_261_811)
-    measured = errors(found, "Q+", data, found.answers(data), 1, rng, ("consistent_2",))
-    monkeypatch.setattr(datacubes, "NATIVE", ("Q+",))
-    rng = np.random.default_rng(20_261_811)
-    totals = datacubes._at_totals(adult, {"Q1": {"Q+": measured}}, Options(quick=True), rng)
-    own = totals["Q1"]["Q+"]
-    assert list(own) == ["exact at 2", "exact at 48,842", "measured at 3", "measured at 2"]
-    assert own["measured at 2"] / own["measured at 3"] == pytest.approx(1.5, rel=1e-6)
-    table = datacubes._total_table(adult, totals)
-    assert len(table.rows) == 1 and "a run of their own" in table.note

@@ -90,59 +90,6 @@ test_what_makes_no_sense_is_refused = refusals(
 )
 
 
-@pytest.mark.claim("DC-X4", "DC-X5", "DC-X6")
-def test_the_worked_example():
-    """48, 46.17 and 34.6; what the least variance is at each step; and what it is over all budgets."""
-    strategy, claim = workload_itself(FIGURE_1), PureDP(1.0)
-
-    def total(budgets, recovery):
-        return DatacubeRelease(FIGURE_1, strategy, claim, budgets, recovery=recovery).total_variance()
-
-    printed = [4.0 / 9.0, 5.0 / 9.0]
-    assert total("uniform", "initial") == pytest.approx(48.0)
-    assert total(printed, "initial") == pytest.approx(46.17)
-    assert total("optimal", "initial") == pytest.approx(2.0 * (2.0 ** (1.0 / 3.0) + 4.0 ** (1.0 / 3.0)) ** 3)  # 46.168
-    # 34.6 is the mean of an answer and of its one other estimate, with equal weights; least squares has the best ones
-    direct, cells = noise_variances(printed, 1)
-    halves = 2.0 * (direct + 2.0 * cells) / 4.0 + 4.0 * (direct + 2.0 * cells) / 4.0
-    assert halves == pytest.approx(34.6, abs=0.05)
-    weighted = 2.0 / (1.0 / direct + 1.0 / (2.0 * cells)) + 4.0 / (1.0 / cells + 1.0 / (direct + cells))
-    assert total(printed, "least_squares") == pytest.approx(weighted) == pytest.approx(30.0126, abs=1e-4)
-    assert total("optimal", "least_squares") == pytest.approx(29.9534, abs=1e-4)
-    # the optimum over all budgets, followed by least squares, does not measure the first marginal at all
-    grid = np.linspace(0.0, 0.999, 1000)
-    values = [total([e, 1.0 - e], "least_squares") for e in grid]
-    assert values[0] == pytest.approx(16.0) and (np.diff(values) > 0.0).all()
-    assert total("joint", "least_squares") == pytest.approx(16.0)
-    single = DatacubeRelease(FIGURE_1, MarginalStrategy(FIGURE_1.domain, [(0, 1)]), claim)
-    assert single.total_variance() == pytest.approx(16.0)
-
-
-@pytest.mark.claim("DC-S19", "DC-S18")
-def test_optimal_budgets_are_never_worse_than_uniform_ones_and_equal_where_all_groups_are_alike():
-    for d in (2, 4, 6):
-        domain = Domain.binary(d)
-        for workload in (all_marginals(domain, 1), all_and_half(domain, 1), all_marginals(domain, 2)):
-            strategies = [base_counts(domain), workload_itself(workload), FourierStrategy(workload), clusters(workload)]
-            for strategy, (order, claim) in itertools.product(strategies, CLAIMS.items()):
-                both = [
-                    DatacubeRelease(workload, strategy, claim, budgets, recovery="initial").total_variance()
-                    for budgets in ("uniform", "optimal")
-                ]
-                assert both[1] <= both[0] * (1.0 + 1e-12)
-                costs = strategy.costs(workload)
-                assert (both[1] < both[0] * (1.0 - 1e-9)) == bool(np.ptp(costs) > 1e-9), (d, order)
-
-
-@pytest.mark.claim("DC-L4.2.p3")
-@pytest.mark.parametrize(("d", "k"), [(3, 1), (6, 2), (10, 3), (16, 2)])
-def test_the_optimal_fourier_release_has_the_total_variance_of_the_proof(d, k):
-    release = DatacubeRelease(all_marginals(Domain.binary(d), k), FourierStrategy(all_marginals(Domain.binary(d), k)),
-                              PureDP(2.0))  # fmt: skip
-    sums = sum(math.comb(d, i) * math.comb(d - i, k - i) ** (1.0 / 3.0) for i in range(k + 1))
-    assert release.total_variance() == pytest.approx(sums**3 / (2.0 ** (k - 1) * 2.0**2))
-
-
 # ---- any matrix -----------------------------------------------------------------------------------------------------
 
 

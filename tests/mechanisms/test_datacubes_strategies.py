@@ -314,18 +314,6 @@ def test_the_hierarchy_over_a_binary_domain_is_the_binary_tree_over_its_cells():
         assert hierarchy(Domain.binary(d), root=False).groups == d
 
 
-@pytest.mark.claim("DC-L4.2.p1", "DC-L4.2.p2")
-@pytest.mark.parametrize(("d", "k"), [(3, 1), (3, 2), (4, 1), (5, 2), (7, 3)])
-def test_the_fourier_strategy_has_the_costs_that_the_proof_states(d, k):
-    workload = all_marginals(Domain.binary(d), k)
-    strategy = FourierStrategy(workload)
-    weights = [int(code).bit_count() for code in strategy.supports]
-    expected = [2.0 ** (d - k) * math.comb(d - i, k - i) for i in weights]
-    assert strategy.costs(workload) == pytest.approx(expected)
-    assert strategy.constants(1) == pytest.approx(2.0 ** (-d / 2.0))
-    assert strategy.group_sizes.tolist() == [1] * sum(math.comb(d, i) for i in range(k + 1))
-
-
 def test_a_strategy_that_cannot_answer_a_workload_says_so():
     domain = Domain.binary(3)
     workload = Workload(domain, [(0, 1)])

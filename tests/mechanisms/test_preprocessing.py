@@ -1,6 +1,5 @@
 """The preprocessing optimisation: feasible, never worse than the closed form, above its proved lower bound, optimal."""
 
-import inspect
 import itertools
 import math
 import sys
@@ -201,31 +200,6 @@ def test_the_closed_form_is_nearly_optimal_for_many_records_only():
     assert ratios[0] > 2.0 and 1.0 <= ratios[-1] < 1.001
     c = noise_scales([query], metric, "single")[0]
     assert preprocess(query, metric, 1000).closed_form == pytest.approx(2.0 * c**2, rel=1e-12)
-
-
-@pytest.mark.claim("DX-C8")
-def test_in_what_is_answered_and_the_scale_one_query_is_a_convex_problem():
-    # Sharper than "in general non-convex": with B = c q' the constraint is |B_i - B_j| <= c d(i, j), linear, and the
-    # loss n^2 |B - q|^2 + 2 c^2 is convex. So the gap that is reported for one query is the solver's tolerance.
-    rng = np.random.default_rng(20_261_125)
-    for records in (1, 10, 100):
-        found = preprocess(rng.uniform(size=12), on_a_plane(rng, 12), records)
-        assert found.gap <= 1e-6
-
-
-@pytest.mark.claim("DX-C5")
-def test_preprocessing_takes_no_data():
-    assert list(inspect.signature(preprocess).parameters) == ["queries", "metric", "records", "loss", "delta", "nodes"]
-
-
-@pytest.mark.claim("DX-C6")
-def test_the_constraints_are_one_a_pair_of_elements_not_exponentially_many():
-    # Printed: about 2^N of them. The program that is solved has one for each pair i < j of finite budget: a number
-    # quadratic in N. That is enough: in the bounded model Delta(i, j) is the distance of the columns i and j (DX-C2).
-    for elements in range(3, 11):
-        problem = Problem.of(np.ones((2, elements)), 1.0 - np.eye(elements), 5, "squared", 0.05)
-        assert len(problem.limits) == math.comb(elements, 2) < 2**elements
-        assert problem.gaps(problem.queries).shape == (2, math.comb(elements, 2))
 
 
 def test_infinite_and_zero_budgets_need_no_closed_form():
