@@ -72,13 +72,6 @@ def test_a_plan_says_what_is_found_what_is_needed_and_what_it_costs(run):
         assert words in " ".join(result.stdout.split()), words
 
 
-def test_the_claims_own_parameter_is_shown_where_it_is_another_number(run):
-    for claim, shown in (("mu=1", "as μ"), ("rho=0.5", "as ρ"), ("eps=1,delta=0.01", "as ε")):
-        text = ask(run, "--event-mass", "0.5", "--over", "100%", claim=claim).stdout
-        assert text.count(shown) == 2, claim
-    assert " as " not in ask(run).stdout.partition("Samples")[0]
-
-
 def test_json_is_strict_and_alone_on_stdout(run):
     result = ask(run, "--format", "json", "--event-mass", "0.5")
     record = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))

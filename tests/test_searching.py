@@ -145,13 +145,6 @@ def test_what_the_search_draws_has_no_part_in_the_audit_that_follows():
     assert searched.verdict != "violated"
 
 
-def test_pairs_in_an_array_are_pairs_and_no_search():
-    # numpy's arrays have a method `choose`, which a search may not be recognised by.
-    pairs = np.array([[0.0, 1.0], [1.0, 2.0]])
-    result = dpaudit.audit(lambda data, rng: data + rng.laplace(), "eps=1", pairs, samples=20, seed=SEED)
-    assert len(result.findings) == 2 and result.side_findings == ()
-
-
 def test_the_search_has_streams_of_its_own(monkeypatch):
     taken = set()
     seed_sequence = np.random.SeedSequence

@@ -68,31 +68,3 @@ def test_named_problems_alone(installed, tmp_path):
     assert "that all of it runs is what they show, and nothing else" in " ".join(done.stdout.split())
     assert list(load_bench(tmp_path / "bench.json")["problems"]) == ["laplace 1, true 2"]
     assert load_bench(tmp_path / "bench.json")["extras"] == {}
-
-
-def test_the_list(installed):
-    done = bench("--list")
-    assert done.exit_code == 0
-    for name in CHOSEN:
-        assert name in done.stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("laplace 2",), "problem must be one of the 4 that are installed, got 'laplace 2'. Close to it: laplace 1"),
-        (
-            ("--only", "draw"),
-            "pairs, curves, speed, got 'draw'. Did you mean",
-        ),
-        (("--only", ","), "only must name parts among"),
-        (("--seeds", "0"), "seeds must be at least 1, got 0."),
-        (("--jobs", "0"), "jobs must be a positive integer, or -1 for all processors, got 0."),
-        (("word 1", "--only", "classics"), "--only must leave something to measure"),
-    ],
-    ids=["problem", "part", "no part", "seeds", "jobs", "nothing"],
-)
-def test_one_clear_error(installed, tmp_path, arguments, message):
-    done = bench(*arguments, "--quick", "--out", str(tmp_path))
-    assert done.exit_code == 2
-    assert message in done.stderr and done.stderr.count("Error:") == 1

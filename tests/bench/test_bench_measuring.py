@@ -13,12 +13,10 @@ import dpaudit
 from dpaudit.bench import extras, measuring
 from dpaudit.bench.benching import load_bench, run_bench
 from dpaudit.bench.design import QUICK
-from dpaudit.bench.extra import Extra
 from dpaudit.bench.laws import response_law
 from dpaudit.bench.numbers import response
 from dpaudit.bench.objects import raises
 from dpaudit.bench.problem import Peer, Problem
-from dpaudit.bench.summary import overall_lines, summary, tables
 from dpaudit.errors import UsageError
 
 DESIGN = dataclasses.replace(
@@ -125,19 +123,6 @@ def test_the_program_that_measures_memory_runs():
     assert all(peak > 10_000 for mode in extras.MODES for peak in record[mode]["peaks"])  # kilobytes
 
 
-def test_named_measurements_of_other_packages(monkeypatch):
-    own = Extra("cities", "a universe", lambda design: {"ratio": 1.0})
-    entry = type("Entry", (), {"name": "cities", "value": "", "load": lambda self: own})()
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == extras.GROUP else [])
-    assert list(extras.load_extras()) == [*(extra.name for extra in extras.EXTRAS), "cities"]
-    assert {"overhead", "floating_point", "runs", "memory", "jobs", *extras.SETS["speed"]} <= set(extras.load_extras())
-    taken = dataclasses.replace(own, name="overhead")
-    again = type("Entry", (), {"name": "z", "value": "", "load": lambda self: taken})()
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [again])
-    with pytest.raises(UsageError, match="measurements must have different names, got 'overhead' twice"):
-        extras.load_extras()
-
-
 def without_times(content):
     for entry in content["problems"].values():
         for record in entry["parts"].values():
@@ -184,44 +169,3 @@ def test_records_do_not_depend_on_the_number_of_jobs(tmp_path):
     problems = [answers("sound", 1.0), answers("faulty", 4.0)]
     one, two = (run_bench(problems, DESIGN, tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))
     assert without_times(one) == without_times(two)
-
-
-def draws_record(optimum, ratio):
-    return {"optimum": optimum, "ratio": ratio, "worst": ratio, "found": [], "audit_seconds": 2.0, "inside": 0.5}
-
-
-def content_of(parts):
-    problems = {name: {"parts": records} for name, records in parts.items()}
-    return {"design": {"counted_from": 100, "bound_draws": 1_000}, "problems": problems, "extras": {}}
-
-
-def test_overall_figures():
-    alarm = {"audits": 100, "violated": 3, "above_truth": 1, "tight": True}
-    content = content_of(
-        {
-            "a": {"draws": draws_record(1_000.0, 1.2)},
-            "b": {"draws": draws_record(150.0, math.inf)},
-            "c": {"draws": draws_record(150.0, 2.0)},
-            "few": {"draws": draws_record(99.0, 50.0)},
-            "no optimum": {"draws": draws_record(None, None)},
-            "d": {"alarms": alarm},
-            "e": {"alarms": alarm | {"violated": 9}},
-            "f": {"alarms": alarm | {"violated": 50, "tight": False}},
-            "g": {"draws": {"error": "broke"}},
-        }
-    )
-    content["extras"]["overhead"] = {"ratio": 1.4}
-    figures = summary(content)
-    assert figures["draws ratio"] == {"problems": 3, "median": 2.0, "worst": math.inf, "worst_problem": "b"}
-    assert figures["false alarms"]["violated"] == 12 and figures["false alarms"]["audits"] == 200
-    assert figures["false alarms"]["p_value"] == measuring.alarm_p_value(12, 200)
-    assert figures["false alarms, not tight"]["rate"] == 0.5
-    assert figures["overhead"] == 1.4 and figures["errors"] == ["g, draws"]
-    assert figures["inside"] == 0.5 and figures["seconds"] == 10.0
-    content["summary"] = figures
-    lines = [line.plain for line in overall_lines(content)]
-    assert lines[0].endswith("median 2 (at most 1.5)  not met") and lines[1].endswith("b  not met")
-    assert any("12 of 200 audits of 2 problems exactly on their claim (6.00%" in line for line in lines)
-    assert "Overhead: 1.4 (at most 1.5)  met" in lines
-    assert lines[-1] == "Broke: g, draws: broke"
-    assert len(tables(content).renderables) == 1

@@ -18,7 +18,6 @@ from dpaudit.bench.problem import (
     KINDS,
     Law,
     Problem,
-    choose,
     finite_law,
     grid_law,
     load_problems,
@@ -187,16 +186,6 @@ def test_laws_of_parts():
 def one_problem(name: str = "one", **options) -> Problem:
     values = {"sound": True, "source": "", "tight": False} | options
     return Problem(name, "test", values.pop("kind", "category"), None, dpaudit.PureDP(1.0), (0, 1), 1, **values)
-
-
-def test_problems_are_chosen_by_name():
-    problems = [one_problem("laplace 1"), one_problem("laplace 2"), one_problem("words")]
-    assert [problem.id for problem in choose(problems, ("words", "laplace 1", "words"))] == ["words", "laplace 1"]
-    assert choose(problems) == problems
-    with pytest.raises(UsageError, match=r"got 'laplac 1'. Close to it: laplace 1, laplace 2\."):
-        choose(problems, ("laplac 1",))
-    with pytest.raises(UsageError, match="different ids, got 'words' twice"):
-        choose([*problems, one_problem("words")])
 
 
 class Entry:

@@ -192,11 +192,6 @@ def test_the_generator_yields_every_check_once_and_in_order():
         by_name["claim_audit"]()
 
 
-def test_the_checks_are_made_once_and_share_what_they_make():
-    first, second = list(conformance_checks(lambda data, rng: data))[:2]
-    assert first.subjects.case is second.subjects.case
-
-
 test_a_mistake_gets_one_clear_line = refusals(
     (lambda: dpaudit.parametrize_with_checks([]), "mechanisms must"),
     (lambda: dpaudit.parametrize_with_checks(abs), "mechanisms must"),

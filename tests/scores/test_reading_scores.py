@@ -119,9 +119,3 @@ def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_file
     assert all(y <= limits[limits[:, 0] == x, 1][0] for x, y in corners)  # where a step begins and where it ends
     refused = run("scores", str(tmp_path / "in.txt"), str(tmp_path / "sorted.txt"), *stated)
     assert refused.exit_code == 2 and "scores_out must be in the order of the runs" in refused.stderr
-
-
-def test_the_plan_of_one_run_is_printed():
-    found = run("plan", "--design", "one-run", "--claim", "eps=3")
-    assert found.exit_code == 0 and "62 canaries, all guessed right, refute the claim" in " ".join(found.stdout.split())
-    assert json.loads(run("plan", "--design", "one-run", "--claim", "eps=3", "--format", "json").stdout)["needed"] == 62

@@ -163,29 +163,3 @@ def test_json_is_told_from_python(text, is_python):
 
 def test_other_texts_are_read_as_json(project):
     assert [pair.id for pair in resolve_pairs('{"a":1},{"a":2}')] == ["{'a': 1}|{'a': 2}"]
-
-
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("pairs.py:missing", "pairs must name an attribute of pairs, got 'missing'"),
-        ("pairs.py:raises", "KeyError: 'x' at line 1 of "),
-        ("pairs.py:stops", "RuntimeError: half way at line 4 of "),
-        ("pairs.py:argument", "missing 1 required positional argument: 'x' ('pairs.py:argument')"),
-        ("pairs.py:number", "'int' object is not iterable"),
-        ("pairs.py:empty", "at least one pair of inputs, got none (at 'pairs.py:empty')."),
-        ("pairs.py:triples", "got (1, 2, 3) at position 0 (at 'pairs.py:triples')."),
-        ("nothing.py:pairs", "pairs must name an existing file, got 'nothing.py'"),
-        ("", "pairs must be `x,x'` as JSON values"),
-    ],
-)
-def test_each_bad_text_for_pairs_is_told_what_is_wrong(project, text, words):
-    (project / "pairs.py").write_text(
-        "def raises(): raise KeyError('x')\n"
-        "def stops():\n    yield (0, 1)\n    raise RuntimeError('half way')\n"
-        "def argument(x): return []\n"
-        "number = 3\n"
-        "def empty(): return []\n"
-        "def triples(): return [(1, 2, 3)]\n"
-    )
-    assert words in message_of(resolve_pairs, text)
