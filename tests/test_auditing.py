@@ -421,32 +421,6 @@ def test_a_later_output_of_another_form_does_not_stop_the_audit():
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"samples": 9}, "samples must be an integer of at least 10, got 9"),
-        ({"samples": 10.0}, "samples must be an integer of at least 10, got 10.0"),
-        ({"samples": True}, "samples must be an integer of at least 10, got True"),
-        ({"mode": "both"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'both'"),
-        ({"confidence": 0.0}, r"confidence must be in \(0, 1\), got 0.0"),
-        ({"confidence": 1.0}, r"confidence must be in \(0, 1\), got 1.0"),
-        ({"confidence": math.nan}, r"confidence must be in \(0, 1\), got nan"),
-        ({"confidence": "0.95"}, r"confidence must be in \(0, 1\), got '0.95'"),
-        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
-        ({"seed": 1.5}, "seed must be a non-negative integer, got 1.5"),
-        ({"jobs": 0}, "jobs must be a positive integer, or -1 for all processors, got 0"),
-        ({"event_mass": 0.0}, r"event_mass must be in \(0, 1\], got 0.0"),
-        ({"event_mass": 1.5}, r"event_mass must be in \(0, 1\], got 1.5"),
-        ({"inconclusive_factor": 0.9}, "inconclusive_factor must be at least 1, got 0.9"),
-    ],
-)
-def test_a_bad_option_is_named_with_what_was_given(options, message):
-    subject = Counting()
-    with pytest.raises(UsageError, match=message):
-        audit(subject, **options)
-    assert subject.drawn == {}  # nothing ran
-
-
-@pytest.mark.parametrize(
     ("claim", "pairs", "message"),
     [
         (None, PAIR, "claim must be given: hidden states none"),

@@ -432,24 +432,6 @@ def test_each_bad_target_exits_with_2(run, arguments, words):
     assert words in told(result)
 
 
-@pytest.mark.parametrize(
-    ("text", "words"),
-    [
-        ("sampels = 3\n", "must be one of samples, mode"),
-        ("event_mass = 'x'\n", "event_mass must be a number, got 'x' at [tool.dpaudit] of"),
-        ("event_mass = 2\n", "event_mass must be in (0, 1], got 2. This was read from [tool.dpaudit] of"),
-        ("mode = 'quick'\n", "mode must be 'sequential', 'adaptive' or 'fixed', got 'quick'. This was read from"),
-        ("isolation = 'second=1'\n", "This was read from [tool.dpaudit] of"),
-        ("report = ['docx']\n", "in-toto, registry, label, label-svg, oscal, got 'docx'."),
-    ],
-)
-def test_each_mistake_in_the_project_file_exits_with_2(run, project, text, words):
-    configure(project, text)
-    result = run("audit", "m.py:sound")
-    assert result.exit_code == 2
-    assert words in told(result)
-
-
 @pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a folder that nothing can be made in, whoever asks")
 def test_a_folder_that_cannot_be_made_exits_with_2_before_the_audit(run):
     result = run("audit", "m.py:sound", "--out", "/proc/x")

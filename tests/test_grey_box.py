@@ -191,21 +191,6 @@ def test_a_rejection_sampler_and_a_sparse_vector_give_no_more_than_hints():
         assert "; the only pair differs in a way that does not prove a violation" in result.side_finding().summary
 
 
-@pytest.mark.parametrize(
-    ("release", "name"),
-    [
-        (lambda data, rng: [rng.laplace() for _ in data], "the length of the output"),
-        (lambda data, rng: [float(len(data)), rng.laplace()], "coordinate 0 of the output"),
-        (lambda data, rng: float(len(data) + 0 * rng.laplace()), "the output"),
-    ],
-    ids=["length", "coordinate", "number"],
-)
-def test_a_hint_names_the_number_that_does_not_vary(release, name):
-    (pair,) = replay(release, [([1, 2], [1, 2, 3])], "eps=1").pairs
-    (text,) = [hint.text for hint in pair.hints if hint.kind == "constant"]
-    assert text == f"on all streams {name} is 2 on x and 3 on x_prime."
-
-
 def test_clipped_outputs_are_a_function_of_the_noise_and_compiled_ones_are_not_known():
     def clipped(data, rng):
         return float(np.clip(2.0 * data + rng.laplace(), 0.4, 0.6))

@@ -100,24 +100,6 @@ def test_a_control_that_is_violated_stays_so():
     assert lucky.verdict == "violated" and lucky.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
 
 
-def test_a_control_in_a_pool_says_so_itself():
-    class Moved:
-        translation_family = True
-
-        def sample(self, data, size, rng):
-            return sound(data, size, rng)
-
-    result = audited(Moved(), [(0.0, 0.0), (1.0, 1.0)], pool=True)
-    assert result.verdict == "inconclusive" and result.findings[1].pool == "0.0|0.0"
-    assert all(finding.notes == (SAME_INPUT,) and finding.power is None for finding in result.findings)
-    # 1 and 1.0 lie at one place, and a mechanism may tell them apart.
-    result = audited(Moved(), [(0.0, 0.0), (1, 1.0)], pool=True)
-    assert [finding.pool for finding in result.findings] == ["0.0|0.0"] * 2 and result.verdict == "not_refuted"
-    assert [finding.id for finding in result.findings] == ["0.0|0.0", "1|1.0"]
-    assert [finding.notes for finding in result.findings] == [(SAME_INPUT,), ()]
-    assert [finding.power is None for finding in result.findings] == [True, False]
-
-
 def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"

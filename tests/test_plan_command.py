@@ -86,31 +86,3 @@ def test_claim_and_pairs_are_the_mechanisms_own_by_default_and_options_those_of_
     (project / "pyproject.toml").write_text("[tool.dpaudit]\nsamples = 3\n")
     result = run("m.py:own")
     assert result.exit_code == 2 and "samples must be" in result.stderr and "pyproject.toml" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["m.py:release", "--pairs", "0,1"], 2, "claim must be given: m.py:release states none."),
-        (["m.py:release", "--claim", "eps=1"], 2, "pairs must be given: m.py:release has none."),
-        (["m.py:releas", "--claim", "eps=1", "--pairs", "0,1"], 2, "releas"),
-        (["m.py:own", "--claim", "eps=one"], 2, "eps"),
-        (["m.py:own", "--over", "much"], 2, "over must be a share such as 10% or 0.1, got 'much'."),
-        (["m.py:own", "--over", "10"], 2, "got '10': write 10% or, as a share, 1000%."),
-        (["m.py:own", "--over", "2"], 2, "got '2': write 2% or, as a share, 200%."),
-        (["m.py:own", "--over", "nan"], 2, "over must be a share such as 10% or 0.1, got 'nan'."),
-        (["m.py:own", "--over", "-10%"], 2, "over must be in (0, 100], a share of the claim (0.1 for 10%), got -0.1."),
-        (["m.py:own", "--power", "100%"], 2, "power must be in [0.5, 0.99], got 1.0."),
-        (["m.py:own", "--event-mass", "0.5,"], 2, "event-mass must be a share such as 10% or 0.1, got ''."),
-        (["m.py:own", "--event-mass", "2"], 2, "event_masses must be numbers in (0, 1], got 2.0."),
-        (["m.py:own", "--pilot", "5"], 2, "pilot must be an integer of at least 100, or 0 for none, got 5."),
-        (["m.py:own", "--mode", "both"], 2, "--mode"),
-        (["m.py:own", "--format", "yaml"], 2, "--format"),
-        ([], 2, "target must be given"),
-        (["m.py:raises", "--claim", "eps=1", "--pairs", "0,1"], 3, "ValueError: the database is gone in raises ("),
-    ],
-)
-def test_each_mistake_is_one_message(run, arguments, status, message):
-    result = run(*arguments)
-    assert result.exit_code == status and message in result.stderr and result.stdout == ""
-    assert len([line for line in result.stderr.splitlines() if line.startswith("Error: ")]) == 1

@@ -13,7 +13,6 @@ import pytest
 from scipy import stats
 from support.refusals import refusals
 
-from dpaudit_mechanisms.constrained.affine import conditional_gaussian
 from dpaudit_mechanisms.constrained.algorithm_1 import (
     GeometricOnHierarchy,
     Independent,
@@ -86,21 +85,6 @@ def test_without_the_proposal_ratio_the_law_is_another_one():
     )
     assert gap(right, stats.gamma(2, scale=0.5).cdf) <= ROOM
     assert gap(wrong, stats.gamma(2, scale=0.5).cdf) > 5.0 * ROOM and gap(wrong, stats.expon(scale=0.5).cdf) <= ROOM
-
-
-@pytest.mark.claim("CD-N1")
-def test_gaussian_noise_given_the_sums_of_three_levels():
-    """Another target than the mechanism's: its conditional law is in closed form."""
-    tree, truth = Hierarchy.of_sizes([1, 2]), Hierarchy.of_sizes([1, 2]).totals([3.0, 0.0, 1.0])
-    mean, covariance = conditional_gaussian(truth, np.eye(tree.nodes), tree.equalities())
-    rng = np.random.default_rng(20_261_562)
-    states = chain_states(
-        lambda nodes: -0.5 * ((nodes - truth) ** 2).sum(axis=1), Steps(0.8), np.tile(truth[-3:], (CHAINS, 1)),
-        tree.totals, rng,
-    )  # fmt: skip
-    nodes = last(states, 150)
-    for node in range(tree.nodes):
-        assert gap(nodes[:, node], stats.norm(mean[node], math.sqrt(covariance[node, node])).cdf) <= ROOM
 
 
 def exact_law(mechanism, data, reach=25):

@@ -23,7 +23,6 @@ from dpaudit_mechanisms.constrained.polyhedron import Polyhedron, project_onto_s
 from dpaudit_mechanisms.constrained.rejection import Rejected
 from dpaudit_mechanisms.faulty.constrained import ImagedOntoTheData, MixtureByTheData
 from dpaudit_mechanisms.laplace import Laplace
-from dpaudit_mechanisms.preprocessing.conic import Rows, solve
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
 SEEDS = st.integers(0, 2**32)
@@ -199,20 +198,6 @@ def test_a_projection_satisfies_what_characterises_it(seed, coordinates, rows):
     others = np.vstack([found, inner])  # points of the set
     for y, p in zip(points, found, strict=True):
         assert ((others - p) @ (y - p)).max() <= 1e-7 * (1.0 + np.linalg.norm(y - p) ** 2)
-
-
-@pytest.mark.claim("CD-S9")
-def test_projections_are_those_of_a_conic_solver():
-    pytest.importorskip("clarabel")
-    rng = np.random.default_rng(20_261_533)
-    normals, bounds, row = rng.normal(size=(6, 4)), -rng.exponential(size=6), rng.normal(size=(1, 4))
-    onto = Polyhedron(normals, bounds, Affine(row, [0.5]))
-    for y in rng.normal(scale=4.0, size=(20, 4)):
-        equal, at_most = Rows(), Rows()
-        equal.add([(np.array([i]), float(row[0, i])) for i in range(4)], 0.5)
-        for normal, bound in zip(normals, bounds, strict=True):
-            at_most.add([(np.array([i]), -float(normal[i])) for i in range(4)], -float(bound))
-        assert onto.project(y[None])[0] == pytest.approx(solve(np.ones(4), -y, equal, at_most).x, abs=1e-6)
 
 
 def test_a_batch_is_projected_point_by_point():

@@ -23,7 +23,7 @@ from dpaudit_mechanisms.constrained.hierarchy import (
     level_errors,
 )
 from dpaudit_mechanisms.constrained.metropolis import Chains, HierarchyMetropolis, Inequalities, transition_matrix
-from dpaudit_mechanisms.constrained.tree_masses import log_non_negative_mass, non_negative_gamma
+from dpaudit_mechanisms.constrained.tree_masses import log_non_negative_mass
 from dpaudit_mechanisms.faulty.constrained import HierarchyForgetsTheLevels, MetropolisStartsAtTheTruth
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=50)
@@ -254,36 +254,6 @@ def test_the_exact_gamma_of_a_non_negative_leaf_under_a_root(count):
         return (stats.laplace.cdf(u, scale=scale / 2.0) - low) / (1.0 - low)
 
     assert is_drawn_from(draws, cdf)  # false alarm rate 1e-10 each; 60 sweeps leave far less than the test's 0.015
-
-
-@pytest.mark.claim("CD-S7")
-@pytest.mark.parametrize("counts", [(0.0, 0.0), (1.0, 0.0), (2.5, 4.0)])
-def test_the_exact_gamma_of_two_non_negative_leaves(counts):
-    """By quadrature of the definition over the quadrant, and the loss by a grid of the log ratio: (1 + gamma) d / s."""
-    tree, scale = Hierarchy.flat(2), 4.0
-    x, x_prime = np.array(counts), np.add(counts, [1.0, 0.0])
-
-    def integral(point):
-        ends = -point / scale
-        cuts = [sorted({float(end), 0.0, 30.0}) for end in ends]
-
-        def inner(u):  # kinks at v = 0 and v = -u
-            kinks = sorted({*cuts[1], *([-u] if ends[1] < -u < 30.0 else [])})
-            parts = itertools.pairwise(kinks)
-            return sum(integrate.quad(lambda v: math.exp(-abs(u) - abs(v) - abs(u + v)), a, b)[0] for a, b in parts)
-
-        return sum(integrate.quad(inner, a, b, epsabs=1e-9)[0] for a, b in itertools.pairwise(cuts[0]))
-
-    expected = math.log(integral(x_prime) / integral(x))
-    mechanism = HierarchyMetropolis(1.5, tree, non_negative=True)
-    assert mechanism.scale == pytest.approx(8.0 / 3.0)
-    found = non_negative_gamma(tree, x, x_prime, scale)
-    assert found == pytest.approx(expected / (2.0 / scale), abs=2e-4)  # a grid of 1/100
-    assert math.exp(log_non_negative_mass(tree, x, scale)) == pytest.approx(integral(x) / 1.5, rel=1e-3)  # K = 3/2
-    grid = np.array(list(itertools.product([0.0, 0.5, 3.0, 50.0], repeat=2)))
-    nodes, truths = tree.totals(grid), (tree.totals(x), tree.totals(x_prime))
-    logs = (np.abs(nodes - truths[1]) - np.abs(nodes - truths[0])).sum(axis=1) / scale + expected
-    assert np.abs(logs).max() == pytest.approx((1.0 + found) * 2.0 / scale, abs=2e-4)
 
 
 @pytest.mark.claim("CD-S7")

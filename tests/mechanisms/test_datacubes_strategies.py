@@ -26,7 +26,6 @@ from dpaudit_mechanisms.datacubes import (
     hierarchy,
     workload_itself,
 )
-from dpaudit_mechanisms.datacubes.coefficients import Coefficients, maximal, scale
 from dpaudit_mechanisms.datacubes.transforms import basis, forward, haar, inverse, inverse_haar, walsh_hadamard
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=25)
@@ -195,14 +194,6 @@ def test_marginals_are_made_of_the_coefficients_with_support_in_them(workload, s
     assert found.indices.tolist() == sorted(needed)
 
 
-def test_coefficients_of_one_marginal_and_of_what_it_contains_are_the_same():
-    domain = Domain([3, 2, 4])
-    assert maximal([(0,), (0, 2), (2,), (1,), (0, 2)]) == [(0, 2), (1,)]
-    whole, part = Coefficients(domain, [(0, 2), (0,), ()]), Coefficients(domain, [(0, 2)])
-    assert whole.indices.tolist() == part.indices.tolist() and len(part) == 12
-    assert scale(domain, (0, 2)) == pytest.approx(2.0**0.5)
-
-
 # ---- strategies -----------------------------------------------------------------------------------------------------
 
 
@@ -299,19 +290,6 @@ def test_replacing_a_record_costs_twice_under_laplace_and_root_two_under_normal_
     assert total.sensitivity([1.0], 1) == 1.0 and total.sensitivity([1.0], 1, "replace_one") == 0.0
     with pytest.raises(UsageError, match="adjacency must be one of add_remove, replace_one, got 'both'"):
         total.sensitivity([1.0], 1, "both")
-
-
-@pytest.mark.claim("DC-G3")
-def test_the_hierarchy_over_a_binary_domain_is_the_binary_tree_over_its_cells():
-    for d in (1, 2, 3):
-        rows = [
-            [float(start <= j < start + (1 << height)) for j in range(1 << d)]
-            for height in range(d, -1, -1)
-            for start in range(0, 1 << d, 1 << height)
-        ]
-        assert (hierarchy(Domain.binary(d)).matrix() == np.array(rows)).all()
-        assert hierarchy(Domain.binary(d)).groups == d + 1  # d without the root
-        assert hierarchy(Domain.binary(d), root=False).groups == d
 
 
 def test_a_strategy_that_cannot_answer_a_workload_says_so():

@@ -15,7 +15,6 @@ from support.refusals import refusals
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms import small_db
 from dpaudit_mechanisms.constrained.diagnostics import split_r_hat
-from dpaudit_mechanisms.distortion import best_distortion
 from dpaudit_mechanisms.dx_exponential import DxExponential
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.histograms import all_histograms, histogram_count, neighbours, spread_pairs
@@ -330,29 +329,6 @@ def test_the_algebra_from_the_proposition_to_the_theorem_needs_alpha_at_most_one
 
 
 # ---- the optimisation of the parameters -----------------------------------------------------------------------------
-
-
-@pytest.mark.claim("DX-O3")
-def test_the_problem_for_the_parameters_is_not_convex():
-    """f(q', c) = n max |q - c q'| + (c n^2 gamma)^(1/3) on feasible points: its value between two of them is higher."""
-    n, q, printed = 10.0, np.array([0.0, 0.0]), gamma(2, 2, 0.05, "printed")
-
-    def f(q_prime, c):
-        return n * np.abs(q - c * q_prime).max() + (c * n**2 * printed) ** (1.0 / 3.0)
-
-    one, other = (np.zeros(2), 0.0), (np.zeros(2), 1.0)
-    assert f(np.zeros(2), 0.5) > (f(*one) + f(*other)) / 2.0
-
-
-@pytest.mark.claim("DX-O3")
-def test_the_optimal_parameters_make_a_mechanism():
-    queries, metric = np.array([[0.0, 1.0, 0.5], [1.0, 0.9, 0.0]]), 1.0 - np.eye(3)
-    n, printed = 10**6, gamma(3, 2, 0.05, "printed")
-    best = best_distortion(queries, metric, lambda t, c: n * t + cube_root_bound(n, c, printed))
-    mechanism = SmallDB(best.distorted / best.c, metric, best.c, 0.5, n, True)
-    undistorted = 1.0  # the smallest c without distortion: the largest range over the budget
-    assert best.cost <= cube_root_bound(n, undistorted, printed)
-    assert mechanism.c == best.c > 0.0
 
 
 # ---- audits ---------------------------------------------------------------------------------------------------------

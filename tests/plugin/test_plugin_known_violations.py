@@ -69,30 +69,6 @@ def test_the_project_lists_them_too(pytester, write, test):
     pytester.runpytest().assert_outcomes(xfailed=1)
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("expires='2999-01-01'", "*reason must be a text, got None in the mark dp_known_violation."),
-        ("reason='x'", "*expires must be a date such as '2027-01-31', got None in the mark dp_known_violation."),
-        ("'x', expires='soon'", "*expires must be a date such as '2027-01-31', got 'soon' in the mark*"),
-        ("'x', '2999-13-01'", "*expires must be a date such as '2027-01-31', got '2999-13-01' in the mark*"),
-        ("'x', '2999-01-01', 'a'", "*pairs must be a list of ids of pairs, got 'a' in the mark*"),
-        ("'x', '2999-01-01', pair='a'", "*the mark dp_known_violation must have a reason, *, got 'pair'."),
-    ],
-)
-def test_what_makes_no_sense_is_told(pytester, write, arguments, words):
-    write(f"""
-        @pytest.mark.dp_known_violation({arguments})
-        def test_release(dp_audit):
-            dp_audit(leaky, samples=300, **SURE)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([words])
-    for line in ("*Traceback*", "*dpaudit/pytest_plugin*", "*direct cause*", "*During handling*"):
-        result.stdout.no_fnmatch_line(line)
-
-
 def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, write):
     write("""
         @pytest.mark.dp_known_violation(reason="old", expires="2020-02-02")

@@ -246,39 +246,6 @@ def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
     assert second == whole[2:]
 
 
-@pytest.mark.parametrize(
-    ("project", "words"),
-    [
-        ("[tool.dpaudit]\nsample = 3\n", "key of [tool.dpaudit] must be one of *, got 'sample' at '{}'. Did you mean*"),
-        ("[tool.dpaudit]\nsamples = 'x'\n", "samples must be an integer, got 'x' at [tool.dpaudit] of '{}'."),
-        ("[tool.dpaudit]\nsamples = 3\n", "samples must be *, got 3. This was read from [tool.dpaudit] of '{}'."),
-        ("[tool.dpaudit]\nconfidence = 95\n", "confidence must be *, got 95. This was read * of '{}'."),
-        ("[tool.dpaudit]\nisolation = 'second=1'\n", "isolation must be *. This was read from [tool.dpaudit] of '{}'."),
-        ("[tool.pytest.ini_options]\ndp_profile = 'x'\n", "dp_profile must be *, got 'x' at the ini option * of '{}'."),
-        (
-            "[tool.pytest.ini_options]\ndp_samples = 'x'\n",
-            "dp_samples must be of type int, got 'x' at the ini option dp_samples of '{}'.",
-        ),
-        (
-            "[tool.pytest.ini_options]\ndp_confidence = '95'\n",
-            "confidence must be in (0, 1), got 95.0 at the ini option dp_confidence of '{}'.",
-        ),
-        (
-            "[tool.pytest.ini_options]\ndp_strict = 'x'\n",
-            "dp_strict must be true or false, got 'x' at the ini option dp_strict of '{}'.",
-        ),
-    ],
-)
-def test_a_mistake_in_the_configuration_stops_the_session(pytester, write, project, words):
-    write(PRINTED)
-    pytester.makepyprojecttoml(project)
-    result = pytester.runpytest()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    expected = words.format(pytester.path / "pyproject.toml").replace("[", "[[]")
-    result.stderr.fnmatch_lines([f"ERROR: {expected}"])
-    assert len([line for line in result.errlines if line]) == 1
-
-
 def test_workers_of_xdist_report_their_verdicts(pytester, write):
     write("""
         def test_sound(dp_audit):

@@ -46,29 +46,6 @@ def test_every_kind_of_file_gives_the_same_scores(tmp_path, name):
     np.testing.assert_array_equal(as_scores("scores_in", written(tmp_path, name)), VALUES)
 
 
-@pytest.mark.parametrize("name, content, message", [
-    ("a.csv", "score\n1\nx\n", r"scores_in must be numbers, got 'x' at .*a.csv, row 3"),
-    ("a.csv", "score\n1\n\n", None),
-    ("a.csv", "a,b\n1,2\n", r"scores_in must be one column, got 2 \(a, b\) at .*a.csv. Name one"),
-    ("a.json", '{"a": [1], "b": [2]}', "scores_in must be one column, got 2"),
-    ("a.json", "[1, null]", "scores_in must be numbers, got None"),
-    ("a.json", "3", "scores_in must be a JSON list of numbers, got int"),
-    ("a.json", "[1", "scores_in must be JSON"),
-    ("a.json", f"[1.0, {'9' * 4_000}]", "scores_in must be numbers, got an integer beyond the doubles"),
-    ("a.npy", "no array", "scores_in must be an npy file"),
-    ("a.parquet", "no table", "scores_in must be a Parquet file"),
-])  # fmt: skip
-def test_what_cannot_be_read_gets_one_message(tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
-    if name.endswith("parquet"):
-        pytest.importorskip("pyarrow", reason="needs pyarrow (extra data)")
-    if message is None:
-        assert as_scores("scores_in", str(tmp_path / name)).tolist() == [1.0]
-        return
-    with pytest.raises(UsageError, match=message):
-        as_scores("scores_in", str(tmp_path / name))
-
-
 def test_without_pyarrow_the_message_names_the_extra(tmp_path, monkeypatch):
     (tmp_path / "a.parquet").write_text("")
     monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
