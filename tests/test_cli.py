@@ -217,19 +217,6 @@ def test_several_targets_get_a_folder_each_and_a_table_of_all(run, project):
 # Reports.
 
 
-def test_reports_of_an_earlier_audit_are_named_and_left(run, project):
-    first = run("audit", "m.py:sound", "--out", "o")
-    assert "earlier" not in first.stderr and "earlier" not in run("audit", "m.py:sound", "--out", "o").stderr
-    (project / "o" / "notes.md").write_text("mine")
-    arguments = ["audit", "m.py:sound", "--out", "o", "--report", "json"]
-    warning = "Warning: of an earlier audit, not of this one: o/audit.html, o/audit.md\n"
-    assert warning in run(*arguments).stderr and (project / "o" / "audit.md").is_file()
-    assert "earlier" not in run(*arguments, "--quiet").stderr
-    assert "earlier" not in run("audit", "m.py:sound").stderr
-    several = run("audit", "m.py:sound", "m.py:exact", "--out", "o", "--report", "json")
-    assert "not of this one: o/audit.html, o/audit.json, o/audit.md" in several.stderr.replace("\\", "/")
-
-
 def test_saved_results_are_rendered(run, project):
     run("audit", "m.py:sound", "--out", "o", "--report", "json")
     result = run("report", "o/audit.json", "--out", "r")

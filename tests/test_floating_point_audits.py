@@ -81,24 +81,6 @@ def test_the_cost_is_at_most_the_samples_of_the_audit():
     assert slow.verdict == "leaks" and slow.samples == pytest.approx(4_000, rel=0.1)
 
 
-def released(data, rng):
-    return data + 1e-3 * rng.random()
-
-
-@pytest.mark.parametrize(("slowest", "asked", "looks"), [(0.0, None, False), (0.0, True, True), (60.0, None, True)])
-def test_slow_calls_are_not_made_behind_a_violation_unless_asked_for(monkeypatch, slowest, asked, looks):
-    """A call takes more than no time, and less than a minute."""
-    monkeypatch.setattr(low_bits, "SIZES", dataclasses.replace(low_bits.SIZES, slow_call=slowest))
-    result = audit(released, floating_point=asked)
-    assert result.violated
-    finding = result.floating_point
-    if looks:
-        assert 1_900 < finding.samples < 2_400  # of what was found in some hundred draws, no share but the least
-    else:
-        assert finding.verdict == "not_applicable" and finding.samples == 0 and finding.omitted == 1
-        assert "A pair is violated" in finding.message and "--floating-point" in finding.message
-
-
 def test_slow_calls_are_made_where_nothing_is_violated(monkeypatch):
     monkeypatch.setattr(low_bits, "SIZES", dataclasses.replace(low_bits.SIZES, slow_call=0.0))
     assert audit(one_by_one).floating_point.samples > 1_900

@@ -4,17 +4,14 @@ No statistical assertion but that a sound mechanism is not called violated: at c
 """
 
 import html
-import json
 import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import Pair, reports
 from dpaudit.audits.findings import CONTROL_VIOLATED
-from dpaudit.cli import main
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.reports import dossier, redaction
 from dpaudit.results.model import SAME_INPUT
@@ -98,25 +95,6 @@ def test_a_control_that_is_violated_stays_so():
     results = (dpaudit.audit(sound, "eps=0.01", [(0.0, 0.0)], seed=seed, **options) for seed in range(20))
     lucky = next(result for result in results if result.verdict == "violated")
     assert lucky.verdict == "violated" and lucky.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
-
-
-def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"
-    (tmp_path / "notes_m.py").write_text(code)
-
-    def run(pairs, *options):
-        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "10000", "--seed", "1", *options)
-        return CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
-
-    alone = run("0,0", "--out", "o")
-    assert alone.exit_code == 5
-    assert f"Warning: 0|0: {SAME_INPUT}" in alone.stderr and f"Note: 0|0: {SAME_INPUT}" in alone.stdout
-    assert "Take more samples" not in alone.stdout and "would have been found with" not in alone.stdout
-    assert json.loads((tmp_path / "o/audit.json").read_text())["pairs"][0]["notes"] == [SAME_INPUT]
-    mixed = run("0,1; 0,0")
-    assert mixed.exit_code == 0 and f"Warning: 0|0: {SAME_INPUT}" in mixed.stderr
-    assert "Warning" not in run("0,1").stderr and "Warning" not in run("0,0", "--quiet").stderr
 
 
 # Outputs that strike one.

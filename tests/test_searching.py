@@ -15,7 +15,6 @@ import pytest
 
 import dpaudit
 from dpaudit import Search, domains, search_pairs
-from dpaudit.audits.search_result import place_sentence
 from dpaudit.results.model import load
 from dpaudit.running import streams
 
@@ -325,28 +324,6 @@ def test_arguments_are_checked():
         search_pairs(clipped_sum, "eps=1", 3, seed=SEED)
     with pytest.raises(dpaudit.UsageError, match="domain must have pairs of which the claim asks something"):
         search_pairs(clipped_sum, dpaudit.MetricDP(lambda x, y: math.inf), UNIT, seed=SEED)
-
-
-@pytest.mark.parametrize(
-    ("domain", "said"),
-    [
-        (domains.NumberDomain(0, 5), "some pairs of numbers from 0 to 5; values outside of these were never tried."),
-        (
-            domains.VectorDomain(2, 0, 5, special=(9,)),
-            "some pairs of vectors of numbers from 0 to 5 and the special ones; values",
-        ),
-        (UNIT, "some datasets of numbers from 0.0 to 1.0 and of the records that its domain lists; values outside"),
-        (
-            domains.TableDomain({"n": (0, 1)}, example=tuple((k,) for k in range(40))),
-            "some tables of the values that its columns list; of the 40 rows of the example up to 30 at a time; values",
-        ),
-        (domains.DatasetDomain((0, 1)), "some datasets of the records that its domain lists; values outside of these"),
-        (domains.ListedDomain((0, 1)), "the listed inputs; values outside of these were never tried."),
-    ],
-)
-def test_a_search_says_where_it_looked(domain, said):
-    assert f"It looked at {said}" in place_sentence(domain.to_dict())
-    assert place_sentence({"kind": "strategy"}).startswith("It looked at what its domain gives; values outside")
 
 
 def geometric_count(data, rng):

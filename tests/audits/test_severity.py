@@ -174,25 +174,6 @@ def test_same_seed_same_bits_whatever_the_workers():
     assert first.findings == second.findings
 
 
-@pytest.mark.parametrize(
-    ("labelled", "samples", "is_asked", "expected"),
-    [
-        (88, 100_000, False, 1_000),  # at least 2,000 labelled draws
-        (5_000, 100_000, False, 10_000),  # four times those of the verdict
-        (30_000, 100_000, False, 42_500),  # half of what remains
-        (88, 100_000, True, 49_978),
-        (1_000, 2_000, False, 1_000),
-        (500, 700, False, 450),  # all that remains
-        (1_300, 700, False, 50),
-        (1_351, 700, False, 0),  # fewer than 50 remain
-        (9_000, 700, True, 0),  # adaptive mode may have taken more
-    ],
-)
-def test_the_size_of_a_stage(labelled, samples, is_asked, expected):
-    found = severity.draws_of(labelled, samples, is_asked)
-    assert found == expected and labelled + 2 * found <= max(2 * samples, labelled)
-
-
 def test_where_no_draws_remain_no_more_is_said_than_that_the_budget_is_exceeded():
     result = audited(released, samples=40)
     (finding,) = result.findings

@@ -178,41 +178,6 @@ def test_a_function_that_is_called_once_a_draw_is_checked_too(run):
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((), "target must be given, got none. Name a mechanism, for example mymodule.py:release."),
-        (("m:releas",), "target must name an attribute of m, got 'releas' at 'm:releas'. Did you mean 'release'"),
-        (("m:number",), "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), got int"),
-        (("m:Needs",), "mechanism must be an instance, or a class that can be made without arguments, got the class"),
-        (("m:NoExamples",), "examples of the class NoExamples must return at least one instance, got none"),
-        (("m:keyed",), "parameters of keyed behind the data must be named"),
-        (("m:odd_claim",), "claim of OddClaim must be a Claim or a text such as 'eps=1', got 1.0."),
-        (("m:odd_kind",), "input_kind of OddKind must be one of number, vector, counts, position, records, got 'tab"),
-        (("m:NoPairs",), "pairs of NoPairs must be a list of (x, x_prime), got OSError: no such file at line"),
-        (("m:release", "--claim", "eps=x"), "claim"),
-        (("m:release", "--pairs", "0"), "pairs"),
-        (("m:release", "--only", "pickle"), "only must name checks, got 'pickle'. Did you mean 'pickling'?"),
-        (("m:release", "--only", ","), "only must name at least one check, got none."),
-        (("m:release", "--xfail", "pickling"), "xfail must be NAME=REASON, got 'pickling'."),
-        (("m:release", "--xfail", "speed=slow"), "expected_failures must name checks, got 'speed'."),
-        (("m:release", "--samples", "10"), "samples must be an integer of at least 1000, got 10."),
-        (("m:release", "--error-rate", "2"), "error_rate must be in [1e-12, 1), got 2.0."),
-        (
-            ("m:release", "--out", "m.py"),
-            "out must be a folder that can be written, got 'm.py' (a file is in the way).",
-        ),
-        (("m:release", "--seed", "-1"), "seed must be a non-negative integer, got -1."),
-        (("exec:ls",), "target must be package.module:attribute or path/file.py:attribute, got 'exec:ls'"),
-    ],
-)
-def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith(("Error: ", "Usage: ")) and message in result.stderr, result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
         (
             ("m:Broken",),
             "Broken: a call for 2 outputs must return them, got ConnectionError: the database is gone in sample "

@@ -144,11 +144,3 @@ def test_a_session_of_some_tests_judges_no_entry(pytester, write, options):
     listed(pytester, write, "2020-02-02")
     result = pytester.runpytest(*options)
     assert result.ret == 0 and not told(result)
-
-
-def test_an_entry_of_a_test_that_audits_nothing_any_more_fails_it_from_its_date_on(pytester, write):
-    listed(pytester, write, "2020-02-02", "    def test_gone(dp_audit): pass\n")
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*The known violation (issue 12) expired on 2020-02-02.*"])
-    assert not told(result)

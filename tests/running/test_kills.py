@@ -146,16 +146,6 @@ def test_an_interrupted_audit_is_saved_and_says_how_to_go_on(tmp_path, monkeypat
     assert not Path("dpaudit-out/audit.checkpoint").exists()
 
 
-def test_an_interrupted_audit_with_a_store_says_what_is_kept(tmp_path, monkeypatch):
-    said = "Finished rounds are kept in kept: the next audit goes on from them."
-    monkeypatch.chdir(tmp_path)
-    interrupted_at(monkeypatch, 1)  # a store tells of the first round; of others where saving is quick beside them
-    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q", "--no-floating-point", "--store=kept"]
-    done = CliRunner().invoke(main, ["audit", f"{SUBJECTS}:labels", *options])
-    lines = done.stderr.splitlines()
-    assert done.exit_code == 130 and lines[0].startswith("Interrupted: ") and lines[1:] == [said]
-
-
 def test_an_interruption_before_the_first_draw_saves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
 
