@@ -16,7 +16,6 @@ from dpaudit_mechanisms.datacubes import (
     Domain,
     FourierStrategy,
     HaarStrategy,
-    MarginalStrategy,
     MatrixStrategy,
     SketchStrategy,
     Workload,
@@ -364,26 +363,3 @@ def test_no_budgets_beat_the_lower_bound_of_joint_ones(seed):
     budgets /= norm(budgets, 2)
     release = DatacubeRelease(workload, strategy, GaussianDP(1.0), budgets)
     assert release.total_variance() >= bound
-
-
-def test_joint_budgets_under_laplace_noise_are_found_where_few_marginals_have_all_of_it():
-    """Where F is not convex: a descent from all marginals ends at 166, base counts alone have 64."""
-    domain = Domain.binary(4)
-    workload = Workload(domain, [(0, 1, 2), (0, 1, 3)])
-    strategy = MarginalStrategy(domain, [*workload.sets, range(4)])
-    found = joint_budgets(strategy, workload, 1)
-    assert found.budgets.tolist() == [0.0, 0.0, 1.0] and found.value == pytest.approx(64.0)
-
-
-@FIXED
-@given(SEEDS)
-def test_no_random_budgets_beat_the_joint_ones_under_laplace_noise(seed):
-    rng = np.random.default_rng(seed)
-    domain = Domain([3, 2, 2])
-    sets = [np.flatnonzero(rng.random(3) < 0.5).tolist() for _ in range(int(rng.integers(1, 4)))]
-    workload = Workload(domain, sets, rng.uniform(0.5, 2.0, len(sets)))
-    strategy = MarginalStrategy(domain, [*workload.sets, range(3)])
-    value = joint_budgets(strategy, workload, 1).value
-    for eta in np.maximum(rng.dirichlet(np.full(strategy.groups, 0.3), size=20), 1e-9):
-        given_ones = DatacubeRelease(workload, strategy, PureDP(1.0), eta / eta.sum())
-        assert given_ones.total_variance() >= value * (1.0 - 1e-6)

@@ -117,16 +117,6 @@ def test_epochs_of_unequal_scales_have_probabilities_that_sum_to_one_and_keep_th
         assert found == pytest.approx(math.log(below), abs=1e-9)
 
 
-def test_an_epoch_of_many_comparisons_has_the_probability_of_its_integral():
-    """100 comparisons make an integrand 100 times as steep: against 400,000 midpoints."""
-    excesses = np.linspace(-2.0, 2.0, 100)
-    mechanism = InteractiveDistances(Calibration(1, [1.0], 1, 0.0, 1.0, 0.05, 1.0), FixedQueries([[0.0]]), 1)
-    r = np.linspace(-2.0, 40.0, 400_001)[:-1] + 0.5 * 42.0 / 400_000
-    logs = stats.laplace.logpdf(r) + sum(stats.laplace.logcdf((r - one) / 0.05) for one in excesses)
-    expected = math.log(np.exp(logs).sum() * 42.0 / 400_000)
-    assert mechanism._epochs(excesses[None], False)[0] == pytest.approx(expected, abs=1e-6)
-
-
 def test_losses_of_positions_are_finite_where_probabilities_are_too_small_for_a_double():
     tuned = Calibration(2, [1.0], 1, 0.5, 1e-2, 1e-5, 6.0)
     mechanism = InteractiveDistances(tuned, FixedQueries([[0.0], [1.0], [0.5]]), 3, "position")
@@ -187,17 +177,6 @@ def test_after_the_last_update_nothing_of_the_data_is_read():
     answers = mechanism.sample([[0.5]], 10, np.random.default_rng(1))
     assert answers[:, 1:] == pytest.approx(np.zeros((10, 2)), abs=1e-6)  # tangent at 0 has slope -1
     assert answers[:, 0] == pytest.approx(0.5, abs=1e-6)
-
-
-def test_an_adaptive_analyst_finds_the_median():
-    rng = np.random.default_rng(20_261_633)
-    data = rng.beta(2.0, 5.0, size=(10**6, 1))
-    tuned = practical(10**6, [1.0], 1.0, queries=14, beta=0.05)
-    answers = InteractiveDistances(tuned, SlopeSeeker(1.0), 14).sample(data, 20, rng)
-    least = np.abs(data - np.median(data)).mean()
-    # Each run's least answer misses the least average distance by alpha with probability 0.05: 13 of 20 below 1e-9;
-    # halving steps end within 1/64 of a place that is as good as the answers can tell.
-    assert (np.abs(answers.min(axis=1) - least) <= 3.0 * tuned.alpha + 1.0 / 64.0).sum() >= 8
 
 
 def test_claims_are_of_the_accounting():

@@ -407,18 +407,6 @@ def test_a_metric_that_changes_from_call_to_call_is_refused():
         MetricDP(lambda x, y: next(budgets)).for_pair(0, 1)
 
 
-def test_a_metric_claim_has_no_single_value():
-    claim = MetricDP(lambda x, y: 1.0)
-    for use in (
-        lambda: claim.value,
-        lambda: claim.with_value(1.0),
-        lambda: claim.epsilon_at(0.0),
-        lambda: claim.budget,
-    ):
-        with pytest.raises(UsageError, match="its budget depends on the pair"):
-            use()
-
-
 def test_a_metric_claim_must_have_a_metric_on_inputs_or_records():
     with pytest.raises(UsageError, match=r"metric must be a callable \(x, x_prime\) -> budget in nats, got 1\.0\."):
         MetricDP(1.0)

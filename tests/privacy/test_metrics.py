@@ -345,29 +345,6 @@ def test_a_matrix_that_is_not_square_or_ids_that_do_not_fit_are_refused(matrix, 
         check_metric(matrix, ids)
 
 
-def test_an_unknown_point_is_refused():
-    metric = MatrixMetric(1.0 - np.eye(7), list("abcdefg"))
-    with pytest.raises(UsageError, match=r"x_prime must be a point of the metric \('a', 'b', .*, \.\.\.\), got 'z'\."):
-        metric("a", "z")
-    with pytest.raises(UsageError, match=r"x must be a point of the metric .*, got \{\}\."):
-        metric({}, "a")
-    with pytest.raises(UsageError, match=r"points\[1\] must be a point"):
-        metric.matrix(["a", 3])
-
-
-def test_a_matrix_metric_keeps_a_copy_and_compares_by_value():
-    entries = np.array([[0.0, 1.0], [1.0, 0.0]])
-    metric = MatrixMetric(entries, ["a", "b"])
-    entries[0, 1] = 9.0
-    assert metric("a", "b") == 1.0
-    assert metric == MatrixMetric([[0, 1], [1, 0]], ("a", "b")) and hash(metric) == hash(
-        MatrixMetric(metric.entries, "ab")
-    )
-    assert metric != MatrixMetric([[0, 2], [2, 0]], ["a", "b"])
-    with pytest.raises(ValueError, match="read-only"):
-        metric.entries[0, 1] = 2.0
-
-
 def test_points_may_be_lists_as_json_gives_them():
     metric = MatrixMetric([[0, 1], [1, 0]], [[1, 2], [3, 4]])
     assert metric([1, 2], np.array([3, 4])) == metric((1, 2), [3, 4]) == 1.0

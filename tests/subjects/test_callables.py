@@ -13,7 +13,7 @@ import pytest
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.privacy.claims import PureDP
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.callables import CallError, Subject, as_subject, fingerprint
+from dpaudit.subjects.callables import CallError, as_subject, fingerprint
 
 
 class Mechanism:
@@ -269,14 +269,3 @@ def test_a_function_that_closes_over_what_is_not_there_yet_has_a_fingerprint():
         return digest
 
     assert len(outer()) == 16
-
-
-def test_the_description_names_the_target():
-    subject = as_subject(with_rng, target="module:with_rng")
-    assert isinstance(subject, Subject)
-    assert subject.describe() == {
-        "name": "with_rng",
-        "target": "module:with_rng",
-        "fingerprint": fingerprint(with_rng),
-        "interface": "f(data, rng)",
-    }
