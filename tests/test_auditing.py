@@ -23,7 +23,6 @@ from dpaudit import (
     ProfileClaim,
     PureDP,
     RenyiDP,
-    SubjectError,
     UsageError,
     ZeroConcentratedDP,
 )
@@ -358,23 +357,6 @@ def test_a_vectorised_call_that_raises_later_is_an_error_that_says_what_to_do():
     result = audit(tired, samples=2_000)
     assert result.verdict == "error"
     assert "tired" in result.findings[0].message and "f(data, rng)" in result.findings[0].message
-
-
-@pytest.mark.parametrize(
-    ("outputs", "got"),
-    [
-        (lambda size: np.zeros(size + 1), "array of shape"),
-        (lambda size: np.zeros((1, size)), "array of shape"),
-        (lambda size: [], "got"),
-        (lambda size: 1.0, "got float"),
-        (lambda size: "a" * size, "got str"),
-        (lambda size: None, "got NoneType"),
-    ],
-)
-def test_outputs_that_are_not_as_many_as_asked_are_refused(outputs, got):
-    with pytest.raises(SubjectError, match=r"must return \d+ outputs, batch axis first") as error:
-        audit(lambda data, size, rng: outputs(size))
-    assert got in str(error.value) and error.value.exit_status == 3
 
 
 @pytest.mark.parametrize(

@@ -19,7 +19,6 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.inference.tables import N_BINS
 from dpaudit.reports import render
 
 CODE = '''
@@ -302,16 +301,6 @@ def test_a_replay_on_other_inputs_says_so(run, project):
     result = run("replay", "old.json", "--trust-file")
     assert result.exit_code == 3
     assert "from all " in result.stderr and "Are these the inputs of the audit?" in result.stderr
-
-
-def test_a_replay_that_never_guesses_is_inconclusive(run, project):
-    given = ("--claim", "eps=1", "--pairs", "0,1", "--mode", "fixed", "--out", "o", "--report", "json")
-    run("audit", "m.py:leaky", *given)
-    record = json.loads((project / "o/audit.json").read_text())
-    record["pairs"][0]["witness"]["rule"]["rule"].update(first_up=N_BINS, end_down=0)
-    (project / "silent.json").write_text(json.dumps(record))
-    result = run("replay", "silent.json", "--target", "m.py:leaky")
-    assert result.exit_code == 5 and "So it says nothing." in result.stdout
 
 
 @pytest.mark.parametrize("options", [[], ["--pair", "tables"], ["--floating-point"]], ids=str)

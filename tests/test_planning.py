@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import types
 from importlib import resources
 
 import jsonschema
@@ -15,7 +14,6 @@ from support.samplers import laplace
 
 import dpaudit
 from dpaudit import SubjectError, UsageError
-from dpaudit.audits import planning
 from dpaudit.audits.planning import _round_sizes, least_share
 
 METRIC = dpaudit.MetricDP(lambda x, y: abs(x - y))
@@ -193,32 +191,6 @@ def test_the_pilot_draws_nothing_that_an_audit_of_the_same_seed_draws():
     assert len(set(seen)) == len(seen) == planned.pilot_runs
     result = dpaudit.audit(watched, "eps=1", [(0.0, 1.0)], samples=2_000, seed=3)
     assert len(set(seen)) == len(seen) == planned.pilot_runs + result.samples + result.floating_point.samples
-
-
-def test_a_slow_subject_is_run_a_few_times_only_and_its_time_is_told(monkeypatch):
-    now = [0.0]  # a clock that only the subject moves: a busy machine moves those on the wall as well
-    monkeypatch.setattr(planning, "time", types.SimpleNamespace(perf_counter=lambda: now[0]))
-
-    def slow(data, rng):
-        now[0] += 0.02
-        return data + rng.random()
-
-    planned = dpaudit.plan(slow, "eps=1", [(0.0, 1.0)], seed=1)
-    assert planned.pilot_runs <= 100  # 0.2 s of each input, and the batch that ends it is at most as long again
-    assert planned.runs_per_second == pytest.approx(50.0)
-    assert planned.seconds == pytest.approx(planned.runs / planned.runs_per_second)
-    assert planned.seconds >= 200_000 * 0.02
-
-
-def test_the_pilot_takes_no_large_batch_of_wide_outputs():
-    sizes = []
-
-    def wide(data, size, rng):
-        sizes.append(size)
-        return data + rng.random((size, 4_000))
-
-    dpaudit.plan(wide, "eps=1", [(0.0, 1.0)], seed=1)
-    assert max(sizes) * 4_000 <= 1 << 19
 
 
 def test_the_estimate_finds_the_event_that_is_there_and_adds_a_row():

@@ -414,19 +414,6 @@ def test_folders_are_made_and_the_file_is_readable_by_others(tmp_path):
     assert path.read_text() == "whole" and stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_a_result_is_printed_in_three_lines():
-    power = Power(0.1, 0.9, 1.35649, 1.0)
-    printed = str(result(finding(parameter_lower=0.763399, power=power), finding(ratio=0.1, id="b|c")))
-    assert printed.splitlines() == [
-        "not refuted: s, claim eps=1 (2 pairs, 0.95 confidence, seed 7)",
-        "worst pair a|b: epsilon is at least 0.7633, promised 1",
-        "there epsilon 1.356 would have been found with probability 0.9 by a test that knows its event, of mass 0.1",
-    ]
-    power = dataclasses.replace(power, detectable=math.inf)
-    assert "there no loss, however large, would have been found" in str(result(finding(power=power)))
-    assert str(result()) == "inconclusive: s, claim eps=1 (0 pairs, 0.95 confidence, seed 7)"
-
-
 @settings(max_examples=150, deadline=None)
 @given(audit_results)
 def test_every_result_is_printed_in_at_most_three_lines_that_can_be_printed(original):

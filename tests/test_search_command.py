@@ -67,15 +67,6 @@ def test_pairs_are_searched_for_and_the_result_says_where_they_come_from(code, p
     assert len(saved.findings) in (1, 2)  # one where only one stands out
 
 
-def test_the_grey_box_can_be_left_out_of_a_search_and_asked_for_without_one(code):
-    target = "code_under_audit.py:vector"
-    vectors = json.dumps({"kind": "vector", "length": 2})
-    _, output = run("audit", target, *QUICK, "--search", vectors, "--search-budget", 1000, "--no-grey-box")
-    assert "Search for worse pairs" in output and "same randomness" not in output
-    _, output = run("audit", target, *QUICK, "--pairs", "[0,0],[1,1]", "--grey-box")
-    assert "same randomness on both inputs: nothing found" in output
-
-
 def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_than_a_hint(code):
     status, output = run("greybox", "code_under_audit.py:total", "--claim", "eps=1", "--pairs", "[],[1]", "--seed", 1)
     assert status == 1 and "[]|[1]: definite." in output and "branches, on 16 of 16" in output

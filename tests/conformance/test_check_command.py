@@ -162,13 +162,6 @@ def test_a_known_failure_does_not_count_and_one_that_is_none_is_an_error(run):
     assert "expected_failures must name checks that fail, got pickling, which does not. Remove it." in words(result)
 
 
-def test_without_a_claim_or_pairs_the_checks_that_need_them_are_skipped_with_the_reason(run):
-    result = run("m:once", "--seed", "3")
-    assert "no pair is known" in words(result) or "no input is known" in words(result)
-    assert result.exit_code == 5  # nothing was looked at: neither a claim nor an input is known
-    assert "not refuted" not in words(result).split(" checks: ")[1].split(",")[0]
-
-
 def test_a_function_that_is_called_once_a_draw_is_checked_too(run):
     result = run("m:once", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--only",
                  "seeded_determinism,batch_contract,independent_calls,claim_audit")  # fmt: skip

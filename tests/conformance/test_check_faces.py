@@ -6,8 +6,6 @@ seed shows it (the output is the input).
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import textwrap
 
 # Loaded here, because pytester forgets what a run inside a test loads, and numpy cannot be loaded twice in one process.
@@ -118,19 +116,6 @@ def test_a_mechanism_that_cannot_be_checked_fails_with_one_line(pytester):
     result.stdout.no_fnmatch_line("*dpaudit/conformance*")
 
 
-def test_what_breaks_in_a_test_of_a_check_keeps_its_traceback(pytester):
-    write(
-        pytester,
-        """
-        @dpaudit.parametrize_with_checks([Response()])
-        def test_conformance(check):
-            raise KeyError("of the test")
-        """,
-    )
-    result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
-    result.stdout.fnmatch_lines(["check = BoundCheck(Response-claim_audit)", "*raise KeyError*", "E*KeyError*"])
-
-
 def test_a_known_failure_is_a_strict_xfail(pytester):
     write(
         pytester,
@@ -160,23 +145,6 @@ def test_too_little_power_warns(pytester):
     result = pytester.runpytest("-k", "claim_audit", "-p", "no:cacheprovider")
     result.assert_outcomes(passed=1, warnings=1, deselected=len(check_names()) - 1)
     result.stdout.fnmatch_lines(["*DpauditInconclusiveWarning: Weak: claim_audit is inconclusive: 1 of 1 pairs*"])
-
-
-def test_collecting_imports_no_more_than_the_mechanism_does():
-    code = """
-        import sys
-        import dpaudit
-
-        class Mechanism:
-            def sample(self, data, size, rng):
-                return data
-
-        mark = dpaudit.parametrize_with_checks([Mechanism()])
-        heavy = [name for name in ("numpy", "scipy", "hypothesis", "rich", "joblib") if name in sys.modules]
-        assert not heavy, heavy
-        assert len(mark.args[1]) > 40
-    """
-    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
 
 
 def test_the_generator_yields_every_check_once_and_in_order():

@@ -1,7 +1,6 @@
 """The experiments of the paper on constrained privacy run, are repeated, and read a user's file."""
 
 import functools
-import gzip
 import tomllib
 from pathlib import Path
 
@@ -115,21 +114,3 @@ def test_the_tree_has_the_zones_of_each_borough():
 def rows():
     """Three trips from Newark Airport (zone 1), two from zone 3 (Bronx), one unknown, one outside."""
     return [1, 3, 1, 264, 3, 1, 265]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-def test_a_users_file_is_counted(tmp_path, suffix):
-    place = tmp_path / f"trips{suffix}"
-    lines = "VendorID,PULocationID\n" + "".join(f"1,{zone}\n" for zone in rows()) + "2,\n"
-    if suffix == ".parquet":
-        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(arrow.table({"PULocationID": arrow.array([*rows(), None], arrow.int64())}), place)
-    elif suffix == ".csv":
-        place.write_text(lines)
-    else:
-        place.write_bytes(gzip.compress(lines.encode()))
-    counts, without = taxi_data.from_file(str(place))
-    assert counts.sum() == 5.0 and without == 3
-    leaves = {int(taxi_data.order()[i]) + 1: counts[i] for i in np.flatnonzero(counts)}
-    assert leaves == {1: 3.0, 3: 2.0}
-    assert taxi_data.tree().totals(counts)[:7].tolist() == [5.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0]

@@ -9,12 +9,10 @@ from dpaudit.reproductions.reproduction import HasRun, Options
 from dpaudit_mechanisms.datacubes import DatacubeRelease, paper_mu, workload_itself
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.reproductions import datacubes
-from dpaudit_mechanisms.reproductions.datacube_data import ADULT, DOMAINS, TOTALS, datasets, from_file, synthetic
+from dpaudit_mechanisms.reproductions.datacube_data import DOMAINS, TOTALS
 from dpaudit_mechanisms.reproductions.datacube_runs import (
     FAMILIES,
-    RECOVERIES,
     WORKLOADS,
-    errors,
     exact_error,
     exact_improvement,
     release,
@@ -65,54 +63,6 @@ def test_optimal_budgets_improve_nltcs_by_less_and_by_more_than_is_printed():
     # The base cells are ahead of the workload, and not of Fourier, on Q_2^a: root mean squares over all entries.
     roots = {s: float(np.sqrt(release(workload("Q2a"), s, "initial").query_variances().mean())) for s in data["roots"]}
     assert roots == pytest.approx(data["roots"], rel=1e-3) and roots["F+"] < roots["I"] < roots["Q+"]
-
-
-def test_measured_errors_are_those_of_the_variances():
-    """30 draws of Q on Q_1: 960 independent Laplace errors of mean size 16, whose mean has a standard error of 3.2%."""
-    rng = np.random.default_rng(7)
-    records = synthetic("NLTCS", rng)
-    found = workload("Q1")
-    truth = found.answers(records.counts)
-    measured = errors(found, "Q", records.counts, truth, 30, rng)
-    assert set(measured) == set(RECOVERIES)
-    # 16 marginals of two cells with scale 16: mean L1 error 32 a marginal. False alarm below 1e-7 (Chernoff).
-    assert measured["initial"] * records.total == pytest.approx(32.0, rel=0.2)
-    assert measured["consistent_2"] == pytest.approx(measured["least_squares"])  # equal variances: one projection
-    assert measured["least_squares"] < measured["initial"]
-    assert workload_itself(found).rows == 32
-
-
-def test_synthetic_records_have_the_domains_and_sizes_of_the_paper():
-    for name, domain in DOMAINS.items():
-        records = synthetic(name, np.random.default_rng(1))
-        assert (records.total, records.counts.shape) == (TOTALS[name], (domain.cells,))
-        assert "synthetic" in records.source
-        # Attributes hang together: a stand-in of independent ones would make every workload look alike.
-        pair = records.counts.reshape(domain.sizes).sum(axis=tuple(range(2, domain.attributes)))
-        expected = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / records.total
-        assert np.abs(pair - expected).sum() > 0.05 * records.total
-    assert ADULT.encoded().attributes == 23
-
-
-def written(tmp_path, name, lines):
-    place = tmp_path / name
-    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return place
-
-
-def test_files_are_read_by_their_columns(tmp_path):
-    header = ",".join(f"a{i}" for i in range(16))
-    binary = ",".join("01" * 8)
-    plain = written(tmp_path, "nltcs.csv", [header, binary, binary, ",".join("1" * 16)])
-    records = from_file(plain)
-    assert (records.name, records.total, records.counts[-1], records.counts[0b0101010101010101]) == ("NLTCS", 3, 1, 2)
-    coded = written(tmp_path, "adult.csv", ["8,15,6,14,5,4,1,1", "0,0,0,0,0,0,0,0"])
-    records = from_file(coded)
-    assert (records.name, records.total, records.counts[0], records.counts[-1]) == ("Adult", 2, 1, 1)
-    both = datasets(str(tmp_path), np.random.default_rng(0))
-    assert [(r.name, r.total) for r in both] == [("Adult", 2), ("NLTCS", 3)]
-    one = datasets(str(plain), np.random.default_rng(0))
-    assert [(r.name, r.total) for r in one] == [("Adult", TOTALS["Adult"]), ("NLTCS", 3)]
 
 
 @pytest.mark.claim("DC-N1")

@@ -1,43 +1,17 @@
 """The experiment on distance queries runs, draws, is repeated by its seed, and finds the rates."""
 
 import functools
-import sys
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpaudit.errors import UsageError
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads, fits
+from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads
 
 QUICK = Options(seed=3, quick=True)
-
-
-def test_the_interval_of_an_exponent_covers_it_where_errors_scatter_more_at_large_sizes():
-    """200 fits: the mean slope is that of `numpy.polyfit`, and 95% intervals cover in at least 85% of cases.
-
-    The number that cover is binomial with a probability near 0.95: below 170 of 200 has a probability below 1e-7.
-    """
-    pytest.importorskip("statsmodels.api", reason="statsmodels is an extra")
-    rng = np.random.default_rng(20_261_126)
-    logs = np.linspace(2.0, 6.0, 7)
-    covered = 0
-    for _ in range(200):
-        noise = rng.normal(size=(7, 12)) * np.linspace(0.02, 0.3, 7)[:, None]
-        errors = 10.0 ** (-0.5 * logs[:, None] + noise)  # (ns, repetitions)
-        middle, low, high = fits.exponent(logs, errors)
-        assert middle == pytest.approx(-np.polyfit(logs, np.log10(errors), 1)[0].mean(), rel=1e-9)
-        covered += low <= 0.5 <= high
-    assert covered >= 170
-
-
-def test_exponents_say_what_to_install_without_statsmodels(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.api", None)
-    with pytest.raises(UsageError, match=r"statsmodels must be installed for fits\. Use: pip install"):
-        fits.exponent(np.arange(3.0), np.ones((3, 2)))
 
 
 @functools.cache

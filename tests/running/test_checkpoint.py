@@ -234,22 +234,6 @@ def test_a_universe_goes_on_as_well(tmp_path):
 # --- what is refused ---
 
 
-def test_what_pairs_were_played_as_is_said_where_a_resumed_audit_plays_them_otherwise(tmp_path, monkeypatch):
-    from dpaudit.audits import many_pairs
-
-    path = tmp_path / "kept"
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3, "checkpoint": path, "resume": True}
-    assert stopped(path, laplace, 5, **{name: options[name] for name in ("claim", "pairs", "samples", "seed")})
-    monkeypatch.setitem(many_pairs.MAX_GAMES, "sequential", 0)  # as another version might choose
-    with pytest.raises(
-        dpaudit.UsageError, match=r"another one: its pairs are played in sequential mode, here in fixed mode\. State"
-    ):
-        dpaudit.audit(laplace, **options)
-    monkeypatch.setitem(many_pairs.MAX_GAMES, "fixed", 0)
-    with pytest.raises(dpaudit.UsageError, match=r"its pairs are played in sequential mode, here in one table\."):
-        dpaudit.audit(laplace, **options)
-
-
 def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
     path = tmp_path / "kept"
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300}
@@ -403,15 +387,6 @@ def test_a_set_has_the_same_bytes_in_whatever_order_its_values_come():
     assert list(one) != list(other)
     assert to_data(one) == to_data(other)
     assert to_data(frozenset(one)) == to_data(frozenset(other))
-
-
-def test_a_search_that_cannot_be_repeated_has_no_checkpoint(tmp_path):
-    def own(data):
-        return float(data + np.random.default_rng().laplace())
-
-    search = dpaudit.Search({"kind": "number", "low": 0, "high": 1}, budget=1000)
-    with pytest.raises(dpaudit.UsageError, match=r"checkpoint must not be given with a search, .* other pairs"):
-        dpaudit.audit(own, "eps=1", search, samples=50, checkpoint=tmp_path / "there")
 
 
 def test_the_header_can_be_read_alone_and_a_temporary_checkpoint_saved(tmp_path):

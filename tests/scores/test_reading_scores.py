@@ -1,7 +1,6 @@
 """Scores from files of every kind, and the command that reads them."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.reports.trade_off_figure import steps_below
 from dpaudit.scores.reading import as_scores
 
@@ -44,14 +42,6 @@ def written(folder, name):
 @pytest.mark.parametrize("name", ["a.csv", "b.csv", "c.npy", "d.npz", "e.json", "f.json", "g.parquet"])
 def test_every_kind_of_file_gives_the_same_scores(tmp_path, name):
     np.testing.assert_array_equal(as_scores("scores_in", written(tmp_path, name)), VALUES)
-
-
-def test_without_pyarrow_the_message_names_the_extra(tmp_path, monkeypatch):
-    (tmp_path / "a.parquet").write_text("")
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"pip install 'dpaudit\[data\]'"):
-        as_scores("scores_in", str(tmp_path / "a.parquet"))
 
 
 def run(*arguments):

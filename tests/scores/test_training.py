@@ -6,7 +6,7 @@ from scipy import special, stats
 
 import dpaudit
 from dpaudit.errors import UsageError
-from dpaudit.scores.training import TrainingRecord, audit_training, example, pitfalls
+from dpaudit.scores.training import audit_training, example
 
 
 def test_the_sound_example_is_at_its_claim():
@@ -49,20 +49,6 @@ def test_a_number_of_guesses_that_was_chosen_by_looking_is_noted():
         stated = dpaudit.audit_scores(*sides, claim="eps=1", guesses=200)
         noted += any(note.startswith("The stated number of guesses") for note in stated.notes)
     assert stats.binom.sf(11, 40, 1.0 / 20.0) < 1e-6 and noted < 12
-
-
-def test_batches_that_are_poisson_samples_get_no_note():
-    """Each note's chance is 1e-6 at most; 200 records."""
-    rng = np.random.default_rng(5)
-    for q in (0.02, 0.3, 0.9):
-        for _ in range(60):
-            assert not pitfalls(TrainingRecord(np.zeros(1), rng.random((20, 300)) < q, q))
-
-
-def test_batches_of_one_size_are_noted():
-    rng = np.random.default_rng(6)
-    batches = np.argsort(rng.random((20, 300)), axis=1) < 30  # 30 of 300 anew at each step
-    assert any("same size" in note for note in pitfalls(TrainingRecord(np.zeros(1), batches, 0.1)))
 
 
 @pytest.mark.parametrize("train, message", [
