@@ -98,7 +98,7 @@ def audit(
         (`dataset_adjacency`): a pair of several steps has the budget of so many.
     pairs : iterable of (x, x_prime) or Pair, optional
         The mechanism's own `pairs()` by default. Pairs of which the claim asks nothing are listed, not drawn. Of more
-        than 20 each is tested once, and more than 500 are audited as one universe, see Notes; `AllPairs` is the compact
+        than 20 each is tested once, and more than 150 are audited as one universe, see Notes; `AllPairs` is the compact
         form of all pairs of many inputs. A `Search` looks for the worst pairs first, on draws of its own.
     samples : int
         At most 2 * samples labelled draws are taken a pair, so about `samples` runs on each input.
@@ -209,7 +209,7 @@ def audit(
 
     A universe: each input is drawn samples / 2 times (beyond 2,000 pairs at most 20 million times over all inputs) for
     one exact test of every pair (`AuditResult.universe`). The most suspicious pairs are examined in depth then, with
-    the rest of `samples`: up to 100, and 20 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
+    the rest of `samples`: up to 44, and 20 beyond 2,000 pairs. Up to 1,000 pairs each has a finding. What was taken is
     in `options`: `table_draws` runs on each input, `table_labelled` draws of each pair's test, `selected` pairs with
     `depth_samples`.
 

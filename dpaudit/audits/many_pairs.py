@@ -21,10 +21,10 @@ TABLE_SHARE = 0.5  # of the error rate, and of the runs on an input, for the tab
 TABLE_RUNS = 20_000_000  # over all inputs, beyond `MANY_PAIRS` pairs: about 20 s for 0.2 microseconds a draw
 MIN_DRAWS = 100  # of each input for the table
 # Games of an audit, measured at 21 pairs and 5,000 to 100,000 samples: 12 s of .6 or .4 s each that look after each
-# round, beyond which they look once, and 50 s of .1 s that do, beyond which their pairs share one table. A game that
-# looks once takes .2 to .4 s today: the limit stands for what games find (docs/decisions/0047-many-pairs.md).
-MAX_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 500}
-DEPTH_GAMES = 100  # of the depth, up to `MANY_PAIRS` pairs: 10 s
+# round, beyond which they look once, and 50 s of .2 to .4 s that do, beyond which their pairs share one table
+# (docs/decisions/0047-many-pairs.md).
+MAX_GAMES: Mapping[str, int] = {"sequential": 20, "adaptive": 30, "fixed": 150}
+DEPTH_GAMES = 30  # of the depth, up to `MANY_PAIRS` pairs: 10 s
 DEPTH_OF_MANY = 20  # the same beyond: 30 s, at 1.4 s for a fit on 80,000 samples of two numbers
 SLOW_CLAIM_FACTOR = 6  # time of a game of a claim that is not one line, over that of a game of one line
 
@@ -71,7 +71,7 @@ def played_as(games: int, mode: Mode) -> Playing:
 
     Examples
     --------
-    >>> [str(played_as(games, "sequential")) for games in (20, 21, 501)]
+    >>> [str(played_as(games, "sequential")) for games in (20, 21, 151)]
     ['sequential mode', 'fixed mode', 'one table']
     """
     is_universe = games > MAX_GAMES["fixed"]
@@ -105,7 +105,7 @@ def selected(promise: Claim, pairs: int) -> int:
     --------
     >>> from dpaudit.privacy.claims import GaussianDP, PureDP
     >>> [selected(PureDP(1.0), pairs) for pairs in (12, 328, 2_000, 474_825)], selected(GaussianDP(1.0), 328)
-    ([12, 100, 100, 20], 18)
+    ([12, 30, 44, 20], 18)
     """
     times = 1 if promise.is_one_line else SLOW_CLAIM_FACTOR
     if pairs > MANY_PAIRS:

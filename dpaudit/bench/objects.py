@@ -277,4 +277,3 @@ def _mixtures() -> list[Problem]:
                  ApproxDP(0.5, 1e-3), deltas, 1, functools.partial(raises_law, *deltas, 0.5),
                  "an error that only one input can cause", sound=False),
     ]  # fmt: skip
-

@@ -214,4 +214,3 @@ def normalised(masses: FloatArray) -> FloatArray:
     if abs(total - 1.0) > 1e-7:
         raise ArithmeticError(f"masses must sum to 1 within 1e-7, got {total!r}.")
     return np.maximum(masses, 0.0) / total
-

@@ -138,10 +138,12 @@ def kind_of(name: str) -> ViewKind:
 
 
 def _decimals(values: FloatArray, _: float) -> FloatArray:
-    found = np.full(values.shape, 13.0)
-    for digits in range(12, -1, -1):
-        found[np.abs(np.round(values, digits) - values) <= 1e-13 * np.abs(values)] = digits
-    return found
+    found, rest = np.full(values.size, 13.0), np.arange(values.size)
+    for digits in range(12, -1, -1):  # what has more is not looked at again
+        own = values.flat[rest]
+        rest = rest[np.abs(np.round(own, digits) - own) <= 1e-13 * np.abs(own)]
+        found[rest] = digits
+    return found.reshape(values.shape)
 
 
 def _remainders(values: FloatArray, step: float) -> FloatArray:
@@ -155,11 +157,14 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
 
 def _interleaved(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
-    code, last = np.zeros(columns[0].shape), np.nextafter(1.0, 0.0)
-    for bit in range(1, BOX_BITS // len(columns) + 1):
-        for values in columns:
-            code = 2.0 * code + np.floor(np.mod(np.ldexp(np.minimum(values, last), bit), 2.0))
-    return np.asarray(np.where(np.any(np.isnan(columns), axis=0), np.nan, code))
+    bits, last = BOX_BITS // len(columns), np.nextafter(1.0, 0.0)
+    isnan = np.any(np.isnan(columns), axis=0)
+    whole = [np.ldexp(np.where(isnan, 0.0, np.minimum(own, last)), bits).astype(np.int64) for own in columns]
+    code = np.zeros(isnan.shape, dtype=np.int64)
+    for bit in range(bits - 1, -1, -1):
+        for own in whole:
+            code = 2 * code + (own >> bit & 1)
+    return np.where(isnan, np.nan, code)
 
 
 def _far(a: FloatArray, b: FloatArray) -> FloatArray:

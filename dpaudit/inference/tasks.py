@@ -43,6 +43,7 @@ class Request:
         """The counts on the outcomes of a chunk."""
         return self.statistic.count(outcomes.rows(slice(self.start, self.start + self.quota)).moved(self.move))
 
+
 KEPT_BYTES_A_TASK = 64 << 20  # of the outcomes of one chunk: the next ones may be larger than those that were measured
 
 

@@ -14,6 +14,7 @@ from typing import Any, Protocol, Self
 
 import numpy as np
 import scipy
+from numpy.typing import NDArray
 
 from dpaudit.features.views import View
 from dpaudit.learning.rank_tree import Forest, Labels, Ordered, Steps, pruned_trees
@@ -279,7 +280,10 @@ class Neighbours(Form):
         scale = np.array([_spread(view(matrix)) for view in self.views])
         scaled = dataclasses.replace(self, scale=scale)
         rows = scaled._read(matrix)
-        return dataclasses.replace(scaled, sides=(rows[labels == 0], rows[labels == 1]))
+        sides = rows[labels == 0], rows[labels == 1]
+        if rows.shape[1] == 1:
+            sides = np.sort(sides[0], axis=0), np.sort(sides[1], axis=0)
+        return dataclasses.replace(scaled, sides=sides)
 
     def _read(self, matrix: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -302,17 +306,17 @@ class Neighbours(Form):
         return self._ratio(distances[0], distances[1], min(rows.shape[1], 3)) + even
 
     def _of_one(self, values: FloatArray, even: float) -> FloatArray:
-        distances, counts = [], []
+        order = np.argsort(values)  # what follows one another is found near: half of the time
+        ordered, distances, counts = values[order], [], []
         for side in self.sides:
-            ordered = np.sort(side[:, 0])
-            at = np.searchsorted(ordered, values, "left")
-            counts.append(np.searchsorted(ordered, values, "right") - at)
-            padded = np.concatenate([np.full(self.k, -np.inf), ordered, np.full(self.k, np.inf)])
-            near = np.abs(padded[at[:, None] + np.arange(2 * self.k)] - values[:, None])
-            distances.append(np.partition(near, self.k - 1, axis=1)[:, self.k - 1])
+            at = np.searchsorted(side[:, 0], ordered, "left")
+            counts.append(np.searchsorted(side[:, 0], ordered, "right") - at)
+            distances.append(_kth_distance(ordered, side[:, 0], at, self.k))
         repeats = counts[0] + counts[1] >= 2
         frequency = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
-        return np.where(repeats, frequency, self._ratio(distances[0], distances[1], 1)) + even
+        found = np.empty(len(values))
+        found[order] = np.where(repeats, frequency, self._ratio(distances[0], distances[1], 1)) + even
+        return found
 
     def _ratio(self, distances_0: FloatArray, distances_1: FloatArray, dimensions: int) -> FloatArray:
         first, second = (np.log(np.minimum(d, self.largest) + self.tiny) for d in (distances_0, distances_1))
@@ -323,7 +327,24 @@ class Neighbours(Form):
         """The view that `to_dict` wrote; a side without rows has as many columns as there are views."""
         found = super().from_dict(record)
         sides = [side.reshape(-1, len(found.views)) for side in found.sides]
+        if len(found.views) == 1:
+            sides = [np.sort(side, axis=0) for side in sides]
         return dataclasses.replace(found, sides=(sides[0], sides[1]))
+
+
+def _kth_distance(values: FloatArray, others: FloatArray, at: NDArray[np.intp], k: int) -> FloatArray:
+    """Distance to the k-th nearest of others, which are sorted; `at` is the number of them below each value.
+
+    The k nearest follow one another. The first of them is where those to the right begin to be the farther ones.
+    """
+    padded = np.concatenate([np.full(k, -np.inf), others, np.full(k, np.inf)])
+    low, high = np.full(len(values), -1), np.full(len(values), k)
+    for _ in range(k.bit_length()):
+        middle = (low + high + 1) // 2
+        is_right = padded[at + k + middle - 1] - values >= values - padded[at + middle]
+        low, high = np.where(is_right, low, middle), np.where(is_right, middle, high)
+    left = np.where(high > 0, values - padded[at + np.maximum(high - 1, 0)], np.inf)
+    return np.asarray(np.minimum(padded[at + k + high - 1] - values, left))
 
 
 def _spread(values: FloatArray) -> float:

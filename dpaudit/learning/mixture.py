@@ -294,10 +294,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     likelihoods = []
     for one, own in zip(clues, ordered, strict=True):
         swaps = swaps_of(one.view, matrix)  # shifts are symmetric about 0: swapped labels see them backwards
-        of_draws = moved if swaps is None else np.where(swaps, moved[::-1], moved)
-        starts = np.concatenate([[0], np.cumsum(own.draws)[:-1]])
-        assert own.order is not None
-        likelihoods.append(np.add.reduceat(of_draws[:, own.order], starts, axis=1))
+        likelihoods.append(own.summed(moved if swaps is None else np.where(swaps, moved[::-1], moved)))
     shifts = shift_trees(forest, np.concatenate(likelihoods, axis=1))
     moves = [Model(shift.evidence - one.cost, one.view, shift) for one, shift in zip(clues, shifts, strict=True)]
     mixture = mixture_of(reader, models, [*models, *direct], moves, foretold)

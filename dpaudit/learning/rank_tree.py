@@ -30,6 +30,7 @@ from dpaudit.results.codec import UNSAVED, Form, Matrix
 
 LOG_2 = math.log(2.0)  # nats of a fair coin
 Labels = NDArray[np.intp]
+ShortFloats = NDArray[np.float32]  # log likelihood ratios, to a thousandth of a nat: in two thirds of the time
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,7 +44,8 @@ class TreeSizes:
     leaving_at_ends: float = (
         0.05  # the same of the first and the last cell of a level: what is rare is mostly in a tail
     )
-    min_split: int = 6  # draws of a cell that splits: fewer teach nothing of its halves
+    min_split: int = 6  # draws of a cell that splits, at an end or with equal values: fewer teach nothing of its halves
+    min_split_smooth: int = 16  # of any other cell: fewer are not told from chance in the middle of a view
     min_atom: int = 4  # draws of one value that is an atom
     shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
     tabled: int = 1 << 17  # counts with a table: more than fits see; counted views have few cells, and any counts
@@ -100,6 +102,14 @@ class Ordered:
             ordered[starts], np.diff(np.append(starts, len(ordered))), np.add.reduceat(labels[order], starts), order
         )
 
+    def summed(self, of_draws: FloatArray) -> FloatArray:
+        """Sums over the draws of each value, shape (kinds, values), of numbers of shape (kinds, draws)."""
+        assert self.order is not None
+        ordered = of_draws[:, self.order]
+        if len(self.values) == len(self.order):
+            return ordered
+        return np.add.reduceat(ordered, np.cumsum(self.draws) - self.draws, axis=1)
+
     @classmethod
     def of_counts(cls, counts: NDArray[np.int64]) -> Ordered:
         """Of counts of label 0 and 1 in a row of bins, shape (2, bins); values are the bins' numbers."""
@@ -122,6 +132,7 @@ class Forest:
         self.ones = np.concatenate([[0], np.cumsum(np.concatenate([none, *(view.ones for view in views)]))])
         self.draws = np.array([int(view.draws.sum()) for view in views], dtype=np.intp)
         self.levels: list[Level] = []
+        repeats = np.concatenate([[0], np.cumsum(np.diff(self.ends) > 1)])
         tree = np.arange(len(views))
         first, last = self.offsets[:-1], self.offsets[1:]
         most = len(self.ends) - 1
@@ -131,7 +142,9 @@ class Forest:
             below = half - self.ends[np.maximum(middle - 1, 0)] < self.ends[np.minimum(middle, most)] - half
             middle = np.clip(np.where(below, middle - 1, middle), first + 1, np.maximum(last - 1, first + 1))
             ones, draws = self.ones[last] - self.ones[first], self.ends[last] - self.ends[first]
-            splits = (last - first > 1) & (len(self.levels) < SIZES.depth) & (draws >= SIZES.min_split)
+            is_end = (first == self.offsets[tree]) | (last == self.offsets[tree + 1])
+            fewest = np.where(is_end | (repeats[last] > repeats[first]), SIZES.min_split, SIZES.min_split_smooth)
+            splits = (last - first > 1) & (len(self.levels) < SIZES.depth) & (draws >= fewest)
             self.levels.append(Level(tree, first, last, splits, ones, draws))
             at = np.flatnonzero(splits)
             tree = np.repeat(tree[at], 2)
@@ -297,48 +310,43 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
     told : ndarray of float, shape (shifts, values)
         `told_by_shifts` at every distinct value of every view.
     """
-    count = len(SIZES.shifts)
-    sums = np.concatenate([np.zeros((count, 1)), np.cumsum(told, axis=1)], axis=1).T  # (values + 1, shifts)
+    count, none = len(SIZES.shifts), SIZES.shifts.index(0.0)
+    sums = np.zeros((count, told.shape[1] + 1))
+    np.cumsum(told - told[none], axis=1, out=sums[:, 1:])  # over no shift: small enough for short floats
     atoms = np.concatenate([[0], np.cumsum(np.diff(forest.ends) >= SIZES.min_atom)])
     atoms = np.maximum(np.diff(atoms[forest.offsets]), 1)
-    none = SIZES.shifts.index(0.0)
-    leaving: list[FloatArray] = []
-    of_state: list[FloatArray] = []  # log likelihood of all below a cell, by its shift
-    of_parent: list[FloatArray] = []  # the same, by its parent's
-    for depth in range(len(forest.levels) - 1, -1, -1):
-        level = forest.levels[depth]
-        logs = sums[level.last] - sums[level.first]
-        if depth + 1 < len(forest.levels):
-            logs[level.splits] = of_parent[-1][0::2] + of_parent[-1][1::2]
+    of_state: list[ShortFloats] = []  # likelihood of all below a cell, by its shift, over that of its best one
+    of_parent: list[ShortFloats] = []  # the same, by its parent's
+    leaving: list[ShortFloats] = []
+    logs = below = np.zeros((count, 0), dtype=np.float32)
+    for level in forest.levels[::-1]:
+        logs = (sums[:, level.last] - sums[:, level.first]).astype(np.float32)
+        logs[:, level.splits] = below[:, 0::2] + below[:, 1::2]
         cells = np.bincount(level.tree, minlength=len(forest.views))[level.tree]
         is_atom = (level.last - level.first == 1) & (level.draws >= SIZES.min_atom)
         is_end = (level.first == forest.offsets[level.tree]) | (level.last == forest.offsets[level.tree + 1])
         leave = np.where(is_atom, 0.5 / atoms[level.tree], np.where(is_end, SIZES.leaving_at_ends, 0.3 / cells))
-        leave = np.minimum(SIZES.leaving, leave)[:, None]
-        top = logs.max(axis=1, keepdims=True)
-        parts = np.exp(logs - top)
-        of_state.append(logs)
-        of_parent.append(np.log((1.0 - leave) * parts + leave * parts.mean(axis=1, keepdims=True)) + top)
-        leaving.append(leave)
-    evidence = of_state[-1][:, none] - (sums[forest.offsets[1:]] - sums[forest.offsets[:-1]])[:, none]
-    weights = np.zeros((len(forest.views), count))
-    weights[:, none] = 1.0
+        leaving.append(np.minimum(SIZES.leaving, leave).astype(np.float32))
+        top = logs.max(axis=0)
+        of_state.append(np.exp(logs - top))
+        of_parent.append(_left(of_state[-1], leaving[-1]))
+        below = np.log(of_parent[-1]) + top
+    evidence = logs[none]
+    weights = np.zeros((count, len(forest.views)), dtype=np.float32)
+    weights[none] = 1.0
     starts: list[NDArray[np.intp]] = []
-    kept: list[FloatArray] = []
+    kept: list[ShortFloats] = []
     for depth, level in enumerate(forest.levels):
         if depth:
-            logs, given, leave = of_state[-1 - depth], of_parent[-1 - depth], leaving[-1 - depth]
-            top = given.max(axis=1, keepdims=True)
-            own, reached = np.exp(logs - top), np.exp(given - top)
-            odds = weights / np.maximum(reached, 1e-300)
-            weights = (1.0 - leave) * odds * own + leave / count * own * odds.sum(axis=1, keepdims=True)
-            weights /= weights.sum(axis=1, keepdims=True)
+            weights = _left(weights / of_parent[-1 - depth], leaving[-1 - depth]) * of_state[-1 - depth]
+            weights /= weights.sum(axis=0)
         starts.append(level.first[~level.splits])
-        kept.append(weights[~level.splits])
-        weights = np.repeat(weights[level.splits], 2, axis=0)
+        kept.append(weights[:, ~level.splits])
+        weights = np.repeat(weights[:, level.splits], 2, axis=1)
     begin = np.concatenate(starts)
     order = np.argsort(begin)
-    begin, of_cells = begin[order], np.concatenate(kept)[order]
+    begin, of_cells = begin[order], np.concatenate(kept, axis=1)[:, order].T.astype(float)
+    of_cells /= of_cells.sum(axis=1, keepdims=True)
     shift = of_cells @ np.array(SIZES.shifts)
     found = []
     for k, view in enumerate(forest.views):
@@ -348,6 +356,11 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
         own, of_own = own[keep], of_own[keep]
         found.append(Shifts(between(view.values[own[1:] - 1], view.values[own[1:]]), of_own, float(evidence[k])))
     return found
+
+
+def _left(of_shifts: ShortFloats, leave: ShortFloats) -> ShortFloats:
+    """The same after a step that keeps a shift, or leaves it for any; shape (shifts, cells)."""
+    return np.asarray((np.float32(1.0) - leave) * of_shifts + leave * of_shifts.mean(axis=0))
 
 
 def _steepest(edges: FloatArray, log_odds: FloatArray, most: int) -> FloatArray:

@@ -22,7 +22,7 @@ WORDS = {
     "isolation": "calls in worker processes with limits",
     "search": "pairs that are looked for",
     "store": "evidence that goes on night after night",
-    "universe": "more than 500 pairs in one table",
+    "universe": "more than 150 pairs in one table",
     "program": "a subject behind exec:",
 }
 

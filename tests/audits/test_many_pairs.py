@@ -17,8 +17,12 @@ import dpaudit
 from dpaudit.audits import many_pairs
 from dpaudit.audits.many_pairs import (
     MAX_GAMES,
+    Playing,
+    played_as,
     playing_of,
     replaceable_games,
+    selected,
+    table_draws,
 )
 from dpaudit.privacy.metrics import AbsoluteMetric
 from dpaudit.privacy.pairs import as_pairs
@@ -62,11 +66,25 @@ def cheap(monkeypatch):
 # --- what decides ---
 
 
+@pytest.mark.parametrize(("mode", "most"), [("sequential", 20), ("adaptive", 30), ("fixed", 150)])
+def test_games_of_their_own_end_where_they_cost_too_much_in_this_mode(mode, most):
+    assert played_as(most, mode) == Playing(mode, False)
+    assert played_as(most + 1, mode) == Playing("fixed", mode == "fixed")
+    assert played_as(151, mode).is_universe and not played_as(0, mode).is_universe
+
+
 class ByPair(dpaudit.GaussianDP):
     """A claim of the user's own, with a budget for each pair."""
 
     def for_pair(self, x, x_prime):
         return dpaudit.GaussianDP(self.mu * abs(x - x_prime))
+
+
+class Either(ByPair):
+    """Far pairs are promised another parameter."""
+
+    def for_pair(self, x, x_prime):
+        return super().for_pair(x, x_prime) if abs(x - x_prime) < 20.0 else dpaudit.PureDP(20.0)
 
 
 CLAIMS = (dpaudit.GaussianDP(1.0), dpaudit.FDP([(0.0, 0.5), (0.5, 0.0), (1.0, 0.0)]), dpaudit.RenyiDP(2.0, 0.5),
@@ -76,8 +94,15 @@ CLAIMS = (dpaudit.GaussianDP(1.0), dpaudit.FDP([(0.0, 0.5), (0.5, 0.0), (1.0, 0.
 @pytest.mark.parametrize("claim", CLAIMS, ids=str)
 def test_every_claim_has_one_look_and_one_table(claim):
     subject, pairs = as_subject(laplace), dpaudit.AllPairs([float(k) for k in range(64)])
-    for count, played in ((20, "sequential mode"), (21, "fixed mode"), (501, "one table"), (2_016, "one table")):
+    for count, played in ((20, "sequential mode"), (21, "fixed mode"), (151, "one table"), (2_016, "one table")):
         assert str(playing_of(subject, claim, pairs[:count], "sequential", 1_000)) == played
+
+
+def test_pairs_that_are_promised_different_parameters_have_games_up_to_two_thousand():
+    subject, pairs = as_subject(laplace), dpaudit.AllPairs([float(k) for k in range(64)])
+    assert str(playing_of(subject, Either(1.0), pairs[:501], "sequential", 1_000)) == "sequential mode"
+    with pytest.raises(dpaudit.UsageError, match=r"one parameter for a table of all pairs, got mu and, for .* epsilon"):
+        dpaudit.audit(laplace, Either(1.0), pairs, samples=100, seed=1)
 
 
 def test_pairs_that_fall_into_few_pools_are_few_games():
@@ -104,6 +129,19 @@ def test_an_audit_that_needs_games_has_them_up_to_two_thousand_pairs():
     assert replaceable_games(subject, METRIC, [*pairs, *as_pairs([(POINTS[0], POINTS[0])])], None, 1_000) == 0
     with isolated(as_subject(lambda data, rng: data + rng.laplace()), dpaudit.Isolation()) as contained:
         assert replaceable_games(contained, METRIC, pairs, None, 1_000) == 0
+
+
+def test_the_depth_is_what_its_time_pays_for_or_the_square_root_of_the_pairs():
+    sizes = (3, 21, 256, 1_024, 2_000, 2_016, 474_825)
+    assert [selected(METRIC, pairs) for pairs in sizes] == [3, 21, 30, 32, 44, 20, 20]
+    free = dpaudit.ZeroConcentratedDP(0.5)  # whose games take longer
+    assert [selected(free, pairs) for pairs in sizes] == [3, 5, 16, 32, 44, 3, 3]
+
+
+def test_the_table_takes_half_of_what_was_asked_for_up_to_two_thousand_pairs():
+    assert table_draws(100_000, 4_000, 2_000) == 50_000
+    assert table_draws(100_000, 4_000, 2_001) == 5_000  # 20 million over all inputs
+    assert table_draws(150, 10, 45) == 100
 
 
 # --- what a user gets ---

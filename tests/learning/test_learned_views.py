@@ -11,7 +11,8 @@ import pytest
 from scipy.special import expit
 
 import dpaudit
-from dpaudit.learning.learned_views import Learned, Logistic, MeanDifference, fit_with_scores
+from dpaudit.features.views import View
+from dpaudit.learning.learned_views import Learned, Logistic, MeanDifference, Neighbours, fit_with_scores
 from dpaudit.learning.rank_tree import log_likelihood
 from dpaudit.results.codec import reader_of
 
@@ -61,6 +62,25 @@ def test_a_row_has_no_part_in_its_own_score_on_the_draws_of_a_fit(of):
     held = np.arange(400) % folds == 0
     np.testing.assert_allclose(then[held], scores[held], atol=1e-12)  # 400 terms * 2**-53 and a few factors
     assert np.abs(then - scores)[~held].mean() > 1e-3  # the scores of other folds have seen the labels
+
+
+@pytest.mark.parametrize("k", [1, 2, 3, 8, 12])
+def test_one_column_has_the_ratio_of_distances_to_the_kth_neighbours(k):
+    rng = np.random.default_rng(k)
+    labels = rng.integers(0, 2, 60)
+    matrix = np.where(rng.random(60) < 0.2, rng.integers(0, 3, 60), rng.normal(size=60))[:, None]
+    fitted = Neighbours("one", (View("value", (0,)),), k).fit(matrix, labels)
+    asked = np.concatenate([rng.normal(size=40), [0.0, 1.0, 2.0, -50.0, 50.0]])
+    near = [
+        np.sort(np.abs(matrix[labels == label, 0] - asked[:, None]) / fitted.scale, axis=1)[:, k - 1]
+        for label in (0, 1)
+    ]
+    repeats = [(matrix[labels == label, 0] == asked[:, None]).sum(axis=1) for label in (0, 1)]
+    even = np.log((np.sum(labels == 0) + 1) / (np.sum(labels == 1) + 1))
+    of_density = np.log(near[0] + Neighbours.tiny) - np.log(near[1] + Neighbours.tiny)
+    of_counts = np.log((repeats[1] + 0.5) / (repeats[0] + 0.5))
+    expected = np.where(repeats[0] + repeats[1] >= 2, of_counts, of_density) + even
+    assert fitted(asked[:, None]) == pytest.approx(expected, abs=1e-9)
 
 
 def test_where_columns_tell_nothing_a_difference_of_means_says_next_to_nothing():
