@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from dpaudit.config import Config, formats, read_config
+from dpaudit.config import Config, read_config
 from dpaudit.errors import UsageError
 
 FULL = """
@@ -62,24 +62,10 @@ def test_the_nearest_file_upwards_is_read(tmp_path):
     assert read_config(inner).samples is None
 
 
-def test_the_current_folder_is_where_the_search_starts(project):
-    write(project, "[tool.dpaudit]\nsamples = 50\n")
-    assert read_config().samples == 50
-
-
-def test_a_report_may_be_one_text_with_commas():
-    assert formats("json, md,,JSON") == ("json", "md")
-
-
 def test_what_is_given_comes_before_what_the_file_states(tmp_path):
     write(tmp_path, "[tool.dpaudit]\nsamples = 50\nmode = 'fixed'\n")
     options = read_config(tmp_path).audit_options({"samples": 70, "mode": None, "seed": 0})
     assert options == {"samples": 70, "mode": "fixed", "seed": 0}
-
-
-def test_no_table_states_nothing(tmp_path):
-    write(tmp_path, "[project]\nname = 'x'\n")
-    assert read_config(tmp_path).audit_options({}) == {}
 
 
 @pytest.mark.parametrize(

@@ -14,15 +14,12 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.audits.low_bits import SIZES
 from dpaudit.cli import main
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def one_by_one(data, rng):
@@ -94,19 +91,6 @@ def test_only_leaks_keep_their_rule(leaking):
     assert [pair.rule for pair in audited(on_grid).floating_point.pairs] == [None]
 
 
-@pytest.mark.parametrize(
-    ("options", "message"),
-    [
-        ({"pair": "nope"}, "pair must be the id of a pair whose low bits leak, such as '0.0|1.0', got 'nope'"),
-        ({"samples": 5}, "samples must be an integer of at least 10, got 5"),
-        ({"seed": -1}, "seed must be a non-negative integer, got -1"),
-    ],
-)
-def test_an_argument_that_makes_no_sense_is_refused(leaking, options, message):
-    with pytest.raises(UsageError, match=message.replace("|", r"\|")):
-        dpaudit.replay_floating_point(leaking, laplace, **options)
-
-
 def test_results_without_a_witness_are_refused(leaking):
     for result in (audited(on_grid), audited(floating_point=False)):
         with pytest.raises(
@@ -140,18 +124,6 @@ def test_a_file_without_rules_is_still_read(leaking, tmp_path):
         del pair["rule"]
     (tmp_path / "audit.json").write_text(json.dumps(record))
     assert dpaudit.load(tmp_path / "audit.json").floating_point.pairs[0].rule is None
-
-
-@pytest.mark.parametrize("suffix", ["html", "md"])
-def test_reports_show_the_command_where_there_is_something_to_replay(leaking, suffix):
-    from dpaudit.reports import render
-
-    call = "dpaudit.replay_floating_point(dpaudit.load"
-    assert call in render(leaking, suffix) and "--floating-point" not in render(leaking, suffix)  # it has no target
-    leaking = dataclasses.replace(leaking, subject={**leaking.subject, "target": "m.py:laplace"})
-    command = "dpaudit replay audit.json --pair"
-    assert command in render(leaking, suffix) and "--floating-point" in render(leaking, suffix)
-    assert "--floating-point" not in render(audited(on_grid), suffix)
 
 
 # --- the command line ---

@@ -19,7 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.reading import read_dossier
 from dpaudit.results.saved_inputs import MAX_BYTES, restored
 from dpaudit.results.saving import SHARED, write_whole
-from dpaudit.running.store import COLUMNS, Store
+from dpaudit.running.store import Store
 
 MECHANISM = """
 from pathlib import Path
@@ -153,31 +153,6 @@ def store(tmp_path):
     dpaudit.audit(lambda data, size, rng: data + rng.laplace(size=size), "eps=1", [(0.0, 1.0)], samples=100, seed=1,
                   store=path, floating_point=False)  # fmt: skip
     return path
-
-
-@pytest.mark.parametrize(
-    ("statement", "words"),
-    [
-        ("create trigger t after insert on nights begin delete from pairs; end", "got another 't'"),
-        ("create view v as select 1", "tables of layout 1 to the letter, got another 'v'"),
-        ("alter table pairs rename column lower to higher", "tables of layout 1 to the letter, got another 'pairs'"),
-        ("drop table looks", "tables of layout 1 to the letter, got another 'looks'"),
-        ("alter table nights add column more text", "tables of layout 1 to the letter, got another 'nights'"),
-        (
-            "alter table nights add column more text as (hex(zeroblob(900000000))) virtual",
-            "tables of layout 1 to the letter, got another 'nights'",
-        ),
-        ("alter table nights add column more text check (length(more) < 9)", "got another 'nights'"),
-        ("create index i on pairs (length(hex(zeroblob(9))))", "got another 'i'"),
-    ],
-)
-def test_a_store_with_code_or_other_columns_is_a_usage_error(store, statement, words):
-    assert Store.at(store, create=False).close() is None and set(COLUMNS) >= {"pairs", "nights"}
-    with sqlite3.connect(store) as connection:
-        connection.execute(statement)
-    connection.close()
-    with pytest.raises(dpaudit.UsageError, match=words):
-        Store.at(store, create=False)
 
 
 def test_a_claim_of_twenty_megabytes_is_not_parsed(store):

@@ -12,16 +12,13 @@ import json
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit import UsageError
 from dpaudit.audits import low_bits
 from dpaudit.cli import main
 from dpaudit.running import streams
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def one_by_one(data, rng):
@@ -82,24 +79,6 @@ def test_the_cost_is_at_most_the_samples_of_the_audit():
     assert audit(samples=50_000).floating_point.samples == pytest.approx(40_000, rel=0.1)
     slow = audit(one_by_one, samples=8_000).floating_point
     assert slow.verdict == "leaks" and slow.samples == pytest.approx(4_000, rel=0.1)
-
-
-def released(data, rng):
-    return data + 1e-3 * rng.random()
-
-
-@pytest.mark.parametrize(("slowest", "asked", "looks"), [(0.0, None, False), (0.0, True, True), (60.0, None, True)])
-def test_slow_calls_are_not_made_behind_a_violation_unless_asked_for(monkeypatch, slowest, asked, looks):
-    """A call takes more than no time, and less than a minute."""
-    monkeypatch.setattr(low_bits, "SIZES", dataclasses.replace(low_bits.SIZES, slow_call=slowest))
-    result = audit(released, floating_point=asked)
-    assert result.violated
-    finding = result.floating_point
-    if looks:
-        assert 1_900 < finding.samples < 2_400  # of what was found in some hundred draws, no share but the least
-    else:
-        assert finding.verdict == "not_applicable" and finding.samples == 0 and finding.omitted == 1
-        assert "A pair is violated" in finding.message and "--floating-point" in finding.message
 
 
 def test_slow_calls_are_made_where_nothing_is_violated(monkeypatch):
@@ -175,11 +154,6 @@ def test_a_file_that_contradicts_itself_is_refused(tmp_path, place, value):
         dpaudit.load(tmp_path / "audit.json")
 
 
-def test_the_option_must_be_a_flag():
-    with pytest.raises(UsageError, match="floating_point must be True, False or None, got 'yes'"):
-        audit(floating_point="yes")
-
-
 def test_the_reference_mechanisms_leak_and_the_grid_noise_does_not():
     # mechanisms/ says so of itself: noise of numpy, exact on the real line only.
     from dpaudit_mechanisms.laplace import Laplace
@@ -225,12 +199,6 @@ def test_the_command_line_says_it_apart_and_keeps_its_exit_status(run):
     assert "Apart" in result.stdout and "99.9% confidence" in result.stdout
     assert "Floating point" not in without.stdout
     assert max(map(len, result.stdout.splitlines())) <= 80
-
-
-def test_the_project_can_turn_it_off(run, project):
-    (project / "pyproject.toml").write_text("[tool.dpaudit]\nfloating_point = false\n")
-    assert "Floating point" not in run().stdout
-    assert "Floating point" in run("--floating-point").stdout
 
 
 def test_a_result_can_be_replaced_without_the_finding():

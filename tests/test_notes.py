@@ -4,17 +4,14 @@ No statistical assertion but that a sound mechanism is not called violated: at c
 """
 
 import html
-import json
 import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dpaudit
 from dpaudit import Pair, reports
 from dpaudit.audits.findings import CONTROL_VIOLATED
-from dpaudit.cli import main
 from dpaudit.privacy.inputs import is_same_input
 from dpaudit.reports import dossier, redaction
 from dpaudit.results.model import SAME_INPUT
@@ -100,58 +97,6 @@ def test_a_control_that_is_violated_stays_so():
     assert lucky.verdict == "violated" and lucky.findings[0].notes == (SAME_INPUT, CONTROL_VIOLATED)
 
 
-def test_a_control_in_a_pool_says_so_itself():
-    class Moved:
-        translation_family = True
-
-        def sample(self, data, size, rng):
-            return sound(data, size, rng)
-
-    result = audited(Moved(), [(0.0, 0.0), (1.0, 1.0)], pool=True)
-    assert result.verdict == "inconclusive" and result.findings[1].pool == "0.0|0.0"
-    assert all(finding.notes == (SAME_INPUT,) and finding.power is None for finding in result.findings)
-    # 1 and 1.0 lie at one place, and a mechanism may tell them apart.
-    result = audited(Moved(), [(0.0, 0.0), (1, 1.0)], pool=True)
-    assert [finding.pool for finding in result.findings] == ["0.0|0.0"] * 2 and result.verdict == "not_refuted"
-    assert [finding.id for finding in result.findings] == ["0.0|0.0", "1|1.0"]
-    assert [finding.notes for finding in result.findings] == [(SAME_INPUT,), ()]
-    assert [finding.power is None for finding in result.findings] == [True, False]
-
-
-def test_the_command_line_warns_of_controls(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"
-    (tmp_path / "notes_m.py").write_text(code)
-
-    def run(pairs, *options):
-        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "10000", "--seed", "1", *options)
-        return CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
-
-    alone = run("0,0", "--out", "o")
-    assert alone.exit_code == 5
-    assert f"Warning: 0|0: {SAME_INPUT}" in alone.stderr and f"Note: 0|0: {SAME_INPUT}" in alone.stdout
-    assert "Take more samples" not in alone.stdout and "would have been found with" not in alone.stdout
-    assert json.loads((tmp_path / "o/audit.json").read_text())["pairs"][0]["notes"] == [SAME_INPUT]
-    mixed = run("0,1; 0,0")
-    assert mixed.exit_code == 0 and f"Warning: 0|0: {SAME_INPUT}" in mixed.stderr
-    assert "Warning" not in run("0,1").stderr and "Warning" not in run("0,0", "--quiet").stderr
-
-
-def test_the_command_line_warns_of_pairs_that_are_the_same(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    code = "def sound(data, size, rng): return data + rng.laplace(scale=2.0, size=size)\n"
-    (tmp_path / "notes_m.py").write_text(code)
-
-    def warnings(pairs, *options):
-        given = ("--claim", "eps=1", "--pairs", pairs, "--samples", "200", "--seed", "1", *options)
-        done = CliRunner(env={"COLUMNS": "200"}).invoke(main, ["audit", "notes_m.py:sound", *given])
-        return [line for line in done.stderr.splitlines() if line.startswith("Warning")]
-
-    (said,) = warnings("0,1; 1,0; 1,2; 0,1")
-    assert "takes a share of the error rate: 0|1 = 1|0 = 0|1#2. State each once." in said
-    assert warnings("0,1; 1,2; 0,2") == warnings("0,1; 0,1.0") == warnings("0,1; 1,0", "-q") == []
-
-
 # Outputs that strike one.
 
 
@@ -212,15 +157,6 @@ def test_redacted_reports_keep_outputs_out():
     assert "secret answer" in result.findings[0].notes[0]
     for name in ("html", "md"):
         assert "secret answer" not in reports.render(hidden, name, "compliance")
-
-
-def test_a_control_beside_other_pairs_leaves_the_verdict_to_them():
-    """At distance 0 a metric claim has the budget 0, which no number of draws shows to be kept."""
-    claim = dpaudit.MetricDP(lambda a, b: abs(a - b))
-    result = dpaudit.audit(
-        lambda data, size, rng: data + rng.laplace(size=size), claim, [(0, 0), (0, 1)], samples=5_000, seed=1
-    )
-    assert [finding.verdict for finding in result.findings] == ["not_refuted", "not_refuted"]
 
 
 # Outputs with keys.

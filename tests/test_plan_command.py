@@ -72,31 +72,6 @@ def test_a_plan_says_what_is_found_what_is_needed_and_what_it_costs(run):
         assert words in " ".join(result.stdout.split()), words
 
 
-def test_options_reach_the_plan_in_either_way_of_writing_a_share(run):
-    for over, power in (("50%", "80%"), ("0.5", "0.8")):
-        text = ask(run, "--over", over, "--power", power, "--event-mass", "0.25", "--mode", "fixed").stdout
-        assert "50% over the claim with probability 80%" in text and "0.25" in text and "(fixed mode)" in text
-
-
-def test_the_pilot_is_labelled_an_estimate(run):
-    text = " ".join(ask(run, "--pilot", "400", "--samples", "1000").stdout.split())
-    assert "Estimate (e) for 0|1, from 800 runs and without confidence: a rule that guesses on" in text
-    assert " e " in text
-
-
-def test_the_claims_own_parameter_is_shown_where_it_is_another_number(run):
-    for claim, shown in (("mu=1", "as μ"), ("rho=0.5", "as ρ"), ("eps=1,delta=0.01", "as ε")):
-        text = ask(run, "--event-mass", "0.5", "--over", "100%", claim=claim).stdout
-        assert text.count(shown) == 2, claim
-    assert " as " not in ask(run).stdout.partition("Samples")[0]
-
-
-def test_what_is_not_promised_is_explained(run):
-    words = "None: not found in any number of samples up to 10^9, or not promised"
-    assert words in " ".join(ask(run, "--event-mass", "1e-6", claim="mu=1").stdout.split())
-    assert words not in " ".join(ask(run, "--event-mass", "0.5").stdout.split())
-
-
 def test_json_is_strict_and_alone_on_stdout(run):
     result = ask(run, "--format", "json", "--event-mass", "0.5")
     record = json.loads(result.stdout, parse_constant=lambda name: pytest.fail(f"{name} is no JSON"))
@@ -111,35 +86,3 @@ def test_claim_and_pairs_are_the_mechanisms_own_by_default_and_options_those_of_
     (project / "pyproject.toml").write_text("[tool.dpaudit]\nsamples = 3\n")
     result = run("m.py:own")
     assert result.exit_code == 2 and "samples must be" in result.stderr and "pyproject.toml" in result.stderr
-
-
-def test_a_claim_that_asks_nothing_says_so(run):
-    assert "asks nothing of these pairs" in run("m.py:release", "--claim", "eps=inf", "--pairs", "0,1").stdout
-
-
-@pytest.mark.parametrize(
-    ("arguments", "status", "message"),
-    [
-        (["m.py:release", "--pairs", "0,1"], 2, "claim must be given: m.py:release states none."),
-        (["m.py:release", "--claim", "eps=1"], 2, "pairs must be given: m.py:release has none."),
-        (["m.py:releas", "--claim", "eps=1", "--pairs", "0,1"], 2, "releas"),
-        (["m.py:own", "--claim", "eps=one"], 2, "eps"),
-        (["m.py:own", "--over", "much"], 2, "over must be a share such as 10% or 0.1, got 'much'."),
-        (["m.py:own", "--over", "10"], 2, "got '10': write 10% or, as a share, 1000%."),
-        (["m.py:own", "--over", "2"], 2, "got '2': write 2% or, as a share, 200%."),
-        (["m.py:own", "--over", "nan"], 2, "over must be a share such as 10% or 0.1, got 'nan'."),
-        (["m.py:own", "--over", "-10%"], 2, "over must be in (0, 100], a share of the claim (0.1 for 10%), got -0.1."),
-        (["m.py:own", "--power", "100%"], 2, "power must be in [0.5, 0.99], got 1.0."),
-        (["m.py:own", "--event-mass", "0.5,"], 2, "event-mass must be a share such as 10% or 0.1, got ''."),
-        (["m.py:own", "--event-mass", "2"], 2, "event_masses must be numbers in (0, 1], got 2.0."),
-        (["m.py:own", "--pilot", "5"], 2, "pilot must be an integer of at least 100, or 0 for none, got 5."),
-        (["m.py:own", "--mode", "both"], 2, "--mode"),
-        (["m.py:own", "--format", "yaml"], 2, "--format"),
-        ([], 2, "target must be given"),
-        (["m.py:raises", "--claim", "eps=1", "--pairs", "0,1"], 3, "ValueError: the database is gone in raises ("),
-    ],
-)
-def test_each_mistake_is_one_message(run, arguments, status, message):
-    result = run(*arguments)
-    assert result.exit_code == status and message in result.stderr and result.stdout == ""
-    assert len([line for line in result.stderr.splitlines() if line.startswith("Error: ")]) == 1

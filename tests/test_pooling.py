@@ -6,17 +6,14 @@ with a probability near 1 by the margins stated there.
 """
 
 import functools
-import json
 import math
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
 import dpaudit
 from dpaudit import ApproxDP, GaussianDP, MetricDP, PureDP, RenyiDP, UsageError, ZeroConcentratedDP
-from dpaudit.cli import main
 from dpaudit.reports import brief, terminal
 from dpaudit.reports.replay import replay_blocks
 from dpaudit_mechanisms.faulty.laplace import LaplaceTooLittleNoise
@@ -215,36 +212,6 @@ def test_a_replay_needs_to_know_where_the_outputs_lie():
     result = audited(Leaks(), PureDP(1.0), TWO)
     with pytest.raises(UsageError, match="mechanism must say that it is a translation family"):
         dpaudit.replay(result, lambda data, size: np.full(size, data), PureDP(1.0))
-
-
-def test_pool_must_be_a_flag():
-    with pytest.raises(UsageError, match=r"pool must be True, False or None, got 'yes'"):
-        audited(Laplace(1.0), pool="yes")
-    with pytest.raises(UsageError, match=r"pool must be False or None for .*released"):
-        audited(released, PureDP(1.0), TWO, pool=True)
-
-
-def released(data, size):
-    return np.full(size, data)
-
-
-def test_the_command_line_pools_unless_told_not_to(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "subject.py").write_text(
-        "import numpy as np\n"
-        "class Leaks:\n"
-        "    translation_family = True\n"
-        "    def sample(self, data, size, rng):\n"
-        "        return np.full(size, float(data))\n"
-        "leaks = Leaks()\n"
-    )
-    command = ["audit", "subject.py:leaks", "--claim", "eps=1", "--pairs", "0,1;2,3", "--samples", "100", "--quiet"]
-    for flags, pools in (([], 1), (["--no-pool"], None)):
-        out = tmp_path / f"out{len(flags)}"
-        run = CliRunner().invoke(main, [*command, *flags, "--out", str(out), "--report", "json"])
-        assert run.exit_code == 1, run.output
-        record = json.loads((out / "audit.json").read_text())
-        assert record["options"].get("pools") == pools and record["pairs"][1]["pool"] == ("0|1" if pools else None)
 
 
 # --- rates ---

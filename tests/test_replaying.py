@@ -10,6 +10,7 @@ from typing import NamedTuple
 
 import numpy as np
 import pytest
+from support.samplers import laplace, released
 
 import dpaudit
 from dpaudit import (
@@ -31,16 +32,8 @@ from dpaudit.reports.replay import replay_blocks
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 
 
-def released(data, size, rng):
-    return np.full(size, float(data))
-
-
 def hidden(data, size, rng):
     return rng.normal(size=size)
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 class Densities:
@@ -166,20 +159,6 @@ def test_a_result_without_a_witness_cannot_be_replayed():
     nothing = audited(hidden, PureDP(math.inf))
     with pytest.raises(UsageError, match="result must hold a finding with a witness, got none"):
         dpaudit.replay(nothing, hidden, PureDP(1.0))
-
-
-def test_an_unknown_pair_is_refused_with_a_known_one():
-    with pytest.raises(UsageError, match=r"such as '0\.0\|1\.0', got 'x'"):
-        dpaudit.replay(audited(released), released, PureDP(1.0), pair="x")
-
-
-@pytest.mark.parametrize("broken", [{}, {"score": {"kind": "oracle"}}, {"score": None}])
-def test_a_witness_that_cannot_be_read_is_refused(broken):
-    result = audited(released)
-    witness = dataclasses.replace(result.findings[0].witness, rule=broken)
-    result = dataclasses.replace(result, findings=(dataclasses.replace(result.findings[0], witness=witness),))
-    with pytest.raises(UsageError, match="witness must be one that this version can read"):
-        dpaudit.replay(result, released, PureDP(1.0))
 
 
 EARLIER = [
@@ -322,13 +301,6 @@ def test_a_redacted_result_is_refused(replay):
     claim = (PureDP(1.0),) if replay is dpaudit.replay else ()
     with pytest.raises(UsageError, match="result must hold its rules and inputs, got a redacted one"):
         replay(source.result, released, *claim)
-
-
-@pytest.mark.parametrize("options", [{"samples": 0}, {"samples": -5}, {"samples": 2.5}, {"seed": -1}], ids=str)
-def test_a_bad_option_of_a_replay_is_refused(options):
-    (name,) = options
-    with pytest.raises(UsageError, match=f"{name} must be"):
-        dpaudit.replay(audited(released), released, PureDP(1.0), **options)
 
 
 class Refusing:

@@ -67,15 +67,6 @@ def test_pairs_are_searched_for_and_the_result_says_where_they_come_from(code, p
     assert len(saved.findings) in (1, 2)  # one where only one stands out
 
 
-def test_the_grey_box_can_be_left_out_of_a_search_and_asked_for_without_one(code):
-    target = "code_under_audit.py:vector"
-    vectors = json.dumps({"kind": "vector", "length": 2})
-    _, output = run("audit", target, *QUICK, "--search", vectors, "--search-budget", 1000, "--no-grey-box")
-    assert "Search for worse pairs" in output and "same randomness" not in output
-    _, output = run("audit", target, *QUICK, "--pairs", "[0,0],[1,1]", "--grey-box")
-    assert "same randomness on both inputs: nothing found" in output
-
-
 def test_greybox_says_what_differs_and_its_exit_status_says_whether_it_is_more_than_a_hint(code):
     status, output = run("greybox", "code_under_audit.py:total", "--claim", "eps=1", "--pairs", "[],[1]", "--seed", 1)
     assert status == 1 and "[]|[1]: definite." in output and "branches, on 16 of 16" in output
@@ -109,24 +100,3 @@ def test_greybox_says_that_only_the_outputs_of_a_program_can_be_compared(tmp_pat
     # Sixteen equal outputs do not prove that it has no noise, as it does where nothing is taken from a generator.
     status, output = run("greybox", command, *asked)
     assert status == 0 and "0|1: hint." in output and "Only outputs could be compared." in output
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (("--search", "domain.json", "--pairs", "0,1"), "pairs must be given in one way, got --pairs and --search."),
-        (("--search", "domain.json", "--examples", "examples.json"), "got --search and --examples."),
-        (("--search", '{"kind": "set"}'), "must be one of number, vector, dataset, inputs, got 'set'."),
-        (("--search", "{broken"), "search must be JSON, got '{broken'"),
-        (("--search", "nowhere.json"), "search must be a readable file, got 'nowhere.json'"),
-        (("--search", "code_under_audit.py:number"), "domain must be a Domain, its JSON form or a hypothesis strategy"),
-        (("--examples", "domain.json"), "examples must be a JSON list, got dict at 'domain.json'."),
-        (("--examples", "empty.json"), "must be at least one dataset or input, got an empty list at 'empty.json'."),
-        (("--pairs", "0,1", "--search-budget", "2000"), "search must be given with --search-budget"),
-        (("--pairs", "0,1", "--adjacency", "replace_one"), "examples must be given with --adjacency, got"),
-        (("--search", "domain.json", "--adjacency", "add_remove"), "examples must be given with --adjacency"),
-    ],
-)
-def test_a_search_that_makes_no_sense_is_a_usage_error(code, arguments, message):
-    status, output = run("audit", "code_under_audit.py:total", *QUICK, *arguments)
-    assert status == 2 and message in " ".join(output.split())

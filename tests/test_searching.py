@@ -15,7 +15,6 @@ import pytest
 
 import dpaudit
 from dpaudit import Search, domains, search_pairs
-from dpaudit.audits.search_result import place_sentence
 from dpaudit.results.model import load
 from dpaudit.running import streams
 
@@ -143,13 +142,6 @@ def test_what_the_search_draws_has_no_part_in_the_audit_that_follows():
     told = dpaudit.audit(clipped_sum, "eps=1", pairs, confidence=SURE, **QUICK)
     assert searched.findings == told.findings and searched.samples == told.samples
     assert searched.verdict != "violated"
-
-
-def test_pairs_in_an_array_are_pairs_and_no_search():
-    # numpy's arrays have a method `choose`, which a search may not be recognised by.
-    pairs = np.array([[0.0, 1.0], [1.0, 2.0]])
-    result = dpaudit.audit(lambda data, rng: data + rng.laplace(), "eps=1", pairs, samples=20, seed=SEED)
-    assert len(result.findings) == 2 and result.side_findings == ()
 
 
 def test_the_search_has_streams_of_its_own(monkeypatch):
@@ -332,37 +324,6 @@ def test_arguments_are_checked():
         search_pairs(clipped_sum, "eps=1", 3, seed=SEED)
     with pytest.raises(dpaudit.UsageError, match="domain must have pairs of which the claim asks something"):
         search_pairs(clipped_sum, dpaudit.MetricDP(lambda x, y: math.inf), UNIT, seed=SEED)
-
-
-@pytest.mark.parametrize(
-    ("domain", "said"),
-    [
-        (domains.NumberDomain(0, 5), "some pairs of numbers from 0 to 5; values outside of these were never tried."),
-        (
-            domains.VectorDomain(2, 0, 5, special=(9,)),
-            "some pairs of vectors of numbers from 0 to 5 and the special ones; values",
-        ),
-        (UNIT, "some datasets of numbers from 0.0 to 1.0 and of the records that its domain lists; values outside"),
-        (
-            domains.TableDomain({"n": (0, 1)}, example=tuple((k,) for k in range(40))),
-            "some tables of the values that its columns list; of the 40 rows of the example up to 30 at a time; values",
-        ),
-        (domains.DatasetDomain((0, 1)), "some datasets of the records that its domain lists; values outside of these"),
-        (domains.ListedDomain((0, 1)), "the listed inputs; values outside of these were never tried."),
-    ],
-)
-def test_a_search_says_where_it_looked(domain, said):
-    assert f"It looked at {said}" in place_sentence(domain.to_dict())
-    assert place_sentence({"kind": "strategy"}).startswith("It looked at what its domain gives; values outside")
-
-
-def test_a_search_near_examples_says_that_it_tried_nothing_beyond_them():
-    found = search_pairs(clipped_sum, "eps=1", examples=[[0.2, 0.9]], seed=SEED, budget=1000, grey_box=False)
-    (side,) = found.side_findings()
-    assert side.summary.endswith("no values but theirs: none beyond, where forgotten clipping would show.")
-    beyond = domains.DatasetDomain((0.2, 9.0), examples=([0.2],))
-    assert "no values but theirs" not in place_sentence(beyond.to_dict())
-    assert len(side.summary) <= 300  # as many as the terminal shows
 
 
 def geometric_count(data, rng):

@@ -6,14 +6,12 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
 from dpaudit.audits.options import BAND_SHARE
-from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.running.worker_pool import WorkerPool
@@ -21,10 +19,6 @@ from dpaudit.subjects.callables import as_subject
 
 SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json").read_text())
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False}
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def columns(data, size, rng):
@@ -156,25 +150,3 @@ def test_outputs_that_are_no_numbers_have_a_band():
 
     band, _ = examined(word, 1.0, 2, samples=800)
     assert any(point.upper < point.claimed for point in band.points)  # true epsilon is log 7
-
-
-@pytest.mark.parametrize("more, message", [
-    ({"store": "e.db"}, "band must not be given with a store, got True"),
-    ({"pairs": [(float(k), k + 1.0) for k in range(2_001)]}, "band must not be given with a universe, got True"),
-    ({"band": 1}, "band must be True or False, got 1"),
-])  # fmt: skip
-def test_what_has_no_band_is_refused(more, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    with pytest.raises(UsageError, match=message):
-        dpaudit.audit(laplace, **{**QUICK, "band": True, **more})
-
-
-def test_the_command_draws_the_band(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("m.py").write_text("def release(data, size, rng):\n    return data + rng.laplace(scale=0.3, size=size)\n")
-    options = ("--claim", "eps=1", "--pairs", "0,1", "--samples", "600", "--seed", "1", "--no-floating-point", "-q")
-    outcome = CliRunner().invoke(main, ["audit", "m.py:release", *options, "--band", "--out", "report"])
-    assert outcome.exit_code == 1, outcome.output
-    found = dpaudit.load("report/audit.json").trade_off
-    assert any(point.upper < point.claimed for point in found.points)
-    assert "Trade-off between the errors of an attack" in Path("report/audit.html").read_text()

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 
 import dpaudit
-from dpaudit.errors import UsageError
 from dpaudit.subjects.samplers import samplers
 
 
@@ -63,10 +62,3 @@ def test_a_fixture_takes_them_as_a_mechanism():
     assert both.fingerprint != samplers(by_exponentials, one_laplace, "eps=0,delta=0.1").fingerprint
     assert both.fingerprint == samplers(laplace, one_laplace, "eps=0,delta=0.1").fingerprint
     assert len(both.sample("second", 3, np.random.default_rng(1))) == 3
-
-
-def test_what_cannot_be_called_is_refused():
-    with pytest.raises(UsageError, match="scale"):
-        samplers(lambda size, rng, scale: rng.laplace(scale, size), laplace, "eps=0.1")
-    with pytest.raises(UsageError, match="claim"):
-        samplers(laplace, laplace, "nearly")

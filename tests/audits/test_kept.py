@@ -6,11 +6,9 @@ import json
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.audits import memory_checks
-from dpaudit.cli import main
 from dpaudit.features.outcomes import read_outputs
 
 PLAIN = {"floating_point": False, "samples": 1_000, "seed": 5}
@@ -136,21 +134,6 @@ def test_a_fresh_object_a_call_has_no_memory():
     assert dpaudit.replay(leaky, lambda: Spent(1).__call__, dpaudit.PureDP(1.0), samples=200, seed=2).confirmed
     with pytest.raises(dpaudit.UsageError, match="must be a factory with fresh=True"):
         dpaudit.audit(no_noise, "eps=1", [(0, 1)], fresh=True)
-
-
-def test_the_command_takes_a_factory(project):
-    (project / "kept_m.py").write_text(
-        "class Once:\n    left = 1\n    def sample(self, data, size, rng):\n        self.left -= size\n"
-        "        if self.left < 0:\n            raise RuntimeError('spent')\n        return [data] * size\n"
-    )
-    run = CliRunner(env={"COLUMNS": "200"}).invoke
-    arguments = ["kept_m.py:Once", "--claim", "eps=1", "--pairs", "0,1", "--samples", "1000", "--seed", "1"]
-    assert run(main, ["audit", *arguments, "--fresh", "--out", "o"]).exit_code == 1
-    again = run(main, ["replay", "o/audit.json", "--target", "kept_m.py:Once", "--seed", "2"])
-    assert again.exit_code == 1, again.output
-    refused = run(main, ["replay", "o/audit.json", "--trust-file"])
-    assert refused.exit_code == 2 and "factory" in refused.output
-    assert run(main, ["audit", *arguments]).exit_code == 2
 
 
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])

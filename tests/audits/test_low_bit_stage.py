@@ -437,22 +437,6 @@ def test_a_few_pairs_with_the_smallest_budgets_share_the_error_rate():
     assert [pair.p_value for pair in drawn.pairs] == sorted(pair.p_value for pair in drawn.pairs)
 
 
-def test_wide_outputs_of_many_inputs_are_drawn_as_often_as_memory_allows(monkeypatch):
-    monkeypatch.setattr(check, "SIZES", dataclasses.replace(SIZES, max_numbers=40_000))
-
-    def draw(phase, i, chunk, size):
-        return read_outputs(i + np.random.default_rng([phase, i, chunk]).laplace(size=(size, 8)), size)
-
-    drawn = {}
-    for inputs in (2, 9):
-        candidates = [Candidate(Pair(k, k + 1), (k, k + 1), Budget(1.0, 0.0), k) for k in range(inputs - 1)]
-        found = examine(candidates, 9_000, check.in_turn(draw), lambda place: np.random.default_rng([9, place]))
-        drawn[inputs] = found.samples / inputs
-    # Of one input 40,000 numbers; of nine, of which 30% are held for training, as many together. Labels are coins.
-    assert drawn[2] == pytest.approx(40_000 / 8, rel=0.1)
-    assert drawn[9] == pytest.approx(40_000 / (8 * 9 * 0.3), rel=0.1)
-
-
 def test_the_number_of_draws_follows_the_samples_of_the_audit():
     assert draws_of(999, True) == draws_of(999, False) == 0
     assert draws_of(1_000, True) == draws_of(1_000, False) == 1_000

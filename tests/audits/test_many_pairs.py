@@ -11,6 +11,7 @@ import math
 import numpy as np
 import pytest
 from scipy.stats import norm
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import many_pairs
@@ -33,10 +34,6 @@ from dpaudit.subjects.isolation import isolated
 METRIC = dpaudit.MetricDP(AbsoluteMetric(1.0))
 POINTS = [0.5 * k for k in range(6)]  # 15 pairs
 MOVED = POINTS[3]
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def moved(data, size, rng):

@@ -58,14 +58,6 @@ def test_where_no_number_of_samples_is_known_none_is_promised():
     assert "How many draws would settle it is not known." in wording.plain_summary(result)
 
 
-def test_the_figure_shows_what_is_known_and_the_hardest_form():
-    figure = mass_figure(audited(5_000, "fixed"))
-    assert figure.data.columns[1:] == ("a test that knows these outputs", "the audit itself, in the hardest form (an "
-                                       "allowance)")  # fmt: skip
-    assert {text for _, text in figure.legend} >= {"no loss shows", figure.data.columns[2]}
-    assert figure.wide.count("<circle") == len(figure.data.rows) and figure.data.rows[-1][1] == "none"
-
-
 def test_a_violation_has_no_map():
     violated = audited(5_000, "fixed", pairs=[(0.0, 9.0)])
     assert violated.verdict == "violated" and mass_figure(violated) is None and by_form.rows(violated) == ()

@@ -7,16 +7,14 @@ from pathlib import Path
 import jsonschema
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from markupsafe import escape
 from scipy import stats
 from scipy.special import expit
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.audits import band as stage
 from dpaudit.audits import monotone
-from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.reports import render
 from dpaudit.reports.wording import monotone_sentence
@@ -29,10 +27,6 @@ SCHEMA = json.loads((Path(dpaudit.__file__).parent / "schemas" / "audit-1.json")
 QUICK = {"claim": "eps=1", "pairs": [(0.0, 1.0)], "samples": 600, "seed": 3, "floating_point": False, "band": True}
 LEVEL, RUNS = 0.05, 60
 MASSES = monotone.SIZES.masses
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def gaussian(data, size, rng):
@@ -187,20 +181,3 @@ def test_the_limits_are_saved_and_said_with_their_assumption(tmp_path, monkeypat
     without = dpaudit.audit(laplace, **QUICK)
     assert without.verdict == result.verdict and without.findings == result.findings
     assert monotone_sentence(without) == ""
-
-
-def test_the_command_says_the_limits(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    Path("m.py").write_text("def release(data, size, rng):\n    return data + rng.laplace(size=size)\n")
-    options = ("--claim", "eps=1", "--pairs", "0,1", "--samples", "2000", "--seed", "1", "--no-floating-point")
-    outcome = CliRunner().invoke(main, ["audit", "m.py:release", *options, "--band", "--monotone", "value"])
-    assert "rises or falls with the output's number, no event" in " ".join(outcome.stdout.split()), outcome.output
-
-
-@pytest.mark.parametrize("more, message", [
-    ({"band": False, "monotone": "value"}, "monotone must be given with a band, got 'value'"),
-    ({"monotone": "output"}, "monotone must be 'density' or 'value', got 'output'"),
-])  # fmt: skip
-def test_what_makes_no_sense_is_refused(more, message):
-    with pytest.raises(UsageError, match=message):
-        dpaudit.audit(laplace, **{**QUICK, **more})

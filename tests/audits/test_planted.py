@@ -10,7 +10,6 @@ import pytest
 import dpaudit
 from dpaudit import arguments
 from dpaudit.audits import planted
-from dpaudit.errors import UsageError
 from dpaudit.reports import by_form, wording
 from dpaudit.results.model import PlantedCell, load
 
@@ -141,10 +140,3 @@ def test_a_leak_as_hard_as_plants_is_seldom_missed_and_not_refuted(plants, most)
 
 def test_every_effort_but_off_plants_something():
     assert tuple(planted.EFFORTS) == tuple(name for name in arguments.EFFORTS if name != "off")
-
-
-def test_other_values_are_refused():
-    with pytest.raises(UsageError, match="power must be 'off', 'quick' or 'full', got 'some'"):
-        audited(power="some")
-    with pytest.raises(UsageError, match="power must not be given with a store"):
-        audited(power="quick", store="evidence.db")

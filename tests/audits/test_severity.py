@@ -10,6 +10,7 @@ import jsonschema
 import numpy as np
 import pytest
 from scipy import stats
+from support.samplers import normal, released
 
 import dpaudit
 from dpaudit.audits import severity
@@ -27,10 +28,6 @@ def response(loss):
         return np.where(kept, data, 1.0 - data)
 
     return sample
-
-
-def released(data, size, rng):
-    return np.full(size, float(data))
 
 
 def audited(mechanism, claim="eps=1", pairs=PAIR, **options):
@@ -51,10 +48,6 @@ def test_bounds_behind_a_violation_exceed_the_truth_no_more_often_than_the_level
     found = [result.findings[0].severity for result in results if result.verdict == "violated"]
     assert len(found) > audits // 2 and all(one is not None for one in found)
     assert len({one.parameter_lower for one in found}) > 5
-
-
-def normal(data, size, rng):
-    return data + rng.normal(size=size)
 
 
 def of_parity(data, size, rng):
@@ -179,30 +172,6 @@ def test_it_is_saved_and_read_back_and_older_files_have_none():
 def test_same_seed_same_bits_whatever_the_workers():
     first, second = (audited(response(2.0), jobs=jobs) for jobs in (1, 2))
     assert first.findings == second.findings
-
-
-def test_bad_input_has_one_message():
-    with pytest.raises(dpaudit.UsageError, match="severity must be True, False or None, got 'yes'"):
-        audited(released, severity="yes")
-
-
-@pytest.mark.parametrize(
-    ("labelled", "samples", "is_asked", "expected"),
-    [
-        (88, 100_000, False, 1_000),  # at least 2,000 labelled draws
-        (5_000, 100_000, False, 10_000),  # four times those of the verdict
-        (30_000, 100_000, False, 42_500),  # half of what remains
-        (88, 100_000, True, 49_978),
-        (1_000, 2_000, False, 1_000),
-        (500, 700, False, 450),  # all that remains
-        (1_300, 700, False, 50),
-        (1_351, 700, False, 0),  # fewer than 50 remain
-        (9_000, 700, True, 0),  # adaptive mode may have taken more
-    ],
-)
-def test_the_size_of_a_stage(labelled, samples, is_asked, expected):
-    found = severity.draws_of(labelled, samples, is_asked)
-    assert found == expected and labelled + 2 * found <= max(2 * samples, labelled)
 
 
 def test_where_no_draws_remain_no_more_is_said_than_that_the_budget_is_exceeded():

@@ -16,13 +16,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from composition_page import page, table
 
 import dpaudit
 from dpaudit.audits.composition import FEATURES, REFUSED, CannotCompose, check_composition
 from dpaudit.audits.time_limits import audit_within
-from dpaudit.cli import main
 from dpaudit.subjects.domains import NumberDomain
 from dpaudit.subjects.isolation import isolated
 from dpaudit.subjects.targets import resolve_target
@@ -265,22 +263,3 @@ def test_pooled_pairs_of_an_isolated_subject_that_is_called_once_a_draw_share_no
     options = {"claim": "eps=1", "pairs": points, "samples": 400, "seed": 2, "floating_point": False, "pool": True}
     found = dpaudit.audit(OneByOne(), **options, isolation="seconds=60")
     assert found.verdict == "violated" and found.options["pools"] == 1
-
-
-def test_a_search_within_a_limit_of_time_plans_the_audit_of_what_it_finds():
-    search = dpaudit.Search(NumberDomain(0, 4), pairs=1, budget=1000, candidates=4, grey_box=False)
-    options = {"samples": 10**11, "seed": 1, "floating_point": False}
-    said = r"seconds must be enough for 100,000,000,000 samples, got [0-9.]{1,4}: that"
-    with pytest.raises(dpaudit.UsageError, match=said):
-        audit_within(60.0, Release(), "eps=1", search, **options)
-    with pytest.raises(dpaudit.UsageError, match="seconds must be enough for the search for pairs, got 1e-06"):
-        audit_within(1e-6, Release(), "eps=1", search, **options)
-
-
-def test_several_targets_have_a_checkpoint_each(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "m.py").write_text("def one(data, rng):\n    return data + rng.laplace()\n\n\nother = one\n")
-    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q", "--no-floating-point", "--seed", "1"]
-    (tmp_path / "night-2.checkpoint").mkdir()  # the place of the second one is taken
-    done = CliRunner().invoke(main, ["audit", "m.py:one", "m.py:other", *options, "--checkpoint", "night.checkpoint"])
-    assert done.exit_code == 2 and "night-2.checkpoint" in done.stderr

@@ -9,12 +9,9 @@ from __future__ import annotations
 import dataclasses
 
 import numpy as np
-import pytest
 
-from dpaudit.bench import doubles, summary
+from dpaudit.bench import doubles
 from dpaudit.bench.design import QUICK
-from dpaudit.bench.extras import EXTRAS
-from dpaudit.errors import DpauditError
 
 DESIGN = dataclasses.replace(QUICK, seeds=2, alarm_audits=2)
 
@@ -46,17 +43,3 @@ def test_the_sound_samplers_keep_their_promise_on_the_doubles():
     assert np.all(np.rint(of_integers * 10.0) / 10.0 == of_integers)
     # discrete Laplace noise, exactly e^(-epsilon |k|) up to a factor: its mean is the input, in tenths
     assert abs(float(np.mean(doubles.of_integers(1.0, 200_000, rng))) - 0.1) < 6.0 * 1.42 / np.sqrt(200_000.0)
-
-
-def test_it_is_one_of_the_measurements_and_told_in_the_summary():
-    assert "floating_point" in [extra.name for extra in EXTRAS if extra.by_default]
-    record = {"says": "what it says", "met": False}
-    content = {"design": {"counted_from": 100}, "problems": {}, "extras": {"floating_point": record}}
-    lines = [line.plain for line in summary.overall_lines({**content, "summary": summary.summary(content)})]
-    assert lines == ["Floating point: what it says  not met"]
-
-
-def test_a_check_that_does_not_run_is_an_error_and_no_figure(monkeypatch):
-    monkeypatch.setattr(doubles, "AUDIT_SAMPLES", 500)
-    with pytest.raises(DpauditError, match="the floating-point check must run, got 'samples must be at least 1,000"):
-        doubles.floating_point(DESIGN)

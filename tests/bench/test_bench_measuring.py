@@ -6,24 +6,18 @@ import dataclasses
 import functools
 import math
 import statistics
-import time
 
-import numpy as np
 import pytest
 
 import dpaudit
 from dpaudit.bench import extras, measuring
 from dpaudit.bench.benching import load_bench, run_bench
-from dpaudit.bench.design import PARTS, QUICK, TARGETS, Design, make_design
-from dpaudit.bench.extra import Extra
-from dpaudit.bench.figure import write_figure
+from dpaudit.bench.design import QUICK
 from dpaudit.bench.laws import response_law
 from dpaudit.bench.numbers import response
 from dpaudit.bench.objects import raises
 from dpaudit.bench.problem import Peer, Problem
-from dpaudit.bench.summary import overall_lines, summary, tables
-from dpaudit.errors import DpauditError, UsageError
-from dpaudit.subjects.callables import as_subject
+from dpaudit.errors import UsageError
 
 DESIGN = dataclasses.replace(
     QUICK,
@@ -116,44 +110,6 @@ def test_a_classic_subject_takes_no_more_runs_than_it_may():
     assert ", by guesses on 1 of the outputs" in record["reason"]
 
 
-def test_which_parts_concern_a_problem():
-    def parts(problem):
-        return [part for part in PARTS if measuring.concerns(problem, part)]
-
-    assert parts(answers("sound", 1.0)) == ["bounds", "alarms"]
-    assert parts(answers("faulty", 2.0)) == ["draws", "bounds"]
-    assert parts(answers("no law", 2.0, make_law=None)) == ["draws"]
-    assert parts(answers("classic", 1.0, peers=(Peer("a", 0.1, None, 1.0),))) == ["bounds", "alarms", "classics"]
-
-
-def test_a_problem_that_breaks_is_a_record():
-    record = measuring.measure(answers("broken", 2.0, mechanism=breaks), "draws", DESIGN, 1)
-    assert "OSError" in record["error"] and record["seconds"] >= 0.0
-
-
-def test_time_in_the_mechanism_is_counted_and_nothing_else_of_it_changes():
-    def slow(data, size, rng):
-        time.sleep(0.01)
-        return rng.random(size)
-
-    timed = measuring.Timed(slow)
-    assert len(timed.sample(0, 5, np.random.default_rng(1))) == 5
-    assert timed.seconds >= 0.01
-    assert as_subject(timed).is_vectorised and not as_subject(timed).has_log_density
-
-    class Stated:
-        claim = dpaudit.PureDP(2.0)
-
-        def sample(self, data, size, rng):
-            return rng.random(size)
-
-        def log_density(self, data, outputs):
-            return np.zeros(len(outputs))
-
-    subject = as_subject(measuring.Timed(Stated()))
-    assert subject.has_log_density and subject.claim == dpaudit.PureDP(2.0)
-
-
 def test_an_exception_stays_the_outcome_of_one_draw():
     problem = answers("raises", 1.0, mechanism=functools.partial(raises, scale=1.0))
     problem = dataclasses.replace(problem, pair=((0.5, 0.0), (0.0001, 0.0)), sound=False, tight=False)
@@ -161,67 +117,10 @@ def test_an_exception_stays_the_outcome_of_one_draw():
     assert result.verdict == "violated" and 0.0 < inside < result.seconds
 
 
-def test_designs():
-    assert Design().audit_seed("a", "draws", 0) == Design().audit_seed("a", "draws", 0)
-    seeds = {make_design(seed=s).audit_seed(p, q, k) for s in (0, 1) for p in "ab" for q in PARTS for k in range(5)}
-    assert len(seeds) == 80
-    assert [Design().cap(draws) for draws in (None, 10.0, 1_000.0, 1e9)] == [100_000, 2_000, 8_000, 3_000_000]
-    assert make_design(quick=True, seeds=7).seeds == 7 and make_design().tight_audits == 10_000
-    with pytest.raises(UsageError, match="seeds must be at least 1, got 0"):
-        make_design(seeds=0)
-    with pytest.raises(UsageError, match="seed must be at least 0, got -1"):
-        make_design(seed=-1)
-
-
-def test_overhead_is_the_worse_of_the_two_modes():
-    record = extras.overhead(DESIGN)
-    for mode in extras.MODES:
-        assert record[mode]["ratio"] == pytest.approx(
-            record[mode]["audit_seconds"] / record[mode]["drawing_seconds"]
-        )  # one repeat
-    assert record["ratio"] == max(record[mode]["ratio"] for mode in extras.MODES)
-    assert record["met"] == (record["ratio"] <= TARGETS["overhead"])
-    for part in (record, record["long"], record["calls"]):
-        for mode in extras.MODES:
-            assert f"{part[mode]['ratio']:.3g} times in {mode} mode" in record["says"]
-
-
-def test_memory_is_measured_in_processes_of_their_own(monkeypatch):
-    programs = []
-
-    def run(command, **options):
-        programs.append(command)
-        peak = 1000 + len(programs)
-        return type("Done", (), {"returncode": 0, "stdout": f"{peak}\n", "stderr": ""})()
-
-    monkeypatch.setattr(extras.subprocess, "run", run)
-    record = extras.memory(DESIGN)
-    assert record["sequential"]["peaks"] == [1001, 1002] and record["fixed"]["peaks"] == [1003, 1004]
-    assert record["ratio"] == 1002 / 1001
-    assert [command[-2:] for command in programs[:2]] == [["20000", "sequential"], ["200000", "sequential"]]
-    failed = type("Done", (), {"returncode": 1, "stdout": "", "stderr": "MemoryError"})()
-    monkeypatch.setattr(extras.subprocess, "run", lambda command, **options: failed)
-    with pytest.raises(DpauditError, match="MemoryError"):
-        extras.memory(DESIGN)
-
-
 @pytest.mark.slow
 def test_the_program_that_measures_memory_runs():
     record = extras.memory(dataclasses.replace(DESIGN, memory_draws=(2_000, 4_000)))
     assert all(peak > 10_000 for mode in extras.MODES for peak in record[mode]["peaks"])  # kilobytes
-
-
-def test_named_measurements_of_other_packages(monkeypatch):
-    own = Extra("cities", "a universe", lambda design: {"ratio": 1.0})
-    entry = type("Entry", (), {"name": "cities", "value": "", "load": lambda self: own})()
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [entry] if group == extras.GROUP else [])
-    assert list(extras.load_extras()) == [*(extra.name for extra in extras.EXTRAS), "cities"]
-    assert {"overhead", "floating_point", "runs", "memory", "jobs", *extras.SETS["speed"]} <= set(extras.load_extras())
-    taken = dataclasses.replace(own, name="overhead")
-    again = type("Entry", (), {"name": "z", "value": "", "load": lambda self: taken})()
-    monkeypatch.setattr("importlib.metadata.entry_points", lambda group: [again])
-    with pytest.raises(UsageError, match="measurements must have different names, got 'overhead' twice"):
-        extras.load_extras()
 
 
 def without_times(content):
@@ -270,73 +169,3 @@ def test_records_do_not_depend_on_the_number_of_jobs(tmp_path):
     problems = [answers("sound", 1.0), answers("faulty", 4.0)]
     one, two = (run_bench(problems, DESIGN, tmp_path / str(jobs), jobs=jobs) for jobs in (1, 2))
     assert without_times(one) == without_times(two)
-
-
-def test_a_measurement_that_breaks_is_a_record(tmp_path):
-    def fails(design):
-        raise RuntimeError("no cities")
-
-    content = run_bench([], DESIGN, tmp_path, extras=[Extra("cities", "a universe", fails)])
-    assert content["extras"] == {"cities": {"error": "RuntimeError: no cities"}}
-    assert content["summary"]["errors"] == ["cities"]
-
-
-def test_there_must_be_something_to_measure(tmp_path):
-    with pytest.raises(UsageError, match="--only must leave something to measure, got alarms of 1 problems"):
-        run_bench([answers("faulty", 2.0)], DESIGN, tmp_path, parts=["alarms"])
-
-
-def draws_record(optimum, ratio):
-    return {"optimum": optimum, "ratio": ratio, "worst": ratio, "found": [], "audit_seconds": 2.0, "inside": 0.5}
-
-
-def content_of(parts):
-    problems = {name: {"parts": records} for name, records in parts.items()}
-    return {"design": {"counted_from": 100, "bound_draws": 1_000}, "problems": problems, "extras": {}}
-
-
-def test_overall_figures():
-    alarm = {"audits": 100, "violated": 3, "above_truth": 1, "tight": True}
-    content = content_of(
-        {
-            "a": {"draws": draws_record(1_000.0, 1.2)},
-            "b": {"draws": draws_record(150.0, math.inf)},
-            "c": {"draws": draws_record(150.0, 2.0)},
-            "few": {"draws": draws_record(99.0, 50.0)},
-            "no optimum": {"draws": draws_record(None, None)},
-            "d": {"alarms": alarm},
-            "e": {"alarms": alarm | {"violated": 9}},
-            "f": {"alarms": alarm | {"violated": 50, "tight": False}},
-            "g": {"draws": {"error": "broke"}},
-        }
-    )
-    content["extras"]["overhead"] = {"ratio": 1.4}
-    figures = summary(content)
-    assert figures["draws ratio"] == {"problems": 3, "median": 2.0, "worst": math.inf, "worst_problem": "b"}
-    assert figures["false alarms"]["violated"] == 12 and figures["false alarms"]["audits"] == 200
-    assert figures["false alarms"]["p_value"] == measuring.alarm_p_value(12, 200)
-    assert figures["false alarms, not tight"]["rate"] == 0.5
-    assert figures["overhead"] == 1.4 and figures["errors"] == ["g, draws"]
-    assert figures["inside"] == 0.5 and figures["seconds"] == 10.0
-    content["summary"] = figures
-    lines = [line.plain for line in overall_lines(content)]
-    assert lines[0].endswith("median 2 (at most 1.5)  not met") and lines[1].endswith("b  not met")
-    assert any("12 of 200 audits of 2 problems exactly on their claim (6.00%" in line for line in lines)
-    assert "Overhead: 1.4 (at most 1.5)  met" in lines
-    assert lines[-1] == "Broke: g, draws: broke"
-    assert len(tables(content).renderables) == 1
-
-
-def test_a_figure_needs_something_to_draw(tmp_path):
-    assert write_figure(content_of({"a": {"draws": {"error": "broke"}}}), tmp_path) == []
-
-
-def test_files_that_are_no_bench(tmp_path):
-    with pytest.raises(UsageError, match="bench must be a readable file"):
-        load_bench(tmp_path / "none.json")
-    (tmp_path / "bad.json").write_text("{")
-    with pytest.raises(UsageError, match="bench must be JSON"):
-        load_bench(tmp_path / "bad.json")
-    (tmp_path / "other.json").write_text('{"schema": "dpaudit.audit/1"}')
-    with pytest.raises(UsageError, match=r"schema must be 'dpaudit\.bench/1', got 'dpaudit\.audit/1'"):
-        load_bench(tmp_path / "other.json")

@@ -70,17 +70,6 @@ def test_the_record_has_the_largest_times_with_caution_and_none_for_what_was_not
     assert forms["fixed"] == [[curve.tested_draws(8_000, "fixed"), None]]
 
 
-def test_a_mode_that_was_not_measured_keeps_its_figures_and_what_they_rest_on():
-    rests_on = {"seeds": {"sequential": 7, "fixed": 8}, "least_audits": {"sequential": 5, "fixed": 6}}
-    known = {**learned_power._measured(), **rests_on, "cases": {"sequential": [[1, 2.0]]}}
-    record = curve.record_of({("fixed", 0, 1.0, 8_000): 2.0}, known)
-    assert record["forms"]["one threshold"]["sequential"] == known["forms"]["one threshold"]["sequential"]
-    assert record["forms"]["one threshold"]["fixed"] == [[curve.tested_draws(8_000, "fixed"), 2.4]]
-    assert record["seeds"] == {"sequential": 7, "fixed": curve.SEEDS["fixed"]}
-    assert record["least_audits"] == {"sequential": 5, "fixed": curve.SEEDS["fixed"]}
-    assert record["cases"] == {"sequential": [[1, 2.0]], "fixed": curve.CASES["fixed"]}
-
-
 def test_the_file_of_the_package_is_about_these_forms_and_cases():
     record = json.loads(json.dumps(curve.record_of({})))
     kept = learned_power._measured()

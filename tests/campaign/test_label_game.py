@@ -17,9 +17,8 @@ import dpaudit
 from dpaudit.campaign import label_game, schedules
 from dpaudit.campaign.label_game import LabelGame
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.inference import learning_state, pair_game
+from dpaudit.inference import learning_state
 from dpaudit.inference.order import LATER
-from dpaudit.inference.pair_game import PairGame
 from dpaudit.inference.tasks import TaskResult
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit.subjects.call_outcomes import PROGRAM_DIED, Ended, Failed
@@ -121,29 +120,6 @@ def test_an_adaptive_game_keeps_within_its_runs(samples, inputs):
         assert pair.labelled + game.pilot <= schedules.ADAPTIVE_REACH * 2 * samples
 
 
-def test_the_first_pair_that_is_not_sure_ends_the_short_pilots_of_all(monkeypatch):
-    fits = []
-
-    def fit(self, first, *given, **options):
-        fits.append((self.inputs, len(first)))
-        own_fit(self, first, *given, **options)
-
-    own_fit = PairGame.fit
-    monkeypatch.setattr(PairGame, "fit", fit)
-
-    def apart(i, size, rng):  # inputs of the pairs after the first one never share an output
-        return (rng.random(size) + (i if i > 1 else 0)).tolist()
-
-    for outputs, is_broken in ((noise, False), (apart, True)):
-        fits.clear()
-        game, *_ = played(outputs, [PureDP(1.0)] * 4, many_pairs(4), samples=5_000, mode="fixed")
-        short = [inputs for inputs, draws in fits if 2 * draws < game.pilot]
-        assert short, "there are short pilots"
-        assert set(short) == {(0, 1)}, "no other pair was asked"
-        assert [inputs for inputs, draws in fits if 2 * draws == game.pilot] == many_pairs(4)
-        assert [pair.is_violated for pair in game.pairs] == [False] + [is_broken] * 3
-
-
 def test_an_adaptive_game_draws_more_where_the_evidence_grows():
     def leaking(i, size, rng):
         return (rng.random(size) < (0.8 if i == 8 else 0.5)).astype(float).tolist()
@@ -212,52 +188,6 @@ def test_a_fixed_game_looks_once():
 def often_telling(i, size, rng):
     """Never wrong, and right every other time: 2.0 on input 1, -2.0 on input 0; else the same law."""
     return np.where(rng.uniform(size=size) < 0.5, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
-
-
-def seldom_telling(i, size, rng):
-    """Never wrong either, but right once in five hundred times."""
-    return np.where(rng.uniform(size=size) < 0.002, 4.0 * i - 2.0, -rng.uniform(size=size)).tolist()
-
-
-@pytest.mark.parametrize(
-    ("outputs", "draws", "pilot"),
-    [
-        (often_telling, 10_000, 200),
-        (often_telling, 190_000, 3_800),
-        (often_telling, 200_000, 1_000),
-        (seldom_telling, 10_000, 3_500),
-        (noise, 10_000, 3_500),
-        (noise, 20_000, 7_000),
-        (noise, 40_000, 8_000),
-    ],
-    ids=[
-        "often right",
-        "often right, more draws",
-        "often right, many draws",
-        "seldom right",
-        "no leak",
-        "no leak, more draws",
-        "no leak, many draws",
-    ],
-)
-def test_the_pilot_of_a_fixed_game_is_short_where_rules_are_never_wrong(outputs, draws, pilot):
-    # The short pilot of 10,000 labelled draws has 200, in which 100 right guesses are expected, or 0.4.
-    game, deck, coins = played(outputs, [PureDP(1.0)], [(0, 1)], mode="fixed", samples=draws // 2)
-    assert game.pilot == pilot
-    assert len(coins.quotas) == 1
-    (quota,) = coins.quotas.values()
-    assert sum(quota) == draws - game.pilot == game.pairs[0].main.draws == sum(game.pairs[0].main.counts)
-    pilot_rounds = [r for r in deck.rounds if (r, 0) not in coins.quotas]
-    assert sum(deck.drawn(i, r) for i in (0, 1) for r in pilot_rounds) == game.pilot
-
-
-def test_one_pair_without_such_a_rule_keeps_the_pilot_of_a_fixed_game_long():
-    def of_three(i, size, rng):
-        return often_telling(i, size, rng) if i < 2 else noise(i, size, rng)
-
-    claims = [PureDP(1.0)] * 2
-    game, *_ = played(of_three, claims, [(0, 1), (2, 3)], mode="fixed", samples=5_000)
-    assert game.pilot == 3_500
 
 
 def test_the_pilot_of_a_fixed_game_is_no_longer_than_what_is_kept(monkeypatch):
@@ -614,34 +544,6 @@ def test_progress_counts_draws_runs_and_violated_pairs():
 # --- how long a round is ---
 
 
-def round_lengths(game):
-    """The labelled draws of each round so far."""
-    looks = [look.draws for look in game.pairs[0].looks]
-    return np.diff([0, *looks]).tolist()
-
-
-def test_rounds_are_longer_only_where_the_wealth_is_low_after_many_draws(monkeypatch):
-    monkeypatch.setattr(pair_game, "FAR_DRAWS", 2_000)
-    game, _, _ = game_of(noise, [PureDP(1.0)], [(0, 1)], samples=5_000)
-    game.start()
-    while game.round():
-        pass
-    pair, used = game.pairs[0], game.pilot
-    decides = -math.log(pair.level)
-    seen = set()
-    before = (0, 0.0)
-    for look, length in zip(pair.looks, round_lengths(game), strict=True):
-        # Validity: the length of a round is a function of what was known before it.
-        draws, wealth = before
-        is_far = draws >= 2_000 and wealth < pair_game.FAR_SHARE * decides
-        growth = schedules.FAR_GROWTH if is_far else schedules.ROUND_GROWTH[1]
-        expected = max(schedules.MIN_ROUND, int(growth * (used + draws)))
-        assert length == expected or look is pair.looks[-1]
-        seen.add(is_far)
-        before = look.draws, look.log_wealth
-    assert seen == {True, False}
-
-
 def gross(data, size, rng):
     return data + rng.laplace(scale=0.1, size=size)
 
@@ -672,18 +574,3 @@ def test_bets_are_fitted_again_after_the_growth_of_what_is_kept_that_their_draws
             assert kept < growth * trained
         trained = pair.trained_on
     assert seen == {1.2, 1.3, 2.0}
-
-
-def test_a_pair_near_a_decision_keeps_the_rounds_of_all_short(monkeypatch):
-    game, _, _ = game_of(noise, [PureDP(1.0)] * 2, [(0, 1), (2, 3)], samples=5_000)
-    game.start()
-    while game.pairs[0].labelled < 2 * pair_game.FAR_DRAWS and game.round():
-        pass
-    assert all(pair.is_far for pair in game.pairs)
-    long = game.schedule.sizes(game.pairs, [0, 1], game.runs)[0]
-    monkeypatch.setattr(type(game.pairs[1].main), "log_wealth", property(lambda self: 0.9 * -math.log(self.level)))
-    game.pairs[0].main.__class__ = type("Low", (type(game.pairs[0].main),), {"log_wealth": property(lambda self: 0.0)})
-    assert game.pairs[0].is_far and not game.pairs[1].is_far
-    used = game.pilot + game.pairs[0].labelled
-    assert long == int(schedules.FAR_GROWTH * used)
-    assert set(game.schedule.sizes(game.pairs, [0, 1], game.runs).values()) == {int(schedules.ROUND_GROWTH[1] * used)}

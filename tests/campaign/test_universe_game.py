@@ -8,6 +8,7 @@ import functools
 import numpy as np
 import pytest
 from scipy import stats
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.campaign.universe import UniverseGame
@@ -49,10 +50,6 @@ def play(mechanism, data, promise, samples=400, error_rate=0.05, seed=0):
     game.start()
     game.play()
     return game
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def response(data, size, rng):

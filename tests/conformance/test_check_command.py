@@ -129,15 +129,6 @@ def test_one_cause_is_told_with_what_follows_from_it_behind_it(run, project):
     assert "violated law_mixture" in words(alone)  # it was asked for, and nothing before it has failed
 
 
-def test_laws_are_inconclusive_in_one_line_with_the_claim(run):
-    result = run("m:release", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--samples", "1000",
-                 "--only", "claim_audit,law_mixture,law_convexity")  # fmt: skip
-    assert "inconclusive claim_audit: " in words(result) and "2 laws that would follow: inconclusive too." in (
-        words(result)
-    )
-    assert "inconclusive law_" not in words(result)
-
-
 def test_a_broken_claim_is_found(run):
     result = run("m:release", "--claim", "eps=0.3", "--pairs", "0,1", "--seed", "3", "--only", "claim_audit")
     assert result.exit_code == 1 and "pair 0|1 must keep the claim eps=0.3, got epsilon of at least" in words(result)
@@ -171,58 +162,10 @@ def test_a_known_failure_does_not_count_and_one_that_is_none_is_an_error(run):
     assert "expected_failures must name checks that fail, got pickling, which does not. Remove it." in words(result)
 
 
-def test_without_a_claim_or_pairs_the_checks_that_need_them_are_skipped_with_the_reason(run):
-    result = run("m:once", "--seed", "3")
-    assert "no pair is known" in words(result) or "no input is known" in words(result)
-    assert result.exit_code == 5  # nothing was looked at: neither a claim nor an input is known
-    assert "not refuted" not in words(result).split(" checks: ")[1].split(",")[0]
-
-
 def test_a_function_that_is_called_once_a_draw_is_checked_too(run):
     result = run("m:once", "--claim", "eps=1", "--pairs", "0,1", "--seed", "3", "--only",
                  "seeded_determinism,batch_contract,independent_calls,claim_audit")  # fmt: skip
     assert result.exit_code == 0 and "the mechanism is called once a draw" in words(result)
-
-
-def test_the_list_of_checks_says_what_each_demands(run):
-    result = run("--list")
-    assert result.exit_code == 0 and all(name in result.stdout for name in check_names())
-    assert "gives the same outputs from the same seed" in words(result)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ((), "target must be given, got none. Name a mechanism, for example mymodule.py:release."),
-        (("m:releas",), "target must name an attribute of m, got 'releas' at 'm:releas'. Did you mean 'release'"),
-        (("m:number",), "mechanism must be an object with sample(data, size, rng) or a function f(data, ...), got int"),
-        (("m:Needs",), "mechanism must be an instance, or a class that can be made without arguments, got the class"),
-        (("m:NoExamples",), "examples of the class NoExamples must return at least one instance, got none"),
-        (("m:keyed",), "parameters of keyed behind the data must be named"),
-        (("m:odd_claim",), "claim of OddClaim must be a Claim or a text such as 'eps=1', got 1.0."),
-        (("m:odd_kind",), "input_kind of OddKind must be one of number, vector, counts, position, records, got 'tab"),
-        (("m:NoPairs",), "pairs of NoPairs must be a list of (x, x_prime), got OSError: no such file at line"),
-        (("m:release", "--claim", "eps=x"), "claim"),
-        (("m:release", "--pairs", "0"), "pairs"),
-        (("m:release", "--only", "pickle"), "only must name checks, got 'pickle'. Did you mean 'pickling'?"),
-        (("m:release", "--only", ","), "only must name at least one check, got none."),
-        (("m:release", "--xfail", "pickling"), "xfail must be NAME=REASON, got 'pickling'."),
-        (("m:release", "--xfail", "speed=slow"), "expected_failures must name checks, got 'speed'."),
-        (("m:release", "--samples", "10"), "samples must be an integer of at least 1000, got 10."),
-        (("m:release", "--error-rate", "2"), "error_rate must be in [1e-12, 1), got 2.0."),
-        (
-            ("m:release", "--out", "m.py"),
-            "out must be a folder that can be written, got 'm.py' (a file is in the way).",
-        ),
-        (("m:release", "--seed", "-1"), "seed must be a non-negative integer, got -1."),
-        (("exec:ls",), "target must be package.module:attribute or path/file.py:attribute, got 'exec:ls'"),
-    ],
-)
-def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
-    result = run(*arguments)
-    assert result.exit_code == 2, result.output
-    assert result.stderr.startswith(("Error: ", "Usage: ")) and message in result.stderr, result.stderr
-    assert len(result.stderr.strip().splitlines()) == 1
 
 
 @pytest.mark.parametrize(
@@ -240,14 +183,3 @@ def test_a_mistake_gets_one_clear_line_and_status_2(run, arguments, message):
 def test_a_mechanism_that_breaks_on_its_own_input_is_said_once_with_status_3(run, arguments, message):
     result = run(*arguments)
     assert result.exit_code == 3 and result.stderr == f"Error: {message}\n" and result.stdout == ""
-
-
-@pytest.mark.parametrize(("check", "status"), [("pickling", 3), ("refuses_nan", 1)])
-def test_a_full_disk_hides_no_failed_check(run, monkeypatch, check, status):
-    def fail(*arguments):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", fail)
-    result = run("m:release", "--pairs", "0,1", "--seed", "3", "--only", check, "--out", "o")
-    assert result.exit_code == status and "1 check: 1 " in words(result) and "Written" not in result.output
-    assert "output must be a writable place, got 'o/check.json' (No space left on device). Make room" in result.stderr

@@ -6,6 +6,7 @@ import re
 import numpy as np
 import pytest
 from conformance_twins import Response, StatesDensity
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.conformance import laws_of_outputs
@@ -121,10 +122,6 @@ def test_an_exact_law_is_held_against_a_claim_of_any_family_in_both_directions(c
 def test_vacuous_pairs_are_not_asked_about():
     mechanism = FiniteMechanism(np.eye(2), PureDP(math.inf))
     assert checked(mechanism, "claim_exact", pairs=[(0, 1)])[0] == "skipped"
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 LINE = MetricDP(AbsoluteMetric(1.0))

@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import integrate, stats
+from support.refusals import refusals
 
 from dpaudit import exact
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import GaussianDP, ZeroConcentratedDP
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -117,23 +117,14 @@ def test_no_shift_loses_nothing_and_no_noise_loses_everything():
     assert exact.gaussian_renyi_divergence(1.0, 1.0, math.inf) == exact.gaussian_rho(1.0, 0.0) == math.inf
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: exact.laplace_privacy_loss(1.0, -1.0), r"scale must be in \[0, inf\), got -1\.0\."),
-        (lambda: exact.laplace_privacy_loss(math.inf, 1.0), r"shift must be finite, .* got \[inf\]\."),
-        (lambda: exact.laplace_privacy_loss([1.0, 2.0, 3.0], [1.0, 2.0]), r"scale must be one number or 3 .* got 2\."),
-        (lambda: exact.laplace_privacy_loss("a", 1.0), r"shift must be a number or a list of numbers, got 'a'\."),
-        (
-            lambda: exact.laplace_privacy_profile([1.0, 2.0], 1.0, 0.0),
-            r"shift must be a finite number, got \[1\.0, 2\.0\]\.",
-        ),
-        (lambda: exact.laplace_privacy_profile(1.0, 1.0, -1.0), r"epsilon must be in \[0, inf\), got -1\.0\."),
-        (lambda: exact.laplace_renyi_divergence(1.0, 1.0, 0.9), r"renyi_order must be in \[1, inf\], got 0\.9\."),
-        (lambda: exact.gaussian_rho(1.0, math.nan), r"sigma must be a finite number, got nan\."),
-        (lambda: exact.gaussian_rho(1.0, -2.0), r"sigma must be in \[0, inf\), got -2\.0\."),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: exact.laplace_privacy_loss(1.0, -1.0), "scale must"),
+    (lambda: exact.laplace_privacy_loss(math.inf, 1.0), "shift must"),
+    (lambda: exact.laplace_privacy_loss([1.0, 2.0, 3.0], [1.0, 2.0]), "scale must"),
+    (lambda: exact.laplace_privacy_loss("a", 1.0), "shift must"),
+    (lambda: exact.laplace_privacy_profile([1.0, 2.0], 1.0, 0.0), "shift must"),
+    (lambda: exact.laplace_privacy_profile(1.0, 1.0, -1.0), "epsilon must"),
+    (lambda: exact.laplace_renyi_divergence(1.0, 1.0, 0.9), "renyi_order must"),
+    (lambda: exact.gaussian_rho(1.0, math.nan), "sigma must"),
+    (lambda: exact.gaussian_rho(1.0, -2.0), "sigma must"),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize
+from support.refusals import refusals
 
 from dpaudit import exact
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import PureDP
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=100)
@@ -232,33 +232,16 @@ def test_arguments_are_left_unchanged():
     assert (mechanism == before).all()
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: exact.privacy_loss([0.5, 0.5], [1.0]),
-            r"p and q must have the same number of outcomes, got 2 and 1\.",
-        ),
-        (lambda: exact.privacy_loss([0.5, 0.6], [0.5, 0.5]), r"p must sum to 1 within 1e-12, got 1\.1\."),
-        (
-            lambda: exact.privacy_loss([0.5, 0.5], [1.5, -0.5]),
-            r"q must be probabilities, got -0\.5 at position \(1,\)\.",
-        ),
-        (
-            lambda: exact.privacy_loss([math.nan, 1.0], [0.5, 0.5]),
-            r"p must be probabilities, got nan at position \(0,\)\.",
-        ),
-        (lambda: exact.privacy_loss([], []), r"p must be of shape \(outcomes,\) and not empty, got shape \(0,\)\."),
-        (lambda: exact.privacy_loss("ab", [1.0]), r"p must be an array of probabilities, got 'ab'\."),
-        (lambda: exact.privacy_losses([[1.0], [0.5]]), r"mechanism must sum to 1 within 1e-12, got 0\.5 at row 1\."),
-        (lambda: exact.privacy_losses([1.0]), r"mechanism must be of shape \(inputs, outcomes\) and not empty"),
-        (lambda: exact.hockey_stick_divergence([1.0], [1.0], 701.0), r"epsilon must be in \[-700, 700\], got 701\.0\."),
-        (lambda: exact.privacy_profile([1.0], [1.0], -0.1), r"epsilon must be in \[0, 700\], got -0\.1\."),
-        (lambda: exact.trade_off_function([1.0], [1.0], [0.5, 1.5]), r"type_one_error must be in \[0, 1\], got 1\.5\."),
-        (lambda: exact.renyi_divergence([1.0], [1.0], 0.5), r"renyi_order must be in \[1, inf\], got 0\.5\."),
-        (lambda: exact.zcdp_rho([1.0], [1.0], 0.0), r"relative_gap must be in \[1e-12, 1\], got 0\.0\."),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: exact.privacy_loss([0.5, 0.5], [1.0]), "p and q must"),
+    (lambda: exact.privacy_loss([0.5, 0.6], [0.5, 0.5]), "p must"),
+    (lambda: exact.privacy_loss([0.5, 0.5], [1.5, -0.5]), "q must"),
+    (lambda: exact.privacy_loss("ab", [1.0]), "p must"),
+    (lambda: exact.privacy_losses([[1.0], [0.5]]), "mechanism must"),
+    (lambda: exact.privacy_losses([1.0]), "mechanism must"),
+    (lambda: exact.hockey_stick_divergence([1.0], [1.0], 701.0), "epsilon must"),
+    (lambda: exact.privacy_profile([1.0], [1.0], -0.1), "epsilon must"),
+    (lambda: exact.trade_off_function([1.0], [1.0], [0.5, 1.5]), "type_one_error must"),
+    (lambda: exact.renyi_divergence([1.0], [1.0], 0.5), "renyi_order must"),
+    (lambda: exact.zcdp_rho([1.0], [1.0], 0.0), "relative_gap must"),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()

@@ -7,10 +7,8 @@ import subprocess
 import sys
 
 import pytest
-from click.testing import CliRunner
 
 import dpaudit
-from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.exhibits import Release, environments
 from dpaudit.exhibits.page import figures, page
@@ -34,12 +32,6 @@ def test_a_program_imports_its_library_only_when_it_is_asked_to(release):
     exec(compile(release.program.read_text(), release.program, "exec"), names)
     assert callable(names["mechanism"]) and release.called
     assert "dpaudit" not in release.program.read_text()
-
-
-def test_there_are_twelve_libraries():
-    releases = [release for exhibit in dpaudit.museum() for release in exhibit.releases]
-    assert len({release.package for release in releases}) >= 12
-    assert any(release.mended for release in releases)
 
 
 def test_a_release_has_either_a_mechanism_or_a_program(tmp_path):
@@ -88,40 +80,6 @@ def test_serving_passes_nan_and_says_what_a_draw_raised(capsys):
     assert hello == {"type": "hello", "protocol": 1, "name": "name", "batch": 7}
     assert raised["outputs"] == [{"$error": {"kind": "ZeroDivisionError", "message": "of nothing"}}]
     assert drawn["outputs"] == [[0.5, float("inf")]]
-
-
-def test_what_pip_cannot_install_is_named(tmp_path, monkeypatch):
-    release = Release("no-such-library", "1.0", program=tmp_path, needs=("numpy",))
-    steps = []
-
-    def pretend(step, check):
-        steps.append(step)
-        if "venv" in step:
-            _installed(tmp_path, release)
-        return subprocess.CompletedProcess(step, int("no-such-library==1.0" in step))
-
-    monkeypatch.setattr(subprocess, "run", pretend)
-    told: list = []
-    releases = [release, Release("here", "1", mechanism=list)]
-    assert environments.install(releases, tmp_path, told.append) == ["no-such-library 1.0"]
-    assert told == ["no-such-library 1.0: pip could not install it"] and len(steps) == 2  # what it needs is not tried
-    assert not environments.environment(release, tmp_path).exists()
-    _installed(tmp_path, release)
-    assert environments.install([release], tmp_path, told.append) == [] and told[-1].endswith("there already")
-
-
-def test_installing_needs_a_folder():
-    result = CliRunner().invoke(main, ["museum", "default-seed", "--install"])
-    assert result.exit_code == 2 and "libraries must be a folder" in result.stderr
-
-
-@pytest.mark.parametrize(
-    ("package", "versions", "needs"),
-    [("../other", "1.0", ()), ("lib", "/tmp", ()), ("-rlist", "1.0", ()), ("lib", "1.0", ("--index-url=x",))],
-)
-def test_what_is_no_name_is_no_folder_and_no_option_of_pip(package, versions, needs, tmp_path):
-    with pytest.raises(UsageError, match=r"must be (letters|requirements)"):
-        Release(package, versions, program=tmp_path, needs=needs)
 
 
 def test_an_environment_whose_making_was_broken_off_is_not_kept(tmp_path, monkeypatch):

@@ -209,23 +209,6 @@ def test_a_broken_extension_is_one_message_that_names_it(installed, entries, mes
         dpaudit.parse_claim("tenths=5")
 
 
-@pytest.mark.parametrize(
-    ("entries", "ask", "message"),
-    [
-        ("[dpaudit.checks]\nother = outside.things:named\n", all_checks, "a check must be a CheckSpec of"),
-        ("[dpaudit.laws]\nmixture = outside.things:doubled\n", dpaudit.laws.all_laws, "a law must be a Law of"),
-        ("[dpaudit.report_formats]\nhtml = outside.things:words\n", lambda: dpaudit.write_report(None, "a.words"),
-         "formats must have different names"),
-        ("[dpaudit.report_formats]\nhtm = outside.things:named\n", lambda: dpaudit.write_report(None, "a.htm"),
-         "a format must be a ReportFormat"),
-    ],
-)  # fmt: skip
-def test_what_is_no_extension_of_its_kind_is_refused(installed, entries, ask, message):
-    installed(entries)
-    with pytest.raises(dpaudit.UsageError, match=message):
-        ask()
-
-
 def test_the_docstring_names_each_group_that_is_read(request):
     root = request.config.rootpath / "dpaudit"
     groups = set()

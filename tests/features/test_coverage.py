@@ -11,11 +11,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
-import dpaudit
 from dpaudit.features.identity import identity
 from dpaudit.features.outcomes import canonical, read_outputs
-from dpaudit.features.reader import SUMMARIES, Reader
-from dpaudit.features.visitor import LIMITS, Sink, read_outputs_into
+from dpaudit.features.reader import Reader
+from dpaudit.features.visitor import Sink, read_outputs_into
 from dpaudit.subjects.call_outcomes import Noted
 from dpaudit.subjects.iterators import read_whole
 from dpaudit.subjects.plain import Planer, packed, seen, unpacked
@@ -111,22 +110,9 @@ def test_notes_are_no_part_of_a_token():
     assert seen(frame(attrs={"n": 3})) == {"n": [1, 2], "t": ["x", "y"]}
 
 
-def test_a_name_may_be_anything():
-    for name in (np.float64(0.5), 0, "", ("a", 1)):
-        assert identity(seen(pd.Series([1.0], name=name))) != identity(seen(pd.Series([1.0])))
-
-
 def test_an_output_without_anything_beside_it_is_plain():
     for value in [(1, 2), {"a": 1}, [1], "a", np.str_("a"), {1}, 1, b"a", np.ones(2), np.int64(1), Decimal(1), None]:
         assert not isinstance(seen(value), Noted)
-
-
-def test_an_audit_finds_values_under_a_mask():
-    def mechanism(data, rng):
-        return np.ma.array([data + rng.laplace() * 0.5, 1.0], mask=[True, False])
-
-    found = dpaudit.audit(mechanism, "eps=1", [(0.0, 2.0)], samples=1_500, seed=1, severity=False, floating_point=False)
-    assert found.verdict == "violated"  # a loss of 4 at each output
 
 
 # What stands in outputs, and a column that shows it, by its path and what is read there.
@@ -153,26 +139,3 @@ def test_what_is_shown_of_an_output(output, key, number):
     read_outputs_into(sink, [seen(output)])
     found = [numbers.tolist() for _, numbers in sink.found.get(key, ())]
     assert found == ([] if number is None else [[number]])
-
-
-def test_summaries_are_those_of_the_numbers_that_are_there():
-    matrix = Reader.learn((read_outputs([[1.0, 3.0, 3.0, None]] * 4, 4),))(read_outputs([[1.0, 3.0, 3.0, None]], 1))
-    shown = dict(zip(SUMMARIES, matrix[0][-len(SUMMARIES) :].tolist(), strict=True))
-    assert shown["count"] == 3 and shown["sum"] == 7 and shown["number of repeats"] == 1 and shown["largest"] == 3
-    assert shown["gap between the largest two"] == 0 and shown["smallest gap"] == 0 and shown["last less first"] == 2
-
-
-def test_members_that_are_as_frequent_stand_in_the_order_of_their_texts():
-    """Whatever the hashes of texts are, which differ from process to process."""
-    names = "gfedcba"
-    outputs = [{names[(k + j) % 7] for j in range(4)} for k in range(7)]
-    reader = Reader.learn((read_outputs(outputs, 7),))
-    assert [member for _, what, member in reader.members if what == "membership"] == sorted(map(repr, names))
-
-
-def test_what_is_beyond_a_limit_has_no_column_of_its_own():
-    sink = Sink()
-    long = ["x"] * (LIMITS.max_items + 2)
-    read_outputs_into(sink, [seen([*long, 1.5])])
-    assert (f"[{LIMITS.max_items - 1}]", "category") in sink.found
-    assert (f"[{LIMITS.max_items}]", "category") not in sink.found

@@ -78,33 +78,6 @@ def test_seen_before_compares_bits():
     assert SeenBefore.learn(np.zeros(0), np.zeros(0))(np.array([0.0])).tolist() == [0]
 
 
-@pytest.mark.parametrize(
-    ("view", "first", "last", "words"),
-    [
-        (OwnBits("lowest bit"), -math.inf, -54, "that are no multiple of 2^-53"),
-        (OwnBits("lowest bit"), -50, math.inf, "that are multiples of 2^-50"),
-        (OwnBits("lowest bit"), -50, ZERO + 5, "that are multiples of 2^-50"),
-        (OwnBits("lowest bit"), -52, -51, "that are multiples of 2^-52 but not of 2^-50"),
-        (OwnBits("lowest bit"), ZERO, ZERO + 5, "that are 0"),
-        (OwnBits("last bits"), ZERO + 6, math.inf, "that are infinite"),
-        (OwnBits("decimal places"), -math.inf, 2, "with at most 2 decimal places"),
-        (OwnBits("decimal places"), -math.inf, 0, "that are integers"),
-        (OwnBits("decimal places"), 3, math.inf, "with more than 2 decimal places"),
-        (OwnBits("decimal places"), 2, 2, "with 2 decimal places"),
-        (OwnBits("decimal places"), 2, 4, "with 2 to 4 decimal places"),
-        (OwnBits("last bits"), 5, 5, "whose last 8 bits are 00000101"),
-        (OwnBits("last bits"), 250, math.inf, "whose last 8 bits are 11111010 to 11111111"),
-        (OwnBits("remainder", 0.01), 16, 16, "whose remainder modulo 10^-2 is about 0.25 of it"),
-        (OwnBits("remainder", 2.0**-12), -math.inf, 16, "whose remainder modulo 2^-12 is about 0 to 0.25 of it"),
-        (OwnBits("bits used"), 64 * 3 + 40, 64 * 3 + 40, "of size 2^3 and 13 bits in use"),
-        (SeenBefore.learn(np.zeros(0), np.zeros(0)), 2, 2, "with a value that earlier draws showed on x′ only"),
-    ],
-    ids=str,
-)
-def test_a_range_of_codes_is_said_in_words(view, first, last, words):
-    assert view.words(first, last) == words
-
-
 def test_the_bits_in_use_of_a_double_are_those_from_its_first_to_its_last():
     # 12 = 1100 in binary: of size 2^3, two bits; 12 + 2^-9 has 13, from 2^3 to 2^-9.
     for value, bits in ((12.0, 2), (12.0 + 2.0**-9, 13)):

@@ -5,7 +5,6 @@ The uses are stand-ins that note what they are asked, so each number is known be
 
 from __future__ import annotations
 
-import itertools
 import math
 
 import pytest
@@ -119,27 +118,6 @@ def test_each_use_is_fitted_for_its_own_part_of_the_level_and_has_no_more():
     assert not training.may_try
 
 
-def test_bets_are_fitted_on_counts_from_a_fifth_more_draws_than_at_the_last_fit_on():
-    first, second = Use(), Use()
-    pair = pair_with((0.8, first), (0.2, second))
-    pair.labelled = 200
-    pair.fit(outcomes(4), outcomes(4), 0.01)
-    first.asked.clear(), second.asked.clear()
-    pair.labelled = 259  # with 100 of the pilot 359: less than 1.2 times 300
-    pair.fit_again(100)
-    assert not first.asked and not second.asked
-    pair.labelled = 260
-    pair.fit_again(100)
-    assert first.asked == second.asked == [("on counts",)]
-    pair.fit_again(100)  # it counts from the last fit, of whatever kind
-    pair.labelled = 331  # less than 1.2 times 360
-    pair.fit_again(100)
-    assert len(first.asked) == 1
-    pair.labelled = 332
-    pair.fit_again(100)
-    assert len(first.asked) == len(second.asked) == 2
-
-
 def test_every_use_looks_and_the_main_one_is_noted_where_it_bets():
     first, second = Use(bound=0.7, log_wealth=1.5), Use(bound=0.4, log_wealth=9.0)
     pair = pair_with((0.8, first), (0.2, second))
@@ -159,29 +137,6 @@ def test_every_use_looks_and_the_main_one_is_noted_where_it_bets():
     exact.look()
     exact.finish()
     assert exact.looks == [] and exact.main.known_lower == 0.7 and exact.wealth == 0.0 and pair.wealth == 2.5
-
-
-@pytest.mark.parametrize("members", [1, 3])
-def test_a_pair_is_far_from_a_decision_after_many_draws_and_with_little_wealth(members):
-    pool = Pool([Member((2 * k, 2 * k + 1)) for k in range(members)])
-    level = 0.01
-    pair = pair_with((1.0, Use(log_wealth=0.0)), inputs=pool)
-    pair.start(level)
-    quarter = 0.25 * math.log(1.0 / level)  # of what decides
-    for draws, wealth, is_far in (
-        (1_000 * members, quarter - 1e-9, True),
-        (1_000 * members - 1, quarter - 1e-9, False),
-        (1_000 * members, quarter + 1e-9, False),
-        (10_000 * members, -3.0, True),
-        (10_000 * members, math.log(1.0 / level), False),
-    ):
-        pair.labelled, pair.main.log_wealth = draws, wealth
-        assert pair.is_far == is_far, (draws, wealth)
-
-
-def test_a_pair_is_sure_where_every_use_is():
-    for first, second in itertools.product([False, True], repeat=2):
-        assert pair_with((0.8, Use(is_sure=first)), (0.2, Use(is_sure=second))).is_sure == (first and second)
 
 
 def test_a_longer_pilot_takes_its_draws_from_every_use_and_leaves_one():

@@ -8,6 +8,7 @@ import math
 
 import numpy as np
 import pytest
+from support.samplers import normal
 
 from dpaudit.campaign import schedules
 from dpaudit.campaign.label_game import LabelGame
@@ -24,10 +25,6 @@ from dpaudit.running.worker_pool import WorkerPool
 from dpaudit.subjects.callables import as_subject
 
 FAMILIES = {"eps=1": 200, "eps=0.8,delta=0.01": 100, "mu=0.9": 50, "rho=0.4": 40, "order=2,rdp=0.8": 40}
-
-
-def normal(data, size, rng):
-    return data + rng.normal(size=size)
 
 
 def words(data, size, rng):

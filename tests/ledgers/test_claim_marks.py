@@ -73,14 +73,6 @@ def test_an_id_has_to_be_written_out(tmp_path, line, shown):
         collect_marks(tmp_path)
 
 
-def test_what_is_no_folder_of_python_files_is_refused(tmp_path):
-    with pytest.raises(UsageError, match=r"tests must be a folder, got '.*nowhere'\. Name that .* with --tests\."):
-        collect_marks(tmp_path / "nowhere")
-    (tmp_path / "test_it.py").write_text("def test_plain(:\n")
-    with pytest.raises(UsageError, match=r"tests must be Python files, got 'test_it\.py'"):
-        collect_marks(tmp_path)
-
-
 @pytest.mark.slow
 def test_pytest_sees_the_same_marks_in_this_repository(tmp_path):
     (tmp_path / "mark_collector.py").write_text(COLLECTOR)

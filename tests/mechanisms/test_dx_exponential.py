@@ -3,7 +3,6 @@
 Where a statement of the paper is refuted, its counterexample is read from the ledger and replayed.
 """
 
-import itertools
 import math
 
 import numpy as np
@@ -11,12 +10,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
+from support.refusals import refusals
 
-import dpaudit
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.dx_exponential import DxExponential, score_sensitivities, score_threshold
 from dpaudit_mechanisms.exponential import Exponential
-from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialTooFlat, DxExponentialWithoutTheTwo
+from dpaudit_mechanisms.faulty.dx_exponential import DxExponentialTooFlat
 from dpaudit_mechanisms.histograms import all_histograms, neighbours
 from dpaudit_mechanisms.ledger import entry
 
@@ -61,8 +59,7 @@ def test_sensitivities_are_the_maxima_of_the_definition(instance):
     assert score_sensitivities(utility, len(budgets), records) == pytest.approx(expected, abs=1e-14)
 
 
-@pytest.mark.claim("DX-T3")
-@pytest.mark.claim("DX-A0")
+@pytest.mark.claim("DX-T3", "DX-A0")
 @FIXED
 @given(instances(), st.floats(1.0, 3.0))
 def test_no_neighbours_lose_more_than_their_budget(instance, slack):
@@ -111,9 +108,7 @@ def test_equal_budgets_give_the_ordinary_exponential_mechanism(instance, epsilon
         assert mechanism.privacy_loss(pair.x, pair.x_prime) <= epsilon * (1.0 + ROUNDING)
 
 
-@pytest.mark.claim("DX-T4.1")
-@pytest.mark.claim("DX-T4.2")
-@pytest.mark.claim("DX-T4")
+@pytest.mark.claim("DX-T4.1", "DX-T4.2", "DX-T4")
 @settings(derandomize=True, deadline=None, max_examples=300)
 @given(
     st.integers(1, 6), st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 1.0, 3.0]), st.floats(0.1, 3.0), st.booleans()
@@ -151,9 +146,7 @@ def test_a_flatter_law_breaks_the_corrected_threshold():
         assert is_kept == (reached < 1.0 * math.exp(-t)) and reached > 0.9 * math.exp(-t)
 
 
-@pytest.mark.claim("DX-T4.1")
-@pytest.mark.claim("DX-T4.2")
-@pytest.mark.claim("DX-T4")
+@pytest.mark.claim("DX-T4.1", "DX-T4.2", "DX-T4")
 @pytest.mark.parametrize("claim_id", ["DX-T4", "DX-T4.1", "DX-T4.2"])
 def test_the_printed_score_threshold_is_missed(claim_id):
     data = entry(claim_id).counterexample
@@ -184,19 +177,6 @@ def test_low_scores_are_as_unlikely_as_the_proof_says(outcomes, seed, c, alpha, 
 
 
 @pytest.mark.claim("DX-T3")
-def test_a_good_audit_refutes_the_twin_and_not_the_mechanism():
-    # 1 good outcome and 8 poor ones: loss 0.79 of a budget of 1, and 1.56 without the two.
-    def utility(x):
-        return np.concatenate([x[:, :1], np.repeat(x[:, 1:], 8, axis=1)], axis=1)
-
-    sound, twin = (kind(utility, [[0.0, 1.0], [1.0, 0.0]], 1) for kind in (DxExponential, DxExponentialWithoutTheTwo))
-    options = {"samples": 20_000, "confidence": 1.0 - 1e-9, "seed": 11, "floating_point": False}
-    assert dpaudit.audit(sound, **options).verdict != "violated"  # false alarm rate 1e-9
-    assert dpaudit.audit(twin, **options).verdict == "violated"
-    assert twin.privacy_loss((1, 0), (0, 1)) > 1.5 > 1.0 >= sound.privacy_loss((1, 0), (0, 1))
-
-
-@pytest.mark.claim("DX-T3")
 def test_infinite_budgets_ask_nothing_and_budgets_of_zero_ask_for_equal_scores():
     inf = math.inf
     metric = [[0.0, 0.5, inf], [0.5, 0.0, inf], [inf, inf, 0.0]]
@@ -209,43 +189,13 @@ def test_infinite_budgets_ask_nothing_and_budgets_of_zero_ask_for_equal_scores()
     assert same.privacy_loss((2, 0, 0), (1, 1, 0)) == 0.0
 
 
-def test_pairs_are_the_tightest_neighbours():
-    mechanism = DxExponential(random_utility(1, 3, "linear"), METRIC, records=2)
-    first = mechanism.pairs()[0]
-    budgets = mechanism.claim.metric
-    ratios = [
-        mechanism.privacy_loss(x, x_prime) / budgets(x, x_prime)
-        for x, x_prime in itertools.combinations(map(tuple, all_histograms(3, 2).tolist()), 2)
-        if math.isfinite(budgets(x, x_prime))
-    ]
-    assert mechanism.privacy_loss(first.x, first.x_prime) / budgets(first.x, first.x_prime) == pytest.approx(
-        max(ratios)
-    )
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: DxExponential(lambda x: x, METRIC, 2, c=0.5), r"c must be at least 2\.5 .* got 0\.5\."),
-        (lambda: DxExponential(lambda x: x[:, :1] * 0.0, METRIC, 2), r"c must be given where no finite budget limits"),
-        (lambda: DxExponential(lambda x: x, METRIC, 2, c=-1.0), r"c must be in \(0, inf\), got -1\.0\."),
-        (lambda: DxExponential(lambda x: x, METRIC, 0), r"records must be an integer of at least 1, got 0\."),
-        (lambda: DxExponential(lambda x: x, np.zeros((2, 2)), 2), r"metric must be positive where scores differ"),
-        (lambda: DxExponential(lambda x: x, METRIC, 2).distribution([1, 1, 1]), r"data must have 2 records, got 3\."),
-        (
-            lambda: DxExponential(lambda x: x, METRIC, 2, sensitivities=[[0.0]]),
-            r"sensitivities must be of shape \(3, 3\), got shape \(1, 1\)\.",
-        ),
-        (
-            lambda: DxExponential(lambda x: x, METRIC, 2, sensitivities=-np.ones((3, 3))),
-            r"sensitivities must be in \[0, inf\), got smallest -1\.0, largest -1\.0\.",
-        ),
-        (
-            lambda: DxExponential(lambda x: np.where(x == 2.0, np.nan, x), METRIC, 2, c=9.0),
-            r"utility must return finite scores, got nan\.",
-        ),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: DxExponential(lambda x: x, METRIC, 2, c=0.5), "c must"),
+    (lambda: DxExponential(lambda x: x, METRIC, 2, c=-1.0), "c must"),
+    (lambda: DxExponential(lambda x: x, METRIC, 0), "records must"),
+    (lambda: DxExponential(lambda x: x, np.zeros((2, 2)), 2), "metric must"),
+    (lambda: DxExponential(lambda x: x, METRIC, 2).distribution([1, 1, 1]), "data must"),
+    (lambda: DxExponential(lambda x: x, METRIC, 2, sensitivities=[[0.0]]), "sensitivities must"),
+    (lambda: DxExponential(lambda x: x, METRIC, 2, sensitivities=-np.ones((3, 3))), "sensitivities must"),
+    (lambda: DxExponential(lambda x: np.where(x == 2.0, np.nan, x), METRIC, 2, c=9.0), "utility must"),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()

@@ -21,8 +21,6 @@ from dpaudit.privacy import (
 )
 from dpaudit_mechanisms.dx_laplace import DxLaplace
 from dpaudit_mechanisms.faulty.dx_laplace import (
-    DxLaplaceEuclidean,
-    DxLaplaceForgetsAQuery,
     DxLaplaceTooLittleNoise,
     DxLaplaceUnsharedBudget,
 )
@@ -51,49 +49,7 @@ def audited(mechanism, samples=DRAWS):
 
 
 @pytest.mark.slow
-def test_no_rule_is_refuted_and_every_bound_is_below_the_exact_loss():
-    for rule in ("S1", "S2", "PSA", "optimal"):
-        result = audited(DxLaplace(QUERIES, METRIC, rule))
-        assert result.verdict != "violated"
-        mechanism = DxLaplace(QUERIES, METRIC, rule)
-        for finding, pair in zip(result.findings, mechanism.pairs(), strict=True):
-            assert finding.id == pair.id
-            assert finding.epsilon_lower <= mechanism.privacy_loss(pair.x, pair.x_prime)
-
-
-@pytest.mark.claim("DX-A3")
-@pytest.mark.claim("DX-C12")
-def test_psa_is_tight_and_giving_every_query_the_whole_budget_is_caught():
-    sound = DxLaplace(QUERIES, METRIC, "PSA")
-    assert np.nanmax(sound.tightness()) == pytest.approx(1.0, rel=1e-12)
-    twin = DxLaplaceUnsharedBudget(QUERIES, METRIC, "PSA")
-    assert np.nanmax(twin.tightness()) > 2.0
-    result = audited(twin)
-    assert result.verdict == "violated"
-    assert result.epsilon_lower > 1.2 * METRIC[0, 1]
-
-
-@pytest.mark.claim("DX-T1")
-@pytest.mark.parametrize(
-    "twin",
-    [
-        DxLaplaceForgetsAQuery(QUERIES, METRIC),
-        DxLaplaceEuclidean(QUERIES, METRIC),
-        DxLaplaceTooLittleNoise(QUERIES, METRIC),
-    ],
-    ids=lambda twin: type(twin).__name__,
-)
-def test_the_mutants_of_the_theorem_lose_more_and_are_caught(twin):
-    first = twin.pairs()[0]
-    promised = twin.claim.for_pair(first.x, first.x_prime).value
-    assert twin.privacy_loss(first.x, first.x_prime) > 1.19 * promised
-    assert f"promised {promised:g}" in twin.fault
-    assert audited(twin).verdict == "violated"
-
-
-@pytest.mark.slow
-@pytest.mark.claim("DX-A-Lap")
-@pytest.mark.claim("DX-O2")
+@pytest.mark.claim("DX-A-Lap", "DX-O2")
 @pytest.mark.parametrize("loss", LOSSES)
 def test_a_preprocessed_mechanism_keeps_the_metric_and_a_sixth_less_noise_does_not(loss):
     found = preprocess(QUERIES, METRIC, 20, loss)
@@ -105,8 +61,7 @@ def test_a_preprocessed_mechanism_keeps_the_metric_and_a_sixth_less_noise_does_n
 
 
 @pytest.mark.slow
-@pytest.mark.claim("DX-D2")
-@pytest.mark.claim("DX-T1")
+@pytest.mark.claim("DX-D2", "DX-T1")
 @pytest.mark.parametrize("name", UNIVERSES)
 def test_every_kind_of_metric_is_kept_and_a_twin_breaks_it(name):
     metric, points = UNIVERSES[name]

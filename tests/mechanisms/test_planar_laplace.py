@@ -9,9 +9,7 @@ import pytest
 from sampler_checks import DRAWS, is_drawn_from
 from scipy import integrate, stats
 
-from dpaudit.errors import UsageError
-from dpaudit.privacy.pairs import AllPairs
-from dpaudit_mechanisms import cities, planar_laplace
+from dpaudit_mechanisms import cities
 from dpaudit_mechanisms.faulty import planar_laplace as faulty
 from dpaudit_mechanisms.planar_laplace import PlanarLaplace, projected_km
 
@@ -64,19 +62,6 @@ def test_the_projection_keeps_areas_and_the_middle():
         assert flat == pytest.approx(sphere, rel=1e-5)  # straight edges for curved ones: (0.1 degrees)^2
 
 
-def test_the_cities_are_all_places_with_different_coordinates():
-    mechanism = planar_laplace.us_cities
-    assert len(mechanism.points) == 975 == len(set(mechanism.points)) == len(set(mechanism.ids))
-    pairs = mechanism.pairs()
-    assert isinstance(pairs, AllPairs)
-    assert len(pairs) == 474_825
-    # Distances near the centre are those on the sphere: Kansas City to Wichita, within 1%.
-    names, places = list(mechanism.ids), cities.places()
-    i, j = names.index("Kansas City MO"), names.index("Wichita KS")
-    sphere = cities.great_circle_km(places.latitudes[[i, j]], places.longitudes[[i, j]])[0, 1]
-    assert mechanism.privacy_loss(*(mechanism.points[k] for k in (i, j))) * 200.0 == pytest.approx(sphere, rel=0.01)
-
-
 def test_the_moved_place_loses_one_nat_more_towards_the_other_and_nobody_else_loses_more():
     a, b, c, d = PLACES
     assert MOVED.privacy_loss(b, a) == pytest.approx(3.5)
@@ -106,24 +91,3 @@ def test_the_planted_city_is_within_what_is_asked():
     budget = mechanism.claim.for_pair(x, y).value
     assert budget <= 2.0
     assert mechanism.privacy_loss(x, y) == pytest.approx(budget + 1.0)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        ({"scale": 0.0}, r"scale must be in \(0, inf\)"),
-        ({"scale": 1.0, "points": ((0.0, 0.0),), "ids": ("a", "b")}, "ids must be as many as points"),
-        ({"scale": 1.0, "points": ((0.0, math.inf),)}, "data must be finite"),
-    ],
-)
-def test_bad_arguments_are_refused(arguments, message):
-    with pytest.raises(UsageError, match=message):
-        PlanarLaplace(**arguments)
-
-
-def test_a_twin_without_two_different_places_is_refused():
-    points = ((0.0, 0.0), (0.0, 0.0))
-    with pytest.raises(UsageError, match="away_from must be at another place"):
-        faulty.PlanarLaplaceOneMoved(1.0, points, ("a", "b"), moved="a", away_from="b")
-    with pytest.raises(UsageError, match="moved must be one of the ids, got 'z'"):
-        faulty.PlanarLaplaceOneMoved(1.0, points, ("a", "b"), moved="z", away_from="b")

@@ -204,8 +204,7 @@ def test_k_norm_noise_keeps_its_budget_between_random_datasets(seed, answers, el
     assert loss <= mechanism.claim.value * (1.0 + ROUNDING)
 
 
-@pytest.mark.claim("UP-T5")
-@pytest.mark.claim("UP-T6")
+@pytest.mark.claim("UP-T5", "UP-T6")
 @SOME
 @given(SEEDS, st.floats(0.0, 3.0), st.floats(0.1, 3.0))
 def test_important_values_cost_no_more_than_twice_a_level(seed, penalty, epsilon):

@@ -10,20 +10,18 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from sampler_checks import DRAWS, is_drawn_from_outcomes
 from scipy import stats
+from support.refusals import refusals
 
-import dpaudit
 from dpaudit.errors import UsageError
 from dpaudit_mechanisms import small_db
 from dpaudit_mechanisms.constrained.diagnostics import split_r_hat
-from dpaudit_mechanisms.distortion import best_distortion
 from dpaudit_mechanisms.dx_exponential import DxExponential
 from dpaudit_mechanisms.dx_laplace import DxLaplace
-from dpaudit_mechanisms.faulty.dx_exponential import SmallDBWithoutTheTwo
 from dpaudit_mechanisms.histograms import all_histograms, histogram_count, neighbours, spread_pairs
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.linear_queries import error_bounds, query_gaps
 from dpaudit_mechanisms.mwem import MWEM
-from dpaudit_mechanisms.small_db import SmallDB, cube_root_bound, database_size, gamma
+from dpaudit_mechanisms.small_db import SmallDB, cube_root_bound, gamma
 
 FIXED = settings(derandomize=True, deadline=None, max_examples=60)
 ROUNDING = 1e-9
@@ -230,9 +228,7 @@ def test_the_printed_accuracy_of_smalldb_is_missed_with_certainty():
         assert data["beta"] < 0.1
 
 
-@pytest.mark.claim("DX-T6")
-@pytest.mark.claim("DX-T6.1")
-@pytest.mark.claim("DX-T6.2")
+@pytest.mark.claim("DX-T6", "DX-T6.1", "DX-T6.2")
 @pytest.mark.parametrize("claim_id", ["DX-T6", "DX-T6.1", "DX-T6.2"])
 def test_the_printed_cube_root_is_missed_with_certainty(claim_id):
     data = entry(claim_id).counterexample
@@ -301,9 +297,7 @@ def test_the_corrected_accuracy_holds_with_its_probability(instance, factor, bet
         assert mechanism.error_probability(x, queries, mechanism.error_bound(queries, beta)) <= beta
 
 
-@pytest.mark.claim("DX-T6")
-@pytest.mark.claim("DX-T6.1")
-@pytest.mark.claim("DX-T6.2")
+@pytest.mark.claim("DX-T6", "DX-T6.1", "DX-T6.2")
 @FIXED
 @given(
     instances(most_records=3, alphas=(1.0,), rescaled=True), st.sampled_from([100, 3000]), st.sampled_from([0.01, 0.2])
@@ -334,81 +328,17 @@ def test_the_algebra_from_the_proposition_to_the_theorem_needs_alpha_at_most_one
         assert (total <= alpha * n * (1.0 + ROUNDING)) == (alpha <= 1.0)
 
 
-def test_how_loose_the_corrected_bound_is():
-    """The 95% point of the error is 1/23 of the bound here: alpha n is not reached, the choice is nearly perfect."""
-    mechanism = SmallDB(np.eye(3) / 2.0, 1.0 - np.eye(3), c=2.0, alpha=0.2, records=1000, rescaled=True)
-    bound = mechanism.error_bound(np.eye(3), 0.05)
-    quantile = min(
-        b for b in np.linspace(0.0, bound, 400) if mechanism.error_probability([600, 300, 100], np.eye(3), b) <= 0.05
-    )
-    assert bound / 27.0 < quantile < bound / 20.0
-
-
 # ---- the optimisation of the parameters -----------------------------------------------------------------------------
-
-
-@pytest.mark.claim("DX-O3")
-def test_the_problem_for_the_parameters_is_not_convex():
-    """f(q', c) = n max |q - c q'| + (c n^2 gamma)^(1/3) on feasible points: its value between two of them is higher."""
-    n, q, printed = 10.0, np.array([0.0, 0.0]), gamma(2, 2, 0.05, "printed")
-
-    def f(q_prime, c):
-        return n * np.abs(q - c * q_prime).max() + (c * n**2 * printed) ** (1.0 / 3.0)
-
-    one, other = (np.zeros(2), 0.0), (np.zeros(2), 1.0)
-    assert f(np.zeros(2), 0.5) > (f(*one) + f(*other)) / 2.0
-
-
-@pytest.mark.claim("DX-O3")
-def test_the_optimal_parameters_make_a_mechanism():
-    queries, metric = np.array([[0.0, 1.0, 0.5], [1.0, 0.9, 0.0]]), 1.0 - np.eye(3)
-    n, printed = 10**6, gamma(3, 2, 0.05, "printed")
-    best = best_distortion(queries, metric, lambda t, c: n * t + cube_root_bound(n, c, printed))
-    mechanism = SmallDB(best.distorted / best.c, metric, best.c, 0.5, n, True)
-    undistorted = 1.0  # the smallest c without distortion: the largest range over the budget
-    assert best.cost <= cube_root_bound(n, undistorted, printed)
-    assert mechanism.c == best.c > 0.0
 
 
 # ---- audits ---------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DX-T5")
-def test_a_good_audit_refutes_the_twin_and_not_the_mechanism():
-    parameters = {"queries": [[0.0, 1.0], [1.0, 0.0]], "metric": METRIC, "c": 1.0, "alpha": 0.5, "records": 3}
-    sound, twin = SmallDB(**parameters), SmallDBWithoutTheTwo(**parameters)
-    pair = twin.pairs()[0]
-    assert twin.privacy_loss(pair.x, pair.x_prime) > 1.15 > 1.0 >= sound.privacy_loss(pair.x, pair.x_prime)
-    assert "the factor 2 is missing: loss" in twin.fault
-    options = {"samples": 40_000, "confidence": 1.0 - 1e-9, "seed": 12, "floating_point": False}
-    assert dpaudit.audit(sound, pairs=[pair], **options).verdict != "violated"  # false alarm rate 1e-9
-    assert dpaudit.audit(twin, pairs=[pair], **options).verdict == "violated"
-
-
-@pytest.mark.parametrize(
-    ("make", "message"),
-    [
-        (
-            lambda: SmallDB([[0.0, 2.0]], METRIC, 1.0, 0.5, 3),
-            r"queries must differ by at most the metric, got 2\.0 over 1\.0",
-        ),
-        (lambda: SmallDB(QUERIES, METRIC, 0.0, 0.5, 3), r"c must be in \(0, inf\), got 0\.0\."),
-        (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.0, 3), r"alpha must be in \(0, inf\), got 0\.0\."),
-        (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).distribution([1, 1]), r"data must have 3 records, got 2\."),
-        (lambda: SmallDB([[0.0, math.inf]], METRIC, 1.0, 0.5, 3), r"queries must be finite, got inf\."),
-        (
-            lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).error_bound(QUERIES, 0.0),
-            r"beta must be in \(0, 1\], got 0\.0\.",
-        ),
-    ],
+test_what_makes_no_sense_is_refused = refusals(
+    (lambda: SmallDB([[0.0, 2.0]], METRIC, 1.0, 0.5, 3), "queries must"),
+    (lambda: SmallDB(QUERIES, METRIC, 0.0, 0.5, 3), "c must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.0, 3), "alpha must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).distribution([1, 1]), "data must"),
+    (lambda: SmallDB([[0.0, math.inf]], METRIC, 1.0, 0.5, 3), "queries must"),
+    (lambda: SmallDB(QUERIES, METRIC, 1.0, 0.5, 3).error_bound(QUERIES, 0.0), "beta must"),
 )
-def test_what_makes_no_sense_is_refused(make, message):
-    with pytest.raises(UsageError, match=message):
-        make()
-
-
-@pytest.mark.claim("DX-T9")
-def test_the_sizes_are_those_of_the_two_statements():
-    assert database_size(QUERIES, 1.0, 0.5, "printed") == math.ceil(math.log(3) / 0.25)
-    assert database_size(QUERIES, 1.0, 0.5, "corrected") == math.floor(math.log(6) / 0.5) + 1
-    assert database_size([[1.0, 0.0]], 1.0, 0.5, "printed") == 1  # log 1 = 0: at least one record

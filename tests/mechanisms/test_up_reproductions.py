@@ -1,14 +1,12 @@
 """The experiments of the paper on two metric spaces run, draw, and say what the paper says where it holds."""
 
 import math
-import tomllib
-from pathlib import Path
 
 import numpy as np
 import pytest
 
-from dpaudit.reproductions.command import picture, saved_form
-from dpaudit.reproductions.reproduction import HasRun, Options
+from dpaudit.reproductions.command import picture
+from dpaudit.reproductions.reproduction import Options
 from dpaudit_mechanisms.ledger import entry
 from dpaudit_mechanisms.reproductions import up_linear_sets, up_triangles
 from dpaudit_mechanisms.two_metrics import OnTheLine, query_profile
@@ -27,15 +25,7 @@ def linear_sets():
     return up_linear_sets.reproduction.run(QUICK)
 
 
-def test_both_are_entry_points_of_this_package():
-    stated = tomllib.loads((Path(__file__).parents[2] / "pyproject.toml").read_text())
-    group = stated["project"]["entry-points"]["dpaudit.reproductions"]
-    for name, module in (("triangles", up_triangles), ("linear-sets", up_linear_sets)):
-        assert group[name] == f"{module.__name__}:reproduction" and isinstance(module.reproduction, HasRun)
-
-
-@pytest.mark.claim("UP-E1")
-@pytest.mark.claim("UP-F6")
+@pytest.mark.claim("UP-E1", "UP-F6")
 def test_the_triangles_agree_with_the_paper(triangles):
     assert [one.agrees for one in triangles.statements] == ["yes", "yes", "in part"]
     numbers = triangles.numbers
@@ -48,12 +38,7 @@ def test_the_triangles_agree_with_the_paper(triangles):
     assert picture(triangles).startswith(b"\x89PNG")
 
 
-@pytest.mark.claim("UP-E2")
-@pytest.mark.claim("UP-F7")
-@pytest.mark.claim("UP-F8")
-@pytest.mark.claim("UP-P3")
-@pytest.mark.claim("UP-F2")
-@pytest.mark.claim("UP-N2")
+@pytest.mark.claim("UP-E2", "UP-F7", "UP-F8", "UP-P3", "UP-F2", "UP-N2")
 def test_the_linear_sets_agree_with_the_paper_but_for_the_second_set_without_width(linear_sets):
     found = {(one.source, one.agrees) for one in linear_sets.statements}
     assert found == {("UP-E2", "yes"), ("UP-E2", "no"), ("UP-F8", "yes"), ("UP-P3", "yes")}
@@ -74,13 +59,3 @@ def test_the_linear_sets_agree_with_the_paper_but_for_the_second_set_without_wid
     for name, is_better in (("V_1", False), ("V_2", True), ("V_3", False), ("V_4", False)):
         assert (rates[name][:, 0] < 1.0).any() == is_better  # the column delta = 0
     assert picture(linear_sets).startswith(b"\x89PNG")
-
-
-def test_what_is_saved_is_the_same_for_every_seed(triangles):
-    """Nothing is drawn."""
-    other = up_triangles.reproduction.run(Options(seed=9, quick=True))
-    forms = [saved_form("x", up_triangles.reproduction, one, seed=0, quick=True, seconds=0.0)["numbers"]
-             for one in (triangles, other)]  # fmt: skip
-    for form in forms:
-        form.pop("seconds")
-    assert forms[0] == forms[1] and np.isfinite(forms[0]["median_rates"]["widened"]).all()

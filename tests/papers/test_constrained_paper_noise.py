@@ -225,8 +225,7 @@ def line_integral(answer, total):
     )
 
 
-@pytest.mark.claim("CD-S6")
-@pytest.mark.claim("CD-L3.3")
+@pytest.mark.claim("CD-S6", "CD-L3.3")
 @FIXED
 @given(st.floats(-3.0, 3.0), st.floats(-3.0, 3.0), st.floats(-3.0, 3.0))
 def test_the_normaliser_depends_on_the_answer_unless_it_satisfies_the_equality(first, second, total):
@@ -261,8 +260,7 @@ def test_as_printed_equalities_cost_nothing_which_is_wrong_off_the_set():
     assert 2.0 - math.log(2.0) == pytest.approx(first["loss"], abs=1e-9)
 
 
-@pytest.mark.claim("CD-L3.3")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.3", "CD-TAB1")
 @FIXED
 @given(SEEDS, st.integers(2, 5))
 def test_on_the_set_the_loss_is_that_of_the_noise_and_off_it_at_most_twice(seed, coordinates):
@@ -283,8 +281,7 @@ def test_on_the_set_the_loss_is_that_of_the_noise_and_off_it_at_most_twice(seed,
     assert any_total.privacy_loss(y, y_prime) <= 2.0 * np.abs(y - y_prime).sum() + 1e-9
 
 
-@pytest.mark.claim("CD-T3.5.1")
-@pytest.mark.claim("CD-T3.5.2")
+@pytest.mark.claim("CD-T3.5.1", "CD-T3.5.2")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.0])
 def test_two_half_lines_given_which_laplace_noise_says_nothing(epsilon):
     """C = (-inf, 0], C' = [1, inf), answers 0 and 1: exponential laws whatever the answer, and a loss of epsilon."""
@@ -359,8 +356,7 @@ def test_the_noise_is_projected_onto_the_parallel_set_through_0(seed, coordinate
     assert cone.project(inside + noise) == pytest.approx(inside + shifted.project(noise), abs=1e-9)
 
 
-@pytest.mark.claim("CD-S14")
-@pytest.mark.claim("CD-S15")
+@pytest.mark.claim("CD-S14", "CD-S15")
 @FIXED
 @given(SEEDS, st.integers(2, 6))
 def test_for_a_spherical_normal_vector_conditioning_and_imaging_are_one_law(seed, coordinates):
@@ -395,8 +391,7 @@ def test_for_laplace_noise_they_differ_unless_single_coordinates_are_fixed():
 # ---- utility (Section 4, Appendix B) --------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-P4.1")
-@pytest.mark.claim("CD-E0")
+@pytest.mark.claim("CD-P4.1", "CD-E0")
 def test_the_variance_of_projected_noise_is_the_closed_form():
     for n in range(2, 51):
         projector = Affine(np.ones((1, n))).projector
@@ -410,8 +405,7 @@ def moment(power, rate=2):
     return Fraction(math.factorial(power), rate ** (power + 1))
 
 
-@pytest.mark.claim("CD-U1")
-@pytest.mark.claim("CD-F2")
+@pytest.mark.claim("CD-U1", "CD-F2")
 def test_the_normaliser_for_three_variables_is_three_halves():
     """The exponent is 2 (u_1 + u_2), 2 u_1 and -2 u_2 on the three parts of the half-plane u_1 >= 0 of figure 2."""
     parts = [moment(0) * moment(0), moment(1), moment(1)]  # the second: u_2 from -u_1 to 0; the third likewise
@@ -427,9 +421,7 @@ def test_the_normaliser_for_three_variables_is_three_halves():
     assert np.linalg.matrix_rank(printed) == 3
 
 
-@pytest.mark.claim("CD-U2")
-@pytest.mark.claim("CD-U3")
-@pytest.mark.claim("CD-E0")
+@pytest.mark.claim("CD-U2", "CD-U3", "CD-E0")
 def test_the_marginal_and_its_variance_for_three_variables_in_rationals():
     """K h(u) = (1 + u) e^(-2u) for u > 0: 1/2 + u + 1/2, from u_2 > 0, between -u and 0, and below."""
     for u in (0.0, 0.3, 2.0):
@@ -492,8 +484,7 @@ def test_rejection_is_inefficient_and_chains_are_not(n):
     assert weights.sum() ** 2 / (weights**2).sum() == weights.sum()
 
 
-@pytest.mark.claim("CD-F1")
-@pytest.mark.claim("CD-F3")
+@pytest.mark.claim("CD-F1", "CD-F3")
 def test_the_hierarchy_of_figure_3_has_three_levels():
     tree = Hierarchy.of_sizes([43, 61, 1, 69, 69, 20])
     assert np.bincount(tree.depth).tolist() == [1, 6, 263] and tree.nodes == 270 and tree.levels == 3

@@ -25,8 +25,7 @@ FACTORS = (Fraction(1), Fraction(3, 2), Fraction(3))  # e^epsilon
 # ---- composition (Lemmas 3.6 and 3.10) ------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-L3.6")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.6", "CD-TAB1")
 @FIXED
 @given(SEEDS)
 def test_losses_of_independent_conditioned_mechanisms_add_up(seed):
@@ -39,8 +38,7 @@ def test_losses_of_independent_conditioned_mechanisms_add_up(seed):
     assert loss_ratio(joint) <= math.prod(loss_ratio(conditioned(law, e)) for law, e in zip(laws, chosen, strict=True))
 
 
-@pytest.mark.claim("CD-L3.6")
-@pytest.mark.claim("CD-L3.10")
+@pytest.mark.claim("CD-L3.6", "CD-L3.10")
 def test_losses_of_mechanisms_with_common_coins_do_not_add_up():
     """The reading of both entries is needed: a coin, and the same coin with the secret added; each says nothing."""
     coin = as_fractions([["1/2", "1/2"], ["1/2", "1/2"]])
@@ -50,8 +48,7 @@ def test_losses_of_mechanisms_with_common_coins_do_not_add_up():
     assert loss_ratio(joint) == math.inf
 
 
-@pytest.mark.claim("CD-L3.10")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.10", "CD-TAB1")
 @FIXED
 @given(SEEDS)
 def test_losses_of_independent_imaged_mechanisms_add_up(seed):
@@ -69,9 +66,7 @@ def test_losses_of_independent_imaged_mechanisms_add_up(seed):
 # ---- imaging (Section 3) --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-L3.7")
-@pytest.mark.claim("CD-S11")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.7", "CD-S11", "CD-TAB1")
 @FIXED
 @given(SEEDS, st.sampled_from(FACTORS))
 def test_imaging_loses_no_more_for_any_closest_world_map(seed, factor):
@@ -89,8 +84,7 @@ def test_a_set_that_depends_on_the_data_gives_them_away():
     assert loss_ratio(law) == 1 and loss_ratio(own) == math.inf
 
 
-@pytest.mark.claim("CD-L3.8")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.8", "CD-TAB1")
 def test_as_printed_a_function_before_imaging_can_lose_what_imaging_hid():
     """On the line: outputs 1 and 2 both move to the end of C = (-inf, 0]; their negatives lie inside."""
     data = entry("CD-L3.8").counterexample
@@ -119,10 +113,7 @@ def test_a_function_of_an_imaged_output_loses_no_more(seed, factor):
         assert (masses(pushed(moved, h, 4), b) == masses(moved, b[h])).all()
 
 
-@pytest.mark.claim("CD-T3.9.1")
-@pytest.mark.claim("CD-T3.9.2")
-@pytest.mark.claim("CD-S12")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-T3.9.1", "CD-T3.9.2", "CD-S12", "CD-TAB1")
 @FIXED
 @given(SEEDS, st.sampled_from(FACTORS), st.integers(2, 3))
 def test_imaging_commutes_with_mixtures_which_keep_what_all_parts_keep(seed, factor, count):
@@ -143,8 +134,7 @@ def test_weights_that_depend_on_the_data_are_no_mixture():
     assert loss_ratio(same) == 1 == loss_ratio(other) < loss_ratio(by_data) == 9
 
 
-@pytest.mark.claim("CD-TAB1.mix")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-TAB1.mix", "CD-TAB1")
 def test_conditioning_does_not_commute_with_mixtures():
     """Two worlds in the event and one outside; a mixture that keeps no loss has conditioned parts that keep none."""
     p, q = as_fractions([["0.1", "0.1", "0.8"]]), as_fractions([["0.8", 0, "0.2"]])
@@ -165,8 +155,7 @@ def test_and_its_privacy_is_not_that_of_the_parts():
     assert loss_ratio(conditioned(mixed([first, second], [half, half]), event)) == 4
 
 
-@pytest.mark.claim("CD-TAB1.uni")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-TAB1.uni", "CD-TAB1")
 def test_imaging_onto_a_union_is_no_mixture_of_both_images():
     """Three points on a line, C the first two, C' the third: no weight works."""
     law, points = as_fractions([["0.5", "0.2", "0.3"]]), np.array([[0.0], [1.0], [2.0]])
@@ -198,8 +187,7 @@ def test_the_minimum_principles_of_table_1():
 # ---- Metropolis-Hastings on a grid (Appendix B) ---------------------------------------------------------------------
 
 
-@pytest.mark.claim("CD-S16")
-@pytest.mark.claim("CD-A1")
+@pytest.mark.claim("CD-S16", "CD-A1")
 @FIXED
 @given(SEEDS, st.integers(2, 5))
 def test_metropolis_hastings_is_in_detailed_balance_with_its_target(seed, states):

@@ -131,8 +131,7 @@ def test_as_printed_the_minimum_principle_of_conditioning_singles_out_nothing():
     assert divergence([1.0, 0.0], [0.0, 1.0]) == math.inf == divergence([0.0, 1.0], [1.0, 0.0])
 
 
-@pytest.mark.claim("CD-S2")
-@pytest.mark.claim("CD-S9")
+@pytest.mark.claim("CD-S2", "CD-S9")
 @FIXED
 @given(SEEDS, st.integers(1, 6))
 def test_imaging_moves_the_probability_of_every_world_to_its_closest_one(seed, worlds):
@@ -185,8 +184,7 @@ def test_as_printed_imaging_is_not_the_only_rule_that_respects_mixtures():
         assert (imaged(one, nearest) != one @ kernel).any()
 
 
-@pytest.mark.claim("CD-S3")
-@pytest.mark.claim("CD-X2.3")
+@pytest.mark.claim("CD-S3", "CD-X2.3")
 def test_the_example_of_four_worlds():
     """Imaging makes impossible worlds possible and sure events uncertain; conditioning does neither."""
     law = as_fractions([[0, "0.7", "0.3", 0]])  # a and b, a and not b, not a and b, neither
@@ -218,8 +216,7 @@ def test_the_least_delta_over_events_is_the_sum_of_the_positive_parts(seed, fact
     assert (profile(law, factor) == 0) == (loss_ratio(law) <= factor)
 
 
-@pytest.mark.claim("CD-S5")
-@pytest.mark.claim("CD-D3.2")
+@pytest.mark.claim("CD-S5", "CD-D3.2")
 @FIXED
 @given(SEEDS)
 def test_a_conditioned_law_is_the_law_over_the_mass_on_the_event_and_nothing_off_it(seed):
@@ -266,8 +263,7 @@ def test_the_cost_of_conditioning_comes_as_near_to_a_factor_of_two_as_one_likes(
 # ---- post-processing of conditioned mechanisms (Lemma 3.4) ----------------------------------------------------------
 
 
-@pytest.mark.claim("CD-L3.4.1")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.4.1", "CD-TAB1")
 @FIXED
 @given(SEEDS, st.sampled_from(FACTORS))
 def test_a_function_of_a_conditioned_output_loses_no_more(seed, factor):
@@ -279,8 +275,7 @@ def test_a_function_of_a_conditioned_output_loses_no_more(seed, factor):
     assert profile(pushed(inside, h, 3), factor) <= profile(inside, factor)
 
 
-@pytest.mark.claim("CD-L3.4.2")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-L3.4.2", "CD-TAB1")
 @pytest.mark.parametrize("worlds", [2, 3, 4])
 def test_conditioning_and_a_function_commute_where_the_event_is_the_preimage(worlds):
     """The corrected statement, for all maps h and all events C: h after M(.|h^-1(C)) = (h after M)(.|C)."""
@@ -332,8 +327,7 @@ def disjoint(worlds):
             yield marks == 1, marks == 2
 
 
-@pytest.mark.claim("CD-T3.5.1")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-T3.5.1", "CD-TAB1")
 @settings(derandomize=True, deadline=None, max_examples=50)
 @given(SEEDS)
 def test_a_mechanism_given_a_union_is_a_mixture_whose_weight_depends_on_the_input(seed):
@@ -348,8 +342,7 @@ def test_a_mechanism_given_a_union_is_a_mixture_whose_weight_depends_on_the_inpu
     assert depends or loss_ratio(law) == 1
 
 
-@pytest.mark.claim("CD-T3.5.2")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-T3.5.2", "CD-TAB1")
 @settings(derandomize=True, deadline=None, max_examples=50)
 @given(SEEDS, st.sampled_from(FACTORS))
 def test_a_union_costs_the_ratio_of_its_weights(seed, factor):
@@ -372,8 +365,7 @@ def test_a_union_costs_nothing_where_the_weights_do_not_depend_on_the_input(seed
     assert profile(law, factor) <= max(profile(part, factor) for part in parts)
 
 
-@pytest.mark.claim("CD-T3.5.2")
-@pytest.mark.claim("CD-TAB1")
+@pytest.mark.claim("CD-T3.5.2", "CD-TAB1")
 def test_as_printed_two_events_given_which_nothing_is_left_have_a_union_that_tells():
     for name in ("CD-T3.5.2", "CD-TAB1"):
         data = entry(name).counterexample

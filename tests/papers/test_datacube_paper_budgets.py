@@ -81,8 +81,7 @@ def balanced_prices_exist(strategy, grouping):
 # ---- groupings ------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-X7")
-@pytest.mark.claim("DC-D3.1")
+@pytest.mark.claim("DC-X7", "DC-D3.1")
 def test_the_groupings_of_the_figure():
     assert grouping_number(FIG_S) == 1 and group_maximum(FIG_S, range(4)) == 1
     # A half of A may be taken together with the quarters of the other half.
@@ -91,8 +90,7 @@ def test_the_groupings_of_the_figure():
     assert FIG_Q[0][0] * FIG_Q[2][0] == 1
 
 
-@pytest.mark.claim("DC-D3.1")
-@pytest.mark.claim("DC-S5")
+@pytest.mark.claim("DC-D3.1", "DC-S5")
 @FIXED
 @given(SEEDS)
 def test_each_column_has_one_value_from_each_group_of_equal_magnitude(seed):
@@ -111,8 +109,7 @@ def test_a_row_alone_needs_equal_magnitudes_and_no_zero():
     assert [grouping_number([row]) for row in ([1, 1], [1, -1], [1, 2], [1, 0])] == [1, 1, None, None]
 
 
-@pytest.mark.claim("DC-G1")
-@pytest.mark.claim("DC-S18")
+@pytest.mark.claim("DC-G1", "DC-S18")
 @pytest.mark.parametrize("n", [2, 3, 5])
 def test_base_counts_are_one_group_and_always_uniform(n):
     assert grouping_number(identity(n)) == 1 and group_maximum(identity(n), range(n)) == 1
@@ -224,8 +221,7 @@ def test_there_is_no_smaller_one_and_all_groupings_have_the_same_number_of_group
 # ---- recovery consistent with a grouping ----------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-D3.2")
-@pytest.mark.claim("DC-S6")
+@pytest.mark.claim("DC-D3.2", "DC-S6")
 @FIXED
 @given(SEEDS)
 def test_the_recovery_of_marginals_has_equal_weights_in_every_group(seed):
@@ -283,9 +279,7 @@ def test_when_a_person_is_added_the_program_is_convex_and_its_solution_has_the_e
         assert objective(weights, trial) >= objective(weights, budgets) * (1 - 1e-5)
 
 
-@pytest.mark.claim("DC-EQ4")
-@pytest.mark.claim("DC-C3.3.L")
-@pytest.mark.claim("DC-L3.2.a")
+@pytest.mark.claim("DC-EQ4", "DC-C3.3.L", "DC-L3.2.a")
 @FIXED
 @given(SEEDS)
 def test_the_closed_form_of_equal_budgets_in_groups(seed):
@@ -308,8 +302,7 @@ def test_the_closed_form_of_equal_budgets_in_groups(seed):
         assert value == pytest.approx(closed)
 
 
-@pytest.mark.claim("DC-L3.2.b")
-@pytest.mark.claim("DC-T3.4")
+@pytest.mark.claim("DC-L3.2.b", "DC-T3.4")
 def test_equal_budgets_in_a_group_are_not_always_optimal():
     for name in ("DC-L3.2.b", "DC-T3.4"):
         data = entry(name).counterexample
@@ -338,8 +331,7 @@ def test_four_rows_without_zero_rows_are_too_few_for_a_counterexample():
     assert checked > 30
 
 
-@pytest.mark.claim("DC-L3.2.b")
-@pytest.mark.claim("DC-T3.4")
+@pytest.mark.claim("DC-L3.2.b", "DC-T3.4")
 @FIXED
 @given(SEEDS)
 def test_they_are_optimal_where_the_rows_of_a_group_have_equally_many_cells(seed):

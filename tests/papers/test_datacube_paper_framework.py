@@ -70,16 +70,13 @@ def norm_p(values, p):
 # ---- Fig. 1 and the framework ---------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-F1")
-@pytest.mark.claim("DC-X1")
+@pytest.mark.claim("DC-F1", "DC-X1")
 def test_the_contingency_vector_counts_the_tuples():
     assert [TUPLES.count(f"{cell:03b}") for cell in range(8)] == X
     assert [i + 1 for i, t in enumerate(TUPLES) if t == "001"] == [1, 4] and X[2 - 1] == 2
 
 
-@pytest.mark.claim("DC-F1")
-@pytest.mark.claim("DC-X2")
-@pytest.mark.claim("DC-X3")
+@pytest.mark.claim("DC-F1", "DC-X2", "DC-X3")
 def test_the_workload_is_the_recovery_of_the_strategy():
     on_a = [[int(f"{cell:03b}".startswith(prefix)) for cell in range(8)] for prefix in ("0", "1")]
     on_ab = [[int(f"{cell:03b}".startswith(prefix)) for cell in range(8)] for prefix in ("00", "01", "10", "11")]
@@ -87,9 +84,7 @@ def test_the_workload_is_the_recovery_of_the_strategy():
     assert product(FIG_R, FIG_S) == FIG_Q
 
 
-@pytest.mark.claim("DC-X4")
-@pytest.mark.claim("DC-X5")
-@pytest.mark.claim("DC-X6")
+@pytest.mark.claim("DC-X4", "DC-X5", "DC-X6")
 def test_the_numbers_of_the_worked_example_and_its_optima():
     """In rationals at epsilon = 1; add_remove is the adjacency under which they are 1-DP, with nothing to spare."""
     uniform, printed = [Fraction(1, 2)] * 6, [Fraction(4, 9)] * 2 + [Fraction(5, 9)] * 4
@@ -121,9 +116,7 @@ def test_the_numbers_of_the_worked_example_and_its_optima():
     assert objective(recovery_weights(FIG_R), [1] * 4) == 16
 
 
-@pytest.mark.claim("DC-F2")
-@pytest.mark.claim("DC-F3")
-@pytest.mark.claim("DC-D0")
+@pytest.mark.claim("DC-F2", "DC-F3", "DC-D0")
 def test_the_framework_end_to_end_on_the_figure():
     """Strategy, budgets, recovery: y = R z = Q x + R nu for any noise, with the variance that is minimised."""
     rng = np.random.default_rng(1)
@@ -168,8 +161,7 @@ def test_budgets_are_scales_of_the_rows(seed):
 # ---- definitions and noise (Section 2) ------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-D2.1")
-@pytest.mark.claim("DC-D2.2")
+@pytest.mark.claim("DC-D2.1", "DC-D2.2")
 @FIXED
 @given(SEEDS, st.sampled_from([1, 2, np.inf]))
 def test_the_sensitivity_of_a_matrix_is_its_largest_column_when_a_person_is_added(seed, p):
@@ -197,8 +189,7 @@ def test_replacing_a_person_has_another_sensitivity_which_may_be_larger_or_small
         assert found == [added, replaced]
 
 
-@pytest.mark.claim("DC-T2.1")
-@pytest.mark.claim("DC-P3.1.i")
+@pytest.mark.claim("DC-T2.1", "DC-P3.1.i")
 @FIXED
 @given(SEEDS)
 def test_laplace_noise_keeps_twice_the_largest_column_under_both_adjacencies(seed):
@@ -227,8 +218,7 @@ def test_gaussian_noise_of_the_printed_variance_fails_at_large_epsilon():
         assert exact == pytest.approx(case["exact_delta"], rel=1e-3) and exact > case["delta"]
 
 
-@pytest.mark.claim("DC-T2.2")
-@pytest.mark.claim("DC-P3.1.ii")
+@pytest.mark.claim("DC-T2.2", "DC-P3.1.ii")
 def test_gaussian_noise_of_the_printed_variance_holds_up_to_4_log_2():
     """With L = log(2/delta), x = sqrt(2L) - epsilon / sqrt(8L) >= 0: the tail of the loss is at most exp(-x^2/2)/2."""
     failing = []
@@ -352,10 +342,7 @@ def test_the_weighted_variance_by_rows_of_the_strategy(seed):
 # ---- recovery (Section 3.2) -----------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("DC-EQ7")
-@pytest.mark.claim("DC-L3.5")
-@pytest.mark.claim("DC-S8")
-@pytest.mark.claim("DC-D2.3")
+@pytest.mark.claim("DC-EQ7", "DC-L3.5", "DC-S8", "DC-D2.3")
 @FIXED
 @given(SEEDS)
 def test_least_squares_is_unbiased_consistent_and_of_least_variance_in_every_component(seed):
@@ -437,8 +424,7 @@ def independent_rows(matrix):
     return chosen
 
 
-@pytest.mark.claim("DC-S10")
-@pytest.mark.claim("DC-S11")
+@pytest.mark.claim("DC-S10", "DC-S11")
 @pytest.mark.parametrize("p", [1, 2, np.inf])
 def test_few_variables_are_as_good_as_all_cells_and_the_error_at_most_doubles(p):
     rng = np.random.default_rng(3)

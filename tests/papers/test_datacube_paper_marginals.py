@@ -42,8 +42,7 @@ def test_the_example_of_a_marginal():
     assert dict(zip(below(0b110, 3), applied(marginal(0b110, 3), X), strict=True)) == {0: 3, 2: 1, 4: 0, 6: 1}
 
 
-@pytest.mark.claim("DC-T4.1.1")
-@pytest.mark.claim("DC-T4.1.2")
+@pytest.mark.claim("DC-T4.1.1", "DC-T4.1.2")
 @FIXED
 @given(SEEDS, st.integers(1, 5))
 def test_a_marginal_is_the_sum_of_its_fourier_coefficients(seed, bits):
@@ -115,9 +114,7 @@ CONSTANTS = {
 }  # fmt: skip
 
 
-@pytest.mark.claim("DC-TAB1")
-@pytest.mark.claim("DC-L4.2.1")
-@pytest.mark.claim("DC-L4.2.2")
+@pytest.mark.claim("DC-TAB1", "DC-L4.2.1", "DC-L4.2.2")
 def test_the_noise_of_every_strategy_is_within_a_constant_of_its_bound():
     worst = dict.fromkeys(CONSTANTS, 0.0)
     for d, k in SIZES:
@@ -128,8 +125,7 @@ def test_the_noise_of_every_strategy_is_within_a_constant_of_its_bound():
         assert 0.3 < ratio <= CONSTANTS[name] * (1 + 1e-12), name
 
 
-@pytest.mark.claim("DC-TAB1")
-@pytest.mark.claim("DC-L4.2.1")
+@pytest.mark.claim("DC-TAB1", "DC-L4.2.1")
 @pytest.mark.parametrize(("d", "k"), [(3, 1), (4, 1), (5, 2)])
 def test_the_formulas_of_the_table_are_the_errors_of_dense_matrices(d, k):
     alphas = ways(d, k)
@@ -275,8 +271,7 @@ def test_the_gaussian_fourier_bound_is_within_a_factor_of_the_lower_one_for_a_fi
             assert over(d, k) >= 1.0
 
 
-@pytest.mark.claim("DC-TB1.2")
-@pytest.mark.claim("DC-S13")
+@pytest.mark.claim("DC-TB1.2", "DC-S13")
 @pytest.mark.parametrize("name", ["DC-TB1.2", "DC-S13"])
 def test_the_tail_bound_lacks_a_term_without_the_root(name):
     """A marginal of no attribute, |B| = 1: the error is one Laplace variable; its quantile is a logarithm, no root."""
@@ -289,8 +284,7 @@ def test_the_tail_bound_lacks_a_term_without_the_root(name):
     assert all(b > 1.2 * a for a, b in itertools.pairwise(ratios))
 
 
-@pytest.mark.claim("DC-TB1.2")
-@pytest.mark.claim("DC-S13")
+@pytest.mark.claim("DC-TB1.2", "DC-S13")
 def test_with_both_terms_it_holds_and_is_still_better_than_the_older_bound():
     """2 sqrt(8) |B| max(sqrt(2^a L), L) / epsilon, L = log(2 2^a / delta): Chernoff's bound for Laplace sums."""
     for a, delta in itertools.product(range(9), (1e-1, 1e-2, 1e-5, 1e-10, 1e-20)):
@@ -367,8 +361,7 @@ def least_distance(matrix, target, p):
     return float(np.linalg.norm(answers - y, p)), answers
 
 
-@pytest.mark.claim("DC-S15")
-@pytest.mark.claim("DC-S16")
+@pytest.mark.claim("DC-S15", "DC-S16")
 @pytest.mark.parametrize("p", [1, 2, np.inf])
 @pytest.mark.parametrize(("d", "masks"), [(3, (0b110, 0b011)), (4, (0b1100, 0b0110, 0b0011, 0b1001)), (4, (3, 3, 8))])
 def test_fourier_consistency_is_that_of_all_cells(d, masks, p):

@@ -84,8 +84,7 @@ def strategy_of(name, found):
     }[name]()  # fmt: skip
 
 
-@pytest.mark.claim("DC-X2")
-@pytest.mark.claim("DC-T4.1.2")
+@pytest.mark.claim("DC-X2", "DC-T4.1.2")
 @FIXED
 @given(SEEDS)
 def test_workloads_and_fourier_answers_are_the_literal_ones(seed):
@@ -99,10 +98,7 @@ def test_workloads_and_fourier_answers_are_the_literal_ones(seed):
     assert np.allclose(ours, sorted(theirs.round(12).tolist()))
 
 
-@pytest.mark.claim("DC-D0")
-@pytest.mark.claim("DC-EQ4")
-@pytest.mark.claim("DC-C3.3.L")
-@pytest.mark.claim("DC-P3.1.i")
+@pytest.mark.claim("DC-D0", "DC-EQ4", "DC-C3.3.L", "DC-P3.1.i")
 @pytest.mark.parametrize("name", ["I", "Q", "F", "C"])
 @FIXED
 @given(SEEDS)
@@ -143,8 +139,7 @@ def test_the_gaussian_variance_is_half_the_printed_one(seed):
     assert mechanism.total_variance() == pytest.approx(printed / 2)
 
 
-@pytest.mark.claim("DC-EQ7")
-@pytest.mark.claim("DC-L3.5")
+@pytest.mark.claim("DC-EQ7", "DC-L3.5")
 @FIXED
 @given(SEEDS)
 def test_least_squares_is_the_literal_one(seed):
@@ -165,8 +160,7 @@ def test_least_squares_is_the_literal_one(seed):
     assert np.allclose(mechanism.query_variances(), variances)
 
 
-@pytest.mark.claim("DC-S10")
-@pytest.mark.claim("DC-S15")
+@pytest.mark.claim("DC-S10", "DC-S15")
 @pytest.mark.parametrize("p", [1, 2, np.inf])
 def test_consistent_answers_are_as_near_as_the_literal_ones(p):
     from scipy.optimize import linprog

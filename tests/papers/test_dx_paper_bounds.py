@@ -37,8 +37,7 @@ def biases(instance):
     return [difference @ x for x in all_histograms(queries.shape[1], records)], difference
 
 
-@pytest.mark.claim("DX-T2")
-@pytest.mark.claim("DX-T2.1")
+@pytest.mark.claim("DX-T2", "DX-T2.1")
 @FIXED
 @given(instances())
 def test_the_expected_squared_error_keeps_its_bound(instance):
@@ -58,8 +57,7 @@ def test_the_matrix_norm_of_the_bound_is_entrywise():
     assert (difference**2).sum() == 2.0 != np.linalg.norm(difference, 2) ** 2 == 1.0
 
 
-@pytest.mark.claim("DX-T2")
-@pytest.mark.claim("DX-T2.2")
+@pytest.mark.claim("DX-T2", "DX-T2.2")
 @FIXED
 @given(instances())
 def test_the_expected_error_keeps_its_bound_in_every_norm(instance):
@@ -76,8 +74,7 @@ def test_the_expected_error_keeps_its_bound_in_every_norm(instance):
             assert (errors <= n * entrywise + plain + 1e-9).all()
 
 
-@pytest.mark.claim("DX-T2.2a")
-@pytest.mark.claim("DX-S1")
+@pytest.mark.claim("DX-T2.2a", "DX-S1")
 @pytest.mark.parametrize("scale", [0.3, 1.0, 5.0])
 def test_moments_and_tails_of_laplace_noise(scale):
     density = stats.laplace(scale=scale).pdf
@@ -95,8 +92,7 @@ def test_the_euclidean_norm_of_a_histogram_is_at_most_its_total(elements):
         assert np.linalg.norm(x) <= np.abs(x).sum() + 1e-12 == 5.0 + 1e-12
 
 
-@pytest.mark.claim("DX-T2")
-@pytest.mark.claim("DX-T2.3")
+@pytest.mark.claim("DX-T2", "DX-T2.3")
 @FIXED
 @given(instances(), st.sampled_from([1e-3, 0.05, 0.5, 1.0]))
 def test_the_largest_error_keeps_its_bound_with_its_probability(instance, delta):
@@ -108,8 +104,7 @@ def test_the_largest_error_keeps_its_bound_with_its_probability(instance, delta)
         assert np.prod(inside) >= 1.0 - delta - 1e-12
 
 
-@pytest.mark.claim("DX-A0")
-@pytest.mark.claim("DX-T1")
+@pytest.mark.claim("DX-A0", "DX-T1")
 @FIXED
 @given(SEEDS, st.integers(1, 3), st.integers(2, 4), st.integers(1, 3))
 def test_laplace_noise_under_the_meta_procedure_keeps_the_metric_on_all_neighbours(seed, k, elements, records):
@@ -159,8 +154,7 @@ def objective(q, w, c, n):
     return n**2 * float(((c * w - q) ** 2).sum()) + 2.0 * c**2
 
 
-@pytest.mark.claim("DX-C8")
-@pytest.mark.claim("DX-C9")
+@pytest.mark.claim("DX-C8", "DX-C9")
 def test_the_problem_is_not_jointly_convex():
     """The Hessian of (c q' - 10)^2 + 2 c^2 in (q', c) at (0, 0) is [[0, -20], [-20, 4]]."""
     q, n, step = np.array([10.0, 0.0]), 1, 1e-3

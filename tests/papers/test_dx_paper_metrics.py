@@ -118,8 +118,7 @@ def test_the_distances_of_the_example():
     assert matrix[0, [0, 1, 2, 7]] == pytest.approx([0.0, 1.0, 0.1, 2.1])
 
 
-@pytest.mark.claim("DX-X1.4")
-@pytest.mark.claim("DX-X1.5")
+@pytest.mark.claim("DX-X1.4", "DX-X1.5")
 @pytest.mark.parametrize(
     ("query", "expected", "first"), [(QUERY_N, 10.0, (0, 2)), (QUERY_M, 1.0, (0, 4))], ids=["N", "M"]
 )
@@ -269,8 +268,7 @@ def test_the_printed_blowfish_distance_is_no_metric_and_its_closure_is():
         assert scale(query, closure) == scale(query, matrix)
 
 
-@pytest.mark.claim("DX-D-Smooth")
-@pytest.mark.claim("DX-C17")
+@pytest.mark.claim("DX-D-Smooth", "DX-C17")
 @FIXED
 @given(metrics(), st.floats(0.5, 12.0), st.floats(0.1, 3.0))
 def test_the_smooth_form_is_a_metric_and_asks_at_least_what_blowfish_asks(instance, threshold, epsilon):
@@ -301,8 +299,7 @@ def test_a_larger_threshold_never_needs_less_noise(instance, threshold, factor):
 # ---- one scale for one query, and the improvement factor ------------------------------------------------------------
 
 
-@pytest.mark.claim("DX-D-IF1")
-@pytest.mark.claim("DX-D-IFK")
+@pytest.mark.claim("DX-D-IF1", "DX-D-IFK")
 def test_improvement_factors_by_hand():
     metric = np.array([[0.0, 1.0, 3.0], [1.0, 0.0, 4.0], [3.0, 4.0, 0.0]])
     assert improvement([0.0, 0.0, 3.0], metric, [scale([0.0, 0.0, 3.0], metric)]) == pytest.approx(3.0)  # (3 / 1) / 1
@@ -435,8 +432,7 @@ def test_the_number_of_constraints_is_quadratic(elements):
         assert len(rows) == 2**3 and max(rows) == pytest.approx(np.abs(columns[:, i] - columns[:, j]).sum())
 
 
-@pytest.mark.claim("DX-A-S1")
-@pytest.mark.claim("DX-A-S2")
+@pytest.mark.claim("DX-A-S1", "DX-A-S2")
 @FIXED
 @given(metrics(), st.integers(1, 4), st.booleans())
 def test_strategies_one_and_two_are_their_formulas(instance, count, is_binary):

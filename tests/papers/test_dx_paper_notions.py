@@ -96,8 +96,7 @@ def test_the_largest_ratio_over_events_is_reached_at_one_outcome(instance):
     assert largest == ratio(p, q)
 
 
-@pytest.mark.claim("DX-D2")
-@pytest.mark.claim("DX-C1")
+@pytest.mark.claim("DX-D2", "DX-C1")
 @THOUSAND
 @given(mechanisms(), st.fractions(min_value=1, max_value=5))
 def test_with_equal_budgets_both_notions_agree_in_the_bounded_model(instance, promised):
@@ -296,8 +295,7 @@ def sensitivity(queries, i, j, bounded, largest=3):
     return found
 
 
-@pytest.mark.claim("DX-D3")
-@pytest.mark.claim("DX-C2")
+@pytest.mark.claim("DX-D3", "DX-C2")
 @FIXED
 @given(st.integers(2, 3), st.integers(1, 2), SEEDS)
 def test_the_sensitivity_is_a_distance_of_columns_in_the_bounded_model(elements, count, seed):

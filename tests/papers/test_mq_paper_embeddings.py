@@ -125,10 +125,7 @@ def test_expansion_and_contraction_of_small_cases():
     assert expansion_and_contraction([0.0], [0.0]) == (1.0, 1.0)
 
 
-@pytest.mark.claim("MQ-D6")
-@pytest.mark.claim("MQ-C4")
-@pytest.mark.claim("MQ-C15")
-@pytest.mark.claim("MQ-C17")
+@pytest.mark.claim("MQ-D6", "MQ-C4", "MQ-C15", "MQ-C17")
 @FIXED
 @given(SEEDS)
 def test_changing_one_point_changes_one_image(seed):
@@ -147,8 +144,7 @@ def test_changing_one_point_changes_one_image(seed):
     assert np.flatnonzero((projection.embed(points) != projection.embed(moved)).any(axis=1)).tolist() == [2]
 
 
-@pytest.mark.claim("MQ-C4")
-@pytest.mark.claim("MQ-D6")
+@pytest.mark.claim("MQ-C4", "MQ-D6")
 def test_subsets_of_the_data_have_sensitivity_n():
     """The control: Bourgain's own embedding. All six images change with one point."""
     low = np.zeros((6, 1))
@@ -191,8 +187,7 @@ def test_answers_without_noise_are_between_both_ends_for_averages(seed):
     assert (found <= truth + ROUNDING).all() and (found >= truth / contraction - ROUNDING).all()
 
 
-@pytest.mark.claim("MQ-T7")
-@pytest.mark.claim("MQ-T15")
+@pytest.mark.claim("MQ-T7", "MQ-T15")
 def test_sums_in_place_of_averages_are_out_of_reach():
     data = entry("MQ-T7").counterexample
     d = np.array(data["distances_to_query"])
@@ -238,8 +233,7 @@ def geometric_stub(average, records, epsilon):
     return weights / weights.sum()
 
 
-@pytest.mark.claim("MQ-T8")
-@pytest.mark.claim("MQ-S8")
+@pytest.mark.claim("MQ-T8", "MQ-S8")
 @pytest.mark.parametrize("epsilon", [0.5, 2.0])
 def test_the_reduction_keeps_the_loss_of_a_finite_stub_and_one_that_looks_at_the_data_does_not(epsilon):
     """All neighbours in a metric of 4 points on a line; weights exp(-epsilon |z - a| / 2) lose epsilon / 2 for a change
@@ -280,8 +274,7 @@ def test_the_fixed_point_balances_bias_and_noise_up_to_a_constant(power, root):
             assert fixed + noise(fixed) <= 2.0 * (alphas + noise(alphas)).min() * (1.0 + ROUNDING)
 
 
-@pytest.mark.claim("MQ-T10")
-@pytest.mark.claim("MQ-R7.1")
+@pytest.mark.claim("MQ-T10", "MQ-R7.1")
 def test_exponents_of_the_euclidean_release():
     """alpha = (l / alpha^2)^p (n epsilon)^-q, in exact rationals: alpha^(1 + 2 p) = l^p (n epsilon)^-q."""
     for p, q, of_l, of_n in ((Fraction(9, 5), Fraction(4, 5), Fraction(9, 23), Fraction(4, 23)),
@@ -289,8 +282,7 @@ def test_exponents_of_the_euclidean_release():
         assert p / (1 + 2 * p) == of_l and q / (1 + 2 * p) == of_n
 
 
-@pytest.mark.claim("MQ-R8.1")
-@pytest.mark.claim("MQ-R8.2")
+@pytest.mark.claim("MQ-R8.1", "MQ-R8.2")
 def test_projections_serve_an_adaptive_analyst_and_subsets_change_with_the_queries():
     assert entry("MQ-R8.1").verdict == "verified in part"
     from dpaudit_mechanisms.distances import Calibration
@@ -341,8 +333,7 @@ def test_the_bound_from_a_net_holds_for_a_row_through_the_middle_of_a_cell(dimen
         assert net_stretch(row[None], dimension * (cells + 1) ** (dimension - 1)) >= np.linalg.norm(row)
 
 
-@pytest.mark.claim("MQ-L9")
-@pytest.mark.claim("MQ-N4")
+@pytest.mark.claim("MQ-L9", "MQ-N4")
 @pytest.mark.parametrize(
     ("dimension", "images", "largest"), [(3, 4_000, 1.06), (4, 4_000, 1.08), (5, 4_000, 1.13), (8, 4_000, 1.36)]
 )
@@ -423,12 +414,7 @@ def test_sets_are_drawn_with_halving_probabilities():
     assert np.abs(members.mean(axis=1) - np.array([1.0, 0.5, 0.25, 0.125])[:, None]).max() < 0.03
 
 
-@pytest.mark.claim("MQ-A4")
-@pytest.mark.claim("MQ-T11")
-@pytest.mark.claim("MQ-S12")
-@pytest.mark.claim("MQ-K14")
-@pytest.mark.claim("MQ-C5")
-@pytest.mark.claim("MQ-C17")
+@pytest.mark.claim("MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14", "MQ-C5", "MQ-C17")
 @pytest.mark.parametrize("claim_id", ["MQ-A4", "MQ-T11", "MQ-S12", "MQ-K14", "MQ-C5", "MQ-C17"])
 def test_as_printed_two_query_points_have_one_image(claim_id):
     data = entry(claim_id).counterexample
@@ -455,10 +441,7 @@ def test_the_sum_from_0_to_log_k_exceeds_the_distance():
     assert sum(terms[1:]) <= abs(data["point"] - data["query"])
 
 
-@pytest.mark.claim("MQ-S9")
-@pytest.mark.claim("MQ-T11")
-@pytest.mark.claim("MQ-C18")
-@pytest.mark.claim("MQ-V4")
+@pytest.mark.claim("MQ-S9", "MQ-T11", "MQ-C18", "MQ-V4")
 @pytest.mark.parametrize("statement", ["printed", "corrected"])
 @FIXED
 @given(SEEDS, st.integers(2, 8))
@@ -488,10 +471,7 @@ def test_the_sets_of_probability_1_give_the_distance_to_the_queries(seed, querie
     assert np.abs(images[0] - images[1]).sum() == pytest.approx(d[x, :queries].min() / math.log2(queries), abs=1e-12)
 
 
-@pytest.mark.claim("MQ-S10")
-@pytest.mark.claim("MQ-L12")
-@pytest.mark.claim("MQ-T11")
-@pytest.mark.claim("MQ-C16")
+@pytest.mark.claim("MQ-S10", "MQ-L12", "MQ-T11", "MQ-C16")
 def test_exact_means_on_structured_metrics_from_four_queries_on():
     """3,000 metrics of clusters: S10 as printed, L12 and T11 in the mean, with and without the first scale."""
     rng = np.random.default_rng(20_261_612)
@@ -540,10 +520,7 @@ def test_the_numbers_of_the_proof_and_its_reversed_inequality():
     assert (from_x < r[2]).sum() == data["in_open_ball"] >= 2 ** (last - 1)
 
 
-@pytest.mark.claim("MQ-T11")
-@pytest.mark.claim("MQ-K14")
-@pytest.mark.claim("MQ-C17")
-@pytest.mark.claim("MQ-C5")
+@pytest.mark.claim("MQ-T11", "MQ-K14", "MQ-C17", "MQ-C5")
 @pytest.mark.parametrize("queries", [1, 2, 3, 5, 8])
 def test_the_corrected_embedding_keeps_both_bounds_with_the_printed_number_of_sets(queries):
     """16 realisations, each of which may fail with probability 1 / n = 1/4 by the statement; none does."""
@@ -562,8 +539,7 @@ def test_the_corrected_embedding_keeps_both_bounds_with_the_printed_number_of_se
     assert failures <= stats.binom.isf(MISS, runs, 1.0 / records) and failures == 0
 
 
-@pytest.mark.claim("MQ-C5")
-@pytest.mark.claim("MQ-C17")
+@pytest.mark.claim("MQ-C5", "MQ-C17")
 def test_exact_mean_contraction_of_the_corrected_embedding():
     """All subsets of up to 8 queries enumerated: the mean image distance is d / 8 at least, where 1/64 is needed."""
     rng = np.random.default_rng(20_261_614)
@@ -596,8 +572,7 @@ def test_truncated_distances_are_neither_convex_nor_a_sum():
     assert max(changes) == pytest.approx(1.0 / records)  # 1/n-sensitive all the same
 
 
-@pytest.mark.claim("MQ-T15")
-@pytest.mark.claim("MQ-T10")
+@pytest.mark.claim("MQ-T15", "MQ-T10")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_releases_keep_their_bounds_on_a_random_metric_and_on_a_circle(delta):
     """Each run misses with probability at most 0.05; 12 misses of 20 have probability below 1e-9 (exact binomial)."""

@@ -81,10 +81,7 @@ def test_average_distances_are_convex_and_lipschitz_in_the_query(order, seed):
     assert abs(answer(y) - answer(z)) <= np.linalg.norm(y - z, ord=order) + ROUNDING
 
 
-@pytest.mark.claim("MQ-C8")
-@pytest.mark.claim("MQ-D1a")
-@pytest.mark.claim("MQ-L6")
-@pytest.mark.claim("MQ-S5")
+@pytest.mark.claim("MQ-C8", "MQ-D1a", "MQ-L6", "MQ-S5")
 @pytest.mark.parametrize("records", [1, 2, 3, 4])
 def test_exact_sensitivities_of_values_and_slopes(records):
     """Over all neighbours on a grid: values 1 / n, values of all coordinates together diameter / n, slopes 2 / n."""
@@ -122,11 +119,7 @@ def test_the_lipschitz_constant_in_the_query_is_one_and_not_one_over_n():
     assert slope == data["slope"] > 1.0 / len(data["database"])
 
 
-@pytest.mark.claim("MQ-C9")
-@pytest.mark.claim("MQ-C10")
-@pytest.mark.claim("MQ-C11")
-@pytest.mark.claim("MQ-C12")
-@pytest.mark.claim("MQ-C7")
+@pytest.mark.claim("MQ-C9", "MQ-C10", "MQ-C11", "MQ-C12", "MQ-C7")
 @FIXED
 @given(SEEDS, st.integers(1, 3), st.integers(1, 8))
 def test_the_answer_splits_into_convex_lipschitz_functions_of_one_coordinate(seed, dimension, records):
@@ -176,8 +169,7 @@ def learn_by_hand(points, alpha, queries):
     return predictions, lines
 
 
-@pytest.mark.claim("MQ-A1")
-@pytest.mark.claim("MQ-D3")
+@pytest.mark.claim("MQ-A1", "MQ-D3")
 @FIXED
 @given(POINTS, st.sampled_from([Fraction(1, 20), Fraction(1, 7), Fraction(1, 3)]),
        st.lists(st.integers(0, 40), min_size=1, max_size=15))  # fmt: skip
@@ -199,11 +191,7 @@ def test_the_learner_is_the_algorithm(points, alpha, places):
     assert hypotheses.intercepts[0, :used, 0] == pytest.approx([float(b) for _, b in lines[1:]], abs=1e-12)
 
 
-@pytest.mark.claim("MQ-L4")
-@pytest.mark.claim("MQ-S1")
-@pytest.mark.claim("MQ-S2")
-@pytest.mark.claim("MQ-D4")
-@pytest.mark.claim("MQ-V1")
+@pytest.mark.claim("MQ-L4", "MQ-S1", "MQ-S2", "MQ-D4", "MQ-V1")
 @FIXED
 @given(POINTS, st.sampled_from(TOLERANCES), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40))
 def test_hypothesis_as_the_adversary_forces_no_more_mistakes_than_the_bound(points, alpha, queries):
@@ -223,8 +211,7 @@ def test_hypothesis_as_the_adversary_forces_no_more_mistakes_than_the_bound(poin
     assert (hypotheses.predict_many(places) <= averages.values(places) + ROUNDING).all()  # never above the truth
 
 
-@pytest.mark.claim("MQ-L4")
-@pytest.mark.claim("MQ-C7")
+@pytest.mark.claim("MQ-L4", "MQ-C7")
 @pytest.mark.parametrize("alpha", TOLERANCES)
 def test_greedy_adversaries_stay_below_the_bound(alpha):
     """The largest m sqrt(alpha) of many functions and both greedy adversaries: at most sqrt(2) and a mistake."""
@@ -253,9 +240,7 @@ class Convex:
         return np.interp(x, self.ends, self.heights)[:, None], self.steps[j][:, None]
 
 
-@pytest.mark.claim("MQ-L4")
-@pytest.mark.claim("MQ-L5")
-@pytest.mark.claim("MQ-S1")
+@pytest.mark.claim("MQ-L4", "MQ-L5", "MQ-S1")
 @FIXED
 @given(SEEDS, st.sampled_from(TOLERANCES[1:]), st.booleans())
 def test_all_convex_functions_keep_the_bounds_and_not_only_averages_of_distances(seed, alpha, noisy):
@@ -272,8 +257,7 @@ def test_all_convex_functions_keep_the_bounds_and_not_only_averages_of_distances
             assert len(values) == len(found)
 
 
-@pytest.mark.claim("MQ-D4")
-@pytest.mark.claim("MQ-L4")
+@pytest.mark.claim("MQ-D4", "MQ-L4")
 @pytest.mark.parametrize("alpha", [0.05, 0.2, 0.5, 0.9])
 def test_no_sequence_of_queries_on_a_grid_forces_more_mistakes(alpha):
     """Exhaustive: the most mistakes over all sequences, by recursion over sets of update points."""
@@ -323,8 +307,7 @@ def nearest_tangent_mistakes(xs, ys, alpha, queries):
     return count, [line[0] for line in known]
 
 
-@pytest.mark.claim("MQ-C13")
-@pytest.mark.claim("MQ-C14")
+@pytest.mark.claim("MQ-C13", "MQ-C14")
 @pytest.mark.parametrize("alpha", [0.01, 0.05, 0.2, 0.4])
 def test_tangents_of_nearest_points_err_at_most_2_over_alpha_times_and_no_learner_errs_less_than_half_of_1_over_alpha(
     alpha,
@@ -374,8 +357,7 @@ def test_the_printed_condition_on_a_tangent_says_nothing_of_its_error():
     assert abs(value_z + slope * (x - z) - value_x) == data["error"] == 1.0
 
 
-@pytest.mark.claim("MQ-L5")
-@pytest.mark.claim("MQ-V2")
+@pytest.mark.claim("MQ-L5", "MQ-V2")
 @FIXED
 @given(POINTS, st.sampled_from(TOLERANCES), SEEDS, st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40))
 def test_a_noisy_oracle_costs_no_more_mistakes_than_an_exact_one_at_half_the_error(points, alpha, seed, queries):
@@ -403,10 +385,7 @@ def test_greedy_adversaries_with_noise_stay_below_the_bound(alpha):
 # ---- several coordinates --------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("MQ-L6")
-@pytest.mark.claim("MQ-A2")
-@pytest.mark.claim("MQ-S4")
-@pytest.mark.claim("MQ-C2")
+@pytest.mark.claim("MQ-L6", "MQ-A2", "MQ-S4", "MQ-C2")
 @pytest.mark.parametrize("dimension", [1, 2, 3, 5])
 @settings(derandomize=True, deadline=None, max_examples=25)
 @given(seed=SEEDS, alpha=st.sampled_from([0.01, 0.1, 0.5]))

@@ -81,9 +81,7 @@ def databases(records, dimension):
         yield x, x_prime
 
 
-@pytest.mark.claim("MQ-L3")
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-D1b")
+@pytest.mark.claim("MQ-L3", "MQ-T1", "MQ-D1b")
 @pytest.mark.parametrize(("updates", "dimension", "records"), [(1, 1, 1), (2, 1, 2), (2, 2, 1), (3, 1, 3)])
 def test_no_transcript_tells_neighbours_apart_by_more_than_the_accounting(updates, dimension, records):
     """Transcripts that are drawn, and ones with far releases, where Laplace densities differ most."""
@@ -103,8 +101,7 @@ def test_no_transcript_tells_neighbours_apart_by_more_than_the_accounting(update
     assert 0.2 * tuned.epsilon < largest <= tuned.epsilon + 1e-8
 
 
-@pytest.mark.claim("MQ-D1b")
-@pytest.mark.claim("MQ-L3")
+@pytest.mark.claim("MQ-D1b", "MQ-L3")
 def test_flags_have_the_probabilities_of_the_density():
     """One update, three queries: the four patterns of flags, releases integrated out; 50,000 runs against them."""
     tuned = Calibration(1, [1.0], 1, 0.4, 0.9, 1.1, 1.3)
@@ -168,8 +165,7 @@ def test_every_calibration_spends_no_more_than_its_budget(records, dimension, ep
 # ---- accuracy -------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("MQ-L3")
-@pytest.mark.claim("MQ-T1")
+@pytest.mark.claim("MQ-L3", "MQ-T1")
 def test_the_practical_calibration_promises_no_more_error_than_the_printed_formula():
     for n, dimension, epsilon, delta, k in GRID:
         widths = np.full(dimension, 1.0 / dimension)
@@ -198,9 +194,7 @@ def test_the_printed_calibration_leaves_its_alpha_room():
         assert most_updates(gap, tuned.widths) <= m and m >= printed_mistakes(tuned.alpha, dimension) - 1.0
 
 
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-T2")
-@pytest.mark.claim("MQ-C3")
+@pytest.mark.claim("MQ-T1", "MQ-T2", "MQ-C3")
 def test_promised_errors_over_the_rates_are_bounded():
     ratios = []
     for n, dimension, epsilon, delta, k in GRID:
@@ -223,8 +217,7 @@ def accuracy_data(rng, records, kind):
     return rng.beta(0.5, 0.5, size=(records, 1)) if kind == "beta" else np.full((records, 1), 0.5)
 
 
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-L3")
+@pytest.mark.claim("MQ-T1", "MQ-L3")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 @pytest.mark.parametrize("kind", ["two ends", "beta", "one point"])
 def test_the_interactive_mechanism_is_accurate_at_alpha_and_beta(kind, delta):
@@ -273,9 +266,7 @@ def test_the_interactive_mechanism_is_accurate_in_three_dimensions(delta):
     assert (run.hypotheses.updates <= tuned.updates).all() and run.hypotheses.updates.min() >= 1
 
 
-@pytest.mark.claim("MQ-T2")
-@pytest.mark.claim("MQ-R2.1")
-@pytest.mark.claim("MQ-S6")
+@pytest.mark.claim("MQ-T2", "MQ-R2.1", "MQ-S6")
 @pytest.mark.parametrize("delta", [0.0, 1e-6])
 def test_the_offline_mechanism_is_accurate_everywhere_for_any_number_of_queries(delta):
     """40 releases; each may miss with probability 0.05. Errors at kinks of the hypothesis, grid points and between."""
@@ -309,8 +300,7 @@ def test_the_grid_has_one_point_more_than_counted_and_the_error_bound_holds():
     assert data["queries"] == pytest.approx(2 * data["dimension"] ** 2 / data["alpha"] + data["dimension"])
 
 
-@pytest.mark.claim("MQ-S6")
-@pytest.mark.claim("MQ-C7")
+@pytest.mark.claim("MQ-S6", "MQ-C7")
 @FIXED
 @given(SEEDS, st.sampled_from([0.05, 0.1, 0.3]))
 def test_hypotheses_that_are_right_on_the_grid_are_right_everywhere(seed, error):
@@ -339,8 +329,7 @@ def test_hypotheses_that_are_right_on_the_grid_are_right_everywhere(seed, error)
 # ---- rates ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("MQ-T1")
-@pytest.mark.claim("MQ-S5")
+@pytest.mark.claim("MQ-T1", "MQ-S5")
 def test_exponents_of_both_equations_in_exact_rationals():
     """alpha / l = sqrt(l m) / n with m = l^(3/2) alpha^(-1/2), and without the root; unknown exponents of l and n."""
     m_of_l, m_of_alpha = Fraction(3, 2), Fraction(-1, 2)
@@ -392,8 +381,7 @@ def test_rounding_to_a_grid_changes_an_answer_by_half_a_step_a_coordinate(dimens
     assert len({tuple(point) for point in rounded}) <= (1 / h + 1) ** dimension
 
 
-@pytest.mark.claim("MQ-J1")
-@pytest.mark.claim("MQ-C19")
+@pytest.mark.claim("MQ-J1", "MQ-C19")
 @FIXED
 @given(SEEDS, st.integers(1, 4))
 def test_euclidean_distances_over_the_diameter_are_convex_and_lipschitz(seed, dimension):

@@ -116,8 +116,7 @@ def corrected_7(x, i, r):
     return -x - i <= r < -x - (i - 1) or -x + (i - 1) < r <= -x + i
 
 
-@pytest.mark.claim("UP-X7")
-@pytest.mark.claim("UP-F3")
+@pytest.mark.claim("UP-X7", "UP-F3")
 @pytest.mark.parametrize("x", [surd(0), surd(Fraction(1, 2)), ROOT], ids=["0", "half", "root of 2"])
 def test_the_sets_of_example_7_with_half_open_ends(x):
     points = points_around([y + k for y in (x, -x) for k in range(-5, 6)])
@@ -176,8 +175,7 @@ def corrected_12(x, i, r):
     return outer or (x - 1 >= i and (-x + i <= r < -x + i + 1 or x - (i + 1) <= r < x - i))
 
 
-@pytest.mark.claim("UP-X12")
-@pytest.mark.claim("UP-F5")
+@pytest.mark.claim("UP-X12", "UP-F5")
 @pytest.mark.parametrize("x", [1, 2, 3, 5])
 def test_the_widened_sets_of_the_example_with_the_right_ends(x):
     for r in points_around(range(-x - 12, x + 13)):

@@ -151,8 +151,7 @@ def starts_converging(neighbouring_set, top, count):
     return next(n for n in range(1, count) if is_convergent(shells[n], shells[n + 1], top))
 
 
-@pytest.mark.claim("UP-D13")
-@pytest.mark.claim("UP-P3")
+@pytest.mark.claim("UP-D13", "UP-P3")
 @pytest.mark.parametrize(
     ("a", "b", "c"),
     [(0.01, 1.0, 2.0), (0.3, 1.0, 1.5), (1.0, 3.0, 4.0), (0.125, 4.0, 4.5), (1e-3, 9.0, 10.0), (5.0, 6.0, 7.0)],
@@ -198,8 +197,7 @@ def test_shells_that_share_an_end_would_not_be_disjoint():
     assert not is_convergent(union([[1.0, 2.0]]), union([[2.0, 3.0]]), top)  # one sign only
 
 
-@pytest.mark.claim("UP-D13")
-@pytest.mark.claim("UP-P3")
+@pytest.mark.claim("UP-D13", "UP-P3")
 @pytest.mark.parametrize(("name", "last"), [("V_2", 1001), ("V_3", 1001)])
 def test_the_published_sets_converge_by_the_index_of_proposition_3(name, last):
     profile = query_profile(SETS[name])
@@ -216,8 +214,7 @@ def test_the_printed_facts_of_the_four_sets():
     assert [length(union(one)) for one in SETS.values()] == [2.0, 101.0, 501.0, 1001.0]
 
 
-@pytest.mark.claim("UP-E2")
-@pytest.mark.claim("UP-F7")
+@pytest.mark.claim("UP-E2", "UP-F7")
 @pytest.mark.parametrize("width", [5.0, 50.0])
 def test_sets_of_less_volume_gain_more_over_the_staircase(width):
     profiles = {name: query_profile(one, width) for name, one in SETS.items() if name != "V_1" or width == 50.0}
@@ -240,8 +237,7 @@ def mirrored_profile(neighbouring_set, top):
     return Profile(edges, levels, top, i + 1.0, neighbouring_set)
 
 
-@pytest.mark.claim("UP-E2")
-@pytest.mark.claim("UP-F7")
+@pytest.mark.claim("UP-E2", "UP-F7")
 def test_without_width_the_second_set_is_better_than_the_staircase_after_all():
     data = entry("UP-E2").counterexample
     assert entry("UP-F7").counterexample == data

@@ -53,8 +53,7 @@ def test_the_delta_of_two_laws_is_the_largest_over_all_events(seed, epsilon):
     assert hockey_stick_divergence(p, q, epsilon) == pytest.approx(max(largest, 0.0), abs=1e-12)
 
 
-@pytest.mark.claim("UP-D8")
-@pytest.mark.claim("UP-D1")
+@pytest.mark.claim("UP-D8", "UP-D1")
 @FIXED
 @given(SEEDS)
 def test_over_a_metric_space_the_audit_by_values_is_the_audit_by_events(seed):
@@ -69,8 +68,7 @@ def test_over_a_metric_space_the_audit_by_values_is_the_audit_by_events(seed):
     assert mechanism.epsilon_exact == pytest.approx(largest, abs=1e-12)
 
 
-@pytest.mark.claim("UP-P1")
-@pytest.mark.claim("UP-D7")
+@pytest.mark.claim("UP-P1", "UP-D7")
 @FIXED
 @given(SEEDS)
 def test_independent_mechanisms_add_up_on_the_product_space(seed):
@@ -123,8 +121,7 @@ def test_group_privacy_holds_over_all_mechanisms_where_chains_exist_and_its_cons
         assert ratio == pytest.approx(math.exp(int(space.hidden[x][y]) * epsilon), rel=1e-5)
 
 
-@pytest.mark.claim("UP-P2")
-@pytest.mark.claim("UP-S5")
+@pytest.mark.claim("UP-P2", "UP-S5")
 def test_without_chains_of_neighbours_privacy_says_nothing_of_distant_datasets():
     two_apart = [[0, 2], [2, 0]]  # no neighbours at all: every mechanism is epsilon-DP
     assert largest_group_ratio(two_apart, 0, 1, 0.5) == pytest.approx(1e4)  # 1 / rare: no bound
@@ -173,8 +170,7 @@ def test_sensitivities_of_queries_and_of_scores_by_enumeration():
     assert all((value <= 0).all() for value in scores.values())
 
 
-@pytest.mark.claim("UP-D3")
-@pytest.mark.claim("UP-S1")
+@pytest.mark.claim("UP-D3", "UP-S1")
 def test_the_printed_laplace_density_has_mass_1_in_one_dimension_only():
     data = entry("UP-D3").counterexample
     assert entry("UP-S1").counterexample == data  # no law, so no mechanism that could be private
@@ -333,8 +329,7 @@ def test_which_functions_are_monotonic():
     assert 0 < sum(seen) < 60
 
 
-@pytest.mark.claim("UP-D11")
-@pytest.mark.claim("UP-X3")
+@pytest.mark.claim("UP-D11", "UP-X3")
 def test_a_permutation_of_one_metric_space_has_equal_level_sets_on_both_sides():
     """Injective, d = dbar: the identity and every isometry make privacy-first and staircase levels equal."""
     cycle = [[min((i - j) % 5, (j - i) % 5) for j in range(5)] for i in range(5)]
@@ -395,11 +390,7 @@ def test_the_contrasted_embedding_is_another_promise():
     assert collapsed < 1.0  # the mean distance of the outputs on datasets at any distance: 1/2
 
 
-@pytest.mark.claim("UP-X1")
-@pytest.mark.claim("UP-X2")
-@pytest.mark.claim("UP-X4")
-@pytest.mark.claim("UP-X5")
-@pytest.mark.claim("UP-X6")
+@pytest.mark.claim("UP-X1", "UP-X2", "UP-X4", "UP-X5", "UP-X6")
 @pytest.mark.parametrize("example", ["X1", "X2-1", "X2-2", "X2-inf", "X4-fro", "X4-spectral", "X5", "X6"])
 def test_the_examples_of_value_spaces_are_metric_spaces(example):
     rng = np.random.default_rng(20_261_121)
@@ -424,10 +415,7 @@ def test_the_rationals_of_the_literal_spaces_are_the_doubles_of_the_mechanisms()
     assert space.spaces().privacy_metric.tolist() == [[float(v) for v in row] for row in space.hidden]
 
 
-@pytest.mark.claim("UP-T1")
-@pytest.mark.claim("UP-T2")
-@pytest.mark.claim("UP-T4")
-@pytest.mark.claim("UP-T5")
+@pytest.mark.claim("UP-T1", "UP-T2", "UP-T4", "UP-T5")
 def test_on_an_infinite_space_there_may_be_no_density_at_all():
     """The reading of the theorems: integers with all distances 1 have level 1 everywhere but at the truth."""
     totals = []

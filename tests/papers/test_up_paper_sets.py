@@ -72,9 +72,7 @@ def disjoint_two_apart(space, sets_of):
 # ---- utility first: staircase and ladder ----------------------------------------------------------------------------
 
 
-@pytest.mark.claim("UP-S8")
-@pytest.mark.claim("UP-F1")
-@pytest.mark.claim("UP-T1")
+@pytest.mark.claim("UP-S8", "UP-F1", "UP-T1")
 @FIXED
 @given(SEEDS, EPSILONS, st.sampled_from([Fraction(0), Fraction(1, 4), Fraction(1, 2), Fraction(9, 10)]))
 def test_staircase_levels_of_neighbours_overlap_in_adjacent_ones_only(seed, epsilon, share):
@@ -90,8 +88,7 @@ def test_staircase_levels_of_neighbours_overlap_in_adjacent_ones_only(seed, epsi
     assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
 
 
-@pytest.mark.claim("UP-T1")
-@pytest.mark.claim("UP-T2")
+@pytest.mark.claim("UP-T1", "UP-T2")
 @pytest.mark.parametrize("epsilon", [0.1, 1.0])
 def test_no_smaller_multiple_than_2_epsilon_holds_in_general(epsilon):
     """Two neighbours, one of which has a heavy value at level 0 and the other one at level 1.
@@ -119,8 +116,7 @@ def test_the_staircase_rounds_the_levels_of_the_global_sensitivity_mechanism_up(
     assert ((rounded.levels - 1.0 < plain.levels + 1e-9) & (plain.levels <= rounded.levels + 1e-9)).all()
 
 
-@pytest.mark.claim("UP-X8")
-@pytest.mark.claim("UP-X11")
+@pytest.mark.claim("UP-X8", "UP-X11")
 def test_a_level_does_not_tell_the_distance():
     """Why b has to stand for the distance over the sensitivity: three values 1/2 apart, Delta f = 1, at b = 1."""
     half = Fraction(1, 2)
@@ -144,8 +140,7 @@ def test_the_offset_staircase_keeps_its_bound_on_a_fine_grid(share):
     assert mechanism.levels[20].tolist() == expected
 
 
-@pytest.mark.claim("UP-X10")
-@pytest.mark.claim("UP-F4")
+@pytest.mark.claim("UP-X10", "UP-F4")
 @FIXED
 @given(SEEDS, EPSILONS)
 def test_the_ladder_with_the_true_value_on_level_0_keeps_2_epsilon(seed, epsilon):
@@ -182,8 +177,7 @@ def test_the_printed_ladder_sets_give_the_input_away():
 # ---- privacy first --------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("UP-T2")
-@pytest.mark.claim("UP-L1")
+@pytest.mark.claim("UP-T2", "UP-L1")
 @FIXED
 @given(SEEDS, EPSILONS)
 def test_the_privacy_first_sets_are_a_partition_and_keep_2_epsilon(seed, epsilon):
@@ -255,9 +249,7 @@ def test_for_other_distances_the_level_is_rounded_up():
 # ---- the compositional mechanisms -----------------------------------------------------------------------------------
 
 
-@pytest.mark.claim("UP-D-R")
-@pytest.mark.claim("UP-L2")
-@pytest.mark.claim("UP-T3")
+@pytest.mark.claim("UP-D-R", "UP-L2", "UP-T3")
 @FIXED
 @given(SEEDS, EPSILONS)
 def test_with_all_nearer_sets_subtracted_the_widened_sets_keep_2_epsilon(seed, epsilon):
@@ -286,11 +278,7 @@ def test_with_all_nearer_sets_subtracted_the_widened_sets_keep_2_epsilon(seed, e
     assert mechanism.epsilon_exact <= 2.0 * epsilon + ROUNDING
 
 
-@pytest.mark.claim("UP-D-R")
-@pytest.mark.claim("UP-L2")
-@pytest.mark.claim("UP-T3")
-@pytest.mark.claim("UP-T6")
-@pytest.mark.claim("UP-S11")
+@pytest.mark.claim("UP-D-R", "UP-L2", "UP-T3", "UP-T6", "UP-S11")
 @pytest.mark.parametrize("claim_id", ["UP-D-R", "UP-T3", "UP-T6", "UP-L2", "UP-S11"])
 def test_the_printed_widened_sets_are_no_partition(claim_id):
     data = entry(claim_id).counterexample
@@ -338,8 +326,7 @@ def test_neither_way_to_weigh_a_value_of_several_printed_sets_keeps_2_epsilon(re
     assert worst / epsilon == pytest.approx(data["loss_over_epsilon"], rel=1e-6) and worst > 2.0 * epsilon
 
 
-@pytest.mark.claim("UP-D-T")
-@pytest.mark.claim("UP-T4")
+@pytest.mark.claim("UP-D-T", "UP-T4")
 @FIXED
 @given(SEEDS, EPSILONS)
 def test_the_widened_staircase_sets_are_a_partition_and_keep_2_epsilon(seed, epsilon):
@@ -371,9 +358,7 @@ def test_for_an_injective_query_the_zero_sets_are_balls(seed):
         assert zero == {space.f[y] for y in space.datasets if space.hidden[y][x] <= widths[space.f[x]]}
 
 
-@pytest.mark.claim("UP-T5")
-@pytest.mark.claim("UP-T6")
-@pytest.mark.claim("UP-S10")
+@pytest.mark.claim("UP-T5", "UP-T6", "UP-S10")
 @FIXED
 @given(SEEDS, EPSILONS, st.sampled_from([0.0, 0.5, 3.0]))
 def test_a_penalty_on_unimportant_values_keeps_2_epsilon(seed, epsilon, penalty):

@@ -41,10 +41,7 @@ def accuracy(space, x, sets, limit, epsilon):
     return over / math.fsum(w * float(mass(space, one)) for w, one in zip(weights, sets, strict=True))
 
 
-@pytest.mark.claim("UP-U1")
-@pytest.mark.claim("UP-U2")
-@pytest.mark.claim("UP-U3")
-@pytest.mark.claim("UP-U4")
+@pytest.mark.claim("UP-U1", "UP-U2", "UP-U3", "UP-U4")
 @FIXED
 @given(SEEDS, st.sampled_from([0.5, 1.0, 2.0]), st.sampled_from([0.1, 1.0, 3.0]))
 def test_the_identities_hold_for_sets_that_are_a_partition(seed, limit, epsilon):
@@ -73,9 +70,7 @@ def test_the_identities_hold_for_sets_that_are_a_partition(seed, limit, epsilon)
         assert mechanism.expected_error()[x] == pytest.approx(mean, abs=1e-12)  # (23), (24)
 
 
-@pytest.mark.claim("UP-U1")
-@pytest.mark.claim("UP-U2")
-@pytest.mark.claim("UP-U4")
+@pytest.mark.claim("UP-U1", "UP-U2", "UP-U4")
 @pytest.mark.parametrize("claim_id", ["UP-U1", "UP-U2", "UP-U4"])
 def test_with_the_printed_sets_the_totals_are_counted_twice(claim_id):
     data = entry(claim_id).counterexample

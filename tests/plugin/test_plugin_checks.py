@@ -4,7 +4,6 @@ import json
 import xml.etree.ElementTree
 
 from dpaudit.conformance.registry import CHECKS
-from dpaudit.pytest_plugin import summary
 from dpaudit.reports.reading import READERS, read_dossier
 from dpaudit.results.saving import read_saved
 
@@ -83,15 +82,3 @@ def test_a_mechanism_that_cannot_be_checked_is_an_error_in_the_files(pytester, w
     (folder,) = {one["folder"] for one in session["checks"]}
     saved, _ = read_saved(pytester.path / "out" / folder / "check.json", READERS)
     assert saved.mechanisms[0]["name"] == "Release" and saved.mechanisms[0]["claim"] is None
-
-
-def test_the_summary_names_the_tests_whose_low_bits_leak():
-    found = summary.Summary.__new__(summary.Summary)
-    record = {"call": 1, "verdict": "not_refuted", "known": "", "leaks": True}
-    found.found = {f"test_it.py::test_{n:02}": {1: record} for n in range(12)}
-    found.found["test_it.py::test_quiet"] = {1: record | {"leaks": False}}
-    told = [f"dpaudit:   low bits leak: test_it.py::test_{n:02}" for n in range(10)]
-    assert summary._lines_of("low bits leak", found.leaking(), False) == [*told, "dpaudit:   low bits leak: and 2 more"]
-    (line,) = summary._lines_of("low bits leak", found.leaking(), True)
-    named = ", ".join(f"test_it.py::test_{n:02}" for n in range(3))
-    assert line.endswith(f"12 tests ({named} and 9 more); pytest -v has the details")

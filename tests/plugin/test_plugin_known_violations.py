@@ -24,11 +24,6 @@ def test_a_known_violation_is_expected(pytester, write):
     result.stdout.fnmatch_lines(["dpaudit: 1 audit: 1 violated; 1 of them known"])
 
 
-def test_it_fails_where_expected_failures_are_run(pytester, write):
-    write(known())
-    pytester.runpytest("--runxfail").assert_outcomes(failed=1)
-
-
 def test_it_fails_when_it_has_vanished(pytester, write):
     write(known("sound", samples=20_000, factor=100))
     result = pytester.runpytest()
@@ -61,25 +56,6 @@ def test_pairs_that_are_not_listed_fail(pytester, write):
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
 
 
-def test_a_listed_pair_that_the_audit_does_not_have_is_told(pytester, write):
-    write(known(more=", pairs=['0|1', '0.0|1.0x']"))
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "  known    no pair of this audit is '0|1', '0.0|1.0x', as pairs of the mark dp_known_violation say; "
-            "its pairs are '0.0|1.0'"
-        ]
-    )
-    write(known(more=", pairs=['0|1', '0.0|1.0']"))  # of another audit of the test
-    pytester.runpytest().assert_outcomes(xfailed=1)
-
-
-def test_an_audit_that_breaks_fails(pytester, write):
-    write(known("broken"))
-    pytester.runpytest().assert_outcomes(failed=1)
-
-
 @pytest.mark.parametrize("test", ["test_it.py::test_release", "test_it.py::test_release[1]"])
 def test_the_project_lists_them_too(pytester, write, test):
     write("""
@@ -91,38 +67,6 @@ def test_the_project_lists_them_too(pytester, write, test):
         f"[[tool.dpaudit.known_violations]]\ntest = '{test}'\nreason = 'issue 12'\nexpires = {LATER}\n"
     )
     pytester.runpytest().assert_outcomes(xfailed=1)
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        ("expires='2999-01-01'", "*reason must be a text, got None in the mark dp_known_violation."),
-        ("reason='x'", "*expires must be a date such as '2027-01-31', got None in the mark dp_known_violation."),
-        ("'x', expires='soon'", "*expires must be a date such as '2027-01-31', got 'soon' in the mark*"),
-        ("'x', '2999-13-01'", "*expires must be a date such as '2027-01-31', got '2999-13-01' in the mark*"),
-        ("'x', '2999-01-01', 'a'", "*pairs must be a list of ids of pairs, got 'a' in the mark*"),
-        ("'x', '2999-01-01', pair='a'", "*the mark dp_known_violation must have a reason, *, got 'pair'."),
-    ],
-)
-def test_what_makes_no_sense_is_told(pytester, write, arguments, words):
-    write(f"""
-        @pytest.mark.dp_known_violation({arguments})
-        def test_release(dp_audit):
-            dp_audit(leaky, samples=300, **SURE)
-    """)
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([words])
-    for line in ("*Traceback*", "*dpaudit/pytest_plugin*", "*direct cause*", "*During handling*"):
-        result.stdout.no_fnmatch_line(line)
-
-
-def test_a_table_without_a_reason_is_told(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, samples=20, **PLAIN)\n")
-    pytester.makepyprojecttoml("[[tool.dpaudit.known_violations]]\ntest = 'a'\n")
-    result = pytester.runpytest()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: known_violations must be a list of tables with test, reason and *"])
 
 
 def test_it_fails_from_its_date_on_where_nothing_is_audited_any_more(pytester, write):
@@ -182,13 +126,6 @@ def test_an_entry_of_no_test_fails_the_session_from_its_date_on(pytester, write)
     assert pytester.runpytest().ret == pytest.ExitCode.TESTS_FAILED
 
 
-def test_an_entry_without_a_date_that_is_one_stops_the_session(pytester, write):
-    listed(pytester, write, "'soon'")
-    result = pytester.runpytest()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["ERROR: expires must be a date such as *, got 'soon' in [[][[]tool.dpaudit*"])
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -207,26 +144,3 @@ def test_a_session_of_some_tests_judges_no_entry(pytester, write, options):
     listed(pytester, write, "2020-02-02")
     result = pytester.runpytest(*options)
     assert result.ret == 0 and not told(result)
-
-
-@pytest.mark.parametrize("line", ["raise ValueError", "pytest.skip('not here', allow_module_level=True)"])
-def test_a_file_that_was_not_read_has_no_entry_judged(pytester, write, line):
-    listed(pytester, write, "2020-02-02", f"    {line}\n{QUIET}")
-    write(QUIET, name="test_more")
-    result = pytester.runpytest("--continue-on-collection-errors")
-    assert not told(result) and result.ret == ("raise" in line)
-
-
-def test_an_entry_of_a_test_that_audits_nothing_any_more_fails_it_from_its_date_on(pytester, write):
-    listed(pytester, write, "2020-02-02", "    def test_gone(dp_audit): pass\n")
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*The known violation (issue 12) expired on 2020-02-02.*"])
-    assert not told(result)
-
-
-def test_workers_tell_of_entries_of_no_test_once(pytester, write):
-    listed(pytester, write, "2020-02-02")
-    result = pytester.runpytest_subprocess("-n", "2")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED and len(told(result)) == 1
-    assert not told(pytester.runpytest_subprocess("-n", "2", "-k", "release"))

@@ -56,14 +56,6 @@ def test_a_slow_audit_says_at_its_start_what_it_may_take(pytester, write):
     )
 
 
-def test_a_quick_audit_says_nothing(pytester, write):
-    write("""
-        def test_quick(dp_audit):
-            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False)
-    """)
-    pytester.runpytest().stdout.no_fnmatch_line("*a call, up to*")
-
-
 def test_a_long_audit_says_where_it_stands(pytester, write, impatient):
     write("""
         def test_long(dp_audit):
@@ -72,14 +64,6 @@ def test_a_long_audit_says_where_it_stands(pytester, write, impatient):
             assert told
     """)
     pytester.runpytest().stdout.fnmatch_lines(["dpaudit: *test_long: *draws, *"])
-
-
-def test_a_quiet_session_says_nothing(pytester, write, impatient):
-    write("""
-        def test_long(dp_audit):
-            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False)
-    """)
-    pytester.runpytest("-qq").stdout.no_fnmatch_line("dpaudit: test_it.py*")
 
 
 def test_a_limit_of_time_cuts_the_samples_and_says_so(pytester, write):
@@ -112,27 +96,6 @@ def test_a_cut_audit_is_repeated_by_its_samples(pytester, write, replay_line):
     assert "--dp-samples" in replay_line(result) and "--dp-seconds" not in replay_line(result)
 
 
-@pytest.mark.parametrize("text", ["0", "-1", "nan"])
-def test_a_limit_that_makes_no_sense_stops_the_session(pytester, write, text):
-    write("")
-    result = pytester.runpytest("--dp-seconds", text)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*seconds must be above 0, got *at --dp-seconds."])
-
-
-def test_too_little_time_for_any_audit_fails_the_test(pytester, write):
-    write(
-        SLOW
-        + """
-    def test_slow(dp_audit):
-        dp_audit(slow, claim="eps=1", pairs=[(0.0, 1.0)], seconds=0.001)
-    """
-    )
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*seconds must be enough for 100,000 samples, got 0.001: that is not enough*"])
-
-
 def test_an_interrupted_audit_goes_on_where_it_was(pytester, write, impatient):
     write(COUNTED)
     first = pytester.runpytest(no_reraise_ctrlc=True)
@@ -158,34 +121,3 @@ def test_what_another_audit_left_is_not_gone_on_from(pytester, write, impatient)
     result.assert_outcomes(passed=1, warnings=1)
     result.stdout.no_fnmatch_line("*Going on from*")
     assert not list(pytester.path.glob(".dpaudit/interrupted/*.checkpoint"))
-
-
-@pytest.mark.parametrize("options", [["--dp-cache", "none"], ["--cache-clear"]])
-def test_nothing_is_kept_where_no_cache_is_and_it_can_be_cleared(pytester, write, impatient, options):
-    write(COUNTED)
-    pytester.runpytest(*(options if "none" in options else []), no_reraise_ctrlc=True)
-    result = pytester.runpytest(*options)
-    result.stdout.no_fnmatch_line("*Going on from*")
-    result.assert_outcomes(passed=1, warnings=1)
-
-
-def test_a_failure_says_where_its_confidence_comes_from(pytester, write):
-    write("""
-        def test_leaky(dp_audit):
-            dp_audit(leaky, **PLAIN, samples=1_000)
-
-        def test_sound(dp_audit): pass
-    """)
-    result = pytester.runpytest()
-    result.stdout.fnmatch_lines(
-        ["  share    The session's 95% leave 5% for false alarms, split over its 2 tests and their calls: *98.5%."]
-    )
-
-
-def test_side_findings_are_named(pytester, write):
-    write("""
-        def test_side(dp_audit):
-            dp_audit(sound, **PLAIN, samples=1_000, floating_point=False, grey_box=True)
-    """)
-    result = pytester.runpytest()
-    result.stdout.fnmatch_lines(["dpaudit:   beside: *test_side*", "*side finding* (*same randomness*), which fail*"])

@@ -1,13 +1,10 @@
 """Profiles, and which seeds a session draws."""
 
-import math
 import re
 
 import pytest
 
-import dpaudit
 from dpaudit import profiles
-from dpaudit.errors import UsageError
 
 SEEDS = """
     @pytest.mark.parametrize("n", range(2))
@@ -91,33 +88,3 @@ def test_a_profile_comes_after_the_command_line_and_before_files(pytester, write
     assert {samples for _, samples in drawn(pytester.runpytest("-s", "--dp-samples", "50"))} == {"50"}
     write(SEEDS.format(samples=60))
     assert {samples for _, samples in drawn(pytester.runpytest("-s", "--dp-samples", "50"))} == {"60"}
-
-
-def test_a_profile_says_what_it_is():
-    made = dpaudit.register_profile("mine", samples=10, mode="fixed", inconclusive_factor=1, event_mass=0.5)
-    assert made == dpaudit.Profile("mine", samples=10, mode="fixed", inconclusive_factor=1, event_mass=0.5)
-    assert profiles.profile_named("mine") is made
-
-
-@pytest.mark.parametrize(
-    ("options", "words"),
-    [
-        ({"name": ""}, "name must be a word, got ''"),
-        ({"samples": 9}, "samples must be an integer of at least 10, got 9"),
-        ({"samples": 1e4}, "samples must be an integer of at least 10, got 10000.0"),
-        ({"confidence": 1}, "confidence must be in .0, 1., got 1"),
-        ({"confidence": 0.0}, "confidence must be in .0, 1., got 0.0"),
-        ({"mode": "x"}, "mode must be 'sequential', 'adaptive' or 'fixed', got 'x'"),
-        ({"seeds": "x"}, "seeds must be 'fixed' or 'fresh', got 'x'"),
-        ({"strict": 1}, "strict must be True or False, got 1"),
-        ({"floating_point": 0}, "floating_point must be True or False, got 0"),
-        ({"event_mass": 0.0}, "event_mass must be in .0, 1., got 0.0"),
-        ({"inconclusive_factor": 0.5}, "inconclusive_factor must be at least 1, got 0.5"),
-        ({"confidence": math.nan}, "confidence must be in .0, 1., got nan"),
-        ({"event_mass": math.inf}, "event_mass must be in .0, 1., got inf"),
-        ({"inconclusive_factor": math.nan}, "inconclusive_factor must be at least 1, got nan"),
-    ],
-)
-def test_a_profile_that_makes_no_sense_is_refused(options, words):
-    with pytest.raises(UsageError, match=words):
-        dpaudit.register_profile(**{"name": "mine", **options})

@@ -2,9 +2,7 @@
 
 import importlib.util
 import json
-import re
 import types
-import xml.etree.ElementTree
 
 import pytest
 
@@ -64,16 +62,6 @@ def test_a_session_writes_one_report(pytester, write):
     assert len({audit["folder"] for audit in audits.values()}) == 6
 
 
-def test_the_report_is_markdown_for_a_job_summary_too(pytester, write):
-    write(SESSION)
-    pytester.runpytest("--dp-report", "json")
-    text = (pytester.path / "dpaudit-out" / "session.md").read_text()
-    rows = [line for line in text.splitlines() if line.startswith("| test\\_it")]
-    assert len(rows) == 6 and all(len(re.findall(r"(?<!\\)\|", row)) == 7 for row in rows)
-    assert "| violated \\(known: a \\| b\\) |" in rows[0] + rows[1] + rows[2]
-    assert rows[-1].startswith("| test\\_it.py::test\\_weak \\(call 2\\) | eps=1 | inconclusive |")
-
-
 def test_a_job_summary_stays_below_its_limit(monkeypatch, pytester):
     found = summary.Summary.__new__(summary.Summary)
     found.plan, found.problem, found.written, found.earlier, found.unmatched = None, "", [], [], []
@@ -102,31 +90,6 @@ def test_every_format_that_is_accepted_is_written(pytester, write, format):
     assert written == {"session.json", "session.md", f"{audit['folder']}/{reports.file_name('audit', format)}"} | log
 
 
-def test_a_format_that_cannot_be_written_here_stops_the_session(pytester, write, monkeypatch):
-    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
-    write(ONE)
-    result = pytester.runpytest("--dp-report", "json,pdf", "-p", "no:hypothesispytest")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*format pdf must have reportlab installed, got none.*"])
-
-
-@pytest.mark.parametrize(("option", "place"), [("--dp-cache", "/proc/x"), ("--dp-store", "/proc/x/evidence.db")])
-def test_witnesses_and_evidence_that_nothing_can_keep_stop_the_session(pytester, write, option, place):
-    write(ONE)
-    result = pytester.runpytest(option, place)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*{option} must be a folder that can be written, got '/proc/x' (*"])
-
-
-@pytest.mark.parametrize("out", ["out", "out/deeper", "/proc/x"])
-def test_a_folder_that_cannot_be_written_stops_the_session(pytester, write, out):
-    (pytester.path / "out").write_text("in the way")
-    write(ONE)
-    result = pytester.runpytest("--dp-report", "json", "--dp-out", out)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"*dp_out must be a folder that can be written, got '*{out}' (*"])
-
-
 BLOCKED = """
     import pathlib
 
@@ -137,34 +100,11 @@ BLOCKED = """
 """
 
 
-def test_a_report_that_cannot_be_written_at_the_end_is_told_and_loses_no_verdict(pytester, write):
-    write(BLOCKED + SESSION)
-    result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
-    result.assert_outcomes(passed=1, failed=3, xfailed=1)
-    result.stdout.fnmatch_lines(["dpaudit: the report was not written: *out*"])
-
-
 def test_a_session_whose_report_cannot_be_written_fails(pytester, write):
     write(BLOCKED + ONE)
     result = pytester.runpytest("--dp-report", "sarif", "--dp-out", "out")
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED  # else a job would go on without its SARIF, and nobody would see
-
-
-def test_a_report_that_breaks_half_way_leaves_nothing(pytester, write, monkeypatch):
-    kept = reports.render
-
-    def render(result, format, *more):
-        if format == "junit":
-            raise dpaudit.UsageError("result must be one that JUnit can hold, got another.")
-        return kept(result, format, *more)
-
-    monkeypatch.setattr(reports, "render", render)
-    write(ONE)
-    result = pytester.runpytest("--dp-report", "json,html,junit,sarif", "--dp-out", "out")
-    assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["dpaudit: the report was not written: result must be one that JUnit can hold*"])
-    assert not (pytester.path / "out").exists()
 
 
 def test_a_report_replaces_an_earlier_one_or_leaves_it_as_it_was(pytester, write):
@@ -184,44 +124,6 @@ def test_a_report_replaces_an_earlier_one_or_leaves_it_as_it_was(pytester, write
     result = pytester.runpytest(*options)
     assert result.ret == pytest.ExitCode.TESTS_FAILED and (out / "session.json").read_text() == "earlier"
     assert sorted(path.name for path in out.iterdir()) == sorted([saved.parent.name, "session.json", "session.md"])
-
-
-def test_reports_of_an_earlier_session_are_named_and_left(pytester, write):
-    write(ONE)
-    first = pytester.runpytest("--dp-report", "json,md,sarif", "--dp-out", "out")
-    first.stdout.no_fnmatch_line("*of an earlier session*")
-    out = pytester.path / "out"
-    (folder,) = (path for path in out.iterdir() if path.is_dir())
-    result = pytester.runpytest("--dp-report", "json", "--dp-out", "out")
-    named = ", ".join(map(str, (out / "session.sarif", folder / "audit.md", folder / "audit.sarif")))
-    result.stdout.fnmatch_lines([f"dpaudit: of an earlier session, not of this one: {named}"])
-    assert (folder / "audit.md").is_file()
-
-
-def test_nothing_is_written_where_nothing_was_audited_or_asked_for(pytester, write):
-    write("    def test_nothing(): pass\n")
-    pytester.runpytest("--dp-report", "json").stdout.no_fnmatch_line("*dpaudit: *")
-    write(SESSION)
-    pytester.runpytest("-k", "weak")
-    assert not (pytester.path / "dpaudit-out").exists()
-
-
-def test_the_project_names_the_folder_of_a_report_and_the_session_whether_there_is_one(pytester, write):
-    write(ONE)
-    pytester.makepyprojecttoml("[tool.dpaudit]\nreport = ['json']\nout = 'ours'\n")
-    pytester.runpytest()
-    assert not (pytester.path / "ours").exists()
-    pytester.runpytest("--dp-report", "md")
-    assert (pytester.path / "ours" / "session.json").is_file()
-    assert not list((pytester.path / "ours").glob("*/audit.json"))
-
-
-def test_verdicts_reach_junit_files_and_results_do_not(pytester, write):
-    write(SESSION)
-    pytester.runpytest("--junitxml", "junit.xml", "--dp-report", "json", "-k", "weak")
-    root = xml.etree.ElementTree.parse(pytester.path / "junit.xml").getroot()
-    found = [(one.get("name"), one.get("value")) for one in root.iter("property")]
-    assert found == [("dpaudit", "inconclusive")] * 2
 
 
 def test_logs_of_audits_become_one_run_with_all_results():

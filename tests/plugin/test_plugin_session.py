@@ -233,21 +233,6 @@ def test_the_line_that_replays_keeps_the_share_of_its_test(pytester, write, repl
     assert failure == same
 
 
-@pytest.mark.parametrize("workers", [[], ["-n", "2"]])
-def test_the_line_that_replays_has_the_path_from_where_pytest_was_called(pytester, write, monkeypatch, workers):
-    below = pytester.mkdir("below")
-    write("    def test_release(dp_audit): dp_audit(leaky, samples=300, **PLAIN)\n").rename(below / "test_it.py")
-    monkeypatch.chdir(below)
-    first = pytester.runpytest_subprocess(*workers)
-    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
-    assert line.startswith("  replay   pytest test_it.py::test_release --dp-seed ")
-    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").split())
-    again.assert_outcomes(failed=1)
-    assert line in again.outlines
-    monkeypatch.chdir(pytester.mkdir("beside"))
-    pytester.runpytest("../below").stdout.fnmatch_lines(["  replay   pytest ../below/test_it.py::test_release*"])
-
-
 def test_low_bits_fail_a_strict_session_at_their_share_alone(monkeypatch):
     from dpaudit.privacy.claims import Budget
     from dpaudit.pytest_plugin.calls import _leak_at
@@ -287,30 +272,6 @@ def test_options_that_make_no_sense_stop_the_session(pytester, write, option, wo
     result.stdout.no_fnmatch_line("*collected*")
 
 
-def test_an_option_that_makes_no_sense_is_told_once_where_workers_run(pytester, write):
-    write(SHARES)
-    result = pytester.runpytest_subprocess("-n", "2", "--dp-samples", "-5")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert [line for line in result.errlines if line] == [
-        "ERROR: samples must be an integer of at least 10, got -5 at --dp-samples."
-    ]
-
-
-def test_an_option_of_a_call_that_does_not_exist_is_told_with_the_nearest(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, sample=20, **PLAIN)\n")
-    result = pytester.runpytest()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(
-        ["E *UnknownOptionError: option of dp_audit must be one that it has, got 'sample'. Did you mean 'samples'? *"]
-    )
-    result.stdout.no_fnmatch_line("*dpaudit/pytest_plugin*")
-
-
-def test_a_session_can_be_of_audits_and_checks_only(pytester, write):
-    write(SHARES + "    def test_nothing(): pass\n")
-    pytester.runpytest("-W", "ignore", "--dp-only").assert_outcomes(passed=4, deselected=1)
-
-
 def test_what_workers_send_is_plain_data(pytester, write):
     # execnet, which xdist sends reports by, takes no numpy numbers and no lone surrogates.
     write("""
@@ -332,23 +293,3 @@ def test_what_workers_send_is_plain_data(pytester, write):
         from dpaudit.pytest_plugin.planning import STATE
     """)
     pytester.runpytest().assert_outcomes(passed=1)
-
-
-def test_a_cache_is_in_the_root_folder_wherever_pytest_is_called(pytester, write, monkeypatch):
-    write("    def test_leaky(dp_audit):\n        dp_audit(leaky, samples=200, **PLAIN)\n")
-    inner = pytester.mkdir("inner")
-    monkeypatch.chdir(inner)
-    pytester.runpytest("--rootdir", str(pytester.path), str(pytester.path / "test_it.py"))
-    assert (pytester.path / ".dpaudit" / "witnesses").is_dir() and not (inner / ".dpaudit").exists()
-
-
-def test_formats_given_one_by_one_are_all_written_and_another_option_twice_is_refused(pytester, write):
-    write("def test_it(dp_audit): dp_audit(sound, floating_point=False, **PLAIN)")
-    pytester.makeini("[pytest]\naddopts = --dp-samples 200 --dp-report json")  # overridden, by pytest's rule
-    given = ("--dp-samples", "100", "--dp-report", "junit", "--dp-report=md")
-    pytester.runpytest("-W", "ignore", *given).assert_outcomes(passed=1)
-    written = {file.name for file in (pytester.path / "dpaudit-out").glob("*/audit.*")}
-    assert written == {"audit.json", "audit.junit.xml", "audit.md"}
-    result = pytester.runpytest(*given, "--dp-samples=100")
-    assert result.ret == 4
-    result.stderr.fnmatch_lines(["*--dp-samples must be given once, got it 2 times.*"])

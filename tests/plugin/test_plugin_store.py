@@ -46,9 +46,3 @@ def test_evidence_is_kept_at_a_stated_confidence_and_its_line_finds_it_again(pyt
     again = pytester.runpytest(*line.split()[2:], "--dp-cache", "none")
     again.assert_outcomes(failed=1)
     assert "0 runs of the mechanism in this one" in " ".join(again.stdout.str().split())
-
-
-def test_a_store_beside_the_witnesses_is_kept_out_of_git(pytester, write):
-    write(NIGHT)
-    pytester.runpytest("--dp-store", ".dpaudit/evidence.sqlite", "-k", "test_kept").assert_outcomes(passed=1)
-    assert (pytester.path / ".dpaudit" / ".gitignore").read_text() == "*\n"

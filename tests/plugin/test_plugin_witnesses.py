@@ -45,16 +45,6 @@ def test_a_witness_is_replayed_first_by_the_next_run(pytester, write):
     again.stdout.no_fnmatch_line("*Traceback*")
 
 
-def test_the_printed_line_replays_the_witness_again(pytester, write):
-    write(BEFORE)
-    pytester.runpytest()
-    first = pytester.runpytest("--dp-profile", "nightly")
-    line = next(line for line in first.outlines if line.startswith("  replay   pytest "))
-    again = pytester.runpytest(*line.removeprefix("  replay   pytest ").split())
-    failure = [text for text in first.outlines if text.startswith("  ")]
-    assert "--dp-session-seed" in line and failure == [text for text in again.outlines if text.startswith("  ")]
-
-
 def test_a_mechanism_that_was_repaired_is_audited_and_its_witness_forgotten(pytester, write):
     write(BEFORE)
     pytester.runpytest()
@@ -151,27 +141,10 @@ def test_nothing_is_saved_or_replayed_where_that_is_turned_off(pytester, write):
     result.stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair", "  seed     3"])
 
 
-def test_clearing_pytests_cache_clears_the_witnesses(pytester, write):
-    write(BEFORE)
-    pytester.runpytest()
-    write("def test_nothing(): pass")
-    pytester.runpytest("--cache-clear")
-    assert kept(pytester) == []
-
-
 def test_a_folder_that_cannot_be_written_keeps_nothing_and_breaks_nothing(pytester, write):
     (pytester.path / ".dpaudit").write_text("in the way")
     write(BEFORE)
     pytester.runpytest().stdout.fnmatch_lines(["Violated: the promise is broken for 1 of 1 pair"])
-
-
-def test_a_report_is_of_the_audit_also_where_the_witness_was_enough(pytester, write):
-    write(BEFORE)
-    pytester.runpytest()
-    pytester.runpytest("--dp-report", "json").assert_outcomes(failed=1)
-    (audit,) = json.loads((pytester.path / "dpaudit-out" / "session.json").read_text())["audits"]
-    assert (audit["verdict"], audit["replay"]) == ("violated", "confirmed")
-    assert (pytester.path / "dpaudit-out" / audit["folder"] / "audit.json").is_file()
 
 
 def test_a_rerun_replays_nothing_a_second_time(pytester, write):

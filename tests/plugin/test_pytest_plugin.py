@@ -8,12 +8,7 @@ rule that was fitted on both labels is always right: 100 right guesses in a row 
 
 from __future__ import annotations
 
-import json
-
 import pytest
-
-import dpaudit
-from dpaudit.pytest_plugin.calls import cause
 
 
 def test_a_mechanism_that_keeps_its_claim_passes_and_gives_its_result(pytester, write):
@@ -127,13 +122,6 @@ def test_what_concerns_many_tests_is_warned_of_in_one_line(pytester, write):
     assert text.count("DpauditInconclusiveWarning") == text.count("low bits leak: test_it.py") == 5
 
 
-def test_a_warning_that_is_an_error_has_its_details(pytester, write):
-    write(WEAK)
-    result = pytester.runpytest("-W", "error::dpaudit.DpauditInconclusiveWarning")
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["E *Inconclusive: * pair: sound, claim eps=1*Take more samples."])
-
-
 def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
     """It would pass with a warning that more samples would not mend: noise that is drawn once a batch."""
     write("""
@@ -144,15 +132,6 @@ def test_an_audit_whose_draws_depend_on_each_other_fails(pytester, write):
     result = pytester.runpytest()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["*Inconclusive: draws depend on each other*", "*note     0.0|1.0: Draws depend on*"])
-
-
-def test_the_warning_can_be_caught(pytester, write):
-    write("""
-        def test_weak(dp_audit):
-            with pytest.warns(DpauditInconclusiveWarning, match="nothing was found"):
-                dp_audit(sound, samples=20, **SURE)
-    """)
-    pytester.runpytest().assert_outcomes(passed=1, warnings=0)
 
 
 FORGETS = """
@@ -224,29 +203,6 @@ def test_low_bits_that_leak_fail_where_strict_is_asked_for(pytester, write):
     result.stdout.fnmatch_lines(["*low bits break the promise*", "  pair     0.0|1.0", "  replay   pytest test_it.py*"])
 
 
-def test_low_bits_that_leak_warn_where_the_warning_of_a_note_is_an_error(pytester, write):
-    write("""
-        def test_bits(dp_audit):
-            def raises_mostly(x, rng):
-                if rng.random() < 0.75: raise ValueError
-                return x + rng.laplace()
-            dp_audit(raises_mostly, samples=20_000, inconclusive_factor=100, **SURE)
-    """)  # noise as above, of some 3,300 outputs on each input: a fifth of them can be of one input alone
-    result = pytester.runpytest("-W", "error::dpaudit.DpauditNoteWarning")
-    result.assert_outcomes(failed=1, warnings=1)
-    result.stdout.fnmatch_lines(["*DpauditFloatingPointWarning: Low bits of the outputs break the promise*"])
-    result.stdout.fnmatch_lines(["dpaudit: 1 test with notes*"])
-
-
-def test_the_check_of_low_bits_can_be_turned_off(pytester, write):
-    write("""
-        def test_bits(dp_audit):
-            options = {"samples": 5000, "inconclusive_factor": 100, **SURE}
-            assert dp_audit(sound, floating_point=False, **options).floating_point is None
-    """)
-    pytester.runpytest("--dp-strict").assert_outcomes(passed=1, warnings=0)
-
-
 @pytest.mark.parametrize("place", ["command line", "ini", "pyproject"])
 def test_an_inconclusive_audit_fails_where_strict_is_asked_for(pytester, write, place):
     write(WEAK)
@@ -276,17 +232,6 @@ def test_options_come_from_the_command_line_then_the_ini_file_then_the_project(p
     result.stdout.fnmatch_lines(["*options 13 3 0.9999999952 fixed"])
 
 
-def test_the_call_comes_before_the_command_line(pytester, write):
-    write("""
-        def test_options(dp_audit):
-            warnings.simplefilter("ignore")
-            result = dp_audit(sound, samples=20, seed=4, mode="fixed", **SURE)
-            assert (result.options["samples"], result.seed, result.mode) == (20, 4, "fixed")
-    """)
-    options = ["--dp-samples", "30", "--dp-seed", "5", "--dp-mode", "sequential"]
-    pytester.runpytest(*options).assert_outcomes(passed=1)
-
-
 def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
     write("""
         @pytest.mark.parametrize("case", ["a", "b"])
@@ -299,68 +244,6 @@ def test_the_seed_is_that_of_the_test_and_of_the_call(pytester, write):
     whole, second = ([line.split()[-1] for line in lines if "seed " in line] for lines in runs)
     assert len(set(whole)) == 4
     assert second == whole[2:]
-
-
-@pytest.mark.parametrize(
-    ("project", "words"),
-    [
-        ("[tool.dpaudit]\nsample = 3\n", "key of [tool.dpaudit] must be one of *, got 'sample' at '{}'. Did you mean*"),
-        ("[tool.dpaudit]\nsamples = 'x'\n", "samples must be an integer, got 'x' at [tool.dpaudit] of '{}'."),
-        ("[tool.dpaudit]\nsamples = 3\n", "samples must be *, got 3. This was read from [tool.dpaudit] of '{}'."),
-        ("[tool.dpaudit]\nconfidence = 95\n", "confidence must be *, got 95. This was read * of '{}'."),
-        ("[tool.dpaudit]\nisolation = 'second=1'\n", "isolation must be *. This was read from [tool.dpaudit] of '{}'."),
-        ("[tool.pytest.ini_options]\ndp_profile = 'x'\n", "dp_profile must be *, got 'x' at the ini option * of '{}'."),
-        (
-            "[tool.pytest.ini_options]\ndp_samples = 'x'\n",
-            "dp_samples must be of type int, got 'x' at the ini option dp_samples of '{}'.",
-        ),
-        (
-            "[tool.pytest.ini_options]\ndp_confidence = '95'\n",
-            "confidence must be in (0, 1), got 95.0 at the ini option dp_confidence of '{}'.",
-        ),
-        (
-            "[tool.pytest.ini_options]\ndp_strict = 'x'\n",
-            "dp_strict must be true or false, got 'x' at the ini option dp_strict of '{}'.",
-        ),
-    ],
-)
-def test_a_mistake_in_the_configuration_stops_the_session(pytester, write, project, words):
-    write(PRINTED)
-    pytester.makepyprojecttoml(project)
-    result = pytester.runpytest()
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    expected = words.format(pytester.path / "pyproject.toml").replace("[", "[[]")
-    result.stderr.fnmatch_lines([f"ERROR: {expected}"])
-    assert len([line for line in result.errlines if line]) == 1
-
-
-def test_a_project_file_that_does_not_speak_of_dpaudit_is_not_read(pytester, write):
-    write("    def test_it(dp_audit): dp_audit(sound, samples=20, floating_point=False, **PLAIN)\n")
-    (pytester.path / "pyproject.toml").write_text("no TOML at all")
-    inner = pytester.mkdir("inner")
-    (pytester.path / "test_it.py").rename(inner / "test_it.py")
-    (inner / "pytest.ini").write_text("[pytest]\n")  # named, so that pytest does not read the file above either
-    pytester.runpytest("-c", str(inner / "pytest.ini"), str(inner)).assert_outcomes(passed=1, warnings=1)
-
-
-def test_the_cause_of_an_error_is_shown_where_it_is_of_the_users_code(tmp_path):
-    class Odd:
-        def sample(self, data, size, rng):
-            return data
-
-        def pairs(self):
-            raise KeyError("no such table")
-
-    with pytest.raises(KeyError) as caught:
-        dpaudit.as_subject(Odd()).pairs()
-    error = dpaudit.UsageError("pairs must be readable, got none.")
-    error.__cause__ = caught.value.with_traceback(caught.value.__traceback__.tb_next)  # as dpaudit catches it
-    assert cause(error) is caught.value
-    assert caught.value.__traceback__.tb_frame.f_code.co_filename == __file__
-    (tmp_path / "audit.json").write_text("{")
-    with pytest.raises(dpaudit.UsageError) as told:
-        dpaudit.load(tmp_path / "audit.json")
-    assert isinstance(told.value.__cause__, json.JSONDecodeError) and cause(told.value) is None
 
 
 def test_workers_of_xdist_report_their_verdicts(pytester, write):

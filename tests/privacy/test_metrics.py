@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from support.refusals import refusals
 
 from dpaudit.errors import UsageError
 from dpaudit.privacy.finite_metrics import (
@@ -308,18 +309,6 @@ def test_each_axiom_is_named_with_the_points_that_violate_it(matrix, message):
         MatrixMetric(matrix, "abc")
 
 
-def test_all_violated_axioms_are_named_at_once():
-    with pytest.raises(UsageError) as caught:
-        check_metric([[1, 9, 1], [8, 0, -2], [1, 1, 0]], ids=[10, 20, 30])
-    for words in (
-        "non-negativity: d(20, 30) = -2.0",
-        "d(x, x) = 0: d(10, 10) = 1.0",
-        "symmetry",
-        "triangle inequality",
-    ):
-        assert words in str(caught.value)
-
-
 def test_without_the_triangle_check_the_other_axioms_still_hold():
     assert MatrixMetric([[0, 1, 3], [1, 0, 1], [3, 1, 0]], check_triangle=False)(0, 2) == 3.0
     with pytest.raises(UsageError, match="violates symmetry"):
@@ -356,29 +345,6 @@ def test_a_matrix_that_is_not_square_or_ids_that_do_not_fit_are_refused(matrix, 
         check_metric(matrix, ids)
 
 
-def test_an_unknown_point_is_refused():
-    metric = MatrixMetric(1.0 - np.eye(7), list("abcdefg"))
-    with pytest.raises(UsageError, match=r"x_prime must be a point of the metric \('a', 'b', .*, \.\.\.\), got 'z'\."):
-        metric("a", "z")
-    with pytest.raises(UsageError, match=r"x must be a point of the metric .*, got \{\}\."):
-        metric({}, "a")
-    with pytest.raises(UsageError, match=r"points\[1\] must be a point"):
-        metric.matrix(["a", 3])
-
-
-def test_a_matrix_metric_keeps_a_copy_and_compares_by_value():
-    entries = np.array([[0.0, 1.0], [1.0, 0.0]])
-    metric = MatrixMetric(entries, ["a", "b"])
-    entries[0, 1] = 9.0
-    assert metric("a", "b") == 1.0
-    assert metric == MatrixMetric([[0, 1], [1, 0]], ("a", "b")) and hash(metric) == hash(
-        MatrixMetric(metric.entries, "ab")
-    )
-    assert metric != MatrixMetric([[0, 2], [2, 0]], ["a", "b"])
-    with pytest.raises(ValueError, match="read-only"):
-        metric.entries[0, 1] = 2.0
-
-
 def test_points_may_be_lists_as_json_gives_them():
     metric = MatrixMetric([[0, 1], [1, 0]], [[1, 2], [3, 4]])
     assert metric([1, 2], np.array([3, 4])) == metric((1, 2), [3, 4]) == 1.0
@@ -409,51 +375,38 @@ def test_nats_per_unit_must_be_positive_and_finite(build, epsilon):
         build(epsilon)
 
 
-@pytest.mark.parametrize(
-    ("act", "message"),
-    [
-        (lambda: HammingMetric(-1.0), r"epsilon must be in \[0, inf\], got -1\.0\."),
-        (lambda: DiscreteMetric(math.nan), r"epsilon must be in \[0, inf\], got nan\."),
-        (lambda: AttributeMetric((1.0, -2.0)), r"epsilons\[1\] must be in \[0, inf\], got -2\.0\."),
-        (lambda: AttributeMetric((1.0, 2.0))("a", "b"), r"x must have 2 attributes, got 1\."),
-        (lambda: ValueMetric([{"a": -1}]), r"budgets\[0\]\['a'\] must be in \[0, inf\], got -1\."),
-        (lambda: ValueMetric(NATIVE, "mean"), r"combine must be 'min', 'sum' or 'max', got 'mean'\."),
-        (lambda: ValueMetric(NATIVE)("MYA", "MYC"), r"x_prime\[2\] must be one of .*'A'.*'B'.*, got 'C'\."),
-        (lambda: ValueMetric(NATIVE)("MYA", "MY"), r"x_prime must have 3 attributes, got 2\."),
-        (lambda: BlowfishMetric(1.0, 0.0), r"threshold must be in \(0, inf\), got 0\.0\."),
-        (lambda: DateMetric(1.0, days=-1), r"days must be in \(0, inf\), got -1\."),
-        (lambda: DateMetric(1.0)("soon", "2024-01-01"), r"x must be a date or ISO text, got 'soon'\."),
-        (lambda: DateMetric(1.0)("2024-01-01", 5), r"x_prime must be a date or ISO text, got 5\."),
-        (lambda: DateMetric(1.0)("2024-01-01", "NaT"), r"x_prime must be a date or ISO text, got 'NaT'\."),
-        (lambda: EuclideanMetric(1.0)([0, 1], [0]), r"x_prime must have the shape of x, \(2,\), got \(1,\)\."),
-        (lambda: EuclideanMetric(1.0)([0, 1], "ab"), r"x_prime must be one or more coordinates, got 'ab'\."),
-        (lambda: EuclideanMetric(1.0)([0, inf], [0, 1]), r"x must have finite coordinates, got \[0, inf\]\."),
-        (
-            lambda: EuclideanMetric(1.0).matrix([[0, 1], [0]]),
-            r"points must have one shape, got \(1,\) after \(2,\) at pos",
-        ),
-        (lambda: AbsoluteMetric(1.0)([1, 2], 3), r"x must be one number, got \[1, 2\]\."),
-        (lambda: GeoMetric(1.0)((91, 0), (0, 0)), r"x must be \(latitude, longitude\) in degrees, .*, got \(91, 0\)\."),
-        (lambda: GeoMetric(1.0)((0, 0), (0, 0, 0)), r"x_prime must be \(latitude, longitude\)"),
-        (lambda: HammingMetric(1.0)("abc", "ab"), r"x_prime must have the length of x, 3, got 2\."),
-        (lambda: HammingMetric(1.0)(3, "ab"), r"x must be a sequence of attribute values, got 3\."),
-        (lambda: HammingMetric(1.0).matrix(["ab", "a"]), r"points must have one length, 2, got 1 at position 1\."),
-        (lambda: scaled(DiscreteMetric(1.0), 0.0), r"factor must be in \(0, inf\), got 0\.0\."),
-        (lambda: SumMetric(()), r"metrics must be at least one, got none\."),
-        (lambda: GraphMetric([]), r"edges must join at least two points, got none\."),
-        (lambda: GraphMetric([(0, 1), (2,)]), r"edges\[1\] must be \(u, v\) or \(u, v, weight\), got \(2,\)\."),
-        (lambda: GraphMetric(["ab"]), r"edges\[0\] must be \(u, v\) or \(u, v, weight\), got 'ab'\."),
-        (lambda: GraphMetric([(0, 0)]), r"edges\[0\] must join two different points, got 0 twice\."),
-        (lambda: GraphMetric([(0, 1, -1)]), r"weight of edges\[0\] must be in \[0, inf\], got -1\."),
-        (lambda: GraphMetric([(0, 1)])(0, 7), r"x_prime must be a point of the metric \(0, 1\), got 7\."),
-        (
-            lambda: TreeMetric([(0, 1), (1, 2), (2, 0)]),
-            r"edges must form a tree, got a cycle closed by \(2, 0\) at position 2",
-        ),
-        (lambda: TreeMetric([(0, 1), (2, 3)]), r"edges must connect all points, got no path from 0 to 2\."),
-        (lambda: TreeMetric([(0, 1)], points=[9]), r"edges must connect all points, got no path from 0 to 9\."),
-    ],
+test_what_makes_no_metric_or_no_point_is_refused = refusals(
+    (lambda: HammingMetric(-1.0), "epsilon must"),
+    (lambda: DiscreteMetric(math.nan), "epsilon must"),
+    (lambda: AttributeMetric((1.0, -2.0)), r"epsilons\[1\] must"),
+    (lambda: AttributeMetric((1.0, 2.0))("a", "b"), "x must"),
+    (lambda: ValueMetric([{"a": -1}]), r"budgets\[0\]\['a'\] must"),
+    (lambda: ValueMetric(NATIVE, "mean"), "combine must"),
+    (lambda: ValueMetric(NATIVE)("MYA", "MYC"), r"x_prime\[2\] must"),
+    (lambda: ValueMetric(NATIVE)("MYA", "MY"), "x_prime must"),
+    (lambda: BlowfishMetric(1.0, 0.0), "threshold must"),
+    (lambda: DateMetric(1.0, days=-1), "days must"),
+    (lambda: DateMetric(1.0)("soon", "2024-01-01"), "x must"),
+    (lambda: DateMetric(1.0)("2024-01-01", 5), "x_prime must"),
+    (lambda: DateMetric(1.0)("2024-01-01", "NaT"), "x_prime must"),
+    (lambda: EuclideanMetric(1.0)([0, 1], [0]), "x_prime must"),
+    (lambda: EuclideanMetric(1.0)([0, 1], "ab"), "x_prime must"),
+    (lambda: EuclideanMetric(1.0)([0, inf], [0, 1]), "x must"),
+    (lambda: EuclideanMetric(1.0).matrix([[0, 1], [0]]), "points must"),
+    (lambda: AbsoluteMetric(1.0)([1, 2], 3), "x must"),
+    (lambda: GeoMetric(1.0)((91, 0), (0, 0)), "x must"),
+    (lambda: GeoMetric(1.0)((0, 0), (0, 0, 0)), "x_prime must"),
+    (lambda: HammingMetric(1.0)("abc", "ab"), "x_prime must"),
+    (lambda: HammingMetric(1.0)(3, "ab"), "x must"),
+    (lambda: HammingMetric(1.0).matrix(["ab", "a"]), "points must"),
+    (lambda: scaled(DiscreteMetric(1.0), 0.0), "factor must"),
+    (lambda: SumMetric(()), "metrics must"),
+    (lambda: GraphMetric([]), "edges must"),
+    (lambda: GraphMetric([(0, 1), (2,)]), r"edges\[1\] must"),
+    (lambda: GraphMetric(["ab"]), r"edges\[0\] must"),
+    (lambda: GraphMetric([(0, 0)]), r"edges\[0\] must"),
+    (lambda: GraphMetric([(0, 1, -1)]), r"weight of edges\[0\] must"),
+    (lambda: GraphMetric([(0, 1)])(0, 7), "x_prime must"),
+    (lambda: TreeMetric([(0, 1), (1, 2), (2, 0)]), "edges must"),
+    (lambda: TreeMetric([(0, 1)], points=[9]), "edges must"),
 )
-def test_what_makes_no_metric_or_no_point_is_refused(act, message):
-    with pytest.raises(UsageError, match=message):
-        act()

@@ -19,7 +19,6 @@ from dpaudit.privacy.neighbours import (
     edit_distance,
     joined_rows,
     steps_between,
-    steps_note,
 )
 from dpaudit.privacy.pair_budgets import budgets_of
 from dpaudit.privacy.parsing import parse_claim
@@ -212,22 +211,6 @@ def test_arrays_and_tables_of_one_length_are_columns_of_the_same_rows():
 def test_parts_with_a_row_each_are_joined():
     assert joined_rows({"X": np.eye(2), "y": [0, 1]})[1][1] == 1
     assert joined_rows(([1, 2], [3])) is None and joined_rows([1]) == [1]
-
-
-def test_a_violation_without_a_relation_asks_whether_two_steps_were_meant():
-    claim, pair = PureDP(1.0), ([0.5, 1.5], [3.5, 1.5])
-    note = steps_note(claim, *pair, 1.3)
-    assert note.startswith("This pair replaces a row (row 0: 0.5 becomes 3.5). Do neighbours add or remove a row? ")
-    assert "the budget eps=2, which the bound does not exceed" in note and "adjacency=replace_one" in note
-    assert not steps_note(claim, *pair, 2.1)  # two steps would not explain it
-    assert not steps_note(claim, *pair, None)  # not violated
-    assert not steps_note(NeighbourClaim(claim, "replace_one"), *pair, 1.3)  # the relation is stated
-    assert not steps_note(claim, [1], [1, 2], 1.3) and not steps_note(claim, 0, 1, 1.3)
-    for other in (ProfileClaim(lambda epsilon: 0.1), RenyiDP(4.0, 0.5)):  # a bound is of no budget that is known
-        assert "it is two steps. State" in steps_note(other, *pair, 0.9)
-    approximate = ApproxDP(1.0, 1e-3)
-    assert "the budget eps=2,delta=0.00371" in steps_note(approximate, *pair, 1.3)
-    assert "it is two steps. State" in steps_note(approximate, *pair, 2.1)  # a bound at another delta
 
 
 def noisy_count(data, size, rng):

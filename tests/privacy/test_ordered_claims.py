@@ -422,22 +422,3 @@ def test_a_table_of_pairs_places_each_pair_by_its_own_order():
     budgets = budgets_of(FDP(add=LINE, remove=[(0.0, 0.9), (1.0, 0.0)]), pairs, inputs_of(pairs))
     assert budgets.family.tolist() == [0, 1, 0] and budgets.values.tolist() == [1.0] * 3
     assert len(budgets_of(FDP(LINE, ordered=True), pairs, inputs_of(pairs)).families) == 1
-
-
-def test_the_command_line_reads_orders(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "add.csv").write_text("0,1\n0.25,0.25\n1,0\n")
-    (tmp_path / "remove.csv").write_text("0,0.9\n1,0\n")
-    add, remove = [(0.0, 1.0), (0.25, 0.25), (1.0, 0.0)], [(0.0, 0.9), (1.0, 0.0)]
-    for text, stated in {
-        "tradeoff=add.csv,ordered=yes": FDP(add, ordered=True, name="tradeoff=add.csv,ordered=yes"),
-        "tradeoff=add.csv,remove=remove.csv": FDP(add=add, remove=remove, name="tradeoff=add.csv,remove=remove.csv"),
-    }.items():
-        claim = dpaudit.parse_claim(text)
-        assert claim == stated and dpaudit.parse_claim(str(claim)) == claim
-    with pytest.raises(UsageError, match=r"ordered must be yes, got 'no' at claim 'tradeoff=add\.csv,ordered=no'"):
-        dpaudit.parse_claim("tradeoff=add.csv,ordered=no")
-    with pytest.raises(UsageError, match=r"tradeoff must be a readable file, got 'none\.csv'"):
-        dpaudit.parse_claim("tradeoff=add.csv,remove=none.csv")
-    (tmp_path / "a, b.csv").write_text("0,1\n1,0\n")
-    assert dpaudit.parse_claim("tradeoff=a, b.csv").is_symmetric

@@ -9,20 +9,11 @@ from dpaudit.errors import DpauditNoteWarning, UsageError
 from dpaudit.privacy.pairs import AllPairs, Pair, all_pairs, as_pairs, short_form
 
 
-class Opaque:
-    """An object without a `repr` of its own."""
-
-
 def test_a_pair_is_named_after_its_inputs():
     pair = Pair(0.0, [1, 2])
     assert (pair.id, pair.x_id, pair.x_prime_id) == ("0.0|[1, 2]", "0.0", "[1, 2]")
     assert Pair(0, 1, x_id="a", x_prime_id="b").id == "a|b"
     assert Pair(0, 1, id="flip").id == "flip"
-
-
-@pytest.mark.parametrize("value", [Opaque(), [Opaque()], {"a": Opaque()}, test_a_pair_is_named_after_its_inputs, len])
-def test_a_short_form_never_shows_an_address(value):
-    assert "0x" not in short_form(value)
 
 
 def test_a_short_form_is_one_line_of_bounded_width():
@@ -51,11 +42,6 @@ def test_a_generator_of_pairs_is_read_once():
 def test_pairs_of_the_same_name_get_numbers_that_stay_unique():
     pairs = as_pairs([(0, 1), Pair(8, 9, id="0|1#2"), (0, 1), (0, 1)])
     assert [pair.id for pair in pairs] == ["0|1", "0|1#2", "0|1#3", "0|1#4"]
-
-
-def test_two_pairs_that_were_given_one_id_are_refused():
-    with pytest.raises(UsageError, match=r"pairs must have unique ids, got 'flip' at positions 0 and 2\."):
-        as_pairs([Pair(0, 1, id="flip"), (0, 1), Pair(1, 2, id="flip")])
 
 
 @pytest.mark.parametrize(
@@ -104,10 +90,6 @@ def test_many_pairs_are_made_when_they_are_looked_at():
     assert [pair.id for pair in pairs[97:100]] == [pair.id for pair in listed[97:100]] == ["0|98", "0|99", "1|2"]
     with pytest.raises(IndexError):
         pairs[4_950]
-
-
-def test_inputs_that_look_alike_are_numbered():
-    assert AllPairs([np.zeros(9), np.zeros(9)]).ids[1].endswith("#2")
 
 
 def test_one_pair_of_lists_without_its_brackets_is_told():

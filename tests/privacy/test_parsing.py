@@ -71,7 +71,6 @@ def test_a_claim_reads_back_from_its_text_exactly(claim):
     [
         ("", r"claim must be eps=E, .* metric=FILE or tradeoff=\.\.\., got ''\.$"),
         ("1", r"claim must be eps=E, .*, got '1'\.$"),
-        ("epsi=1", r"claim must be eps=E, .*, got 'epsi=1'\. Did you mean 'eps=1'\?$"),
         ("eps=1,0.001", r"got '0\.001' at 'eps=1,0\.001'\. Did you mean 'eps=1,delta=0\.001'\?$"),
         ("eps=1 delta=1e-5", r"got '1 delta=1e-5' at claim .*\. Did you mean 'eps=1,delta=1e-5'\?$"),
         ("sigma=1", r"got 'sigma=1'\.$"),
@@ -80,22 +79,13 @@ def test_a_claim_reads_back_from_its_text_exactly(claim):
         ("alpha=1", r"got 'alpha=1'\.$"),
         ("eps=one", r"eps must be a number, got 'one' at claim 'eps=one'\."),
         ("eps=", r"eps must be a number, got '' at claim 'eps='\."),
-        ("eps=nan", r"eps must be a number, got 'nan' at claim 'eps=nan'\."),
-        ("eps=1_0", r"eps must be a number, got '1_0' at claim 'eps=1_0'\."),
         ("eps=-1", r"epsilon must be in \[0, inf\], got -1\.0 at claim 'eps=-1'\."),
         ("eps=1,delta=2", r"delta must be in \[0, 1\], got 2\.0 at claim 'eps=1,delta=2'\."),
         ("order=1,rdp=1", r"order must be in \(1, inf\), got 1\.0 at claim 'order=1,rdp=1'\."),
-        ("eps=1,epsilon=2", r"claim must name each value once, got 'epsilon=2' again at 'eps=1,epsilon=2'\."),
-        ("delta=0.1", r"claim must be eps=E, .*, got 'delta=0\.1'\."),
-        ("order=2", r"claim must be eps=E, .*, got 'order=2'\."),
-        ("eps=1,rho=1", r"claim must be eps=E, .*, got 'eps=1,rho=1'\."),
         ("metric=", r"metric must be a file that ends in \.csv or \.json, got ''\."),
         ("metric=cities", r"metric must be a file that ends in \.csv or \.json, got 'cities'\."),
-        ("metric=no.csv", r"metric must be a readable file, got 'no\.csv' \(No such file or directory\)\."),
         ("metric=no.csv,on=rows", r"on must be 'inputs' or 'records', got 'rows' at claim 'metric=no\.csv,on=rows'\."),
-        ("metric=no.csv,eps=1", r"claim must be metric=FILE\[,scale=NUMBER\]\[,on=records\], got 'eps=1' at "),
         ("metric=no.csv,scale=x", r"scale must be a number, got 'x' at claim 'metric=no\.csv,scale=x'\."),
-        (1.0, r"claim must be a text such as 'eps=1', got 1\.0\."),
     ],
 )
 def test_a_malformed_claim_gets_one_message_that_names_it(text, message):
@@ -165,8 +155,6 @@ def test_a_byte_order_mark_and_empty_lines_are_passed_over(write):
     [
         ("d.csv", "", r"metric must be a CSV file with a row of names and a row a point, got 'd\.csv'\."),
         ("d.csv", "from,a,b\na,0,1\nb,1\n", r"metric must have 3 cells in each row, got 2 at row 3 of 'd\.csv'\."),
-        ("d.csv", "from,a,b\na,0,far\nb,1,0\n", r"metric must be of numbers, got 'far' at row 2 of 'd\.csv'\."),
-        ("d.csv", "from,a,b\na,0,nan\nb,1,0\n", r"metric must be of numbers, got 'nan' at row 2 of 'd\.csv'\."),
         ("d.csv", "from,a,b\nb,0,1\na,1,0\n", r"the same ids in its first row and column, .*, got .* at 'd\.csv'\."),
         ("d.csv", "f,a,b\na,0,1\nb,2,0\n", r"metric violates symmetry: .* This was read from 'd\.csv'\."),
         (
@@ -180,29 +168,18 @@ def test_a_byte_order_mark_and_empty_lines_are_passed_over(write):
             r"ids must be unique, got 'a' at positions 0 and 1\. This was read from 'd\.csv'\.",
         ),
         ("d.csv", "id,lat,lon\na,95,0\nb,0,0\n", r"latitude in \[-90, 90\], got .* This was read from 'd\.csv'\."),
-        ("d.json", "{", r"metric must be JSON, got 'd\.json': Expecting"),
         (
             "d.json",
             [[0, 1], [1, 0]],
             r"must be a JSON object with `matrix` or `coordinates`, got \[\[0, 1\], \[1, 0\]\] at",
         ),
         ("d.json", {"matrix": [[0]], "coordinates": [[0]]}, r"must be a JSON object with `matrix` or `coordinates`"),
-        ("d.json", {"matrix": [[0]], "unit": 1}, r"metric must have keys among .*, got 'unit' at 'd\.json'\."),
         (
             "d.json",
             {"matrix": [[0]], "metric": "geo"},
             r"`metric` must be 'euclidean' or 'geo', .*, got 'geo' at 'd\.json'\.",
         ),
         ("d.json", {"coordinates": [[0]], "metric": "l1"}, r"`metric` must be 'euclidean' or 'geo', .*, got 'l1' at"),
-        (
-            "d.json",
-            {"matrix": [[0, "x"], [1, 0]]},
-            r'metric must be of numbers or "inf", got \'x\' at row 0 of \'d\.json\'\.',
-        ),
-        ("d.json", {"matrix": [[0, True], [1, 0]]}, r'metric must be of numbers or "inf", got True at row 0'),
-        ("d.json", {"matrix": [[0, 10**400], [1, 0]]}, r"metric must be of numbers up to the largest double, got 1000"),
-        ("d.json", {"matrix": []}, r"metric must be a list of rows of numbers, got \[\] at 'd\.json'\."),
-        ("d.json", {"matrix": [[0, 1], [1]]}, r"metric must have rows of one length, got \[1, 2\] at 'd\.json'\."),
         (
             "d.json",
             {"matrix": [[0, 1]]},
@@ -277,7 +254,6 @@ def test_any_json_values_make_pairs(pairs):
         ("[0,1]", r"got '\[0,1\]' at its end\. Write `0,1` or `\[0, 1\],x'` if that is one input\."),
         ("[[0,1]]", r"at its end\. Write `0,1` or `\[\[0, 1\]\],x'` if that is one input\."),
         ("[[1,2],[1,3]]", r"at its end\. Write `\[1, 2\],\[1, 3\]` or `1,2; 1,3` or .* if that is one input\."),
-        ("[1,2,3]", r"at its end\. A pair is two inputs"),
         ("0 1", r"got '0 1' at character 3\. A ',' is due there\."),
         ("0,", r"got '0,' at its end\. Write strings"),
         ("0,1,2", r"got '0,1,2' at character 4\. A ';' is due there\."),
@@ -285,7 +261,6 @@ def test_any_json_values_make_pairs(pairs):
         ("0,1;;2,3", r"got '0,1;;2,3' at character 5\."),
         ("[0,1", r"got '\[0,1' at character 1\."),
         ("no.json", r"^pairs must be a readable file, got 'no\.json' \(No such file or directory\)\."),
-        (3, r"pairs must be a text such as '0,1', got 3\."),
     ],
 )
 def test_malformed_pairs_get_one_message_that_names_the_place(text, message):
@@ -312,10 +287,6 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
     [
         ("[", r"pairs must be JSON, got 'p\.json': Expecting"),
         (3, r'pairs must be a JSON file \[\[x, x\'\], \.\.\.\] or \{"inputs".*, got 3 at \'p\.json\'\.'),
-        ([], r"pairs must name at least one pair of inputs, got none at 'p\.json'\."),
-        ([[0, 1], [2]], r"pairs must be \[x, x'\], got \[2\] at position 1 of 'p\.json'\."),
-        ({"input": [0, 1]}, r"pairs must be a JSON file .*, got \{'input': \[0, 1\]\} at 'p\.json'\."),
-        ({"inputs": [0, 1], "pair": []}, r"pairs must have keys among .*, got 'pair' at 'p\.json'\."),
         ({"inputs": [0]}, r"inputs must be at least two, got 1 at 'p\.json'\."),
         ({"inputs": [0, 1], "ids": "ab"}, r"`ids` must be a list of texts, got 'ab' at 'p\.json'\."),
         ({"inputs": [0, 1], "ids": ["a"]}, r"ids must be as many as inputs, got 1 ids for 2 inputs at 'p\.json'\."),
@@ -332,8 +303,6 @@ def test_every_form_of_a_pairs_file_reads(write, content, ids):
             {"inputs": [0, 1], "pairs": [[1, 1]]},
             r"`pairs`\[0\] must be two different positions .*, got \[1, 1\] at 'p\.json'",
         ),
-        ({"inputs": [0, 1], "pairs": [[0, True]]}, r"`pairs`\[0\] must be two different positions .*, got \[0, True\]"),
-        ({"inputs": [0, 1], "pairs": []}, r"pairs must name at least one pair of inputs, got none at 'p\.json'\."),
     ],
 )
 def test_a_malformed_pairs_file_gets_one_message_that_names_it(write, content, message):

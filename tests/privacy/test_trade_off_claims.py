@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import norm
+from support.samplers import normal
 
 import dpaudit
 from dpaudit import FDP, GaussianDP, PureDP, UsageError
@@ -101,10 +102,6 @@ def test_a_scale_stretches_and_the_claim_is_a_value():
     assert isinstance(again, FDP) and again.profile(1.0) == claim.profile(1.0)
 
 
-def normal(data, size, rng):
-    return data + rng.normal(size=size)
-
-
 # Rates: an audit at confidence 0.95 of a claim that holds is "violated" in at most 5% of seeds; these seeds are fixed.
 @pytest.mark.parametrize(("mu", "is_violated"), [(1.05, False), (0.6, True)])
 @pytest.mark.parametrize("mode", ["sequential", "fixed"])
@@ -143,20 +140,3 @@ def test_the_bound_of_a_scale_is_below_the_truth():
 def test_what_is_no_trade_off_function_is_refused(trade_off, message):
     with pytest.raises(UsageError, match=message):
         FDP(trade_off)
-
-
-def test_the_command_line_reads_a_table(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "curve.csv").write_text("false_positive,false_negative\n0,1\n0.25,0.25\n1,0\n")
-    claim = dpaudit.parse_claim("tradeoff=curve.csv")
-    assert str(claim) == "tradeoff=curve.csv" and claim.profile(0.0) == pytest.approx(0.5, abs=1e-11)
-    assert claim == dpaudit.parse_claim("tradeoff=curve.csv")
-    (tmp_path / "broken.csv").write_text("0,1\n0.5,x\n1,0\n")
-    with pytest.raises(
-        UsageError, match=r"two numbers a line, got '0\.5,x' at point 2 at claim 'tradeoff=broken\.csv'"
-    ):
-        dpaudit.parse_claim("tradeoff=broken.csv")
-    with pytest.raises(UsageError, match=r"tradeoff must be a readable file, got 'none\.csv'"):
-        dpaudit.parse_claim("tradeoff=none.csv")
-    with pytest.raises(UsageError, match=r"claim must be eps=E, .*metric=FILE or tradeoff=\.\.\., got 'trade=1'"):
-        dpaudit.parse_claim("trade=1")

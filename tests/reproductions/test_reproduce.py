@@ -1,7 +1,6 @@
 """`dpaudit reproduce`: found through entry points, printed, saved as strict JSON and as a picture."""
 
 import importlib.metadata
-import io
 import json
 import struct
 from pathlib import Path
@@ -9,21 +8,16 @@ from pathlib import Path
 import jsonschema
 import pytest
 from click.testing import CliRunner
-from rich.console import Console
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.reproductions import command
 from dpaudit.reproductions.reproduction import (
     GROUP,
-    Options,
     Outcome,
     Reproduction,
     Statement,
     Table,
-    load_reproduction,
-    reproduction_names,
 )
 
 PNG = b"\x89PNG\r\n\x1a\n"
@@ -48,7 +42,6 @@ def fair_coin(options):
 
 
 coin = Reproduction("tosses of a coin", "PAPER-E1", fair_coin)
-no_run = object()
 
 
 def entry(name, value="test_reproduce:coin"):
@@ -105,15 +98,6 @@ def test_a_run_prints_its_tables_and_writes_a_picture_and_strict_json(installed,
     assert width > 500 and height > 300
 
 
-def test_the_default_folder_is_reproductions_and_quick_says_so(installed, project):
-    installed(entry("coin"))
-    result = run("coin", "--quick", "--quiet")
-    assert result.exit_code == 0 and result.stderr == ""
-    assert "A smoke test" in result.stdout
-    assert sorted(path.name for path in (project / "reproductions").iterdir()) == ["coin.json", "coin.png"]
-    assert json.loads((project / "reproductions" / "coin.json").read_text())["numbers"]["heads"] == 3
-
-
 def test_an_unknown_name_is_told_the_known_ones_before_anything_runs(installed, tmp_path):
     installed(entry("coin-single"), entry("coin-multi"))
     result = run("coin-single", "coin-mutli", "--out", str(tmp_path))
@@ -123,55 +107,9 @@ def test_an_unknown_name_is_told_the_known_ones_before_anything_runs(installed, 
     assert list(tmp_path.iterdir()) == []
 
 
-@pytest.mark.parametrize(
-    ("value", "message"),
-    [
-        ("test_reproduce:nothing", "must be importable"),
-        ("no_such_module:coin", "must be importable"),
-        ("test_reproduce:no_run", "must have a description and a run"),
-    ],
-)
-def test_a_broken_entry_point_is_named(value, message):
-    with pytest.raises(UsageError, match=f"reproduction 'odd' {message}"):
-        load_reproduction(entry("odd", value))
-
-
-def test_two_of_one_name_a_bad_seed_and_a_file_in_the_way_are_refused(installed, tmp_path):
-    installed(entry("coin"), entry("coin", "elsewhere:coin"))
-    with pytest.raises(UsageError, match="different names, got 'coin' twice"):
-        reproduction_names()
-    installed(entry("coin"))
-    assert "seed must be a non-negative integer, got -1" in run("coin", "--seed", "-1").stderr
-    (tmp_path / "file").write_text("")
-    result = run("coin", "--out", str(tmp_path / "file"))
-    assert result.exit_code == 2 and "a file is in the way" in result.stderr
-
-
-def test_a_row_that_does_not_fit_its_table_is_refused():
-    with pytest.raises(UsageError, match="rows of the table 'T' must have 2 cells"):
-        Table("T", ["a", "b"], [["only one"]])
-
-
-def test_a_table_breaks_no_number_while_it_fits_and_loses_none_where_it_does_not():
-    def printed(columns):
-        table = Table("T", [f"name {k}" for k in range(columns)], [[1000.25 + k for k in range(columns)]])
-        console = Console(file=io.StringIO(), width=80, markup=False)
-        outcome = Outcome([table], [], {}, lambda figure: None)
-        console.print(command.shown("x", coin, outcome, 1.0, False))
-        return console.file.getvalue()
-
-    assert all(f"{1000 + k}" in printed(8) for k in range(8))
-    wide = "".join(printed(20).split())  # too wide: folded, but every digit is there
-    assert wide.count("1") >= 20 and "…" not in wide
-
-
 def test_the_saved_form_turns_numpy_into_plain_values():
     numpy = pytest.importorskip("numpy")
     outcome = Outcome([], [], {"values": numpy.array([1.0, numpy.inf]), "one": numpy.int64(1)}, lambda figure: None)
     content = command.saved_form("x", coin, outcome, seed=0, quick=True, seconds=0.1)
     assert content["numbers"] == {"values": [1.0, "inf"], "one": 1}
     assert json.loads(json.dumps(content, allow_nan=False)) == content
-
-
-def test_options_have_defaults_that_tell_nothing():
-    assert Options().tell("anything") is None

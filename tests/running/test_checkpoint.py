@@ -8,11 +8,11 @@ import json
 import math
 import pathlib
 import shutil
-from fractions import Fraction
 
 import numpy as np
 import pytest
 from scale_subjects import labels
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.features.outcomes import canonical
@@ -24,10 +24,6 @@ from dpaudit.running.plain_data import NotPlainError, from_data, to_data
 from dpaudit.subjects.call_outcomes import Failed, Opaque
 
 PAIRS = [(0.0, 1.0), (1.0, 2.0), (0.0, 0.5)]
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def vectors(data, size, rng):
@@ -238,44 +234,6 @@ def test_a_universe_goes_on_as_well(tmp_path):
 # --- what is refused ---
 
 
-@pytest.mark.parametrize(
-    ("change", "said"),
-    [
-        ({"claim": "eps=2"}, r"its claim is eps=1, here eps=2\."),
-        ({"samples": 301, "confidence": 0.9}, r"its confidence is 0\.95, here 0\.9; its samples is 300, here 301\."),
-        ({"mechanism": vectors, "name": "laplace"}, r"its mechanism has other code or other parameters\."),
-        ({"pairs": PAIRS[:1]}, r"its pairs are 0\.0\|1\.0, 1\.0\|2\.0, 0\.0\|0\.5, here 0\.0\|1\.0\."),
-        ({"mode": "fixed", "seed": 4}, r"its mode is sequential, here fixed; its seed is 3, here 4\."),
-        ({"event_mass": 0.2}, r"its event mass is 0\.1, here 0\.2\."),
-    ],
-)
-def test_what_differs_is_said_in_words_and_no_digests(tmp_path, change, said):
-    path = tmp_path / "kept"
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3}
-    assert stopped(path, laplace, 5, **options)
-    before = path.read_bytes()
-    with pytest.raises(dpaudit.UsageError, match=f"another one: {said}") as caught:
-        dpaudit.audit(checkpoint=path, resume=True, **{"mechanism": laplace, **options, **change})
-    assert "promise" not in str(caught.value) and "fingerprint" not in str(caught.value)
-    assert path.read_bytes() == before
-
-
-def test_what_pairs_were_played_as_is_said_where_a_resumed_audit_plays_them_otherwise(tmp_path, monkeypatch):
-    from dpaudit.audits import many_pairs
-
-    path = tmp_path / "kept"
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300, "seed": 3, "checkpoint": path, "resume": True}
-    assert stopped(path, laplace, 5, **{name: options[name] for name in ("claim", "pairs", "samples", "seed")})
-    monkeypatch.setitem(many_pairs.MAX_GAMES, "sequential", 0)  # as another version might choose
-    with pytest.raises(
-        dpaudit.UsageError, match=r"another one: its pairs are played in sequential mode, here in fixed mode\. State"
-    ):
-        dpaudit.audit(laplace, **options)
-    monkeypatch.setitem(many_pairs.MAX_GAMES, "fixed", 0)
-    with pytest.raises(dpaudit.UsageError, match=r"its pairs are played in sequential mode, here in one table\."):
-        dpaudit.audit(laplace, **options)
-
-
 def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
     path = tmp_path / "kept"
     options = {"claim": "eps=1", "pairs": PAIRS, "samples": 300}
@@ -286,17 +244,6 @@ def test_a_checkpoint_that_is_there_is_not_written_over(tmp_path):
     assert path.read_bytes() == before
     result = dpaudit.audit(laplace, checkpoint=path, resume=True, **options)  # the seed is the file's
     assert evidence(result) == evidence(dpaudit.audit(laplace, seed=3, **options))
-
-
-def test_what_is_no_checkpoint_is_refused(tmp_path):
-    path = tmp_path / "notes.txt"
-    path.write_text("shopping list\n")
-    options = {"claim": "eps=1", "pairs": PAIRS, "samples": 100}
-    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a checkpoint of dpaudit"):
-        dpaudit.audit(laplace, checkpoint=path, resume=True, **options)
-    assert path.read_text() == "shopping list\n"
-    with pytest.raises(dpaudit.UsageError, match="checkpoint must be a"):
-        dpaudit.audit(laplace, checkpoint=tmp_path, resume=True, **options)
 
 
 def test_a_mechanism_that_draws_something_else_is_found_though_its_fingerprint_is_the_same(tmp_path):
@@ -382,21 +329,6 @@ class Point:
         self.value = value
 
 
-def test_outputs_that_are_no_plain_values_are_drawn_again(tmp_path):
-    def fractions(data, rng):
-        return Fraction(round(float(data + rng.laplace()), 1))
-
-    def fractions_without_a_seed(data):
-        return Fraction(round(float(data + np.random.default_rng().laplace()), 1))
-
-    options = {"claim": "eps=1", "pairs": PAIRS[:1], "samples": 150, "seed": 3}
-    alone, path = evidence(dpaudit.audit(fractions, **options)), tmp_path / "kept"
-    assert stopped(path, fractions, 12, **options)
-    assert evidence(dpaudit.audit(fractions, checkpoint=path, resume=True, **options)) == alone
-    with pytest.warns(dpaudit.DpauditCheckpointWarning, match="type Fraction is no plain value.*cannot be resumed"):
-        dpaudit.audit(fractions_without_a_seed, checkpoint=path, **options)
-
-
 CALLS = []
 
 
@@ -455,15 +387,6 @@ def test_a_set_has_the_same_bytes_in_whatever_order_its_values_come():
     assert list(one) != list(other)
     assert to_data(one) == to_data(other)
     assert to_data(frozenset(one)) == to_data(frozenset(other))
-
-
-def test_a_search_that_cannot_be_repeated_has_no_checkpoint(tmp_path):
-    def own(data):
-        return float(data + np.random.default_rng().laplace())
-
-    search = dpaudit.Search({"kind": "number", "low": 0, "high": 1}, budget=1000)
-    with pytest.raises(dpaudit.UsageError, match=r"checkpoint must not be given with a search, .* other pairs"):
-        dpaudit.audit(own, "eps=1", search, samples=50, checkpoint=tmp_path / "there")
 
 
 def test_the_header_can_be_read_alone_and_a_temporary_checkpoint_saved(tmp_path):

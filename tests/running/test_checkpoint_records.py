@@ -10,13 +10,12 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from dpaudit.errors import DpauditCheckpointWarning, SubjectError, UsageError
+from dpaudit.errors import SubjectError, UsageError
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.failures import Returned
 from dpaudit.inference.tasks import Request, Task, TaskResult
 from dpaudit.running.checkpoint import (
     CheckpointPlan,
-    as_plan,
     open_checkpoint,
     read_header,
     temporary_checkpoint,
@@ -311,27 +310,6 @@ def told(path, before):
     return text.replace(repr(str(path)), "FILE")
 
 
-def test_who_resumes_is_told_what_was_read_back(path):
-    assert told(path, lambda: None) == "The checkpoint FILE is not there: the audit begins anew."
-    assert told(path, lambda: path.write_bytes(b"")) == "The checkpoint FILE is empty: the audit begins anew."
-    assert told(path, lambda: None) == "The checkpoint FILE holds no finished draws: the audit begins anew."
-
-    def noted(*tasks):
-        kept = reopened(path)
-        kept.note(PURPOSE, [(one, result(1)) for one in tasks])
-        kept.close()
-
-    assert told(path, lambda: noted(task(0, size=1_234))) == (
-        "Going on from FILE: 1,234 draws in 1 finished part are taken from it."
-    )
-    noted(task(1), task(2))
-    torn = path.read_bytes() + b"torn"
-    assert told(path, lambda: path.write_bytes(torn)) == (
-        "Going on from FILE: 1,248 draws in 3 finished parts are taken from it. Its end was torn: what it held is "
-        "drawn again."
-    )
-
-
 def test_a_plan_without_a_place_keeps_its_checkpoint_open_until_the_audit_has_ended(path):
     plan = CheckpointPlan()
     plan.close(finished=True)  # nothing was opened
@@ -348,22 +326,6 @@ def test_a_plan_without_a_place_keeps_its_checkpoint_open_until_the_audit_has_en
     opened = placed.open(HEADER, replayable=True)
     placed.close(finished=False)
     assert opened._journal.is_closed and opened.path.exists()
-
-
-def test_arguments_become_a_plan(path):
-    assert as_plan(None, False) is None
-    with pytest.raises(UsageError, match="checkpoint must be given where resume is, got None"):
-        as_plan(None, True)
-    with pytest.raises(UsageError, match="resume must be True or False, got 1"):
-        as_plan(path, 1)
-    with pytest.raises(UsageError, match=r"checkpoint must be a path, got 3\."):
-        as_plan(3, False)
-    plan = CheckpointPlan(path)
-    assert as_plan(plan, False) is plan
-    made = as_plan(str(path), True)
-    assert (made.path, made.resume, made.checkpoint) == (path, True, None)
-    with pytest.warns(DpauditCheckpointWarning, match="nothing more"):
-        made.on_trouble("nothing more")
 
 
 def test_the_digest_of_a_statistic_is_its_own_however_many_there_were(kept):

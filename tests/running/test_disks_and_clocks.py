@@ -14,6 +14,7 @@ import time
 import numpy as np
 import pytest
 from click.testing import CliRunner
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.cli import main
@@ -85,10 +86,6 @@ def test_a_disk_that_takes_nothing_is_one_message(answers, disk, option, status,
 # --- clocks ---
 
 NIGHT = {"samples": 80, "floating_point": False}
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def evidence(result):

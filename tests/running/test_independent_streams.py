@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import stats
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.running import streams
@@ -86,10 +87,6 @@ def test_no_two_purposes_of_streams_have_one_number():
              ("DRAWS", "COINS", "FLOAT_DRAWS", "FLOAT_COINS", "UNIVERSE_DRAWS", "UNIVERSE_COINS")}  # fmt: skip
     shared = [number for number, count in Counter({**found, **again}.values()).items() if count > 1]
     assert not shared, [name for name, number in {**found, **again}.items() if number in shared]
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 @pytest.mark.parametrize("options", [

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import math
 import os
 import random
 import signal
@@ -20,6 +19,7 @@ import numpy as np
 import pytest
 from killing import in_child
 from scale_subjects import Slow
+from support.samplers import response
 
 import dpaudit
 from dpaudit.features.outcomes import read_outputs
@@ -35,11 +35,6 @@ PAIRS = [(0, 1), (1, 0)]
 
 def few_or(many):
     return [pytest.param(4, marks=pytest.mark.slow), pytest.param(many, marks=pytest.mark.long)]
-
-
-def response(data, size, rng):
-    """Randomised response of loss 0.9."""
-    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
 
 
 def evidence(result):

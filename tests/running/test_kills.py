@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 import random
-import re
 import shlex
 import signal
 import subprocess
@@ -145,42 +144,6 @@ def test_an_interrupted_audit_is_saved_and_says_how_to_go_on(tmp_path, monkeypat
     assert again.exit_code == without.exit_code, again.output
     assert {**json.loads(Path("straight/audit.json").read_text()), "seconds": 0} == {**found, "seconds": 0}
     assert not Path("dpaudit-out/audit.checkpoint").exists()
-
-
-def test_to_resume_says_what_is_taken_from_the_checkpoint(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    arguments = ["audit", f"{SUBJECTS}:labels", "--claim", "eps=1", "--pairs", PAIRS, "--samples", "200"]
-    arguments += ["--seed", "3", "--no-floating-point", "--checkpoint"]
-    with monkeypatch.context() as patch:
-        interrupted_at(patch, 60)
-        assert CliRunner().invoke(main, [*arguments, "whole"]).exit_code == 130
-    content = Path("whole").read_bytes()
-    Path("torn").write_bytes(content[:-5])
-    Path("empty").touch()
-    results = []
-    for name, said in (
-        ("torn", r"Going on from 'torn': \d+ draws in \d+ finished parts are taken from it\. Its end was torn: "),
-        ("whole", r"Going on from 'whole': \d+ draws in \d+ finished parts are taken from it\.$"),
-        ("empty", "The checkpoint 'empty' is empty: the audit begins anew."),
-        ("new", "The checkpoint 'new' is not there: the audit begins anew."),
-    ):
-        done = CliRunner().invoke(main, [*arguments, name, "--resume"])
-        notes = [line for line in done.stderr.splitlines() if line.startswith("Note: ")]
-        assert len(notes) == 1 and re.match(f"Note: {said}", notes[0]), notes
-        results.append([int(number) for number in re.findall(r"\d+", notes[0])])
-    assert results[0][0] < results[1][0] and results[0][1] == results[1][1] - 1
-    Path("empty").touch()
-    assert CliRunner().invoke(main, [*arguments, "empty", "--resume", "-q"]).stderr == ""
-
-
-def test_an_interrupted_audit_with_a_store_says_what_is_kept(tmp_path, monkeypatch):
-    said = "Finished rounds are kept in kept: the next audit goes on from them."
-    monkeypatch.chdir(tmp_path)
-    interrupted_at(monkeypatch, 1)  # a store tells of the first round; of others where saving is quick beside them
-    options = ["--claim", "eps=1", "--pairs", "0,1", "--samples", "200", "-q", "--no-floating-point", "--store=kept"]
-    done = CliRunner().invoke(main, ["audit", f"{SUBJECTS}:labels", *options])
-    lines = done.stderr.splitlines()
-    assert done.exit_code == 130 and lines[0].startswith("Interrupted: ") and lines[1:] == [said]
 
 
 def test_an_interruption_before_the_first_draw_saves_nothing(tmp_path, monkeypatch):

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import math
 import random
 import shutil
 import sqlite3
 from pathlib import Path
 
-import numpy as np
 import pytest
 from click.testing import CliRunner
 from killing import in_child
+from support.samplers import response
 
 import dpaudit
 from dpaudit.cli import main
@@ -20,11 +19,6 @@ from dpaudit.running.store import Identity, Store
 
 OLD = Path(__file__).with_name("old_files")
 TABLES = ("subjects", "nights", "pairs", "looks", "inputs")
-
-
-def response(data, size, rng):
-    """Randomised response of loss 0.9."""
-    return np.where(rng.random(size) < 1.0 / (1.0 + math.exp(-0.9)), data, 1 - data)
 
 
 def night(path, seed=1, pairs=((0, 1),)):
@@ -41,74 +35,6 @@ def rows_of(path):
 
 
 # --- many rows ---
-
-
-def filled(path, template, subjects, nights=100, pairs=9):
-    """A store with the pair of the template many times over."""
-    shutil.copy(template, path)
-    connection = sqlite3.connect(path)
-
-    def copies(table, how_many, **changed):
-        columns = [row[1] for row in connection.execute(f"pragma table_info({table})")]
-        first = connection.execute(f"select * from {table} limit 1").fetchone()
-        rows = ([changed.get(name, lambda k, of=of: of)(k) for name, of in zip(columns, first, strict=True)]
-                for k in range(how_many))  # fmt: skip
-        connection.executemany(f"insert into {table} values ({', '.join('?' * len(columns))})", rows)
-
-    copies("subjects", subjects, id=lambda k: 1_000 + k, digest=lambda k: f"{k:064x}")
-    copies("nights", subjects * nights, id=lambda k: 10_000 + k, subject=lambda k: 1_000 + k // nights,
-           number=lambda k: k % nights)  # fmt: skip
-    copies("pairs", subjects * pairs, id=lambda k: 10_000 + k, subject=lambda k: 1_000 + k // pairs,
-           key=lambda k: f"{k % pairs}")  # fmt: skip
-    copies("looks", subjects * nights * pairs, pair=lambda k: 10_000 + k // nights,
-           night=lambda k: 10_000 + (k // nights // pairs) * nights + k % nights)  # fmt: skip
-    connection.commit()
-    count = sum(connection.execute(f"select count(*) from {table}").fetchone()[0] for table in TABLES)
-    connection.close()
-    return count
-
-
-@pytest.fixture
-def steps(monkeypatch):
-    """Counts the steps of sqlite's machine, in hundreds: what a query costs on any computer."""
-    connect, made = sqlite3.connect, [0]
-
-    def counted():
-        made[0] += 1
-
-    def counting(*arguments, **options):
-        connection = connect(*arguments, **options)
-        connection.set_progress_handler(counted, 100)
-        return connection
-
-    def of(work):
-        before = made[0]
-        with monkeypatch.context() as patch:
-            patch.setattr(sqlite3, "connect", counting)
-            work()
-        return made[0] - before
-
-    return of
-
-
-@pytest.mark.slow
-def test_a_store_of_a_hundred_thousand_rows_costs_a_night_no_more_and_a_listing_in_proportion(tmp_path, steps):
-    template, small, large = (tmp_path / name for name in ("template.db", "small.db", "large.db"))
-    night(template)
-    filled(small, template, 10)
-    assert filled(large, template, 100) > 100_000
-
-    def listed(path):
-        with Store.at(path, create=False) as store:
-            found = store.subjects()
-        # of the copies each look belongs to a pair and a night of its subject, and none is left out
-        assert {len(subject["looks"]) for subject in found[1:]} == {900}
-
-    assert steps(lambda: listed(large)) <= 11 * steps(lambda: listed(small))
-    first = steps(lambda: night(small))
-    assert steps(lambda: night(large)) <= 1.1 * first + 5
-    done = CliRunner().invoke(main, ["evidence", "list", "--store", str(large)])
-    assert done.exit_code == 0 and done.output.count("response") == 101
 
 
 # --- merges that are interrupted ---

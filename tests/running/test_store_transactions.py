@@ -76,25 +76,6 @@ def test_a_subject_keeps_the_confidence_of_its_first_night(store):
     assert begun(store, OTHER, confidence=0.95).ordinal == 1
 
 
-def test_a_subject_has_the_name_of_its_last_night_and_the_last_target_that_was_stated(store):
-    begun(store)
-    begun(store, dataclasses.replace(ONE, name="renamed \ud800", target=None))
-    (subject,) = store.subjects()
-    assert (subject["name"], subject["target"]) == ("renamed \\ud800", "m.py:laplace")
-    begun(store, dataclasses.replace(ONE, target="other.py:f"))
-    assert store.subjects()[0]["target"] == "other.py:f"
-
-
-def test_nights_are_listed_with_how_they_ended_and_what_they_ran(store):
-    first, second = begun(store, samples=100), begun(store, samples=300)
-    saved(store, first, {}, runs=41)
-    store.end(first, "finished")
-    nights = store.subjects()[0]["nights"]
-    listed = [(night["number"], night["status"], night["samples"], night["runs"]) for night in nights]
-    assert listed == [(0, "finished", 100, 41), (1, "started", 300, 0)]
-    assert nights[0]["ended"] is not None and nights[1]["ended"] is None and second.number == 1
-
-
 def test_behind_a_batch_that_raised_nothing_is_added_but_by_its_own_night(store):
     good, bad, beside = begun(store), begun(store), begun(store)
     store.admit(good, [new_pair("a")])

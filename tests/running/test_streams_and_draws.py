@@ -6,6 +6,7 @@ import math
 
 import numpy as np
 import pytest
+from support.samplers import laplace
 
 import dpaudit
 from dpaudit.errors import SubjectError
@@ -30,10 +31,6 @@ class Signs:
 
 
 POSITIVE = Signs()
-
-
-def laplace(data, size, rng):
-    return data + rng.laplace(size=size)
 
 
 def laplace_one(data, rng):

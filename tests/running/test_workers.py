@@ -133,16 +133,6 @@ def test_a_mechanism_that_cannot_be_sent_to_workers_is_named_with_what_to_do(alw
     assert dpaudit.audit(Locked(), jobs=1, **OPTIONS).verdict != "error"
 
 
-def test_an_unknown_backend_is_refused_before_the_first_draw():
-    with pytest.raises(dpaudit.UsageError, match="backend must be one that joblib knows, got 'nonsense'"):
-        dpaudit.audit(Locked(), jobs=2, backend="nonsense", **OPTIONS)
-
-
-def test_a_cluster_is_of_dask_or_ray():
-    with pytest.raises(dpaudit.UsageError, match="backend must be dask or ray where cluster is given, got 'loky'"):
-        dpaudit.audit(Slow(0.0), cluster="tcp://127.0.0.1:1", **OPTIONS)
-
-
 def test_a_library_that_is_missing_is_named_with_its_extra(monkeypatch):
     def missing(name):
         raise ImportError(f"No module named {name!r}")

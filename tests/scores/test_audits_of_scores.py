@@ -100,13 +100,6 @@ def test_a_canary_is_one_step_of_the_relation_of_a_claim():
     assert (result.claim, result.budget) == ("eps=1", 1.0) and result.epsilon_lower == result.parameter_lower
 
 
-def test_a_metric_claim_is_refused():
-    from dpaudit import MetricDP
-
-    with pytest.raises(UsageError, match="claim must be one budget for every canary"):
-        dpaudit.audit_scores([1.0], [0.0], claim=MetricDP(lambda u, v: abs(u - v), on="inputs"))
-
-
 def test_the_order_of_equal_scores_says_nothing_of_their_labels():
     # all scores equal, all "in" first in the file: 1,000 guesses are right with probability 1/2 each
     labels = np.repeat([1, 0], 500)
@@ -216,14 +209,6 @@ def test_scores_are_played_in_one_order_however_many_there_are():
     short, first = labelled(scores[:50], -scores[:50], np.random.default_rng(15))
     assert len(short) < len(long) and np.array_equal(long[: len(short)], short)
     assert np.array_equal(coins[: len(first)], first)
-
-
-def test_runs_with_the_same_seed_are_noted():
-    rng = np.random.default_rng(11)
-    scores = rng.normal(size=100)
-    scores[50:90] = scores[:40]
-    result = dpaudit.audit_scores(scores, rng.normal(size=100), "eps=1", "many-runs", seed=11)
-    assert any("40 scores repeat others exactly" in note for note in result.notes)
 
 
 def test_the_plan_says_how_many_canaries_a_claim_needs():

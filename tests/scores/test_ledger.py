@@ -126,20 +126,6 @@ def test_names_and_claims_have_ledgers_of_their_own(night, tmp_path):
     assert [subject["draws"] for subject in opened(tmp_path)] == [80] * 5
 
 
-@pytest.mark.parametrize("options, message", [
-    ({"confidence": 0.99}, r"confidence must be 0.95, as on the first night of this evidence, got 0.99."),
-    ({"seed": 3}, r"seed must be 0, as on the first night of this evidence, got 3."),
-    ({"design": "many-runs"}, r"design must be 'sequential' with a store, got 'many-runs'."),
-    ({"store": 7}, r"store must be the path of a file, got 7."),
-    ({"name": None}, r"name must be given with a store: evidence is kept by name and claim."),
-])  # fmt: skip
-def test_what_cannot_go_on_gets_one_message(night, options, message):
-    first, second = scores(20)
-    night(first[:10], second[:10])
-    with pytest.raises(UsageError, match=message):
-        night(first[10:], second[10:], **options)
-
-
 def test_a_name_without_a_store_is_refused():
     with pytest.raises(UsageError, match=r"name must go with a store, got 'net' without one\."):
         dpaudit.audit_scores([1.0], [0.0], **SEQUENTIAL, name="net")

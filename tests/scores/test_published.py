@@ -1,14 +1,9 @@
 """Audits of published tables: a memorising generator is found, generators that keep a claim are not."""
 
-import csv
-
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import stats
 
-from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.scores import published
 from dpaudit.scores.published import audit_published
 from dpaudit_mechanisms.learning.marginals import ChainGenerator
@@ -96,30 +91,3 @@ def test_the_order_of_a_table_says_nothing():
     rng = np.random.default_rng(5)
     real, holdout = sorted(people(200, rng)), people(200, rng)
     assert audit_published(people(200, rng), real, holdout, "eps=0.5").verdict == "not_refuted"
-
-
-@pytest.mark.parametrize("tables, message", [
-    (([[1.0]], [[1.0, 2.0]], [[1.0]]), "released, real and holdout must have the same columns"),
-    (([], [[1.0]], [[1.0]]), "released must have at least one row"),
-    (([[1.0], [1.0, 2.0]], [[1.0]], [[1.0]]), "released must have as many values in each row"),
-    (("missing.csv", [[1.0]], [[1.0]]), "released must be a readable file, got 'missing.csv'"),
-])  # fmt: skip
-def test_tables_that_do_not_fit_are_refused(tables, message):
-    with pytest.raises(UsageError, match=message):
-        audit_published(*tables, "eps=1")
-
-
-def test_the_command_audits_files(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    rng = np.random.default_rng(6)
-    real = people(300, rng)
-    for name, rows in (("real", real), ("holdout", people(300, rng)), ("synthetic", real)):
-        with open(f"{name}.csv", "w", newline="") as stream:
-            csv.writer(stream).writerows([["age", "income", "group", "town"], *rows])
-    stated = ["scores", "real.csv", "holdout.csv", "--release", "synthetic.csv", "--claim", "eps=1"]
-    found = CliRunner().invoke(main, stated)
-    assert found.exit_code == 1 and found.stdout.startswith("Violated")
-    assert "Assumes: Records of the real table and of the holdout" in found.stdout
-    assert "for replacing one canary by the other one of its pair" in " ".join(found.stdout.split())
-    found = CliRunner().invoke(main, [*stated, "--design", "paired"])
-    assert found.exit_code == 2 and "design must be 'one-run' with --release" in found.stderr

@@ -1,7 +1,6 @@
 """Scores from files of every kind, and the command that reads them."""
 
 import json
-import sys
 
 import numpy as np
 import pytest
@@ -9,7 +8,6 @@ from click.testing import CliRunner
 
 import dpaudit
 from dpaudit.cli import main
-from dpaudit.errors import UsageError
 from dpaudit.reports.trade_off_figure import steps_below
 from dpaudit.scores.reading import as_scores
 
@@ -46,37 +44,6 @@ def test_every_kind_of_file_gives_the_same_scores(tmp_path, name):
     np.testing.assert_array_equal(as_scores("scores_in", written(tmp_path, name)), VALUES)
 
 
-@pytest.mark.parametrize("name, content, message", [
-    ("a.csv", "score\n1\nx\n", r"scores_in must be numbers, got 'x' at .*a.csv, row 3"),
-    ("a.csv", "score\n1\n\n", None),
-    ("a.csv", "a,b\n1,2\n", r"scores_in must be one column, got 2 \(a, b\) at .*a.csv. Name one"),
-    ("a.json", '{"a": [1], "b": [2]}', "scores_in must be one column, got 2"),
-    ("a.json", "[1, null]", "scores_in must be numbers, got None"),
-    ("a.json", "3", "scores_in must be a JSON list of numbers, got int"),
-    ("a.json", "[1", "scores_in must be JSON"),
-    ("a.json", f"[1.0, {'9' * 4_000}]", "scores_in must be numbers, got an integer beyond the doubles"),
-    ("a.npy", "no array", "scores_in must be an npy file"),
-    ("a.parquet", "no table", "scores_in must be a Parquet file"),
-])  # fmt: skip
-def test_what_cannot_be_read_gets_one_message(tmp_path, name, content, message):
-    (tmp_path / name).write_text(content)
-    if name.endswith("parquet"):
-        pytest.importorskip("pyarrow", reason="needs pyarrow (extra data)")
-    if message is None:
-        assert as_scores("scores_in", str(tmp_path / name)).tolist() == [1.0]
-        return
-    with pytest.raises(UsageError, match=message):
-        as_scores("scores_in", str(tmp_path / name))
-
-
-def test_without_pyarrow_the_message_names_the_extra(tmp_path, monkeypatch):
-    (tmp_path / "a.parquet").write_text("")
-    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
-    monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(UsageError, match=r"pip install 'dpaudit\[data\]'"):
-        as_scores("scores_in", str(tmp_path / "a.parquet"))
-
-
 def run(*arguments):
     return CliRunner().invoke(main, list(arguments))
 
@@ -102,20 +69,6 @@ def test_the_command_audits_files_and_writes_reports(tmp_path):
     assert few.exit_code == 5 and "even perfect guesses" in few.stdout
 
 
-@pytest.mark.parametrize("arguments, message", [
-    (("scores", "a.npy", "b.npy"), "Missing option '--claim'"),
-    (("scores", "a.npy", "b.npy", "--claim", "eps=1"), "scores_in must be a readable file"),
-    (("scores", "a.npy", "b.npy", "--claim", "eps=1", "--report", "html"), "out must name a folder"),
-    (("scores", "a.npy", "b.npy", "--claim", "eps=1", "--out", "x", "--report", "sarif"), "report must name"),
-    (("plan", "--design", "one-run"), "design must stand with --claim and without TARGET, got 'one-run' with no claim"),
-    (("plan",), "target must be given, got none"),
-])  # fmt: skip
-def test_a_call_that_makes_no_sense_ends_with_status_2(arguments, message, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    found = run(*arguments)
-    assert found.exit_code == 2 and message in found.stderr
-
-
 def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_files(tmp_path):
     rng = np.random.default_rng(3)
     sides = rng.normal(1.0, 1.0, 40), rng.normal(0.0, 1.0, 40)
@@ -133,9 +86,3 @@ def test_a_sequential_audit_is_reported_with_both_limits_and_refuses_sorted_file
     assert all(y <= limits[limits[:, 0] == x, 1][0] for x, y in corners)  # where a step begins and where it ends
     refused = run("scores", str(tmp_path / "in.txt"), str(tmp_path / "sorted.txt"), *stated)
     assert refused.exit_code == 2 and "scores_out must be in the order of the runs" in refused.stderr
-
-
-def test_the_plan_of_one_run_is_printed():
-    found = run("plan", "--design", "one-run", "--claim", "eps=3")
-    assert found.exit_code == 0 and "62 canaries, all guessed right, refute the claim" in " ".join(found.stdout.split())
-    assert json.loads(run("plan", "--design", "one-run", "--claim", "eps=3", "--format", "json").stdout)["needed"] == 62

@@ -2,13 +2,11 @@
 
 import numpy as np
 import pytest
-from click.testing import CliRunner
 from scipy import special, stats
 
 import dpaudit
-from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.scores.training import TrainingRecord, audit_training, example, pitfalls
+from dpaudit.scores.training import audit_training, example
 
 
 def test_the_sound_example_is_at_its_claim():
@@ -53,26 +51,6 @@ def test_a_number_of_guesses_that_was_chosen_by_looking_is_noted():
     assert stats.binom.sf(11, 40, 1.0 / 20.0) < 1e-6 and noted < 12
 
 
-def test_batches_that_are_poisson_samples_get_no_note():
-    """Each note's chance is 1e-6 at most; 200 records."""
-    rng = np.random.default_rng(5)
-    for q in (0.02, 0.3, 0.9):
-        for _ in range(60):
-            assert not pitfalls(TrainingRecord(np.zeros(1), rng.random((20, 300)) < q, q))
-
-
-def test_batches_of_one_size_are_noted():
-    rng = np.random.default_rng(6)
-    batches = np.argsort(rng.random((20, 300)), axis=1) < 30  # 30 of 300 anew at each step
-    assert any("same size" in note for note in pitfalls(TrainingRecord(np.zeros(1), batches, 0.1)))
-
-
-def test_small_canaries_are_noted():
-    weak = TrainingRecord(np.zeros(3), clip=1.0, canary_norms=np.array([0.5, 0.7, 2.0]))
-    assert pitfalls(weak) and pitfalls(weak)[0].startswith("67% of the canaries have gradients below the clipping norm")
-    assert not pitfalls(TrainingRecord(np.zeros(3), clip=1.0, canary_norms=np.array([1.5, 1.7, 2.0])))
-
-
 @pytest.mark.parametrize("train, message", [
     (lambda is_in, rng: np.zeros(3), r"a score for each canary, shape \(50,\), got \(3,\)"),
     (lambda is_in, rng: ["x"] * 50, "a score for each canary, got could not convert"),
@@ -91,27 +69,3 @@ def test_signals_of_steps_are_added_up():
 
     one, other = (audit_training(train, "mu=2", canaries=300, seed=5) for train in (signals, added))
     assert one.parameter_lower == other.parameter_lower and one.independent == other.independent
-
-
-def test_the_command_audits_a_training_of_ones_own(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    (tmp_path / "mine.py").write_text("def train(is_in, rng):\n    return 6.0 * is_in + rng.normal(size=len(is_in))\n")
-    run = CliRunner().invoke
-    found = run(main, ["scores", "--from-training", "mine.py:train", "--claim", "mu=1", "--out", "out"])
-    assert found.exit_code == 1 and found.stdout.startswith("Violated")
-    assert (tmp_path / "out" / "scores.html").exists()
-    found = run(main, ["scores", "--from-training", "example:larger batches", "--canaries", "300", "--claim", "mu=1"])
-    assert found.exit_code == 0 and "Note: Batches had" in found.stdout
-
-
-@pytest.mark.parametrize("arguments, message", [
-    (("--from-training", "example", "--design", "paired"), "design must be 'one-run' with --from-training"),
-    (("--from-training", "example:wrong"), "example must be one of none, clipped after averaging"),
-    (("--from-training", "math:pi"), "training must be a function train(is_in, rng), got 'math:pi', a float"),
-    (("a.npy", "b.npy", "--from-training", "example"), "scores_in must not stand beside --from-training"),
-    (("a.npy", "b.npy", "--canaries", "5"), "canaries must go with --from-training, got 5"),
-    ((), "scores must be two files, IN and OUT, or a training with --from-training"),
-])  # fmt: skip
-def test_a_call_that_makes_no_sense_is_refused(arguments, message):
-    found = CliRunner().invoke(main, ["scores", *arguments, "--claim", "mu=1"])
-    assert found.exit_code == 2 and message in " ".join(found.stderr.split())

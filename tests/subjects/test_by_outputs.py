@@ -11,7 +11,6 @@ import pytest
 
 import dpaudit
 from dpaudit.reports import scope
-from dpaudit.subjects.fresh import fresh_subject
 
 
 def warns(data, rng):
@@ -86,18 +85,3 @@ def test_a_batch_is_asked_for_one_output_and_what_a_mechanism_states_is_kept():
     assert subject.claim == dpaudit.PureDP(1.0) and subject.pairs() == [(0.0, 1.0)] and subject.name == "release"
     assert not subject.is_vectorised and len(subject.sample(0.0, 3, np.random.default_rng(1))) == 3
     assert subject.describe()["interface"] == "with what calls warn of, log and print, f(data, rng)"
-
-
-class Counted:
-    """States its claim of one step, and how the steps of a pair are counted."""
-
-    claim = "eps=1"
-    dataset_steps = staticmethod(lambda x, x_prime: abs(x - x_prime))
-
-    def __call__(self, data, rng):
-        return data + rng.laplace()
-
-
-@pytest.mark.parametrize("made", [lambda: dpaudit.with_by_outputs(Counted()), lambda: fresh_subject(Counted)])
-def test_what_is_called_around_a_mechanism_counts_the_steps_of_a_pair_as_it_does(made):
-    assert made().claim.for_pair(0.0, 3.0).value == 3.0

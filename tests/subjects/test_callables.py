@@ -13,7 +13,7 @@ import pytest
 from dpaudit.errors import SubjectError, UsageError
 from dpaudit.privacy.claims import PureDP
 from dpaudit.subjects.call_outcomes import Failed
-from dpaudit.subjects.callables import CallError, Subject, as_subject, fingerprint
+from dpaudit.subjects.callables import CallError, as_subject, fingerprint
 
 
 class Mechanism:
@@ -80,12 +80,6 @@ def test_every_interface_gives_as_many_outputs_as_asked(mechanism):
     assert len(as_subject(mechanism).sample(0.0, 7, rng())) == 7
 
 
-@pytest.mark.parametrize("name", ["size", "n"])
-def test_both_names_of_the_size_are_recognised(name):
-    function = eval(f"lambda data, {name}: [data] * {name}")
-    assert as_subject(function).sample(3, 4, rng()) == [3, 3, 3, 3]
-
-
 def test_rng_is_given_the_generator_itself():
     generator = rng()
     assert as_subject(lambda data, *, rng: rng).sample(0, 1, generator) == [generator]
@@ -97,11 +91,6 @@ def test_a_seed_is_an_integer_that_is_new_at_each_call_and_repeats_with_the_gene
     assert all(type(seed) is int and 0 <= seed < 2**32 for seed in seeds)
     assert len(set(seeds)) == 3
     assert seeds == subject.sample(0, 3, rng())
-
-
-def test_a_subject_stays_as_it_is():
-    subject = as_subject(with_rng)
-    assert as_subject(subject) is subject
 
 
 @pytest.mark.parametrize(
@@ -280,14 +269,3 @@ def test_a_function_that_closes_over_what_is_not_there_yet_has_a_fingerprint():
         return digest
 
     assert len(outer()) == 16
-
-
-def test_the_description_names_the_target():
-    subject = as_subject(with_rng, target="module:with_rng")
-    assert isinstance(subject, Subject)
-    assert subject.describe() == {
-        "name": "with_rng",
-        "target": "module:with_rng",
-        "fingerprint": fingerprint(with_rng),
-        "interface": "f(data, rng)",
-    }

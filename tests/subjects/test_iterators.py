@@ -120,61 +120,6 @@ def test_asynchronous_mechanisms_are_refused(mechanism):
         as_subject(mechanism)
 
 
-class Shown:
-    answer = 0.0
-
-
-def into_one(buffer, write):
-    def batch(data, size, rng):
-        for _ in range(size):
-            write(buffer, data + rng.laplace())
-            yield buffer
-
-    return batch
-
-
-class Iterable:
-    def __init__(self, values):
-        self.values = values
-
-    def __iter__(self):
-        return self.values
-
-
-def is_set(buffer, value):
-    buffer[0] = value
-
-
-def has_answer(buffer, value):
-    buffer.answer = value
-
-
-@pytest.mark.parametrize("isolation", [None, True])
-@pytest.mark.parametrize("wrapped", [iter, Iterable])
-@pytest.mark.parametrize(
-    ("buffer", "write"), [([0.0], is_set), (np.zeros(1), is_set), ({0: 0.0}, is_set), (Shown(), has_answer)]
-)
-def test_pieces_of_a_batch_may_come_in_one_buffer(buffer, write, wrapped, isolation):
-    batch = into_one(buffer, write)
-
-    def sound(data, size, rng):
-        return wrapped(batch(data, size, rng))
-
-    found = dpaudit.audit(sound, "eps=1.5", [(0.0, 1.0)], samples=1000, seed=7, isolation=isolation)
-    assert found.verdict in ("not_refuted", "inconclusive")
-
-
-def test_pieces_of_an_output_may_come_in_one_buffer():
-    for buffer in ([0.0], np.zeros(1), {0: 0.0}):
-
-        def pieces(data, rng, buffer=buffer):
-            for value in (data, rng.laplace()):
-                buffer[0] = value
-                yield buffer
-
-        assert dpaudit.audit(pieces, "eps=1", [(0.0, 1.0)], samples=500, seed=7).verdict == "violated"
-
-
 class Unprintable(Exception):
     def __str__(self):
         raise RuntimeError("no text")

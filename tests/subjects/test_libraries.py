@@ -16,7 +16,6 @@ import dpaudit
 from dpaudit.audits.claim_metadata import claim_metadata, compared_claims
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import as_pairs
-from dpaudit.subjects.call_outcomes import Failed
 from dpaudit.subjects.libraries import diffprivlib, estimators, opendp, pydp, sql, tmlt, with_pairs
 from dpaudit.subjects.libraries.library_mechanism import import_library
 from dpaudit.subjects.parameters import legacy_state
@@ -144,18 +143,6 @@ def test_an_estimator_is_fitted_anew_for_every_draw_with_the_randomness_of_the_a
     assert not unseeded.replayable and [draw[0] for draw in draws(unseeded, [1.0], 3)] == [2.0] * 3  # a copy a draw
 
 
-def test_what_is_read_of_an_estimator_is_attributes_or_a_function_of_it():
-    assert draws(estimators.subject(Slope(), ["label_", "coef_"]), [1.0], 1) == [("a", [[1.0, 0.0]])]
-    predicted = estimators.subject(Slope(), lambda fitted: fitted.coef_.sum(), fit=lambda model, data: model.fit(data))
-    assert draws(predicted, [4.0], 1) == [4.0]
-    (failed,) = draws(estimators.subject(Slope(), ["missing_"]), [1.0], 1)
-    assert isinstance(failed, Failed) and failed.kind == "AttributeError"
-    with pytest.raises(UsageError, match="read must be a list of attributes"):
-        estimators.subject(Slope(), "coef_")
-    with pytest.raises(UsageError, match="estimator must be an object with fit"):
-        estimators.subject(Slope, ["coef_"])
-
-
 def test_a_query_sees_the_rows_of_its_input_and_cannot_change_them():
     def total(connection, rng):
         return connection.execute("SELECT SUM(amount), COUNT(name) FROM sales").fetchone()
@@ -259,25 +246,6 @@ def test_a_claim_is_compared_with_the_metadata_beside_the_verdict(claim, status,
     result = dpaudit.audit(Promising(), claim, [(0.0, 1.0)], samples=20, seed=1, floating_point=False)
     (side,) = result.side_findings
     assert (side.kind, side.status, side.error_rate) == ("claim_metadata", status, None) and words in side.summary
-
-
-def test_pairs_that_nothing_is_promised_for_are_found_and_subjects_without_metadata_have_no_finding():
-    subject = dpaudit.as_subject(Promising())
-    pairs = as_pairs([(0.0, 1.0), (0.0, 2.0), (1.0, 2.0)])
-    (side,) = claim_metadata(subject, dpaudit.PureDP(1.0), pairs)
-    assert side.status == "found" and "inputs for which its metadata promise nothing" in side.summary
-    assert "(pair 0.0|2.0; 1 of 3 pairs differs)." in side.summary
-    assert side.details["differences"] == [
-        {"pair": "0.0|2.0", "claim": "eps=1", "metadata": None, "claim_is": "not promised"}
-    ]
-    assert claim_metadata(dpaudit.as_subject(lambda data: data), dpaudit.PureDP(1.0), pairs) == ()
-    metric = dpaudit.MetricDP(lambda x, y: abs(x - y))
-    subject.mechanism.promised = lambda x, y: dpaudit.PureDP(abs(x - y))
-    (side,) = claim_metadata(subject, metric, pairs)
-    assert side.status == "nothing_found" and side.summary.endswith("promise for 3 pairs: eps=1, eps=2.")
-    del subject.mechanism.promised
-    (side,) = claim_metadata(subject, dpaudit.PureDP(1.0), as_pairs([("a", "b")]))
-    assert side.status == "not_applicable" and "cannot be read" in side.summary
 
 
 # --- the real libraries --------------------------------------------------------------------------------------------

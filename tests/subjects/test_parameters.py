@@ -138,17 +138,6 @@ def test_workers_and_isolated_processes_pass_the_same(mechanism):
     assert "error" not in (here.verdict, isolated.verdict)
 
 
-def test_an_error_names_what_was_passed():
-    def release(data, random_state):
-        return random_state.integers(5)
-
-    result = dpaudit.audit(release, claim="eps=1", pairs=[(0, 1)], samples=100, seed=1)
-    assert result.verdict == "error"
-    assert "dpaudit passed random_state as a numpy.random.RandomState: annotate the" in result.findings[0].message
-    with pytest.raises(dpaudit.errors.SubjectError, match="passed random_state as a numpy"):
-        dpaudit.plan(release, claim="eps=1", pairs=[(0, 1)])
-
-
 def test_a_certificate_follows_the_kind_that_is_annotated_or_says_what_it_does_not_follow():
     def python(bit, random_state: random.Random):
         return bit if random_state.randrange(4) else 1 - bit

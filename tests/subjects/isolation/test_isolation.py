@@ -113,11 +113,6 @@ def test_limits_that_make_no_sense_are_refused(text: str, message: str) -> None:
     assert message in str(error.value)
 
 
-def test_what_is_no_isolation_is_refused() -> None:
-    with pytest.raises(UsageError, match="isolation must be an Isolation, True, or a text"):
-        dpaudit.audit(release, "eps=1", [(0.0, 1.0)], isolation=3)  # type: ignore[arg-type]
-
-
 @pytest.mark.parametrize(
     "value",
     [None, True, 7, -(10**40), 1.5, float("nan"), -0.0, 1 + 2j, "text", b"bytes", (1, [2, {"a": {3}}]), frozenset("ab"),
