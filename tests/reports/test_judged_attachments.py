@@ -44,25 +44,6 @@ def audit_scores(path, shift, claim="eps=1,delta=1e-5", seed=5):
     dpaudit.audit_scores(rng.normal(shift, 1.0, 400), rng.normal(0.0, 1.0, 400), claim, seed=1).save(path)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "verdict", "word", "said"),
-    [
-        (response, "eps=1.1", "not_refuted", "✓ proved for this pair", "the worst is at most 0.9987"),
-        (response, "eps=1", "violated", "✗ Broken: disproved", "has probability 3/4 on"),
-        (tells, "eps=1", "violated", "✗ Broken: disproved", "the loss is infinite, claimed 1. The output"),
-        (draws, "eps=1", "inconclusive", "? Open: not settled", "could not be traced"),
-    ],
-)
-def test_a_certificate_has_a_row_that_says_what_is_proved(project, mechanism, claim, verdict, word, said):
-    certify("c.json", mechanism, claim)
-    dossier = read_dossier(["c.json"])
-    line = first_page.ranked(dossier)[0]
-    assert (dossier.verdict, line.kind, line.verdict, line.words) == (verdict, "proof", verdict, word)
-    assert said in line.measured and first_page.together(dossier) == 0.0
-    text = reports.render(dossier, "md", "compliance")
-    assert line.words in text and "Nothing is proved of a pair that is not listed" in text
-
-
 def test_a_broken_promise_of_a_certificate_is_not_hidden_by_quiet_audits(synthetic, project):
     synthetic.make("single").save("audit.json")
     quiet = read_dossier(["audit.json"])
