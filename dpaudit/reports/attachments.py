@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports import beside
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment
-from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, some
 from dpaudit.results.codec import from_json
 from dpaudit.results.side_findings import SideFinding
 
@@ -94,10 +94,9 @@ def session_attachment(
     columns = ("test", "claim", "verdict", "known because")
     blocks.append(Table("Audits of the session", columns, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), marks))
     if without:
-        shown = ", ".join(clean(one, 100) for one in without[:5])
-        more = f" and {len(without) - 5:,} more" if len(without) > 5 else ""
+        shown = some([clean(one, 100) for one in without], 5)
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
-        blocks.append(Paragraph(f"{text}{shown}{more}. Let the session write it with --dp-report json."))
+        blocks.append(Paragraph(f"{text}{shown}. Let the session write it with --dp-report json."))
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
 
 

@@ -13,11 +13,11 @@ from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.glossary import TERMS
-from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
-from dpaudit.reports.method import method
+from dpaudit.reports.items import W3C_EDITION, Item, items
+from dpaudit.reports.method import methods
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.scope import subject as audited_text
-from dpaudit.reports.wording import clean, headline, number_text, percent_text, plural, subject_name
+from dpaudit.reports.wording import clean, headline, number_text, subject_name
 from dpaudit.reports.wording import symbol as symbol_of
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.model import AuditResult
@@ -106,7 +106,7 @@ def _label(dossier: Dossier) -> Section:
 
 
 def _glossary() -> Section:
-    rows = tuple((term, text) for term, (_, text) in TERMS.items())
+    rows = tuple((term, about["text"]) for term, about in TERMS.items())
     return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
@@ -116,7 +116,7 @@ def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
     meanings = Table("What a status means", ("status", "meaning"), STATUSES)
-    others = tuple((item.name, item.status, W3C[item.key]) for item in found if item.key in W3C)
+    others = tuple((item.name, item.status, item.w3c) for item in found if item.w3c)
     also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
     more: tuple[Block, ...] = (Paragraph(audited),) if audited else (meanings, also)
     blocks = (table, Paragraph(SOURCE, "note"), *more)
@@ -150,37 +150,7 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
 
 
 def _method(dossier: Dossier) -> Section:
-    """How the evidence was made; what holds for one audit alone names it."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for result in dossier.audits:
-        for name, text in method(result):
-            rows.setdefault((name, text), []).append(subject_of(result.subject))
-    facts = []
-    for (name, text), subjects in rows.items():
-        alone = len(subjects) < len(dossier.audits)
-        names = ", ".join(clean(one, 60) for one in dict.fromkeys(subjects))
-        facts.append((f"{name} ({names})" if alone else name, text))
-    for one in dossier.checks:
-        text = (
-            f"A sound mechanism fails some check of the list with probability at most {number_text(one.error_rate)}. "
-            f"Audits among the checks take {plural(one.samples, 'sample')}."
-        )
-        facts.append(("Conformance suite", text))
-    for measured in dossier.utilities:
-        text = (
-            f"All verdicts and intervals of {clean(subject_of(measured.subject), 80)} hold together with "
-            f"{percent_text(measured.confidence)} confidence. Tail bounds are tested by the exact binomial test, means "
-            "by a bet that is exact for any loss that is never negative. The interval of a mean has no upper end "
-            "unless the bound states an assumption."
-        )
-        facts.append(("Error bounds", text))
-    if len(dossier.sources) > 1:
-        text = (
-            f"This report puts {plural(len(dossier.sources), 'result')} side by side. Each keeps its own error rate; "
-            "together, some statement of the report is wrong with probability at most their sum."
-        )
-        facts.append(("Several results", text))
-    return Section("method", "Method, error rates and power", (Facts(tuple(dict.fromkeys(facts))),))
+    return Section("method", "Method, error rates and power", (Facts(methods(dossier)),))
 
 
 def _provenance(dossier: Dossier) -> Section:

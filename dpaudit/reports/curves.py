@@ -25,7 +25,7 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.trade_off_figure import trade_off_figure
-from dpaudit.reports.wording import clean, compared, lower_text, name_text, no_less, number_text, percent_text
+from dpaudit.reports.wording import compared, lower_text, name_text, no_less, number_text, percent_text
 from dpaudit.results.model import AuditResult, Finding
 
 STEPS = 60  # points of a curve, less one
@@ -220,24 +220,6 @@ def band(result: AuditResult) -> Figure | None:
         return None
     drawn = trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
     return dataclasses.replace(drawn, note=wording.monotone_sentence(result))
-
-
-def band_method(result: AuditResult) -> list[tuple[str, str]]:
-    """How the band was made, or why there is none, for the method of a report."""
-    found = result.trade_off
-    if found is None:
-        return []
-    share = f"Its error rate is {percent_text(found.error_rate)}, a part of that of the audit."
-    if not found.points:
-        return [("Band of the trade-off function", f"None was drawn. {found.reason} {share}")]
-    return [
-        (
-            "Band of the trade-off function",
-            f"A score of the outputs of the pair {name_text(found.pair, 60)} was fitted on draws of its own "
-            f"({clean(found.score, 120)}). The band bounds the law of its values, from {found.draws:,} further draws "
-            f"of each input, at all thresholds together. {share}",
-        )
-    ]
 
 
 def _chosen(result: AuditResult) -> tuple[Finding, Curve, Measured | None] | None:

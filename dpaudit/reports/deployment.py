@@ -34,23 +34,9 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_json, read_toml
+from dpaudit.reports.words import words
 
-ITEMS: Mapping[str, str] = {
-    "epsilon": "Epsilon, delta and variant of the claim",
-    "unit": "Unit of privacy",
-    "contribution": "Contribution bounds and sensitivity",
-    "correctness": "Correctness of the algorithms",
-    "bins": "Histogram bins that appear or vanish",
-    "floating_point": "Floating point",
-    "side_channels": "Timing, errors and backend",
-    "utility": "Utility and statistical bias",
-    "human_bias": "Systemic and human bias",
-    "learning": "Machine learning and synthetic data",
-    "queries": "Query model and accounting of the budget",
-    "other_releases": "Other releases on the same data",
-    "trust": "Threat model and trust",
-    "security": "Security, access control, collection exposure",
-}
+ITEMS: Mapping[str, str] = {key: item["name"] for key, item in words("items").items()}
 TEXTS = (
     "name", "version", "contact", "owner", "approver", "description", "purpose", "region", "data_source", "retention",
 )  # fmt: skip

@@ -23,11 +23,11 @@ from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Source, kind_of, subjects_of
+from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
 from dpaudit.reports.figures import marker
-from dpaudit.reports.first_page import Line, line_of
 from dpaudit.reports.redaction import redacted
+from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict

@@ -16,11 +16,12 @@ from markupsafe import Markup
 from dpaudit.environment import __version__
 from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
 from dpaudit.reports.drawing import svg, tag
-from dpaudit.reports.first_page import SYMBOLS, Line, ranked, together
+from dpaudit.reports.first_page import together
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
+from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.reports.written import date_text
 

@@ -2,37 +2,20 @@
 
 from __future__ import annotations
 
-import dataclasses
 import math
 from collections.abc import Sequence
 
 from markupsafe import Markup
 
+from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
 from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_less, number_text, plural
-from dpaudit.results.model import Verdict
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
 MIN_TOP = 1.5  # the axis goes on so far at least
 
 
-@dataclasses.dataclass(frozen=True)
-class Bar:
-    """One promise: its bounds as multiples of what was promised, as in `dpaudit.reports.first_page.Line`.
-
-    `is_learned` says that `blind` is of an event that the audit has to find, and not of one whose place is known.
-    """
-
-    subject: str
-    kind: str
-    verdict: Verdict
-    low: float | None
-    high: float | None
-    blind: float | None
-    is_learned: bool = False
-
-
-def picture(bars: Sequence[Bar]) -> Figure | None:
+def picture(bars: Sequence[Line]) -> Figure | None:
     """The picture; None where no promise was measured as a number."""
     drawn = [bar for bar in bars if bar.low is not None]
     if not drawn:
@@ -45,7 +28,7 @@ def picture(bars: Sequence[Bar]) -> Figure | None:
     )
     note = "Dark bar: proven. The truth is at least that; a bar short of the line proves nothing."
     if any(bar.blind is not None for bar in drawn):
-        known = all(not bar.is_learned for bar in drawn if bar.blind is not None)
+        known = all(bar.learned_with is None for bar in drawn if bar.blind is not None)
         where = "in the best case" if known else "of the hardest form"
         note += f" Pale bar: not excluded. Of losses of privacy beyond its end, 9 of 10 tests find one {where}."
     note += f" {plural(rest, 'row')} of the table without a number: not drawn." if rest else ""
@@ -83,12 +66,12 @@ def _number(value: float | None) -> str:
     return number_text(value, 3)
 
 
-def _edge(bar: Bar) -> float:
+def _edge(bar: Line) -> float:
     """How far the row reaches to the right."""
     return max(value for value in (bar.low, bar.high, bar.blind, 0.0) if value is not None)
 
 
-def _draw(bars: Sequence[Bar], page: float, description: str) -> Markup:
+def _draw(bars: Sequence[Line], page: float, description: str) -> Markup:
     is_wide = page > 500
     step, head = (34.0, 24.0) if is_wide else (50.0, 24.0)
     left, right = (250.0, page - 150.0) if is_wide else (8.0, page - 12.0)
@@ -110,7 +93,7 @@ def _draw(bars: Sequence[Bar], page: float, description: str) -> Markup:
     return svg(body, page, bottom + 40.0, description)
 
 
-def _row(bar: Bar, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup]:
+def _row(bar: Line, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup]:
     """The name, the bars and the number of one promise, in the strip that begins at y."""
     low = bar.low or 0.0
     height = 13.0
@@ -150,7 +133,7 @@ def _row(bar: Bar, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup
     return parts
 
 
-def _rest(bar: Bar) -> str:
+def _rest(bar: Line) -> str:
     if bar.high is not None:
         return f", at most {_number(bar.high)} times"
     if bar.blind is not None and bar.verdict != "violated":

@@ -18,8 +18,9 @@ from dpaudit.reports.answers import headline
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import line_of, together
+from dpaudit.reports.first_page import together
 from dpaudit.reports.items import items, status_word
+from dpaudit.reports.rows import line_of
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.sign_off import results_digest
 from dpaudit.reports.wording import clean, percent_text, plural

@@ -23,8 +23,9 @@ from dpaudit.reports import wording
 from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import ranked, together
+from dpaudit.reports.first_page import together
 from dpaudit.reports.items import Item, items
+from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results.model import AuditResult
 

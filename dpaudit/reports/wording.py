@@ -155,6 +155,18 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def some(names: Sequence[str], most: int, noun: str = "") -> str:
+    """The first names, and how many more: "a, b and 2 more"."""
+    rest = len(names) - most
+    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
+    return ", ".join(names[:most]) + more
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence: "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
 def symbol(parameter: str) -> str:
     """How reports write the claim's parameter: a Greek letter where it has one."""
     return SYMBOLS.get(parameter, clean(parameter, 20))
@@ -239,8 +251,7 @@ def notes(result: AuditResult) -> list[str]:
             about.setdefault(note, []).append(name_text(finding.id, 60))
     lines = []
     for note, names in list(about.items())[:NOTES]:
-        more = f" and {plural(len(names) - NOTED, 'more pair')}" if len(names) > NOTED else ""
-        lines.append(f"{', '.join(names[:NOTED])}{more}: {clean(note, 600)}")
+        lines.append(f"{some(names, NOTED, 'pair')}: {clean(note, 600)}")
     rest = len(about) - NOTES
     if rest > 0:
         lines.append(said("notes.more", count=plural(rest, "more note")))

@@ -16,7 +16,7 @@ from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
 from dpaudit.reports import compliance, first_page
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import FAILED, Dossier, Line
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.glossary import TERMS, Linker
 from dpaudit.reports.severity import severity_of
@@ -273,7 +273,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
     ("lines", "said"),
     [
         ([("privacy", "violated", "", None), ("errors", "inconclusive", "", None)], "No. A promise is broken."),
-        ([("behaviour", "violated", first_page.FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
+        ([("behaviour", "violated", FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
         ([("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)], "Not yet. 1 test of 2 gave no"),
         ([("privacy", "error", "", None)], "Not yet. 1 test of 1 gave no full answer. More runs may settle that."),
         ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
@@ -283,8 +283,5 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
     ],
 )
 def test_whether_it_may_be_released_is_said_by_rule(lines, said):
-    found = [
-        first_page.Line("one", kind, "", "", verdict, None, "", "", blind=blind, word=word)
-        for kind, verdict, word, blind in lines
-    ]
+    found = [Line("one", kind, "", "", verdict, "", "", blind=blind, word=word) for kind, verdict, word, blind in lines]
     assert first_page.release_sentence(found).startswith(said)

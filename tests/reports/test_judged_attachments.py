@@ -14,7 +14,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reports import first_page
+from dpaudit.reports import first_page, rows
 from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 
@@ -52,7 +52,7 @@ def test_a_broken_promise_of_a_certificate_is_not_hidden_by_quiet_audits(synthet
     assert read_dossier(["audit.json", "kept.json"]).verdict == quiet.verdict
     both = read_dossier(["audit.json", "broken.json"])
     assert both.verdict == redacted(both).verdict == "violated"
-    assert first_page.ranked(both)[0].verdict == "violated"
+    assert rows.ranked(both)[0].verdict == "violated"
     assert "failure" in reports.render(both, "junit").decode() and '"FAILED"' in reports.render(both, "in-toto")
     assert "broken.json" in reports.render(both, "in-toto")
 
@@ -63,7 +63,7 @@ def test_scores_have_a_row_with_the_bound_at_the_claims_delta_and_the_ceiling(pr
     # audit, of probability at most 0.05, and the seed is fixed.
     audit_scores("s.json", shift)
     dossier, saved = read_dossier(["s.json"]), dpaudit.load_scores("s.json")
-    line = first_page.ranked(dossier)[0]
+    line = rows.ranked(dossier)[0]
     assert (dossier.verdict, line.kind) == (saved.verdict, "scores") == (verdict, "scores")
     assert "at δ = 1e-5" in line.measured and "could have shown" in line.measured
     assert line.low == saved.parameter_lower / saved.budget

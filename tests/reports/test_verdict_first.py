@@ -17,7 +17,7 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
-from dpaudit.reports import answers, compliance, figures, first_page, markdown, wording
+from dpaudit.reports import answers, compliance, figures, markdown, rows, wording
 from dpaudit.reports.difference import difference
 from dpaudit.reports.dossier import Dossier
 from dpaudit.reports.redaction import redacted
@@ -34,7 +34,7 @@ def errors(synthetic, *findings):
 
 
 def row(dossier, number=0):
-    return first_page.ranked(dossier)[number]
+    return rows.ranked(dossier)[number]
 
 
 @pytest.mark.parametrize("name", ["violated", "not_refuted", "inconclusive", "error", "empty"])
@@ -85,7 +85,7 @@ def test_the_headline_counts_the_rows_below_it(synthetic):
     dossier = Dossier.of(synthetic.make("single"), check, errors(synthetic, EXCESS))
     headline = answers.headline(dossier)
     assert headline == "Violated: a promise is broken in 2 of 3 results; 24 of 47 checks failed; 1 not settled"
-    lines = first_page.ranked(dossier)
+    lines = rows.ranked(dossier)
     assert sum(line.words.startswith("✗ Broken") for line in lines) == 2
     assert sum("ot settled" in line.words for line in lines) == 1
     (behaviour,) = (line for line in lines if line.kind == "behaviour")
