@@ -17,7 +17,7 @@ import importlib
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.formats import (
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
 
-    Reported = AuditResult | CheckResult | UtilityResult | Dossier
+    Reported: TypeAlias = AuditResult | CheckResult | UtilityResult | Dossier
 
 __all__ = [
     "FORMATS",

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dpaudit.reports.wording import number_text
 
@@ -21,32 +21,85 @@ MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
-def tag(name: str, text: str | Markup | None = None, /, **attributes: str | float) -> Markup:
-    """One SVG element; `cls` stands for class, an underscore in a name for a hyphen."""
-    parts = [Markup("<{}").format(name)]
-    for key, value in attributes.items():
-        shown = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
-        parts.append(Markup(' {}="{}"').format("class" if key == "cls" else key.replace("_", "-"), shown))
-    parts.append(Markup("/>") if text is None else Markup(">{}</{}>").format(text, name))
-    return Markup("").join(parts)
+@dataclasses.dataclass(frozen=True)
+class Corners:
+    """A broken line, or the outline of an area where it is closed."""
+
+    places: tuple[tuple[float, float], ...]
+    is_closed: bool = False
+
+    def __str__(self) -> str:
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in self.places) + "z" * self.is_closed
 
 
-def svg(body: Iterable[Markup], width: float, height: float, description: str) -> Markup:
-    inner = Markup("").join(body)
-    fit = ' class="fit"' if width <= NARROW else ""  # a wider one would be too small to read: it scrolls
-    size = (round(width), round(height))
-    head = Markup('<svg viewBox="0 0 {} {}" width="{}" height="{}"').format(*size, *size)
-    return head + Markup('{} role="img" aria-label="{}">{}</svg>').format(Markup(fit), description, inner)
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """One element of a drawing: `says` is its text, `title` what a pointer shows, `turned` that it reads upwards.
+
+    `at` has its other attributes: coordinates, sizes, and the class of its style as "class".
+    """
+
+    name: str
+    at: Mapping[str, Any]
+    says: str = ""
+    title: str = ""
+    turned: bool = False
+
+    def __html__(self) -> str:
+        at = dict(self.at)
+        if self.turned:
+            at["transform"] = f"rotate(-90 {at['x']:.1f} {at['y']:.1f})"
+        shown = {key: f"{one:.1f}".removesuffix(".0") if isinstance(one, float) else one for key, one in at.items()}
+        parts = [Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in shown.items()]
+        inner = Markup("<title>{}</title>").format(self.title) if self.title else escape(self.says)
+        end = Markup(">{}</{}>").format(inner, self.name) if inner else Markup("/>")
+        return Markup("<{}{}{}").format(self.name, Markup("").join(parts), end)
 
 
-def swatch(body: Markup) -> Markup:
-    return Markup('<svg class="swatch" viewBox="0 0 22 14" width="22" height="14" aria-hidden="true">{}</svg>').format(
-        body
-    )
+def tag(name: str, says: str = "", /, title: str = "", turned: bool = False, **at: Any) -> Mark:
+    """One element; `cls` stands for class, an underscore in a name for a hyphen."""
+    return Mark(name, {"class" if key == "cls" else key: value for key, value in at.items()}, says, title, turned)
 
 
-def points(path: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in path)
+def path(places: Iterable[tuple[float, float]], cls: str, title: str = "", is_closed: bool = False) -> Mark:
+    """A broken line through these places, or a closed one."""
+    return tag("path", d=Corners(tuple(places), is_closed), cls=cls, title=title)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """Marks on a canvas; without a description it stands beside a text that says the same."""
+
+    body: tuple[Mark, ...]
+    width: float
+    height: float
+    description: str = ""
+    style: Markup = dataclasses.field(default_factory=Markup)
+
+    def __html__(self) -> str:
+        cls = "fit" if self.width <= NARROW else ""  # a wider one would be too small to read: it scrolls
+        cls = cls if self.description else "swatch"
+        told = Markup('role="img" aria-label="{}"').format(self.description)
+        size = (round(self.width), round(self.height))
+        head = Markup('<svg{} viewBox="0 0 {} {}" width="{}" height="{}" {}>')
+        named = Markup(' class="{}"').format(cls) if cls else ""
+        opened = head.format(named, *size, *size, told if self.description else Markup('aria-hidden="true"'))
+        return Markup("").join([opened, self.style, *self.body, Markup("</svg>")])
+
+
+def swatch(*body: Mark) -> Drawing:
+    """A sample of what a legend explains."""
+    return Drawing(body, 22.0, 14.0)
+
+
+def line_swatch(cls: str) -> Drawing:
+    """A sample of a line."""
+    return swatch(path([(1.0, 7.0), (21.0, 7.0)], cls))
+
+
+def area_swatch(cls: str) -> Drawing:
+    """A sample of an area."""
+    return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=cls))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -115,7 +168,7 @@ def log_axis(values: Iterable[float], start: float, end: float, decades: float =
     return Axis(low / room, high * room, start + sign * below, end - sign * above, True, below, above)
 
 
-def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: bool) -> list[Markup]:
+def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: bool) -> list[Mark]:
     """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
     left, right = x.start - x.below, x.end + x.above
     bottom, top = y.start + y.below, y.end - y.above
@@ -139,8 +192,7 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: b
             body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
             body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
     body.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 36.0, text_anchor="middle", cls="label"))
-    turn = f"rotate(-90 13 {(top + bottom) / 2:.1f})"
-    body.append(tag("text", y_label, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label", transform=turn))
+    body.append(tag("text", y_label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label"))
     return body
 
 
@@ -158,28 +210,28 @@ class Figure:
     """One figure with everything that a page needs to show it.
 
     `draw` gives the drawing of a width, `legend` holds (swatch, text), `data` is what is drawn as a table; `scale` is a
-    colour scale drawn above the legend, or empty; `is_image` says that it holds pixels.
+    colour scale drawn above the legend, if any; `is_image` says that it holds pixels.
     """
 
     id: str
     title: str
     description: str
     note: str
-    draw: Callable[[float], Markup]
-    legend: tuple[tuple[Markup, str], ...]
+    draw: Callable[[float], Drawing]
+    legend: tuple[tuple[Drawing, str], ...]
     data: Data
-    scale: Markup = dataclasses.field(default_factory=Markup)
+    scale: Drawing | None = None
     is_image: bool = False
 
     @property
     def wide(self) -> Markup:
         """The drawing for a page."""
-        return self.draw(WIDE)
+        return Markup(self.draw(WIDE))
 
     @property
     def narrow(self) -> Markup:
         """The drawing for a phone; one of class "fit" is no wider than that."""
-        return self.draw(NARROW)
+        return Markup(self.draw(NARROW))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -222,7 +274,7 @@ class Plot:
     y: Scale
     series: tuple[Series, ...]
 
-    def __call__(self, width: float, description: str) -> Markup:
+    def __call__(self, width: float, description: str) -> Drawing:
         """The drawing of a width."""
         height = HEIGHTS[0] if width > 500 else HEIGHTS[1]
         left, right, above, below = MARGINS
@@ -230,29 +282,23 @@ class Plot:
         body = frame(x, y, self.x.label, self.y.label, width, gutters=False)
         for one in self.series:
             places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-            title = tag("title", one.title) if one.title else None
             if one.kind == "box":
                 (x0, y0), (x1, y1) = places
                 box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
-                body.append(tag("rect", title, cls=one.cls, **box))
+                body.append(tag("rect", title=one.title, cls=one.cls, **box))
                 continue
             if len(places) > 1:
-                body.append(tag("path", title, d=points(places), cls=one.cls))
+                body.append(path(places, one.cls, one.title))
             if one.kind == "dots":
-                body += [tag("circle", title, cx=a, cy=b, r=3.5, cls=one.cls) for a, b in places]
-        return svg(body, width, height, description)
+                body += [tag("circle", title=one.title, cx=a, cy=b, r=3.5, cls=one.cls) for a, b in places]
+        return Drawing(tuple(body), width, height, description)
 
     @property
-    def legend(self) -> tuple[tuple[Markup, str], ...]:
+    def legend(self) -> tuple[tuple[Drawing, str], ...]:
         """A swatch and a text for each series that has one."""
-        return tuple((_swatch_of(one), one.label) for one in self.series if one.label)
+        shown = [one for one in self.series if one.label]
+        return tuple(((area_swatch if one.kind == "box" else line_swatch)(one.cls), one.label) for one in shown)
 
     def figure(self, id: str, title: str, description: str, note: str, data: Data) -> Figure:
         """The figure of this plot."""
         return Figure(id, title, description, note, lambda width: self(width, description), self.legend, data)
-
-
-def _swatch_of(series: Series) -> Markup:
-    if series.kind == "box":
-        return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=series.cls))
-    return swatch(tag("path", d="M1 7L21 7", cls=series.cls))

@@ -11,19 +11,20 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from markupsafe import Markup
-
 from dpaudit.reports.drawing import (
     Axis,
     Data,
+    Drawing,
     Figure,
+    Mark,
     Plot,
     Scale,
     Series,
+    area_swatch,
     frame,
+    line_swatch,
     log_axis,
-    points,
-    svg,
+    path,
     swatch,
     tag,
 )
@@ -162,7 +163,7 @@ def _cell_mark(finding: Finding, size: float) -> tuple[str, str]:
     return "", ""
 
 
-def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Markup:
+def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Drawing:
     count, is_wide = len(matrix.inputs), page > 500
     font = 11.0 if is_wide else 9.0
     longest = 16 if is_wide else 9
@@ -173,7 +174,7 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
     font = min(font, size + 1.5)
     side = size * count
     left = max(margin, (page - side) / 2.0) if is_wide else margin
-    body: list[Markup] = []
+    body: list[Mark] = []
     gap = 1.0 if size > 9.0 else 0.5
     sign = f"font-size:{size * 0.8:.0f}px"
     for i in range(count):
@@ -186,13 +187,12 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
             elif finding is None:
                 body.append(tag("rect", cls="cell-asked" if key in matrix.not_asked else "cell-empty", **box))
                 if key in matrix.not_asked:
-                    slash = points([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)])
-                    body.append(tag("path", d=slash, cls="slash"))
+                    body.append(path([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)], "slash"))
             else:
                 fill, mark = _cell_mark(finding, size)
                 fill = fill or f"k{ratio_step(float(finding.ratio_lower or 0.0), top)}"
-                title = tag("title", _cell_title(finding)) if count <= (40 if is_wide else 12) else None
-                body.append(tag("rect", title, cls=fill, **box))
+                title = _cell_title(finding) if count <= (40 if is_wide else 12) else ""
+                body.append(tag("rect", title=title, cls=fill, **box))
                 if mark:
                     body.append(tag("text", mark, x=x + size / 2, y=y + size * 0.78, style=sign, cls="sign"))
     for (i, j), finding in matrix.cells.items():  # last, so that no neighbour covers an outline
@@ -208,13 +208,13 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
         at = (index + 0.5) * size
         y = margin + at + font * 0.35
         body.append(tag("text", name, x=left - 5.0, y=y, text_anchor="end", style=style, cls="name"))
-        turn = f"translate({left + at + font * 0.35:.1f} {margin - 5.0:.1f}) rotate(-90)"
-        body.append(tag("text", name, transform=turn, style=style, cls="name"))
+        place = {"x": left + at + font * 0.35, "y": margin - 5.0}
+        body.append(tag("text", name, turned=True, style=style, cls="name", **place))
     body.append(tag("text", "input x′", x=left + side / 2, y=11.0, text_anchor="middle", cls="label"))
-    edge = left - margin + 11.0
-    turn = f"rotate(-90 {edge:.1f} {margin + side / 2:.1f})"
-    body.append(tag("text", "input x", x=edge, y=margin + side / 2, text_anchor="middle", cls="label", transform=turn))
-    return svg(body, max(page, left + side + 2.0) if is_wide else left + side + 2.0, margin + side + 3.0, description)
+    place = {"x": left - margin + 11.0, "y": margin + side / 2}
+    body.append(tag("text", "input x", turned=True, text_anchor="middle", cls="label", **place))
+    wide = max(page, left + side + 2.0) if is_wide else left + side + 2.0
+    return Drawing(tuple(body), wide, margin + side + 3.0, description)
 
 
 def _cell_title(finding: Finding) -> str:
@@ -223,7 +223,7 @@ def _cell_title(finding: Finding) -> str:
     return f"{name_text(finding.id, 80)}: {no_less(lower)} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
-def draw_scale(top: float) -> Markup:
+def draw_scale(top: float) -> Drawing:
     """The colour scale: blocks of the steps, with the ratios at which they begin."""
     block, body = 20.0, []
     width = block * 2 * STEPS
@@ -238,43 +238,31 @@ def draw_scale(top: float) -> Markup:
     body.append(tag("text", "lower bound / budget", x=6.0, y=11.0, cls="label"))
     body.append(tag("text", "over budget", x=6.0 + width, y=11.0, text_anchor="end", cls="tick"))
     words = f"Colour scale from ratio 0 over 1, the budget, to {number_text(top)} and more."
-    return svg(body, width + 12.0, 52.0, words)
+    return Drawing(tuple(body), width + 12.0, 52.0, words)
 
 
-def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Markup, str], ...]:
-    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Drawing, str], ...]:
     found = {finding.verdict for finding in matrix.cells.values()}
     no_ratio = any(_cell_mark(finding, 13.0)[1] == "=" for finding in matrix.cells.values())
-    entries: list[tuple[bool, Markup, str]] = [
-        (
-            "violated" in found,
-            tag("rect", cls=f"k{2 * STEPS - 3}", **box) + tag("rect", cls="outline", **box),
-            "violated",
-        ),
-        (
-            "inconclusive" in found,
-            tag("rect", cls="k2", **box) + tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure"),
-            "inconclusive",
-        ),
-        (
-            "error" in found,
-            tag("rect", cls="cell-error", **box) + tag("text", "×", x=10.5, y=11.0, cls="sign"),
-            "error",
-        ),
-        (
-            no_ratio,
-            tag("rect", cls="cell-none", **box) + tag("text", "=", x=10.5, y=11.0, cls="sign"),
-            "no ratio (budget 0, or no bound)",
-        ),
-        (
-            bool(matrix.not_asked),
-            tag("rect", cls="cell-asked", **box) + tag("path", d="M6 12L15 2", cls="slash"),
-            "not asked (infinite budget)",
-        ),
-        (empty > 0, tag("rect", cls="cell-empty", **box), "not audited"),
-        (True, tag("rect", cls="cell-same", **box), "same input"),
-    ]
-    return tuple((swatch(body), text) for present, body, text in entries if present)
+
+    def box(cls: str) -> Mark:
+        return tag("rect", cls=cls, x=4.0, y=0.5, width=13.0, height=13.0)
+
+    def sign(text: str) -> Mark:
+        return tag("text", text, x=10.5, y=11.0, cls="sign")
+
+    unsure = tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure")
+    entries = [
+        ("violated" in found, [box(f"k{2 * STEPS - 3}"), box("outline")], "violated"),
+        ("inconclusive" in found, [box("k2"), unsure], "inconclusive"),
+        ("error" in found, [box("cell-error"), sign("×")], "error"),
+        (no_ratio, [box("cell-none"), sign("=")], "no ratio (budget 0, or no bound)"),
+        (bool(matrix.not_asked), [box("cell-asked"), path([(6.0, 12.0), (15.0, 2.0)], "slash")],
+         "not asked (infinite budget)"),
+        (empty > 0, [box("cell-empty")], "not audited"),
+        (True, [box("cell-same")], "same input"),
+    ]  # fmt: skip
+    return tuple((swatch(*body), text) for is_shown, body, text in entries if is_shown)
 
 
 # --- Losses against budgets, pair by pair ---------------------------------------------------------------------------
@@ -301,8 +289,7 @@ def scatter(result: AuditResult) -> Figure | None:
         for verdict, number in words.items()
         if number
     ]
-    legend.append((swatch(tag("line", x1=1.0, x2=21.0, y1=7.0, y2=7.0, cls="limit")), "lower bound = budget"))
-    legend.append((swatch(tag("rect", x=2.0, y=1.0, width=18.0, height=12.0, cls="over")), "over budget"))
+    legend += [(line_swatch("limit"), "lower bound = budget"), (area_swatch("over"), "over budget")]
     return Figure(
         id="bounds",
         title="Lower bound of each pair against " + ("the common budget" if one_budget else "its budget"),
@@ -323,19 +310,19 @@ def _scatter_note(result: AuditResult) -> str:
     return note + (f" {plural(missing, 'pair')} without a bound not drawn." if missing else "")
 
 
-def marker(verdict: str, x: float, y: float, r: float, title: Markup | None = None) -> Markup:
-    d = 1.3 * r
-    shapes = {
-        "violated": points([(x, y - d), (x + d, y), (x, y + d), (x - d, y)]) + "z",
-        "inconclusive": f"M{x - r:.1f} {y - r:.1f}h{2 * r:.1f}v{2 * r:.1f}h{-2 * r:.1f}z",
-        "error": f"M{x - r:.1f} {y - r:.1f}l{2 * r:.1f} {2 * r:.1f}m0 {-2 * r:.1f}l{-2 * r:.1f} {2 * r:.1f}",
-    }
-    if verdict in shapes:
-        return tag("path", title, d=shapes[verdict], cls=f"mark {verdict}")
-    return tag("circle", title, cx=x, cy=y, r=r, cls="mark not_refuted")
+def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
+    """The mark of a verdict at a place."""
+    d, cls = 1.3 * r, f"mark {verdict}"
+    if verdict == "violated":
+        return path([(x, y - d), (x + d, y), (x, y + d), (x - d, y)], cls, title, is_closed=True)
+    if verdict == "inconclusive":
+        return tag("rect", title=title, x=x - r, y=y - r, width=2.0 * r, height=2.0 * r, cls=cls)
+    if verdict == "error":
+        return path([(x - r, y - r), (x + r, y + r), (x, y), (x - r, y + r), (x + r, y - r)], cls, title)
+    return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
 
 
-def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: float, description: str) -> Markup:
+def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: float, description: str) -> Drawing:
     is_wide = page > 500
     height = 240.0 if len(result.findings) == 1 else 380.0 if is_wide else 330.0
     left, right, top, bottom = 62.0, page - 12.0, 10.0, height - 46.0
@@ -361,22 +348,22 @@ def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: f
         last = [(right, roof), (right, y(high))] if y.high > x.high or y.above else [(x(high), roof)]
         over = [(x.start, roof), *last, limit[1], limit[0], first]
     body = frame(x, y, x_label, f"lower bound on {name}{units}", page, gutters=True)
-    body.insert(1, tag("path", d=points(over) + "z", cls="over"))
+    body.insert(1, path(over, "over", is_closed=True))
     if x.below > 0.0:  # over a budget of 0 lies every loss
         body.insert(2, tag("rect", x=left, y=roof, width=x.below, height=y.start - roof, cls="over"))
-    body.append(tag("path", d=points(limit), cls="limit"))
+    body.append(path(limit, "limit"))
     radius = (4.0 if is_wide else 3.2) if len(ranked) <= 100 else (2.8 if is_wide else 2.2)
     across = [float(rank) for rank in range(1, len(ranked) + 1)] if one else budgets
     places = [(x(value), y(lower)) for value, lower in zip(across, lowers, strict=True)]
     drawn = sorted(zip(ranked, places, strict=True), key=lambda item: -VERDICTS.index(item[0].verdict))
     for finding, (px, py) in drawn:  # the violated last, on top
-        title = tag("title", _cell_title(finding)) if is_wide or len(drawn) <= 60 else None
+        title = _cell_title(finding) if is_wide or len(drawn) <= 60 else ""
         body.append(marker(finding.verdict, px, py, radius, title))
     worst = result.worst
     if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
         text = name_text(worst.id, 40 if is_wide else 22)
         body += _callout(text, places[ranked.index(worst)], places, (left, right, top, bottom), radius)
-    return svg(body, page, height, description)
+    return Drawing(tuple(body), page, height, description)
 
 
 def _callout(
@@ -385,7 +372,7 @@ def _callout(
     places: Sequence[tuple[float, float]],
     plot: tuple[float, float, float, float],
     radius: float,
-) -> list[Markup]:
+) -> list[Mark]:
     """The name of a point where it covers no point, with a line to its point; nothing where there is no such room.
 
     `plot` is left, right, top and bottom of where it may stand.
@@ -404,7 +391,7 @@ def _callout(
             if abs(y - py) < 7.0 + room and start - room < px < end + room:
                 continue
             edge = (min(max(px, start), end), y + (7.0 if up < 0 else -7.0 if up else 0.0))
-            line = [tag("path", d=points([(px, py), edge]), cls="edge")] if away > 12.0 else []
+            line = [path([(px, py), edge], "edge")] if away > 12.0 else []
             return [*line, tag("text", text, x=middle, y=y + 4.0, text_anchor="middle", cls="callout")]
     return []
 

@@ -6,9 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from markupsafe import Markup
-
-from dpaudit.reports.drawing import Axis, Data, Figure, log_axis, points, svg, swatch, tag
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, log_axis, path, swatch, tag
 from dpaudit.reports.figures import ROWS, STEPS, draw_scale, marker, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
@@ -92,7 +90,7 @@ def _place_text(place: tuple[float, float]) -> str:
 
 def _draw_atlas(
     drawn: list[Finding], places: Mapping[str, tuple[float, float]], top: float, page: float, description: str
-) -> Markup:
+) -> Drawing:
     across, up = [place[0] for place in places.values()], [place[1] for place in places.values()]
     wide, tall = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
     edge = 40.0 if page > 500 else 26.0
@@ -120,17 +118,17 @@ def _draw_atlas(
         taken.append((start, py, start + reach))
         named += 1
         body.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
-    return svg(body, page, height, description)
+    return Drawing(tuple(body), page, height, description)
 
 
-def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Markup:
+def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Mark:
     """A line as a thin quadrilateral, so that the classes of the colour scale fill it."""
     run, rise = end[0] - start[0], end[1] - start[1]
     length = math.hypot(run, rise) or 1.0
     dx, dy = -rise / length * thick / 2.0, run / length * thick / 2.0
     corners = [(start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy)]
     corners += [(end[0] - dx, end[1] - dy), (start[0] - dx, start[1] - dy)]
-    return tag("path", d=points(corners) + "z", cls=cls)
+    return path(corners, cls, is_closed=True)
 
 
 # --- Errors against stated bounds -----------------------------------------------------------------------------------
@@ -150,7 +148,7 @@ def errors(result: UtilityResult) -> Figure | None:
     )
     found = {finding.told for finding in shown}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
-    legend.append((swatch(tag("path", d="M11 0L11 14", cls="limit")), "measured = stated bound"))
+    legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     return Figure(
         id="errors",
@@ -172,7 +170,7 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
 
 
-def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> Markup:
+def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> Drawing:
     is_wide = page > 500
     step = 21.0 if is_wide else 34.0
     left, right, top = (300.0 if is_wide else 12.0), page - 14.0, 10.0
@@ -185,7 +183,7 @@ def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> 
     for at, label in x.ticks(8 if is_wide else 4):
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
         body.append(tag("text", label, x=at, y=bottom + 15.0, text_anchor="middle", cls="tick"))
-    body.append(tag("path", d=points([(x(1.0), top), (x(1.0), bottom)]), cls="limit"))
+    body.append(path([(x(1.0), top), (x(1.0), bottom)], "limit"))
     for row, finding in enumerate(shown):
         y = top + step * (row + 0.5) + 3.0 + (0.0 if is_wide else 6.0)
         name = f"{finding.bound} · {finding.input_id}"
@@ -196,9 +194,9 @@ def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> 
         low, high = finding.ratio_lower or 0.0, finding.ratio_upper
         start = x.start if low <= x.low else x(low)
         end = right if high is None or high >= x.high else x(high)
-        body.append(tag("path", d=points([(start, y), (end, y)]), cls=f"interval {finding.told}"))
+        body.append(path([(start, y), (end, y)], f"interval {finding.told}"))
         ratio = finding.ratio or 0.0
         body.append(marker(finding.told, x.start if ratio <= x.low else x(ratio), y, 3.6))
     label = "measured / stated bound (logarithmic)"
     body.append(tag("text", label, x=(left + right) / 2, y=bottom + 34.0, text_anchor="middle", cls="label"))
-    return svg(body, page, bottom + 44.0, description)
+    return Drawing(tuple(body), page, bottom + 44.0, description)

@@ -17,14 +17,12 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, line_swatch, path, swatch, tag
 from dpaudit.reports.figures import marker
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
@@ -352,7 +350,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     )
     found = {point.line.verdict for point in measured}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
-    legend.append((swatch(tag("line", x1=1.0, x2=21.0, y1=7.0, y2=7.0, cls="limit")), "the promise"))
+    legend.append((line_swatch("limit"), "the promise"))
     if any(point.line.blind is not None for point in measured):
         rect = tag("rect", x=8.0, y=1.0, width=6.0, height=12.0, cls="blind-band")
         legend.append((swatch(rect), "not proven, and not excluded"))
@@ -372,7 +370,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     )
 
 
-def _draw(measured: Sequence[Point], page: float, description: str) -> Markup:
+def _draw(measured: Sequence[Point], page: float, description: str) -> Drawing:
     left, right, top, bottom = 46.0, page - 12.0, 12.0, 232.0
     ends = [end for p in measured for end in (p.line.low, p.line.blind) if end is not None]
     high = min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends)))
@@ -383,7 +381,7 @@ def _draw(measured: Sequence[Point], page: float, description: str) -> Markup:
     for at, label in y.ticks(6):
         body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
         body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    body.append(tag("path", d=points([(left, y(1.0)), (right, y(1.0))]), cls="limit"))
+    body.append(path([(left, y(1.0)), (right, y(1.0))], "limit"))
     places = []
     for place, point in enumerate(measured):
         x, line = left + (place + 0.5) * step, point.line
@@ -393,19 +391,15 @@ def _draw(measured: Sequence[Point], page: float, description: str) -> Markup:
             body.append(tag("rect", x=x - 4.0, y=edge, width=8.0, height=max(0.0, low - edge), cls="blind-band"))
         places.append((x, low))
     if len(places) > 1:
-        body.append(tag("path", d=points(places), cls="curve other"))
+        body.append(path(places, "curve other"))
     every = max(1, -(-len(measured) * 70 // int(right - left)))  # labels of about 70 units each
     for place, ((x, low), point) in enumerate(zip(places, measured, strict=True)):
         word = VERDICT_WORDS[point.line.verdict]
-        title = tag(
-            "title", f"{point.release.label}: {at_least(_ratio(point.line.low))} times what was promised, {word}"
-        )
+        title = f"{point.release.label}: {at_least(_ratio(point.line.low))} times what was promised, {word}"
         body.append(marker(point.line.verdict, x, low, 4.6, title))
         if place % every == 0 or (place == len(measured) - 1 and place % every > every // 2):
             name = clean(point.release.name, 12)
             body.append(tag("text", name, x=x, y=bottom + 16.0, text_anchor="middle", cls="tick"))
-    turn = f"rotate(-90 12 {(top + bottom) / 2:.1f})"
-    middle = (top + bottom) / 2
-    label = "times what was promised"
-    body.append(tag("text", label, x=12.0, y=middle, text_anchor="middle", cls="label", transform=turn))
-    return svg(body, page, bottom + 26.0, description)
+    middle, label = (top + bottom) / 2, "times what was promised"
+    body.append(tag("text", label, turned=True, x=12.0, y=middle, text_anchor="middle", cls="label"))
+    return Drawing(tuple(body), page, bottom + 26.0, description)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from markupsafe import Markup
-
 from dpaudit.reports.dossier import Line
-from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, path, swatch, tag
 from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_less, number_text, plural
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
@@ -50,7 +48,7 @@ def picture(bars: Sequence[Line]) -> Figure | None:
                 "not proven, and not excluded",
             )
         )
-    legend.append((swatch(tag("path", d="M11 0L11 14", cls="limit")), "the promise"))
+    legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "the promise"))
     return Figure(
         id="promises",
         title="Promise against measurement",
@@ -71,7 +69,7 @@ def _edge(bar: Line) -> float:
     return max(value for value in (bar.low, bar.high, bar.blind, 0.0) if value is not None)
 
 
-def _draw(bars: Sequence[Line], page: float, description: str) -> Markup:
+def _draw(bars: Sequence[Line], page: float, description: str) -> Drawing:
     is_wide = page > 500
     step, head = (34.0, 24.0) if is_wide else (50.0, 24.0)
     left, right = (250.0, page - 150.0) if is_wide else (8.0, page - 12.0)
@@ -86,14 +84,14 @@ def _draw(bars: Sequence[Line], page: float, description: str) -> Markup:
         body.append(tag("text", label, x=at, y=bottom + 15.0, text_anchor="middle", cls="tick"))
     for row, bar in enumerate(bars):
         body += _row(bar, x, head + step * row, step, is_wide)
-    body.append(tag("path", d=points([(x(1.0), head - 4.0), (x(1.0), bottom)]), cls="limit"))
+    body.append(path([(x(1.0), head - 4.0), (x(1.0), bottom)], "limit"))
     body.append(tag("text", "promised", x=x(1.0), y=head - 9.0, text_anchor="middle", cls="callout"))
     label = "times what was promised"
     body.append(tag("text", label, x=(left + right) / 2, y=bottom + 33.0, text_anchor="middle", cls="label"))
-    return svg(body, page, bottom + 40.0, description)
+    return Drawing(tuple(body), page, bottom + 40.0, description)
 
 
-def _row(bar: Line, x: Axis, y: float, step: float, is_wide: bool) -> list[Markup]:
+def _row(bar: Line, x: Axis, y: float, step: float, is_wide: bool) -> list[Mark]:
     """The name, the bars and the number of one promise, in the strip that begins at y."""
     low = bar.low or 0.0
     height = 13.0
@@ -105,7 +103,7 @@ def _row(bar: Line, x: Axis, y: float, step: float, is_wide: bool) -> list[Marku
         else tag("text", clean(name, 50), x=x.start + 4.0, y=y + 15.0, cls="name")
     ]
     end = x(min(low, x.high))
-    title = tag("title", f"{name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}")
+    title = f"{name}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
     width = max(2.0, end - x.start)
     further = bar.high if bar.high is not None else bar.blind
     far = end
@@ -113,14 +111,20 @@ def _row(bar: Line, x: Axis, y: float, step: float, is_wide: bool) -> list[Marku
         far = x(min(further, x.high))
         parts.append(tag("rect", x=end, y=middle - height / 2, width=far - end, height=height, cls="blind-band"))
     parts.append(
-        tag("rect", title, x=x.start, y=middle - height / 2, width=width, height=height, cls=f"proven {bar.verdict}")
+        tag(
+            "rect",
+            title=title,
+            x=x.start,
+            y=middle - height / 2,
+            width=width,
+            height=height,
+            cls=f"proven {bar.verdict}",
+        )
     )
     if bar.verdict == "violated" and bar.high is None:  # the truth may be larger
         for k in (3.0, 9.0):
             at = min(end + k, x.end - 6.0)
-            parts.append(
-                tag("path", d=points([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)]), cls="more")
-            )
+            parts.append(path([(at, middle - 5.0), (at + 5.0, middle), (at, middle + 5.0)], "more"))
     text = f"{no_less(compared(low, 1.0)[0])} ×"  # the digits of the table above it
     if bar.high is not None:
         text = f"{lower_text(low, 3)} to {number_text(bar.high, 3)} ×"

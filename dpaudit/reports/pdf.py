@@ -16,7 +16,7 @@ from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
-from dpaudit.reports.drawing import Figure
+from dpaudit.reports.drawing import WIDE, Figure
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
@@ -163,7 +163,7 @@ def _page_one(block: Block, width: float) -> list[Any]:
     if isinstance(block, Figure):
         from dpaudit.reports.pdf_drawing import convert
 
-        drawing = convert(str(block.wide), width, functools.partial(_known, font=NORMAL))
+        drawing = convert(block.draw(WIDE), width, functools.partial(_known, font=NORMAL))
         return [_text(block.title, "h4"), drawing, *_legend(block, len(block.legend)), _text(block.note, "note")]
     return _block(block, width)
 
@@ -217,9 +217,9 @@ def _block(block: Block, width: float) -> list[Any]:
     from dpaudit.reports.pdf_drawing import convert
 
     known = functools.partial(_known, font=NORMAL)
-    drawing: Drawing = convert(str(block.wide), width, known)
+    drawing: Drawing = convert(block.draw(WIDE), width, known)
     key = _legend(block)
-    scale = [convert(str(block.scale), 0.45 * width, known)] if block.scale else []
+    scale = [convert(block.scale, 0.45 * width, known)] if block.scale else []
     shown = [_text(block.title, "h4"), drawing, *scale, *key, _text(f"{block.description} {block.note}", "note")]
     return [KeepTogether(shown)]
 
@@ -231,7 +231,7 @@ def _legend(figure: Figure, across: int = 1) -> list[Any]:
     from dpaudit.reports.pdf_drawing import convert
 
     known = functools.partial(_known, font=NORMAL)
-    entries = [[convert(str(swatch), 22.0, known), _text(text, "cell", SOFT)] for swatch, text in figure.legend]
+    entries = [[convert(swatch, 22.0, known), _text(text, "cell", SOFT)] for swatch, text in figure.legend]
     if not entries:
         return []
     rows = [[cell for entry in entries[k : k + across] for cell in entry] for k in range(0, len(entries), across)]

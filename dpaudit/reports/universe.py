@@ -14,11 +14,10 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Axis, Data, Figure, frame, points, svg, swatch, tag
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, frame, line_swatch, path, swatch, tag
 from dpaudit.reports.figures import STEPS, draw_scale, marker, palette, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     MISSING,
@@ -143,7 +142,7 @@ def matrix_image(table: UniverseTable) -> Figure:
         f"(pale) to {top:g} and more (red): {said}, largest ratio {number_text(finite.max(initial=0.0))}."
     )
 
-    def draw(page: float) -> Markup:
+    def draw(page: float) -> Drawing:
         margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
         side = min(page - margin - 8.0, 640.0)
         left = (page - side + margin) / 2.0 if is_wide else margin
@@ -157,9 +156,8 @@ def matrix_image(table: UniverseTable) -> Figure:
         for k in range(0, count, max(1, math.ceil(count / (NAMES if is_wide else NAMES // 2)))):
             name, at = f"{name_text(table.ids[k], 14 if is_wide else 7)} ({k + 1})", (k + 0.5) * side / count
             body.append(tag("text", name, x=left - 5.0, y=margin + at + 4.0, text_anchor="end", cls="name"))
-            turn = f"translate({left + at + 4.0:.1f} {margin - 5.0:.1f}) rotate(-90)"
-            body.append(tag("text", name, transform=turn, cls="name"))
-        return svg(body, page, margin + side + 6.0, description)
+            body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
+        return Drawing(tuple(body), page, margin + side + 6.0, description)
 
     note = (
         f"{said}. Inputs are in the order given. The matrix is symmetric: a pair is asked in both directions. Grey: "
@@ -192,20 +190,20 @@ def budget_image(table: UniverseTable) -> Figure:
     )
     names = columns(table)
 
-    def draw(page: float) -> Markup:
+    def draw(page: float) -> Drawing:
         x = Axis(ends[0], ends[1], 62.0, page - 13.0, True)
         y = Axis(ends[0], ends[1], 334.0, 10.0, True)
         body = frame(x, y, f"{names[2]} of the pair", names[1], page, gutters=False)
         box = {"x": x.start, "y": y.end, "width": x.end - x.start, "height": y.start - y.end}
         body.insert(1, tag("image", href=uri, preserveAspectRatio="none", style="image-rendering:pixelated", **box))
-        body.append(tag("path", d=points([(x(one), y(one)) for one in ends]), cls="limit"))
+        body.append(path([(x(one), y(one)) for one in ends], "limit"))
         body += [
             marker("violated", x(float(table.budget[k])), y(float(table.lower[k])), 3.4)
             for k in violated[:RINGED].tolist()
         ]
-        return svg(body, page, 380.0, description)
+        return Drawing(tuple(body), page, 380.0, description)
 
-    legend = [(swatch(tag("path", d="M1 7L21 7", cls="limit")), "lower bound = budget")]
+    legend = [(line_swatch("limit"), "lower bound = budget")]
     if len(violated):
         legend.append((swatch(marker("violated", 11.0, 7.0, 4.0)), f"violated ({len(violated):,})"))
     note = (

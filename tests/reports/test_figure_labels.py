@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
 from dpaudit.reports import figures, pdf
@@ -17,7 +15,7 @@ def test_a_label_covers_no_point_and_stays_within_the_plot(place):
     crowd = [(place[0] + 9.0 * i, place[1] + 9.0 * j) for i in range(-4, 5) for j in range(-4, 5)]
     for points in ([place], crowd):
         drawn = figures._callout(text, place, points, PLOT, 4.0)
-        x, y = (float(re.search(rf' {name}="([-0-9.]+)"', str(drawn[-1])).group(1)) for name in "xy")
+        x, y = (drawn[-1].at[name] for name in "xy")
         half = 3.5 * len(text)
         assert x - half > PLOT[0] and x + half < PLOT[1] and PLOT[2] < y < PLOT[3]
         assert not [(a, b) for a, b in points if abs(a - x) < half + 4.0 and abs(b - (y - 4.0)) < 7.0 + 4.0]
