@@ -56,8 +56,9 @@ class Mark:
         return Markup("<{}{}{}").format(self.name, Markup("").join(parts), end)
 
 
-def tag(name: str, says: str = "", /, title: str = "", turned: bool = False, **at: Any) -> Mark:
-    """One element; `cls` stands for class, an underscore in a name for a hyphen."""
+def tag(name: str, says: str = "", /, **at: Any) -> Mark:
+    """One element, by its attributes and those of `Mark`; `cls` stands for class, an underscore for a hyphen."""
+    title, turned = at.pop("title", ""), at.pop("turned", False)
     return Mark(name, {"class" if key == "cls" else key: value for key, value in at.items()}, says, title, turned)
 
 

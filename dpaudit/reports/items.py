@@ -101,8 +101,16 @@ def _of_audits(dossier: Dossier, find: Callable[[AuditResult], Found], missing: 
         return None
     left = _left_out(missing, dossier, [result for result, _, _ in looked]) if missing else []
     whole = not left and all(status == "tested" for _, status, _ in looked)
-    texts = [f"{wording.subject_name(result)}: {facts}" for result, _, facts in looked]
+    texts = _by_subjects([(result, facts) for result, _, facts in looked])
     return "tested" if whole else "tested in part", "\n".join([*texts, *left])
+
+
+def _by_subjects(rows: Sequence[tuple[AuditResult, str]]) -> list[str]:
+    """A line for each text, which names the subjects that it is said of."""
+    found: dict[str, list[str]] = {}
+    for result, text in rows:
+        found.setdefault(text, []).append(wording.subject_name(result))
+    return [f"{', '.join(dict.fromkeys(names))}: {text}" for text, names in found.items()]
 
 
 def _epsilon(dossier: Dossier) -> Found | None:
@@ -112,7 +120,9 @@ def _epsilon(dossier: Dossier) -> Found | None:
     found = {status for _, status, _ in rows}
     missing = _left_out("Not audited", dossier, dossier.audits)
     status: Status = rows[0][1] if len(found) == 1 and not missing else "tested in part"
-    texts = [f"{wording.subject_name(result)}: {facts}" for result, _, facts in rows]
+    texts = _by_subjects([(result, facts) for result, _, facts in rows])
+    supposed = _of_audits(dossier, scope.within_calls)
+    texts += [supposed[1]] if supposed else []
     return status, "\n".join([*texts, *missing, *_context(dossier)])
 
 
@@ -143,7 +153,7 @@ def _contribution(dossier: Dossier) -> Found | None:
 
 
 def _correctness(dossier: Dossier) -> Found | None:
-    parts = [f"{wording.subject_name(one)}: audited, {wording.VERDICT_WORDS[one.verdict]}." for one in dossier.audits]
+    parts = _by_subjects([(one, f"audited, {wording.VERDICT_WORDS[one.verdict]}.") for one in dossier.audits])
     parts += [_checks_text(one) for one in dossier.checks if one.records]
     parts += [] if dossier.checks else [said("evidence.unchecked")]
     missing = [

@@ -88,10 +88,16 @@ def loss(result: AuditResult) -> Found:
         unclear = said(f"evidence.loss_{which}", pairs=plural(weak, "pair"), found=wording.weak_text(of))
     gone = said("evidence.loss_broken", pairs=plural(broken, "pair")) if broken else ""
     dependence = wording.dependence_sentence(result)
-    unseen = "" if dependence or _is_of_calls(result) else said("evidence.within_calls")
     # Validity: what could show nothing, or rests on draws that are not independent, is no full test of the claim.
     status: Status = "tested in part" if broken or weak or dependence else "tested"
-    return status, joined(facts, unclear, gone, sides(result, CLAIM)[1], dependence, unseen)
+    return status, joined(facts, unclear, gone, sides(result, CLAIM)[1], dependence)
+
+
+def within_calls(result: AuditResult) -> Found:
+    """What is supposed of outputs of one call, where a call gives many."""
+    if _is_of_calls(result) or wording.dependence_sentence(result) or loss(result)[0] == "not assessed":
+        return "not assessed", ""
+    return "tested", said("evidence.within_calls")
 
 
 def unit(result: AuditResult) -> Found:
