@@ -89,8 +89,8 @@ class _Comparison:
         elif _are_comparable(a, b) and a.shape == b.shape:
             yield from self._entries(a, b, place)
         elif depth < DEEPEST and _are_comparable(a, b) and a.ndim and a.shape[1:] == b.shape[1:]:
-            is_plain = _is_plain(a) and _is_plain(b)
-            yield from self._rows(*((a, b) if is_plain else (list(a), list(b))), place, depth)
+            first, second = (a, b) if _is_plain(a) and _is_plain(b) else (list(a), list(b))
+            yield from self._rows(first, second, place, depth)
         elif self.are_different(a, b):
             yield place, a, b
 

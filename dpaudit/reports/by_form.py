@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
+from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
 KNOWN = "known beforehand"
@@ -77,21 +78,11 @@ def caption(result: AuditResult) -> str:
     weakest = wording.least_powerful(result)
     if not rows(result) or weakest is None or weakest.power is None:
         return ""
-    power = weakest.power
+    power, often = weakest.power, _in_ten(weakest.power.probability)
+    facts = {"pair": wording.name_text(weakest.id, 60), "mass": wording.number_text(power.event_mass), "often": often}
     if power.is_planted:
-        often = _in_ten(power.probability)
-        return (
-            f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
-            f"{power.planted_draws:,} labelled draws, in outputs of total probability "
-            f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
-            f"{often} were found. Behind a form: how many of so many."
-        )
-    audits = audits_a_form(result.mode == "fixed")
-    return (
-        f"Pair {wording.name_text(weakest.id, 60)}, a leak in outputs of total probability "
-        f"{wording.number_text(power.event_mass)}: found in about {_in_ten(power.probability)} audits; measured on "
-        f"{audits} audits a form: an allowance, not a bound."
-    )
+        return said("form.planted", **facts, draws=power.planted_draws)
+    return said("form.allowance", **facts, audits=audits_a_form(result.mode == "fixed"))
 
 
 def columns(result: AuditResult) -> tuple[str, ...]:

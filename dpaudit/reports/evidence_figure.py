@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, area_swatch, path, tag
 from dpaudit.reports.wording import clean, name_text, number_text, plural
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding, Sketch
 
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
@@ -22,12 +23,9 @@ def evidence_figure(result: AuditResult) -> Figure | None:
     sketch = worst.witness.sketch
     names = name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)
     view = clean(sketch.view, 80)
-    draws = sum(sketch.x) + sum(sketch.x_prime)
-    counts = wording.counts_sentence(worst)
-    description = (
-        f"{view[:1].upper()}{view[1:]} on x = {names[0]} (above) and on x′ = {names[1]} (below), of "
-        f"{plural(draws, 'earlier draw')}, with the regions where the rule guesses. {counts}"
-    )
+    draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
+    facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": names[0], "x_prime": names[1], "draws": draws}
+    description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))
     inputs = ("of-x", f"x = {names[0]}"), ("of-x-prime", f"x′ = {names[1]}")
     legend = [(area_swatch(cls), f"outputs on {name}") for cls, name in inputs]
     legend += [
@@ -35,8 +33,7 @@ def evidence_figure(result: AuditResult) -> Figure | None:
         for cls, name, sign in (("guess-x", names[0], 1), ("guess-x-prime", names[1], -1))
         if any(sign * one >= GUESSES for one in sketch.guesses)
     ]
-    allowed = wording.allowance_sentence(worst)
-    note = f"Outputs are those that the rule was learned from; it is counted on other draws. {allowed}".strip()
+    note = joined(said("figure.evidence_note"), wording.allowance_sentence(worst))
     rows = tuple(
         (f"{number_text(first, 4)} to {number_text(last, 4)}", f"{x:,}", f"{x_prime:,}", number_text(guess, 2))
         for (first, last), x, x_prime, guess in zip(

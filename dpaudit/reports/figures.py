@@ -40,6 +40,7 @@ from dpaudit.reports.wording import (
     threshold,
     unit,
 )
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
 
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
@@ -132,15 +133,15 @@ def heatmap(result: AuditResult) -> Figure | None:
     if matrix is None:
         return None
     count, top = len(matrix.inputs), top_ratio(finding.ratio_lower for finding in result.findings)
-    violated = sum(cell.verdict == "violated" for cell in matrix.cells.values())
-    description = (
-        f"Matrix of {count} by {count} inputs; each cell is the ratio of lower bound to budget of one pair. "
-        f"{plural(len(matrix.cells), 'cell')} audited, {violated:,} violated, largest ratio "
-        f"{compared(result.ratio_lower, 1.0)[0]}, {len(matrix.not_asked):,} not asked."
+    description = said(
+        "figure.matrix",
+        count=count,
+        cells=plural(len(matrix.cells), "cell"),
+        violated=sum(cell.verdict == "violated" for cell in matrix.cells.values()),
+        largest=compared(result.ratio_lower, 1.0)[0],
+        skipped=len(matrix.not_asked),
     )
-    note = "The matrix is symmetric: a pair is asked in both directions, and stands above and below the diagonal."
-    if matrix.several:
-        note += " Where several pairs have the same two inputs, the cell shows the worst of them."
+    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if matrix.several else "")
     empty = count * (count - 1) // 2 - len(matrix.cells) - len(matrix.not_asked)
     return Figure(
         id="matrix",
@@ -276,13 +277,9 @@ def scatter(result: AuditResult) -> Figure | None:
     name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
     units = f" ({units.strip()})" if units else ""
     one_budget = len(budgets) == 1
-    above = len(result.violated)
-    shown = number_text(next(iter(budgets)))
-    what = f"their common budget of {shown}" if one_budget else "its own budget"
-    description = (
-        f"{'Lower bounds of the pairs, ranked, against' if one_budget else 'Lower bound of each pair against'} {what}, "
-        f"logarithmic axes: {above:,} of {plural(len(result.findings), 'pair')} above the line."
-    )
+    facts = {"budget": number_text(next(iter(budgets))), "above": len(result.violated)}
+    which = "figure.bounds_one" if one_budget else "figure.bounds_many"
+    description = said(which, **facts, pairs=plural(len(result.findings), "pair"))
     words = {verdict: sum(f.verdict == verdict for f in result.findings) for verdict in VERDICTS}
     legend = [
         (swatch(marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
@@ -303,11 +300,10 @@ def scatter(result: AuditResult) -> Figure | None:
 
 def _scatter_note(result: AuditResult) -> str:
     lowers = [finding.parameter_lower for finding in result.findings]
-    note = "A lower bound below the line does not say that the loss is below it: the loss is at least the bound."
-    if 0.0 in lowers:
-        note += " Pairs without evidence of any loss lie on the strip marked 0."
     missing = sum(math.isnan(lower) for lower in lowers)
-    return note + (f" {plural(missing, 'pair')} without a bound not drawn." if missing else "")
+    zero = said("figure.bounds_zero") if 0.0 in lowers else ""
+    rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
+    return joined(said("figure.bounds_note"), zero, rest)
 
 
 def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
@@ -422,10 +418,7 @@ def wealth(result: AuditResult) -> Figure | None:
     crossed = sum(max(look.log_wealth for look in f.looks) >= threshold(f) for f in with_looks)
     levels = sorted({threshold(finding) for finding in with_looks})
     level = number_text(levels[0]) + (f" to {number_text(levels[-1])}" if len(levels) > 1 else "")
-    description = (
-        f"Logarithm of the wealth of {plural(len(with_looks), 'pair')} over labelled draws; threshold {level}; "
-        f"{crossed:,} reached it."
-    )
+    description = said("figure.wealth", pairs=plural(len(with_looks), "pair"), level=level, crossed=crossed)
     x, y = _wealth_scales(with_looks, levels)
     series = [Series("curve other" + " many" * (len(with_looks) > 60), _course(f, x)) for f in others]
     if others:
@@ -435,9 +428,9 @@ def wealth(result: AuditResult) -> Figure | None:
     if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
-    said = f"threshold log(1 / share of the error rate): {level}{several}"
+    told = f"threshold log(1 / share of the error rate): {level}{several}"
     for k, one in enumerate(dict.fromkeys(finite)):
-        series.append(Series("limit", [(x.low, one), (x.high, one)], said * (k == 0)))
+        series.append(Series("limit", [(x.low, one), (x.high, one)], told * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]
         after = f"{number_text(end.log_wealth)} after {plural(end.draws, 'draw')} bet on"
@@ -451,10 +444,7 @@ def wealth(result: AuditResult) -> Figure | None:
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
     rows = tuple(_look_row(finding, look) for finding, look in looks[:ROWS])
-    note = (
-        "Under the claim wealth does not grow on average. The legend says where a curve ends, even outside. Draws are "
-        "those that were bet on, without those that the first rules were fitted on."
-    )
+    note = said("figure.wealth_note")
     data = Data(columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
     title = "Evidence over time: log wealth of the bets against the claim"
     return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)

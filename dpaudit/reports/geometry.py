@@ -18,6 +18,7 @@ from dpaudit.reports.wording import (
     plural,
     ratio_text,
 )
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
@@ -56,13 +57,10 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     top = top_ratio(finding.ratio_lower for finding in result.findings)
     violated = sum(finding.verdict == "violated" for finding in drawn)
     rest = len(result.findings) - len(drawn)
-    missing = f"{plural(rest, 'more pair')} not drawn: no place is known, no answer was reached, or too many are worse."
-    missing = missing if rest else "Inputs that no line joins were not audited as a pair."
+    missing = said("figure.map_missing", pairs=plural(rest, "more pair")) if rest else said("figure.map_whole")
     source = "as declared" if any(name in coordinates for name in used) else "the inputs themselves"
-    description = (
-        f"Map of {len(used):,} inputs and {plural(len(drawn), 'pair')} between them, coloured by the ratio of lower "
-        f"bound to budget; {violated:,} violated."
-    )
+    pairs = plural(len(drawn), "pair")
+    description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
@@ -76,7 +74,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         id="map",
         title="Loss against budget where the inputs lie",
         description=description,
-        note=f"Coordinates are {source}. A line is a pair of inputs, the worst on top. {missing}".rstrip(),
+        note=joined(said("figure.map_note", source=source), missing),
         draw=lambda page: _draw_atlas(drawn, shown, top, page, description),
         scale=draw_scale(top),
         legend=legend,
@@ -142,10 +140,8 @@ def errors(result: UtilityResult) -> Figure | None:
     ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.told), -(finding.ratio or 0.0)))
     shown = ranked[:INTERVALS]
     violated = sum(finding.verdict == "violated" for finding in usable)
-    description = (
-        f"Measured error over the stated bound for the worst {len(shown):,} of {plural(len(usable), 'test')}, with "
-        f"confidence intervals; {violated:,} violated."
-    )
+    facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
+    description = said("figure.errors", **facts)
     found = {finding.told for finding in shown}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
     legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "measured = stated bound"))
@@ -154,8 +150,7 @@ def errors(result: UtilityResult) -> Figure | None:
         id="errors",
         title="Measured error over the stated bound",
         description=description,
-        note="Far left of the line a bound is loose; an interval that lies right of it as a whole is a broken bound. "
-        "An interval without a right end has no upper limit: none is known without an assumption about the loss.",
+        note=said("figure.errors_note"),
         draw=lambda page: _draw_errors(shown, page, description),
         legend=tuple(legend),
         data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),

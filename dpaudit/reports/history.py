@@ -27,6 +27,7 @@ from dpaudit.reports.figures import marker
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
+from dpaudit.reports.words import said
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 
@@ -345,9 +346,8 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     if not measured:
         return None
     broken = sum(point.line.verdict == "violated" for point in measured)
-    description = (
-        f"{key[0]}: proven loss over promise in {plural(len(measured), 'release')}; {broken:,} above the promise."
-    )
+    facts = {"name": key[0], "releases": plural(len(measured), "release"), "broken": broken}
+    description = said("figure.history", **facts)
     found = {point.line.verdict for point in measured}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
     legend.append((line_swatch("limit"), "the promise"))
@@ -363,7 +363,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
         id=f"{prefix}-history",
         title="Proven loss over the promise, release by release",
         description=description,
-        note="A point is a lower bound: the loss is at least that. Of a point below the line nothing was found.",
+        note=said("figure.history_note"),
         draw=lambda page: _draw(measured, page, description),
         legend=tuple(legend),
         data=Data(columns, rows, 0),

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dpaudit.reports.dossier import Line
 from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, path, swatch, tag
 from dpaudit.reports.wording import at_least, clean, compared, lower_text, no_less, number_text, plural
+from dpaudit.reports.words import joined, said
 
 TOP = 4.0  # times the promise: what is larger runs off the picture, with its number beside it
 MIN_TOP = 1.5  # the axis goes on so far at least
@@ -20,34 +21,24 @@ def picture(bars: Sequence[Line]) -> Figure | None:
         return None
     broken = sum(bar.verdict == "violated" for bar in drawn)
     rest = len(bars) - len(drawn)
-    description = (
-        f"{plural(len(drawn), 'promise')}, each as a bar of what was proven against the line of what was promised; "
-        f"{broken:,} cross{'es' if broken == 1 else ''} the line."
+    es, promises = "es" * (broken == 1), plural(len(drawn), "promise")
+    description = said("figure.promises", promises=promises, broken=broken, es=es)
+    blind = [bar for bar in drawn if bar.blind is not None]
+    where = "in the best case" if all(bar.learned_with is None for bar in blind) else "of the hardest form"
+    note = joined(
+        said("figure.promises_note"),
+        said("figure.promises_blind", where=where) if blind else "",
+        said("figure.promises_rest", rows=plural(rest, "row")) if rest else "",
     )
-    note = "Dark bar: proven. The truth is at least that; a bar short of the line proves nothing."
-    if any(bar.blind is not None for bar in drawn):
-        known = all(bar.learned_with is None for bar in drawn if bar.blind is not None)
-        where = "in the best case" if known else "of the hardest form"
-        note += f" Pale bar: not excluded. Of losses of privacy beyond its end, 9 of 10 tests find one {where}."
-    note += f" {plural(rest, 'row')} of the table without a number: not drawn." if rest else ""
     rows = tuple(
         (f"{bar.subject}: {bar.kind}", compared(bar.low, 1.0)[0], _number(bar.high), _number(bar.blind))
         for bar in drawn
     )
     columns = ("promise", "proven: at least", "at most", "a loss is found in 9 of 10 audits from")
-    legend = [
-        (swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls="proven violated")), "proven, over the promise")
-    ]
-    legend.append(
-        (swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls="proven not_refuted")), "proven, within it")
-    )
-    if any(bar.blind is not None or bar.high is not None for bar in drawn):
-        legend.append(
-            (
-                swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls="blind-band")),
-                "not proven, and not excluded",
-            )
-        )
+    colours = [("proven violated", "proven, over the promise"), ("proven not_refuted", "proven, within it")]
+    if blind or any(bar.high is not None for bar in drawn):
+        colours.append(("blind-band", "not proven, and not excluded"))
+    legend = [(swatch(tag("rect", x=1.0, y=3.0, width=20.0, height=8.0, cls=cls)), text) for cls, text in colours]
     legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "the promise"))
     return Figure(
         id="promises",

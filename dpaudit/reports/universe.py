@@ -30,6 +30,7 @@ from dpaudit.reports.wording import (
     plural,
     symbol,
 )
+from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
 
@@ -59,19 +60,11 @@ def sentence(result: AuditResult) -> str:
     """What the table is, in words."""
     table = result.universe
     assert table is not None
-    deep = result.options.get("selected", 0)
-    if len(result.findings) == table.asked:
-        shown = f"Each of them follows in full; {deep:,} were examined in depth, on draws of their own."
-    else:
-        shown = (
-            f"{plural(len(result.findings), 'pair')} of them follow in full: those that were examined in depth, on "
-            "draws of their own, and those that the table calls violated."
-        )
-    return (
-        f"All {plural(len(table), 'pair')} of {plural(len(table.ids), 'input')}, each against its own budget: every "
-        f"input was drawn {table.draws:,} times, and each pair was tested once, on {table.labelled:,} labelled draws. "
-        f"{shown}"
-    )
+    pairs, deep = plural(len(result.findings), "pair"), result.options.get("selected", 0)
+    which = "all_follow" if len(result.findings) == table.asked else "some_follow"
+    facts = {"pairs": plural(len(table), "pair"), "inputs": plural(len(table.ids), "input"), "draws": table.draws}
+    follow = said(f"universe.{which}", deep=deep, pairs=pairs)
+    return said("universe.opening", **facts, labelled=table.labelled, follow=follow)
 
 
 def columns(table: UniverseTable) -> tuple[str, ...]:
@@ -121,8 +114,7 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
             dataclasses.replace(image, id=f"{prefix}{image.id}") for image in (matrix_image(table), budget_image(table))
         ]
     found.append(Table("The worst pairs of all", columns(table), listed, max(0, table.asked - WORST), marks))
-    note = "The p-value is that of the one test on shared draws; bounds are the better of that test and the depth."
-    return [*found, Paragraph(note, "note")]
+    return [*found, Paragraph(said("universe.p_value"), "note")]
 
 
 def matrix_image(table: UniverseTable) -> Figure:
@@ -136,11 +128,9 @@ def matrix_image(table: UniverseTable) -> Figure:
     violated = np.flatnonzero(table.verdict == 0)
     finite = matrix[np.isfinite(matrix)]
     rings = ", each in a ring" if 0 < len(violated) <= RINGED else ""
-    said = f"{plural(len(violated), 'pair')} violated{rings}"
-    description = (
-        f"Matrix of {count:,} by {count:,} inputs, coloured by the ratio of lower bound to budget from 0 (blue) over 1 "
-        f"(pale) to {top:g} and more (red): {said}, largest ratio {number_text(finite.max(initial=0.0))}."
-    )
+    told = f"{plural(len(violated), 'pair')} violated{rings}"
+    largest = number_text(finite.max(initial=0.0))
+    description = said("universe.matrix", count=count, top=top, violated=told, largest=largest)
 
     def draw(page: float) -> Drawing:
         margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
@@ -159,11 +149,7 @@ def matrix_image(table: UniverseTable) -> Figure:
             body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
         return Drawing(tuple(body), page, margin + side + 6.0, description)
 
-    note = (
-        f"{said}. Inputs are in the order given. The matrix is symmetric: a pair is asked in both directions. Grey: "
-        "the same input, not asked, or no ratio (budget 0). A ratio near 0 says that little could be learnt about a "
-        "pair (very small and very large budgets), not that it keeps its promise well."
-    )
+    note = said("universe.matrix_note", violated=told)
     title = "Lower bound over budget, all pairs of the universe"
     scale = draw_scale(top)
     return Figure("universe-matrix", title, description, note, draw, (), Data((), ()), scale, is_image=True)
@@ -184,10 +170,8 @@ def budget_image(table: UniverseTable) -> Figure:
     blues = [(250, 251, 252), *palette()[STEPS - 1 :: -1]][:8]
     uri = pixels(steps[::-1], blues)
     violated = np.flatnonzero(shown & (table.verdict == 0))
-    description = (
-        f"Density of the lower bounds of {np.count_nonzero(shown):,} pairs against their budgets, both axes "
-        f"logarithmic, with the line where they are equal; {table.count('violated'):,} violated pairs are marked."
-    )
+    seen = int(np.count_nonzero(shown))
+    description = said("universe.budgets", shown=seen, violated=table.count("violated"))
     names = columns(table)
 
     def draw(page: float) -> Drawing:
@@ -206,10 +190,7 @@ def budget_image(table: UniverseTable) -> Figure:
     legend = [(line_swatch("limit"), "lower bound = budget")]
     if len(violated):
         legend.append((swatch(marker("violated", 11.0, 7.0, 4.0)), f"violated ({len(violated):,})"))
-    note = (
-        f"The darker, the more pairs: up to {most:,.0f} in a cell. {plural(nothing, 'pair')} with a lower bound or "
-        "budget of 0, or next to it, cannot be shown here."
-    )
+    note = said("universe.budgets_note", most=most, nothing=plural(nothing, "pair"))
     title = "Lower bound of every pair against its budget"
     data = Data((), ())
     return Figure("universe-budgets", title, description, note, draw, tuple(legend), data, is_image=True)
