@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -40,23 +41,15 @@ def store_document(store: Store) -> dict[str, Any]:
 
 def _scored(ledger: Ledger) -> dict[str, Any]:
     """A ledger of scores as a subject with one pair: the canary in, and out."""
-    level = 1.0 - ledger.confidence
+    level, current = 1.0 - ledger.confidence, ledger.current
     numbers = {night.id: number for number, night in enumerate(ledger.nights)}
-    looks, draws = [], 0
-    for night in ledger.current:
-        draws += night.count_in + night.count_out
-        if night.lower is not None:
-            looks.append(
-                {
-                    "seed": ledger.seed,
-                    "number": numbers[night.id],
-                    "draws": draws,
-                    "log_wealth": to_json(night.log_wealth),
-                    "parameter_lower": to_json(night.lower),
-                }
-            )
-    last = ledger.current[-1] if ledger.current else None
-    violated = any(night.violated for night in ledger.current)
+    drawn = list(itertools.accumulate(night.count_in + night.count_out for night in current))
+    looks = [
+        _look(ledger.seed, numbers[night.id], draws, night.log_wealth, night.lower)
+        for night, draws in zip(current, drawn, strict=True)
+        if night.lower is not None
+    ]
+    violated, draws = any(night.violated for night in current), drawn[-1] if drawn else 0
     pair = {
         "key": "scores",
         "id": "scores",
@@ -64,10 +57,10 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         "x_prime_id": "out",
         "parameter": ledger.parameter,
         "parameter_budget": to_json(ledger.budget),
-        "parameter_lower": to_json(max((night.lower or 0.0 for night in ledger.current), default=0.0)),
+        "parameter_lower": to_json(max((night.lower or 0.0 for night in current), default=0.0)),
         "violated": violated,
         "draws": draws,
-        "log_wealth": to_json(last.log_wealth) if last is not None else None,
+        "log_wealth": to_json(current[-1].log_wealth) if current else None,
         "change": None,
         "log_wealth_needed": to_json(-math.log(BETS_SHARE * level)),
         "error_share": level,
@@ -88,50 +81,48 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         }
         for night in ledger.nights
     ]
+    facts = {"digest": ledger.digest, "fingerprint": "scores", "name": ledger.name, "target": None}
+    facts |= {name: getattr(ledger, name) for name in ("claim", "confidence", "created", "life")}
+    return _entry(facts, nights, [pair] if current else [], violated, draws)
+
+
+def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: float | None) -> dict[str, Any]:
+    facts = {"seed": seed, "number": number, "draws": draws}
+    return {**facts, "log_wealth": to_json(log_wealth), "parameter_lower": to_json(lower)}
+
+
+def _entry(
+    facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[dict[str, Any]], violated: bool, draws: int
+) -> dict[str, Any]:
+    """A mechanism and a claim with its nights and pairs."""
+    lives = facts["life"] + 1
     return {
-        "id": ledger.digest,
-        "fingerprint": "scores",
-        "name": ledger.name,
-        "target": None,
-        "claim": ledger.claim,
-        "confidence": ledger.confidence,
-        "lives": ledger.life + 1,
-        "error_rate": min(1.0, (ledger.life + 1) * level),
-        "created": ledger.created,
+        "id": facts["digest"],
+        **{name: facts[name] for name in ("fingerprint", "name", "target", "claim", "confidence")},
+        "lives": lives,
+        "error_rate": min(1.0, lives * (1.0 - facts["confidence"])),
+        "created": facts["created"],
         "violated": violated,
         "draws": draws,
         "nights": nights,
-        "pairs": [pair] if ledger.current else [],
+        "pairs": pairs,
     }
 
 
 def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
-    lives = subject["life"] + 1
+    life, names = subject["life"], ("seed", "number", "started", "ended", "status", "samples", "runs", "version")
     nights = [
         {
             "seed": int(night["seed"]),
-            "number": night["number"],
-            "started": night["started"],
-            "ended": night["ended"],
-            "status": night["status"],
-            "samples": night["samples"],
-            "runs": night["runs"],
-            "version": night["version"],
+            **{name: night[name] for name in names},
             "forgotten": night["life"] != subject["life"],
         }
         for night in subject["nights"]
     ]
     looks: dict[str, list[dict[str, Any]]] = {}
     for look in subject["looks"]:
-        looks.setdefault(look["key"], []).append(
-            {
-                "seed": int(look["seed"]),
-                "number": look["number"],
-                "draws": look["labelled"],
-                "log_wealth": to_json(look["log_wealth"]),
-                "parameter_lower": to_json(look["lower"]),
-            }
-        )
+        shown = _look(int(look["seed"]), look["number"], look["labelled"], look["log_wealth"], look["lower"])
+        looks.setdefault(look["key"], []).append(shown)
     pairs = [
         {
             "key": pair.key,
@@ -153,21 +144,8 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
         }
         for pair in subject["pairs"]
     ]
-    return {
-        "id": subject["digest"],
-        "fingerprint": subject["fingerprint"],
-        "name": subject["name"],
-        "target": subject["target"],
-        "claim": subject["claim"],
-        "confidence": subject["confidence"],
-        "lives": lives,
-        "error_rate": min(1.0, lives * (1.0 - subject["confidence"])),
-        "created": subject["created"],
-        "violated": any(pair["violated"] for pair in pairs),
-        "draws": sum(pair["draws"] for pair in pairs),
-        "nights": nights,
-        "pairs": pairs,
-    }
+    violated, draws = any(pair["violated"] for pair in pairs), sum(pair["draws"] for pair in pairs)
+    return _entry(subject, nights, pairs, violated, draws)
 
 
 def list_blocks(document: Mapping[str, Any]) -> list[Block]:

@@ -8,12 +8,13 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.reports import answers, cases, first_page
-from dpaudit.reports.dossier import Dossier, Line, kind_of
+from dpaudit.reports.dossier import Dossier, Line, Result, content_of, kind_of
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.scope import SOURCE
 from dpaudit.results.codec import to_json
 from dpaudit.results.saving import utf8
+from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
 
@@ -79,6 +80,12 @@ def _promise(line: Line) -> dict[str, Any]:
     return {name: value for name, value in found.items() if name not in ("word", "sentence")}
 
 
-def content(dossier: Dossier) -> bytes:
-    """The file, in UTF-8."""
+def render(result: Result | Dossier | ScoresResult, profile: str) -> str | bytes:
+    """The file, in UTF-8: of one result, and of scores, the result as it is saved; else a dossier's record."""
+    if isinstance(result, ScoresResult):
+        return result.to_text()
+    alone = result.sources[0].result if isinstance(result, Dossier) and len(result.sources) == 1 else result
+    if profile == "plain" and not isinstance(alone, Dossier):
+        return content_of(alone)
+    dossier = result if isinstance(result, Dossier) else Dossier.of(result)
     return utf8(json.dumps(record_of(dossier), indent=1, allow_nan=False, ensure_ascii=False) + "\n")

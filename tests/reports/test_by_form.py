@@ -44,15 +44,6 @@ def test_a_plan_promises_what_the_audit_reports():
     assert all(form in text for form in forms())
 
 
-def test_a_plan_for_another_probability_has_the_table_by_form_at_90():
-    options = {"samples": 5_000, "seed": 1, "event_masses": [0.5]}
-    planned, usual = (dpaudit.plan(released, "eps=1", [(0.0, 1.0)], power=power, **options) for power in (0.5, 0.9))
-    assert planned.budgets[0].by_form == usual.budgets[0].by_form
-    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(
-        printed(terminal.show(plan_blocks(planned))).split()
-    )
-
-
 def test_figures_that_are_no_numbers_are_not_said():
     result = audited()
     (finding,) = result.findings

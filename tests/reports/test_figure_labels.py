@@ -23,11 +23,6 @@ def test_a_label_covers_no_point_and_stays_within_the_plot(place):
             assert len(drawn) == 2
 
 
-def test_a_label_without_room_is_left_out():
-    crowd = [(float(a), float(b)) for a in range(60, 900, 9) for b in range(10, 340, 9)]
-    assert figures._callout("Dresden|Mainz", crowd[500], crowd, PLOT, 4.0) == []
-
-
 def test_no_word_of_a_pdf_table_is_broken_where_there_is_room():
     pytest.importorskip("reportlab")
     pdf._register()

@@ -177,24 +177,6 @@ def two_releases(synthetic):
     return Dossier.of(quiet, synthetic.make("single"))
 
 
-def test_every_mechanism_has_a_decision_of_its_own_the_gravest_first(synthetic, tmp_path):
-    dossier = two_releases(synthetic)
-    empty = page(dossier)[SignOffBlock]
-    assert [name for name, *_ in empty.chosen] == ["city release", "quiet release"]
-    assert empty.title == "Decisions, one a mechanism"
-    own = '[mechanisms."quiet release"]\ndecision = "accept with conditions"\nconditions = "Release 2.1 alone."\n'
-    (tmp_path / "s.toml").write_text(SIGNED + own)
-    signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
-    block = page(signed)[SignOffBlock]
-    assert block.chosen == (
-        ("city release", "reject", ""), ("quiet release", "accept with conditions", "Release 2.1 alone."),
-    )  # fmt: skip
-    assert "although" not in block.note
-    for format in ("html", "md"):
-        text = reports.render(signed, format, "compliance").replace("\\.", ".")
-        assert "Release 2.1 alone." in text and text.count("☒" if format == "html" else "[x]") == 2
-
-
 def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_without_a_decision(synthetic, tmp_path):
     dossier = two_releases(synthetic)
     (tmp_path / "s.toml").write_text(SIGNED.replace("reject", "accept"))

@@ -19,28 +19,11 @@ def floating_row(result):
     return next(item for item in items(Dossier.of(result)) if item.key == "floating_point")
 
 
-def test_every_report_says_that_it_is_apart_from_the_verdict(any_result):
-    for text in (reports.render(any_result, "html"), reports.render(any_result, "md")):
-        flat = text.replace("\\", "")
-        assert "Floating point: " in flat
-        assert doubles.APART in flat
-    assert reports.render(any_result, "html").index('id="pairs"') < reports.render(any_result, "html").index(
-        'id="floating-point"'
-    )
-
-
 def test_the_headline_of_the_result_does_not_depend_on_it(synthetic):
     result = synthetic.make("doubles")
     without = dataclasses.replace(result, floating_point=None)
     assert (result.verdict, result.exit_status) == (without.verdict, without.exit_status) == ("not_refuted", 0)
     assert reports.render(result, "md").splitlines()[0] == reports.render(without, "md").splitlines()[0]
-
-
-def test_where_the_claim_is_violated_too_the_leak_may_be_the_same(synthetic):
-    finding = synthetic.make("doubles").floating_point
-    result = dataclasses.replace(synthetic.make("single"), floating_point=finding)
-    assert "may be the same leak" in " ".join(doubles.paragraphs(result))
-    assert "may be the same leak" not in " ".join(doubles.paragraphs(synthetic.make("doubles")))
 
 
 @pytest.mark.parametrize(

@@ -28,6 +28,7 @@ from dpaudit.reports.history import document, read_history
 from dpaudit.reports.plan import plan_blocks
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.sign_off import read_sign_off
+from dpaudit.results.model import Power
 
 GOLDEN = Path(__file__).parent / "golden"
 AUDITS = ("broken", "learned", "planted", "few cities", "inconclusive", "same input", "dependent", "error", "infinite",
@@ -87,8 +88,9 @@ def declared(synthetic, folder):
 
 
 def releases(synthetic, folder):
-    for name, ratio in (("1.8", 0.5), ("1.9", 1.4), ("1.10", 0.7)):
-        result = synthetic.result([synthetic.finding("Aachen", "Bremen", ratio)], claim="eps=1")
+    for name, ratio, found in (("1.8", 0.5, 1.25), ("1.9", 1.4, 1.25), ("1.10", 0.7, 2.5), ("2.0", 0.3, 3.0)):
+        finding = synthetic.finding("Aachen", "Bremen", ratio, power=Power(0.1, 0.9, found, 1.0))
+        result = synthetic.result([finding], claim="eps=1", subject={"name": "city release", "fingerprint": name})
         result.save(folder / "all" / name / "audit.json")
     return document(read_history(folder / "all"), "all")
 

@@ -55,15 +55,11 @@ def drawings(source):
     return [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", source, flags=re.DOTALL)]
 
 
-def test_every_result_gives_a_well_formed_page_and_drawings(any_result):
+def test_every_page_is_well_formed_and_no_coordinate_is_nan_or_infinite(any_result):
     source = page(any_result)
     assert Page(source).text
     for drawing in drawings(source):
         assert drawing.get("aria-label") or drawing.get("aria-hidden") == "true"
-
-
-def test_no_coordinate_is_nan_or_infinite(any_result):
-    for drawing in drawings(page(any_result)):
         for element in drawing.iter():
             places = [value for name, value in element.items() if name not in ("aria-label", "class", "href")]
             assert not re.search(r"nan|inf", " ".join(places))
@@ -123,9 +119,6 @@ def test_a_chain_of_many_inputs_gives_no_matrix(synthetic):
     chain = [synthetic.finding(f"x{k}", f"x{k + 1}") for k in range(40)]  # 40 of 820 cells
     assert figures.heatmap(synthetic.result(chain)) is None
     assert figures.scatter(synthetic.result(chain)) is not None
-
-
-def test_more_than_sixty_inputs_give_no_matrix(synthetic):
     star = [synthetic.finding("hub", f"x{k}") for k in range(60)]  # 61 inputs
     assert figures.heatmap(synthetic.result(star)) is None
 
@@ -167,28 +160,9 @@ def test_at_most_a_thousand_rows_and_the_rest_is_counted(synthetic):
     assert "100 more rows are in the saved result" in source
 
 
-def test_hostile_names_stay_text(synthetic):
-    source = without_script(page(synthetic.make("hostile")))
-    assert "<script" not in source
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", source)
-    assert "\\u202e" in Page(source).text  # seen, not obeyed
-    assert len(source) < 200_000  # a 500-character name in 40 places, cut
-
-
 def test_a_huge_message_and_input_are_cut(synthetic):
     finding = synthetic.finding(verdict="error", message="m" * 1_000_000, x="x" * 1_000_000, id="i" * 1_000_000)
     assert len(page(synthetic.result([finding]))) < 100_000
-
-
-def test_nan_and_none_are_printed_as_a_dash(synthetic):
-    text = Page(without_script(page(synthetic.make("infinite")))).text
-    assert not re.search(r"\b(nan|NaN|None at|null)\b", text)
-    assert "–" in text and "∞" in text
-
-
-def test_a_report_stays_within_its_size(synthetic):
-    assert len(page(synthetic.cities(30)).encode()) < 2_000_000  # 396 pairs
-    assert len(page(synthetic.cities(46)).encode()) < 5_000_000  # 970 pairs
 
 
 def test_the_suffix_chooses_the_format(synthetic, tmp_path):
@@ -199,12 +173,6 @@ def test_the_suffix_chooses_the_format(synthetic, tmp_path):
         path = reports.write_report(result, tmp_path / reports.file_name("audit", name).upper())
         written, made = path.read_bytes(), reports.render(result, name)
         assert written == (made if isinstance(made, bytes) else made.encode())
-
-
-def test_an_unknown_suffix_names_the_known_ones(synthetic, tmp_path):
-    with pytest.raises(UsageError, match=r"path must end in one of \.html, \.json, \.md, .*, got '.*audit\.txt'\."):
-        reports.write_report(synthetic.make("single"), tmp_path / "audit.txt")
-    assert list(tmp_path.iterdir()) == []
 
 
 def test_an_unknown_format_names_the_known_ones(synthetic):

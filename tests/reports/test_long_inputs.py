@@ -84,11 +84,6 @@ def test_a_name_is_cut_in_its_middle_and_stays_within_its_width(synthetic):
     assert len(name_text("\x1b" * 500, 60)) <= 60
 
 
-def test_nan_in_both_arrays_is_no_difference():
-    x, x_prime = (np.array([math.nan] * 9 + [last]) for last in (1.0, 2.0))
-    assert apart(x, x_prime, 20) == "x and x′ differ at [9]: 1.0 against 2.0"
-
-
 ROWS_OF_FLOATS = np.random.default_rng(0).normal(size=(200_000, 20))
 
 

@@ -41,10 +41,6 @@ def test_results_of_every_kind_are_drawn(synthetic, name):
     assert content.startswith(b"%PDF") and 2 <= len(pages) <= 8
 
 
-def test_the_same_result_gives_the_same_bytes(synthetic):
-    assert reports.render(synthetic.make("fixed"), "pdf") == reports.render(synthetic.make("fixed"), "pdf")
-
-
 def test_hostile_names_are_shown_and_do_nothing(synthetic):
     hostile = synthetic.hostile
     dossier = Dossier.of(

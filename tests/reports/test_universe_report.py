@@ -32,12 +32,6 @@ def test_the_page_shows_two_images_the_worst_pairs_and_no_markup_of_the_subject(
     assert reports.render(result, "html") == page  # the same bytes
 
 
-def test_a_page_without_a_universe_allows_no_images(synthetic):
-    page = reports.render(synthetic.make("single"), "html")
-    assert "img-src" not in page
-    assert "<image" not in page
-
-
 def test_p_values_of_the_table_are_written_as_those_of_the_pairs(result):
     result.universe.log10_p_value[7] = np.log10(2.18e-81)
     assert "2.18e-81" in reports.render(result, "md") and "10^" not in reports.render(result, "html").replace("2^", "")

@@ -18,9 +18,7 @@ from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import answers, compliance, figures, markdown, rows, wording
-from dpaudit.reports.difference import difference
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.redaction import redacted
 from dpaudit.results.model import Finding
 from dpaudit.results.utility_result import UtilityFinding
 
@@ -64,15 +62,6 @@ def test_a_measured_excess_is_not_settled_where_it_may_be_none(synthetic, change
     result = errors(synthetic, finding, dataclasses.replace(finding, measured=0.5, verdict="not_refuted"))
     assert (finding.told, result.told, Dossier.of(result).verdict) == (told, told, told)
     assert result.verdict == finding.verdict  # what is saved, and the exit status, are those of the test
-
-
-def test_a_difference_and_a_redacted_report_tell_a_measured_excess_too(synthetic):
-    results = [errors(synthetic, dataclasses.replace(EXCESS, measured=measured)) for measured in (0.9, 1.0000001)]
-    compared = difference(*(Dossier.of(result).sources[0] for result in results))
-    assert (compared.headline, compared.verdict) == ("From not refuted to inconclusive", "inconclusive")
-    assert "| not refuted | inconclusive |" in markdown.render(compared)
-    for result in results:
-        assert redacted(Dossier.of(result), bytes(32)).verdict == result.told
 
 
 def test_the_headline_counts_the_rows_below_it(synthetic):
