@@ -113,9 +113,9 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
     life, names = subject["life"], ("seed", "number", "started", "ended", "status", "samples", "runs", "version")
     nights = [
         {
-            "seed": int(night["seed"]),
             **{name: night[name] for name in names},
-            "forgotten": night["life"] != subject["life"],
+            "seed": int(night["seed"]),
+            "forgotten": night["life"] != life,
         }
         for night in subject["nights"]
     ]

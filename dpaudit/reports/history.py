@@ -9,7 +9,6 @@ target that it was audited by, else by its name, whatever its code: the fingerpr
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import itertools
 import os
 import re
@@ -26,6 +25,7 @@ from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, line_swatch, pa
 from dpaudit.reports.figures import marker
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
+from dpaudit.reports.stated import Stated
 from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
 from dpaudit.reports.words import said
 from dpaudit.reports.written import date_text
@@ -124,15 +124,8 @@ def _facts(file: Path) -> dict[str, str]:
     """What a release says of itself; nothing where there is no file."""
     if not file.is_file():
         return {}
-    table: Any = read_toml("release", file)
-    for key, value in table.items():
-        if key not in KEYS:
-            raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r} at {str(file)!r}.")
-        is_date = isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
-        if is_date != (key == "date") or not (is_date or (isinstance(value, str) and value.strip())):
-            kind = "a date such as 2026-01-31" if key == "date" else "a text"
-            raise UsageError(f"{key} must be {kind}, got {value!r} at {str(file)!r}.")
-    return {key: value.isoformat() if key == "date" else value.strip() for key, value in table.items()}
+    stated = Stated(read_toml("release", file), KEYS, f" at {str(file)!r}")
+    return {key: stated.date(key) if key == "date" else stated.text(key, is_needed=True) for key in stated.values}
 
 
 def _of_store(place: Path) -> list[Release]:

@@ -197,7 +197,7 @@ def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_wit
     [
         ("nam = 'x'", "key must be one of name, role, date, decision, conditions, results, mechanisms, got 'nam' at "),
         (SIGNED.replace('"A. Person"', '" "'), "name must say something, got ' ' at "),
-        (SIGNED.replace("2026-11-25", '"today"'), "date must be a date such as 2026-11-25, got 'today' at "),
+        (SIGNED.replace("2026-11-25", '"today"'), "date must be a date such as 2026-01-31, got 'today' at "),
         (
             SIGNED.replace("reject", "ok"),
             "decision must be one of accept, accept with conditions, reject, got 'ok' at ",
@@ -205,7 +205,7 @@ def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_wit
         (SIGNED.replace("reject", "accept with conditions"), "conditions must be stated to accept with conditions"),
         (SIGNED + 'conditions = "x"', "conditions must be left out to reject, got 'x'"),
         (SIGNED + 'results = "00"', "results must be the digest of these results, .*, got '00' at "),
-        (SIGNED + "results = 3", "results must be a text of at most 2,000 characters, got 3 at "),
+        (SIGNED + "results = 3", "results must be a text of at most 4,000 characters, got 3 at "),
         ("name = ", "sign_off must be TOML"),
         (SIGNED + "mechanisms = 1", "mechanisms must be a table for each mechanism, got 1 at "),
         (SIGNED + '[mechanisms.other]\ndecision = "accept"', r"of this report \(city release\), got 'other' at "),
@@ -214,7 +214,7 @@ def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_wit
         (SIGNED + '[mechanisms."city release"]\n', "decision must be one of .*, got None for 'city release' at "),
         (
             SIGNED + '[mechanisms."city release"]\ndecision = "accept with conditions"\nconditions = 4',
-            "conditions must be a text of at most 2,000 characters, got 4 for 'city release' at ",
+            "conditions must be a text of at most 4,000 characters, got 4 for 'city release' at ",
         ),
     ],
 )

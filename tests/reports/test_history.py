@@ -111,7 +111,7 @@ def test_the_nights_of_a_store_are_its_releases(project):
     [
         ("vers = 'x'", "key must be one of version, commit, date, got 'vers' at"),
         ("date = 'today'", "date must be a date such as 2026-01-31, got 'today'"),
-        ("version = 3", "version must be a text, got 3"),
+        ("version = 3", "version must be a text of at most 4,000 characters, got 3"),
         ("version = ", "release must be TOML, got"),
     ],
 )
