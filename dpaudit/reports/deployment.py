@@ -179,8 +179,9 @@ def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
     registry = stated.table("registry", tuple(REGISTRY))
     return Deployment(
         source=str(file),
+        declared=answers["declared"],
+        not_applicable=answers["not_applicable"],
         **{key: stated.text(key) for key in TEXTS},
-        **answers,
         coordinates=_coordinates(file.parent / stated.text("coordinates")) if "coordinates" in stated else {},
         published=stated.date("published") if "published" in stated else "",
         budget=_budget(stated.table("budget", BUDGET_KEYS)) if "budget" in stated else None,
@@ -194,11 +195,9 @@ def _budget(table: Stated) -> Ledger:
     parameter = table.one_of("parameter", PARAMETERS, "epsilon")
     if "limit" not in table:
         raise UsageError(f"budget.limit must be stated, got none{table.where}.")
-    releases = (
-        Release(one.text("name"), one.date("date"), one.amount("spent"))
-        for one in table.tables("releases", RELEASE_KEYS)
-    )
-    return Ledger(parameter, table.amount("limit"), tuple(releases))
+    stated = table.tables("releases", RELEASE_KEYS)
+    releases = tuple(Release(one.text("name"), one.date("date"), one.amount("spent")) for one in stated)
+    return Ledger(parameter, table.amount("limit"), releases)
 
 
 def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
