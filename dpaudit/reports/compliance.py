@@ -19,19 +19,12 @@ from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.scope import subject as audited_text
 from dpaudit.reports.wording import clean, headline, number_text, subject_name
 from dpaudit.reports.wording import symbol as symbol_of
+from dpaudit.reports.words import said, words
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.utility_result import UtilityResult
 
 LINE = 5_000  # characters of a line that runs findings again
-
-STATUSES = (
-    ("tested", "by this tool, in the runs of this report, with figures"),
-    ("tested in part", "the same, for a part of the item only; the evidence says which"),
-    ("declared", "said by the people responsible, recorded here and not checked"),
-    ("not assessed", "nobody looked, or nobody said"),
-    ("not applicable", "declared to be beside the point, for the reason given"),
-)
 
 
 def build(dossier: Dossier, with_items: bool = True) -> Document:
@@ -115,7 +108,7 @@ def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
-    meanings = Table("What a status means", ("status", "meaning"), STATUSES)
+    meanings = Table("What a status means", ("status", "meaning"), tuple(words("statuses").items()))
     others = tuple((item.name, item.status, item.w3c) for item in found if item.w3c)
     also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
     more: tuple[Block, ...] = (Paragraph(audited),) if audited else (meanings, also)
@@ -126,8 +119,7 @@ def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
 def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
     deployment = dossier.deployment
     if deployment is None:
-        text = "Nothing. What a file given with --deployment, or [tool.dpaudit.deployment], declares is quoted here."
-        return Section("declared", "What was declared", (Paragraph(text),))
+        return Section("declared", "What was declared", (Paragraph(said("declared.nothing")),))
     facts = [(name.replace("_", " "), clean(getattr(deployment, name), 400)) for name in (*TEXTS, "published")]
     rows = [*((name, text) for name, text in facts if text), *((i.name, i.declared) for i in found if i.declared)]
     text = f"Quoted from {clean(deployment.source, 200)}. None of it was checked."
@@ -140,10 +132,10 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
     """The budget of the data set and what its releases spent, as declared."""
     if budget is None:
         return ()
-    symbol, spent, limit = symbol_of(budget.parameter), number_text(budget.spent), number_text(budget.limit)
-    state = "over the limit" if budget.is_overspent else "within the limit"
-    how = "their squares add up" if budget.parameter == "mu" else "they add up"
-    text = f"Declared: releases of this data set spent {symbol} = {spent} of {limit}, which is {state} ({how})."
+    symbol, how = symbol_of(budget.parameter), "squares" if budget.parameter == "mu" else "sums"
+    facts = {"symbol": symbol, "spent": number_text(budget.spent), "limit": number_text(budget.limit)}
+    state = said("declared.over" if budget.is_overspent else "declared.within")
+    text = said("declared.budget", **facts, state=state, how=said(f"declared.{how}"))
     rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
     table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
     return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
@@ -177,11 +169,7 @@ def _provenance(dossier: Dossier) -> Section:
         Table("Versions and platforms", ("name", "value"), _environments(dossier)),
     ]
     if dossier.is_redacted:
-        text = (
-            "Records are redacted: inputs have names made with a secret key that was not kept, and rules and messages "
-            "are left out. What is redacted cannot be replayed from this report; the original files can."
-        )
-        return Section("provenance", "Provenance", (*blocks, Paragraph(text)))
+        return Section("provenance", "Provenance", (*blocks, Paragraph(said("provenance.redacted"))))
     again = _again(dossier)
     return Section("provenance", "Provenance, and how to replay" if again else "Provenance", (*blocks, *again))
 
@@ -191,11 +179,7 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
     lines, rest = answers.replays(dossier)
     if not lines:
         return ()
-    text = (
-        "With the project and these files at hand, each line runs findings again. A replay takes the recorded rule and "
-        "fresh draws, so that it is evidence of its own."
-    )
-    blocks: list[Block] = [Paragraph(text)]
+    blocks: list[Block] = [Paragraph(said("provenance.again"))]
     commands = [clean(line.line, LINE) for line in lines if not line.needs]
     blocks += [Code("\n".join(commands))] if commands else []
     for line in lines:

@@ -249,11 +249,11 @@ def document(releases: Sequence[Release], title: str) -> Document:
             course[-1].release.label,
             standing(course),
         )
-        for key, course in ranked[:SUBJECTS]
+        for key, course in ranked
     ]
-    marks = tuple(course[-1].line.verdict for _, course in ranked[:SUBJECTS])
+    marks = [course[-1].line.verdict for _, course in ranked]
     columns = ("subject", "releases", "verdict", "proven over promised", "last measured in", "since when")
-    table = Table("Every subject, as it was last measured", columns, tuple(rows), max(0, len(ranked) - SUBJECTS), marks)
+    table = Table.first("Every subject, as it was last measured", columns, rows, SUBJECTS, marks)
     answers = (
         f"{plural(len(releases), 'release')}, from {releases[0].label} to {last}, and {plural(len(found), 'promise')}.",
         "Each release keeps its own error rate. Bounds move by chance from run to run: other seeds, other bounds.",

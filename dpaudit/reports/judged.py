@@ -39,9 +39,8 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     ]
     blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
-    rows = tuple(_row(pair) for pair in order[:ROWS])
-    marks = tuple(VERDICTS[pair.verdict] for pair in order[:ROWS])
-    blocks.append(Table("What is proved, pair by pair", COLUMNS, rows, len(order) - len(rows), marks))
+    marks = [VERDICTS[pair.verdict] for pair in order]
+    blocks.append(Table.first("What is proved, pair by pair", COLUMNS, list(map(_row, order)), ROWS, marks))
     told = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:ROWS]]
     told = [(pair, text) for pair, text in told if text]
     if told:

@@ -106,8 +106,7 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
     assert table is not None
     rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
     worst = table.worst(WORST)
-    marks = tuple(row.verdict or "" for row in worst)
-    listed = tuple(tuple(cells(row)) for row in worst)
+    marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
     found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
     if table.asked:
         found += [
