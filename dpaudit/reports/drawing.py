@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
 from markupsafe import Markup, escape
@@ -18,6 +18,8 @@ from dpaudit.reports.wording import number_text
 WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a phone shows whole
 HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
+GUTTER = 20.0  # beside a scale, for what it cannot hold
+BELOW = ("area", "image")  # kinds of series that lie below the grid
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
@@ -108,7 +110,8 @@ class Axis:
     """From values to one coordinate, with a gutter at either end for what the scale cannot hold.
 
     The scale runs from `low` at `start` to `high` at `end`. Values below `low` fall into the gutter before `start`
-    (`below` units wide), infinite ones into the gutter after `end` (`above` wide). `counts`: whole numbers only.
+    (`below` units wide), infinite ones into the gutter after `end` (`above` wide). `counts`: whole numbers only. In the
+    place of numbers `names` stand at 1, 2 and so on.
     """
 
     low: float
@@ -119,6 +122,7 @@ class Axis:
     below: float = 0.0
     above: float = 0.0
     counts: bool = False
+    names: tuple[str, ...] = ()
 
     def __call__(self, value: float) -> float:
         sign = 1.0 if self.end > self.start else -1.0
@@ -132,8 +136,17 @@ class Axis:
             share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
+    def edge(self, value: float) -> float:
+        """The coordinate of a value, of what is beyond the scale the outer end of the gutter."""
+        sign = 1.0 if self.end > self.start else -1.0
+        ends = self.start - sign * self.below, self.end + sign * self.above
+        return ends[0] if value < self.low else ends[1] if value > self.high else self(value)
+
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Coordinates and labels of at most about `most` round values."""
+        if self.names:
+            every = math.ceil(len(self.names) / most)
+            return [(self(place), name) for place, name in enumerate(self.names, 1) if (place - 1) % every == 0]
         if self.is_log:
             values = _log_ticks(self.low, self.high, most)
         else:
@@ -157,19 +170,19 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return values[:: math.ceil(len(values) / most)]
 
 
-def log_axis(values: Iterable[float], start: float, end: float, decades: float = 4.0) -> Axis:
-    """A logarithmic axis for values >= 0: those too small to be shown, and infinite ones, get gutters."""
-    given = [value for value in values if not math.isnan(value)]
-    finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
-    high = max(finite)
-    low = max(min(finite), high * 10.0**-decades)
-    room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
-    below, above = (20.0 if any(v < low for v in given) else 0.0), (20.0 if math.inf in given else 0.0)
-    sign = 1.0 if end > start else -1.0
-    return Axis(low / room, high * room, start + sign * below, end - sign * above, True, below, above)
+def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
+    """The mark of a verdict at a place."""
+    d, cls = 1.3 * r, f"mark {verdict}"
+    if verdict == "violated":
+        return path([(x, y - d), (x + d, y), (x, y + d), (x - d, y)], cls, title, is_closed=True)
+    if verdict == "inconclusive":
+        return tag("rect", title=title, x=x - r, y=y - r, width=2.0 * r, height=2.0 * r, cls=cls)
+    if verdict == "error":
+        return path([(x - r, y - r), (x + r, y + r), (x, y), (x - r, y + r), (x + r, y - r)], cls, title)
+    return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
 
 
-def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: bool) -> list[Mark]:
+def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float) -> list[Mark]:
     """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
     left, right = x.start - x.below, x.end + x.above
     bottom, top = y.start + y.below, y.end - y.above
@@ -183,15 +196,14 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: b
     for at, label in y.ticks(7):
         body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
         body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    if gutters:
-        for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
-            if (axis.below if label == "0" else axis.above) > 0.0:
-                edge = axis.start if label == "0" else axis.end
-                body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
-                body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-        if x.below > 0.0:
-            body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
-            body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+    for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
+        if (axis.below if label == "0" else axis.above) > 0.0:
+            edge = axis.start if label == "0" else axis.end
+            body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
+            body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
+    if x.below > 0.0:
+        body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
+        body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
     body.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 36.0, text_anchor="middle", cls="label"))
     body.append(tag("text", y_label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label"))
     return body
@@ -243,63 +255,106 @@ class Scale:
     low: float
     high: float
     is_log: bool = False
+    counts: bool = False
+    names: tuple[str, ...] = ()
+    below: float = 0.0
+    above: float = 0.0
+
+    @classmethod
+    def log(cls, label: str, values: Iterable[float], decades: float = 4.0) -> Scale:
+        """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
+        given = [value for value in values if not math.isnan(value)]
+        finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
+        high = max(finite)
+        low = max(min(finite), high * 10.0**-decades)
+        room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
+        below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
+        return cls(label, low / room, high * room, True, below=below, above=above)
 
     def axis(self, start: float, end: float) -> Axis:
-        """The axis from one coordinate to another."""
-        return Axis(self.low, self.high, start, end, self.is_log)
+        """The axis from one coordinate to another, its gutters included."""
+        sign = 1.0 if end > start else -1.0
+        first, last = start + sign * self.below, end - sign * self.above
+        return Axis(self.low, self.high, first, last, self.is_log, self.below, self.above, self.counts, self.names)
 
     def held(self, value: float) -> float:
-        """The value, or the end of the scale that it is beyond."""
-        return min(max(value, self.low), self.high)
+        """The value, or the end of the scale that it is beyond, where there is no gutter for it."""
+        low, high = (-math.inf if self.below else self.low), (math.inf if self.above else self.high)
+        return min(max(value, low), high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Something that a plot shows: a line, dots with a line, or the rectangle between two corners.
+    """Something that a plot shows: a line, dots with a line, the rectangle between two corners, and so on.
 
-    `cls` is the class of its style, `label` its text in the legend (none without one), `title` what a pointer shows.
+    `cls` is the class of its style, of "marks" their verdict, of an "image" its data; `label` its text in the legend
+    (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks. An
+    "area" goes on into the gutters; it and an image lie below the grid.
     """
 
     cls: str
     points: Sequence[tuple[float, float]]
     label: str = ""
-    kind: Literal["line", "dots", "box"] = "line"
+    kind: Literal["line", "dots", "box", "area", "marks", "image"] = "line"
     title: str = ""
+    titles: Sequence[str] = ()
+    r: float = 3.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """Series over two axes, the later ones on top."""
+    """Series over two axes, the later ones on top; `further` gives marks that need the axes."""
 
     x: Scale
     y: Scale
     series: tuple[Series, ...]
+    heights: tuple[float, float] = HEIGHTS
+    further: Callable[[Axis, Axis], Sequence[Mark]] = lambda x, y: ()
 
     def __call__(self, width: float, description: str) -> Drawing:
         """The drawing of a width."""
-        height = HEIGHTS[0] if width > 500 else HEIGHTS[1]
+        height = self.heights[0] if width > 500 else self.heights[1]
         left, right, above, below = MARGINS
         x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
-        body = frame(x, y, self.x.label, self.y.label, width, gutters=False)
-        for one in self.series:
-            places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-            if one.kind == "box":
-                (x0, y0), (x1, y1) = places
-                box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
-                body.append(tag("rect", title=one.title, cls=one.cls, **box))
-                continue
+        body = frame(x, y, self.x.label, self.y.label, width)
+        under = [mark for one in self.series if one.kind in BELOW for mark in self._marks(one, x, y, width)]
+        over = [mark for one in self.series if one.kind not in BELOW for mark in self._marks(one, x, y, width)]
+        return Drawing((body[0], *under, *body[1:], *over, *self.further(x, y)), width, height, description)
+
+    def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Mark]:
+        if one.kind == "area":
+            yield path([(x.edge(a), y.edge(b)) for a, b in one.points], one.cls, one.title, is_closed=True)
+            return
+        places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
+        if one.kind in ("box", "image"):
+            (x0, y0), (x1, y1) = places
+            box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
+            image = {"href": one.cls, "preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
+            yield (
+                tag("image", **image, **box)
+                if one.kind == "image"
+                else tag("rect", title=one.title, cls=one.cls, **box)
+            )
+        elif one.kind == "marks":
+            titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
+            yield from (marker(one.cls, a, b, one.r, title) for (a, b), title in zip(places, titles, strict=True))
+        else:
             if len(places) > 1:
-                body.append(path(places, one.cls, one.title))
+                yield path(places, one.cls, one.title)
             if one.kind == "dots":
-                body += [tag("circle", title=one.title, cx=a, cy=b, r=3.5, cls=one.cls) for a, b in places]
-        return Drawing(tuple(body), width, height, description)
+                yield from (tag("circle", title=one.title, cx=a, cy=b, r=one.r, cls=one.cls) for a, b in places)
 
     @property
     def legend(self) -> tuple[tuple[Drawing, str], ...]:
         """A swatch and a text for each series that has one."""
-        shown = [one for one in self.series if one.label]
-        return tuple(((area_swatch if one.kind == "box" else line_swatch)(one.cls), one.label) for one in shown)
+        return tuple((_sample(one), one.label) for one in self.series if one.label)
 
     def figure(self, id: str, title: str, description: str, note: str, data: Data) -> Figure:
         """The figure of this plot."""
         return Figure(id, title, description, note, lambda width: self(width, description), self.legend, data)
+
+
+def _sample(one: Series) -> Drawing:
+    if one.kind == "marks":
+        return swatch(marker(one.cls, 11.0, 7.0, 4.0))
+    return area_swatch(one.cls) if one.kind in ("box", "area") else line_swatch(one.cls)

@@ -20,10 +20,6 @@ from dpaudit.reports.drawing import (
     Plot,
     Scale,
     Series,
-    area_swatch,
-    frame,
-    line_swatch,
-    log_axis,
     path,
     swatch,
     tag,
@@ -280,22 +276,42 @@ def scatter(result: AuditResult) -> Figure | None:
     facts = {"budget": number_text(next(iter(budgets))), "above": len(result.violated)}
     which = "figure.bounds_one" if one_budget else "figure.bounds_many"
     description = said(which, **facts, pairs=plural(len(result.findings), "pair"))
-    words = {verdict: sum(f.verdict == verdict for f in result.findings) for verdict in VERDICTS}
-    legend = [
-        (swatch(marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
-        for verdict, number in words.items()
-        if number
-    ]
-    legend += [(line_swatch("limit"), "lower bound = budget"), (area_swatch("over"), "over budget")]
-    return Figure(
-        id="bounds",
-        title="Lower bound of each pair against " + ("the common budget" if one_budget else "its budget"),
-        description=description,
-        note=_scatter_note(result),
-        draw=lambda page: _draw_scatter(result, one_budget, name, units, page, description),
-        legend=tuple(legend),
-        data=_pair_data(result),
-    )
+    known = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
+    ranked = sorted(known, key=lambda finding: -finding.parameter_lower)
+    lowers = [finding.parameter_lower for finding in ranked]
+    promised = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
+    y = Scale.log(f"lower bound on {name}{units}", [*lowers, *(one for one in promised if one > 0.0)])
+    if one_budget:
+        x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
+        across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
+        over, limit = [(0.0, math.inf), (math.inf, math.inf), (math.inf, edge), (0.0, edge)], [(x.low, edge)]
+        limit.append((x.high, edge))
+    else:
+        x, across = Scale.log(f"budget for {name}{units}", promised), promised
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        limit = [(low, low), (high, high)]
+        over = [(0.0, y.low), (x.low, y.low), *limit, (math.inf, high), (math.inf, math.inf), (0.0, math.inf)]
+    series = [Series("over", over, "over budget", "area"), Series("limit", limit, "lower bound = budget")]
+    places = list(zip(across, lowers, strict=True))
+    radius = 4.0 if len(ranked) <= 100 else 2.6
+    for verdict in reversed(VERDICTS):  # the violated last, on top
+        of = [k for k, finding in enumerate(ranked) if finding.verdict == verdict]
+        if of:
+            titles, label = [_cell_title(ranked[k]) for k in of], f"{VERDICT_WORDS[verdict]} ({len(of):,})"
+            series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
+    worst = result.worst
+
+    def named(x_axis: Axis, y_axis: Axis) -> list[Mark]:
+        if worst is None or worst.verdict != "violated" or worst not in ranked:
+            return []
+        drawn = [(x_axis(a), y_axis(b)) for a, b in places]
+        room = x_axis.start, x_axis.end, y_axis.end, y_axis.start
+        text = name_text(worst.id, 40 if x_axis.end > 500 else 22)
+        return _callout(text, drawn[ranked.index(worst)], drawn, room, radius)
+
+    title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
+    plot = Plot(x, y, tuple(series), further=named)
+    return plot.figure("bounds", title, description, _scatter_note(result), _pair_data(result))
 
 
 def _scatter_note(result: AuditResult) -> str:
@@ -304,62 +320,6 @@ def _scatter_note(result: AuditResult) -> str:
     zero = said("figure.bounds_zero") if 0.0 in lowers else ""
     rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
     return joined(said("figure.bounds_note"), zero, rest)
-
-
-def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
-    """The mark of a verdict at a place."""
-    d, cls = 1.3 * r, f"mark {verdict}"
-    if verdict == "violated":
-        return path([(x, y - d), (x + d, y), (x, y + d), (x - d, y)], cls, title, is_closed=True)
-    if verdict == "inconclusive":
-        return tag("rect", title=title, x=x - r, y=y - r, width=2.0 * r, height=2.0 * r, cls=cls)
-    if verdict == "error":
-        return path([(x - r, y - r), (x + r, y + r), (x, y), (x - r, y + r), (x + r, y - r)], cls, title)
-    return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
-
-
-def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: float, description: str) -> Drawing:
-    is_wide = page > 500
-    height = 240.0 if len(result.findings) == 1 else 380.0 if is_wide else 330.0
-    left, right, top, bottom = 62.0, page - 12.0, 10.0, height - 46.0
-    drawable = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
-    ranked = sorted(drawable, key=lambda finding: -finding.parameter_lower)
-    lowers = [finding.parameter_lower for finding in ranked]
-    budgets = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
-    y = log_axis([*lowers, *(b for b in budgets if b > 0.0)], bottom, top)
-    if one:
-        x = Axis(0.5, len(ranked) + 0.5, left, right, False, counts=True)
-        x_label = "pairs, the largest lower bound first (rank)"
-    else:
-        x = log_axis(budgets, left, right)
-        x_label = f"budget for {name}{units}"
-    roof = y.end - y.above
-    if one:
-        edge = y(budgets[0])
-        over, limit = [(left, roof), (right, roof), (right, edge), (left, edge)], [(left, edge), (right, edge)]
-    else:
-        low, high = max(x.low, y.low), min(x.high, y.high)
-        limit = [(x(low), y(low)), (x(high), y(high))]
-        first = (x.start, y(low) if x.low >= y.low else y.start)  # where the line enters from the side or from below
-        last = [(right, roof), (right, y(high))] if y.high > x.high or y.above else [(x(high), roof)]
-        over = [(x.start, roof), *last, limit[1], limit[0], first]
-    body = frame(x, y, x_label, f"lower bound on {name}{units}", page, gutters=True)
-    body.insert(1, path(over, "over", is_closed=True))
-    if x.below > 0.0:  # over a budget of 0 lies every loss
-        body.insert(2, tag("rect", x=left, y=roof, width=x.below, height=y.start - roof, cls="over"))
-    body.append(path(limit, "limit"))
-    radius = (4.0 if is_wide else 3.2) if len(ranked) <= 100 else (2.8 if is_wide else 2.2)
-    across = [float(rank) for rank in range(1, len(ranked) + 1)] if one else budgets
-    places = [(x(value), y(lower)) for value, lower in zip(across, lowers, strict=True)]
-    drawn = sorted(zip(ranked, places, strict=True), key=lambda item: -VERDICTS.index(item[0].verdict))
-    for finding, (px, py) in drawn:  # the violated last, on top
-        title = _cell_title(finding) if is_wide or len(drawn) <= 60 else ""
-        body.append(marker(finding.verdict, px, py, radius, title))
-    worst = result.worst
-    if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
-        text = name_text(worst.id, 40 if is_wide else 22)
-        body += _callout(text, places[ranked.index(worst)], places, (left, right, top, bottom), radius)
-    return Drawing(tuple(body), page, height, description)
 
 
 def _callout(

@@ -6,8 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, log_axis, path, swatch, tag
-from dpaudit.reports.figures import ROWS, STEPS, draw_scale, marker, ratio_step, top_ratio
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, Scale, marker, path, swatch, tag
+from dpaudit.reports.figures import ROWS, STEPS, draw_scale, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
@@ -173,7 +173,7 @@ def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> 
     values = [
         value for f in shown for value in (f.ratio, f.ratio_lower, f.ratio_upper) if value and math.isfinite(value)
     ]
-    x = log_axis([*values, 1.0], left, right, decades=3.0)
+    x = Scale.log("", [*values, 1.0], 3.0).axis(left, right)
     body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
     for at, label in x.ticks(8 if is_wide else 4):
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))

@@ -21,8 +21,7 @@ from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, line_swatch, path, swatch, tag
-from dpaudit.reports.figures import marker
+from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
 from dpaudit.reports.stated import Stated
@@ -341,58 +340,30 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     broken = sum(point.line.verdict == "violated" for point in measured)
     facts = {"name": key[0], "releases": plural(len(measured), "release"), "broken": broken}
     description = said("figure.history", **facts)
-    found = {point.line.verdict for point in measured}
-    legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
-    legend.append((line_swatch("limit"), "the promise"))
-    if any(point.line.blind is not None for point in measured):
-        rect = tag("rect", x=8.0, y=1.0, width=6.0, height=12.0, cls="blind-band")
-        legend.append((swatch(rect), "not proven, and not excluded"))
+    lows = [float(point.line.low or 0.0) for point in measured]
+    ends = [end for p in measured for end in (p.line.low, p.line.blind) if end is not None]
+    x = Scale("", 0.5, len(measured) + 0.5, names=tuple(clean(point.release.name, 12) for point in measured))
+    y = Scale("times what was promised", 0.0, min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends))))
+    places = list(enumerate(lows, 1))
+    series = [Series("over", [(x.low, 1.0), (x.high, y.high)], kind="box")]
+    series.append(Series("limit", [(x.low, 1.0), (x.high, 1.0)], "the promise"))
+    for (place, low), point in zip(places, measured, strict=True):
+        if (blind := point.line.blind) is not None and point.line.verdict != "violated":
+            label = "not proven, and not excluded" if series[-1].cls != "blind-band" else ""
+            series.append(Series("blind-band", [(place - 0.06, low), (place + 0.06, max(low, blind))], label, "box"))
+    series.append(Series("curve other", places))
+    for verdict in VERDICTS:
+        of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]
+        if of:
+            word = VERDICT_WORDS[verdict]
+            told = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
+            titles = [f"{label}: {low} times what was promised, {word}" for label, low in told]
+            series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
     rows = tuple(
         (p.release.label, _ratio(p.line.low), number_text(p.line.blind, 3), VERDICT_WORDS[p.line.verdict])
         for p in measured
     )
     columns = ("release", "proven over promised", "found in 9 of 10 audits from", "verdict")
-    return Figure(
-        id=f"{prefix}-history",
-        title="Proven loss over the promise, release by release",
-        description=description,
-        note=said("figure.history_note"),
-        draw=lambda page: _draw(measured, page, description),
-        legend=tuple(legend),
-        data=Data(columns, rows, 0),
-    )
-
-
-def _draw(measured: Sequence[Point], page: float, description: str) -> Drawing:
-    left, right, top, bottom = 46.0, page - 12.0, 12.0, 232.0
-    ends = [end for p in measured for end in (p.line.low, p.line.blind) if end is not None]
-    high = min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends)))
-    y = Axis(0.0, high, bottom, top + 14.0, False)
-    step = (right - left) / len(measured)
-    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
-    body.append(tag("rect", x=left, y=top, width=right - left, height=y(1.0) - top, cls="over"))
-    for at, label in y.ticks(6):
-        body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
-        body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    body.append(path([(left, y(1.0)), (right, y(1.0))], "limit"))
-    places = []
-    for place, point in enumerate(measured):
-        x, line = left + (place + 0.5) * step, point.line
-        low = y(min(line.low or 0.0, high))
-        if line.blind is not None and line.verdict != "violated":
-            edge = y(min(line.blind, high))
-            body.append(tag("rect", x=x - 4.0, y=edge, width=8.0, height=max(0.0, low - edge), cls="blind-band"))
-        places.append((x, low))
-    if len(places) > 1:
-        body.append(path(places, "curve other"))
-    every = max(1, -(-len(measured) * 70 // int(right - left)))  # labels of about 70 units each
-    for place, ((x, low), point) in enumerate(zip(places, measured, strict=True)):
-        word = VERDICT_WORDS[point.line.verdict]
-        title = f"{point.release.label}: {at_least(_ratio(point.line.low))} times what was promised, {word}"
-        body.append(marker(point.line.verdict, x, low, 4.6, title))
-        if place % every == 0 or (place == len(measured) - 1 and place % every > every // 2):
-            name = clean(point.release.name, 12)
-            body.append(tag("text", name, x=x, y=bottom + 16.0, text_anchor="middle", cls="tick"))
-    middle, label = (top + bottom) / 2, "times what was promised"
-    body.append(tag("text", label, turned=True, x=12.0, y=middle, text_anchor="middle", cls="label"))
-    return Drawing(tuple(body), page, bottom + 26.0, description)
+    plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))
+    title, note = "Proven loss over the promise, release by release", said("figure.history_note")
+    return plot.figure(f"{prefix}-history", title, description, note, Data(columns, rows))

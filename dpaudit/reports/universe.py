@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, frame, line_swatch, path, swatch, tag
-from dpaudit.reports.figures import STEPS, draw_scale, marker, palette, ratio_step, top_ratio
+from dpaudit.reports.drawing import Data, Drawing, Figure, Plot, Scale, Series, tag
+from dpaudit.reports.figures import STEPS, draw_scale, palette, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     MISSING,
     UNITS,
@@ -173,26 +173,17 @@ def budget_image(table: UniverseTable) -> Figure:
     description = said("universe.budgets", shown=seen, violated=table.count("violated"))
     names = columns(table)
 
-    def draw(page: float) -> Drawing:
-        x = Axis(ends[0], ends[1], 62.0, page - 13.0, True)
-        y = Axis(ends[0], ends[1], 334.0, 10.0, True)
-        body = frame(x, y, f"{names[2]} of the pair", names[1], page, gutters=False)
-        box = {"x": x.start, "y": y.end, "width": x.end - x.start, "height": y.start - y.end}
-        body.insert(1, tag("image", href=uri, preserveAspectRatio="none", style="image-rendering:pixelated", **box))
-        body.append(path([(x(one), y(one)) for one in ends], "limit"))
-        body += [
-            marker("violated", x(float(table.budget[k])), y(float(table.lower[k])), 3.4)
-            for k in violated[:RINGED].tolist()
-        ]
-        return Drawing(tuple(body), page, 380.0, description)
-
-    legend = [(line_swatch("limit"), "lower bound = budget")]
+    corners = [(ends[0], ends[0]), (ends[1], ends[1])]
+    series = [Series(uri, corners, kind="image"), Series("limit", corners, "lower bound = budget")]
     if len(violated):
-        legend.append((swatch(marker("violated", 11.0, 7.0, 4.0)), f"violated ({len(violated):,})"))
+        marked = [(float(table.budget[k]), float(table.lower[k])) for k in violated[:RINGED].tolist()]
+        label = f"violated ({len(violated):,})"
+        series.append(Series("violated", marked, label, "marks", titles=[""] * len(marked), r=3.4))
+    x, y = (Scale(label, ends[0], ends[1], True) for label in (f"{names[2]} of the pair", names[1]))
     note = said("universe.budgets_note", most=most, nothing=plural(nothing, "pair"))
     title = "Lower bound of every pair against its budget"
-    data = Data((), ())
-    return Figure("universe-budgets", title, description, note, draw, tuple(legend), data, is_image=True)
+    drawn = Plot(x, y, tuple(series)).figure("universe-budgets", title, description, note, Data((), ()))
+    return dataclasses.replace(drawn, is_image=True)
 
 
 def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:
