@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import to_json
 from dpaudit.scores.auditing import BETS_SHARE
 from dpaudit.scores.ledger import Ledger, ledgers
@@ -174,11 +175,18 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
 
 def explanation(subject: Mapping[str, Any]) -> list[Block]:
     """One subject: what the evidence promises, every pair, and how the wealth grew from night to night."""
+    kept, lives = [night for night in subject["nights"] if not night["forgotten"]], subject["lives"]
+    ordinals = {(night["seed"], night["number"]): str(place) for place, night in enumerate(kept, 1)}
+    open_ones = [night for night in kept if night["status"] == "started"][:LOOKS_SHOWN]
+    numbers = ", ".join(ordinals[night["seed"], night["number"]] for night in open_ones)
+    rates = {"rate": percent_text(1.0 - subject["confidence"]), "in_all": percent_text(subject["error_rate"])}
+    forgotten = said("evidence_store.forgotten", times=plural(lives - 1, "time"), **rates) if lives > 1 else ""
+    unended = said("evidence_store.open", numbers=numbers) if open_ones else ""
     lines = (
         f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}",
         f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}",
-        _promise(subject),
-        _nights_sentence(subject),
+        joined(said("evidence_store.promise", **rates), forgotten),
+        joined(f"{plural(len(kept), 'night')}.", unended),
     )
     rows = [
         (
@@ -199,7 +207,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
     if best is not None and best["looks"]:
         nights = [
             (
-                str(_ordinals(subject)[look["seed"], look["number"]]),
+                ordinals[look["seed"], look["number"]],
                 str(look["seed"]),
                 f"{look['draws']:,}",
                 _number(look["log_wealth"]),
@@ -210,38 +218,6 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
         blocks.append(Paragraph(f"Nights of {clean(best['id'])}"))
         blocks.append(Table("", ("night", "seed", "draws", "log wealth", "bound"), tuple(nights)))
     return blocks
-
-
-def _promise(subject: Mapping[str, Any]) -> str:
-    said = (
-        "If the claim holds, the probability that any of these nights, or of those to come, says that a pair is "
-        f"violated is at most {percent_text(1.0 - subject['confidence'])}, all pairs together."
-    )
-    if subject["lives"] > 1:
-        said += (
-            f" Evidence was forgotten {plural(subject['lives'] - 1, 'time')}, so it is "
-            f"{percent_text(subject['error_rate'])} for all that this store ever said of it."
-        )
-    return said
-
-
-def _nights_sentence(subject: Mapping[str, Any]) -> str:
-    broken = [night for night in subject["nights"] if night["status"] == "started" and not night["forgotten"]]
-    said = f"{plural(sum(not night['forgotten'] for night in subject['nights']), 'night')}."
-    if broken:
-        ordinals = _ordinals(subject)
-        numbers = ", ".join(str(ordinals[night["seed"], night["number"]]) for night in broken[:LOOKS_SHOWN])
-        said += (
-            f" Not ended, or broken off: {numbers}. What these had saved counts; what they drew beyond that is not "
-            "drawn again."
-        )
-    return said
-
-
-def _ordinals(subject: Mapping[str, Any]) -> dict[tuple[int, int], int]:
-    """Which night it was, from 1, by seed and number."""
-    nights = [night for night in subject["nights"] if not night["forgotten"]]
-    return {(night["seed"], night["number"]): k for k, night in enumerate(nights, start=1)}
 
 
 def _nights_text(subject: Mapping[str, Any]) -> str:

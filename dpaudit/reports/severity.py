@@ -111,7 +111,7 @@ def harm_text(finding: Finding) -> str:
         delta = finding.budget.delta
         rare = said("severity.rare", delta=wording.number_text(delta)) if delta else ""
         promised = said("severity.promised", allowed=allowed, rare=rare)
-    return said("severity.harm", sure=sure, promised=promised)
+    return said("severity.harm" if sure < 100.0 else "severity.certain", sure=sure, promised=promised)
 
 
 def _graded(result: AuditResult, finding: Finding) -> Severity:
