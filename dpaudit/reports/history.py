@@ -33,6 +33,7 @@ from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
 RELEASES, SUBJECTS = 500, 100  # of a history
+MEASURED = ("proven over promised", "found in 9 of 10 audits from", "verdict")
 TOP = 4.0  # times the promise, at the upper end of a drawing
 WEAKER = 1.1  # times the least excess that was seen before: less is chance
 
@@ -196,33 +197,23 @@ def standing(points_of: Sequence[Point]) -> str:
             break
         first = point
     count = points_of.index(last) - points_of.index(first) + 1
-    word = VERDICT_WORDS[last.line.verdict]
-    text = f"{word.capitalize()} since {first.release.quoted}" + (f", {plural(count, 'release')}" if count > 1 else "")
-    runs = [
-        f"{later.release.quoted} {_change(earlier.line.verdict, later.line.verdict)}{_missed(earlier.line, later.line)}"
+    since = {"verdict": VERDICT_WORDS[last.line.verdict].capitalize(), "first": first.release.quoted}
+    lasting = f", {plural(count, 'release')}" if count > 1 else ""
+    course = "; ".join(
+        said(f"history.{later.line.verdict}", later=later.release.quoted) + _missed(earlier.line, later.line)
         for earlier, later in itertools.pairwise(points_of)
         if "violated" in (earlier.line.verdict, later.line.verdict) and earlier.line.verdict != later.line.verdict
-    ]
-    course = "; ".join(runs)
-    return f"{text}. {course[0].upper()}{course[1:]}." if runs else f"{text}."
+    )
+    return said(
+        "history.since", **since, lasting=lasting, course=f" {course[0].upper()}{course[1:]}." if course else ""
+    )
 
 
 def _missed(earlier: Line, later: Line) -> str:
     """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
-    return (
-        f", in a test that mostly finds leaks from {number_text(later.blind, 3)} times the promise on alone: it could "
-        f"have missed the {_ratio(earlier.low)} times that were proved before"
-    )
-
-
-def _change(earlier: Verdict, later: Verdict) -> str:
-    if later == "violated":
-        return "broke the promise"
-    if later == "not_refuted":
-        return "was no longer found to break it"
-    return f"left it open ({VERDICT_WORDS[later]})"
+    return said("history.missed", blind=number_text(later.blind, 3), before=_ratio(earlier.low))
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
@@ -231,79 +222,59 @@ def document(releases: Sequence[Release], title: str) -> Document:
     verdicts = [course[-1].line.verdict for course in found.values()]
     verdict: Verdict = next((one for one in VERDICTS if one in verdicts), "inconclusive")
     count = verdicts.count("violated")
-    last = releases[-1].label
-    headline = (
-        f"{plural(count, 'promise')} of {len(verdicts):,} violated in the last release that measured "
-        f"{'it' if count == 1 else 'them'}"
-        if count
-        else f"No promise is violated in the last of {plural(len(releases), 'release')}"
-    )
+    values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
+    values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}
+    headline = said("history.broken" if count else "history.kept", **values)
     ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
     rows = [
         (
             f"{key[0]}: {key[1]}",
             str(len(course)),
-            course[-1].line.words,
-            _ratio(course[-1].line.low),
+            last.words,
+            _ratio(last.low),
             course[-1].release.label,
             standing(course),
         )
         for key, course in ranked
+        for last in (course[-1].line,)
     ]
     marks = [course[-1].line.verdict for _, course in ranked]
     columns = ("subject", "releases", "verdict", "proven over promised", "last measured in", "since when")
     table = Table.first("Every subject, as it was last measured", columns, rows, SUBJECTS, marks)
     answers = (
-        f"{plural(len(releases), 'release')}, from {releases[0].label} to {last}, and {plural(len(found), 'promise')}.",
-        "Each release keeps its own error rate. Bounds move by chance from run to run: other seeds, other bounds.",
+        said("history.span", first=releases[0].label, last=releases[-1].label, **values),
+        said("history.chance"),
     )
-    sections = [Section("subjects", "Subjects", (table,))]
-    for place, (key, course) in enumerate(ranked[:SUBJECTS], 1):
-        sections.append(_chapter(f"h{place}", key, course))
+    chapters = (_chapter(f"h{place}", key, course) for place, (key, course) in enumerate(ranked[:SUBJECTS], 1))
     return Document(
         kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=verdict,
         summary=(("What is this?", answers),),
-        sections=tuple(sections),
+        sections=(Section("subjects", "Subjects", (table,)), *chapters),
         footer=f"Written by dpaudit {__version__}.",
     )
 
 
 def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
-    rows = tuple(_row(point) for point in course)
-    columns = (
-        "release",
-        "measured",
-        "proven over promised",
-        "found in 9 of 10 audits from",
-        "verdict",
-        "how sure",
-        "code",
+    columns = ("release", "measured", *MEASURED, "how sure", "code")
+    rows = tuple(
+        (label, point.line.measured, *numbers, point.line.sure, point.mark[:12])
+        for point in course
+        for label, *numbers in (_row(point),)
     )
-    marks = tuple(point.line.verdict for point in course)
-    blocks: list[Block] = [Paragraph(standing(course), "lead")]
-    drawn = _figure(prefix, key, course)
-    blocks += [drawn] if drawn is not None else []
-    blocks.append(Table("Releases", columns, rows, 0, marks))
-    changes = tuple(_changes(course))
-    if changes:
+    blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, key, course)]
+    blocks.append(Table("Releases", columns, rows, 0, tuple(point.line.verdict for point in course)))
+    if changes := tuple(_changes(course)):
         blocks.append(Table("What changed", ("from", "to", "what changed"), changes))
-    return Section(prefix, f"{key[0]}: {key[1]}", tuple(blocks), mark=course[-1].line.verdict)
+    shown = tuple(block for block in blocks if block is not None)
+    return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
 
 
 def _row(point: Point) -> tuple[str, ...]:
+    """Its release and the cells of `MEASURED`."""
     line = point.line
-    word = VERDICT_WORDS[line.verdict]
-    return (
-        point.release.label,
-        line.measured,
-        _ratio(line.low),
-        number_text(line.blind, 3),
-        word,
-        line.sure,
-        point.mark[:12],
-    )
+    return (point.release.label, _ratio(line.low), number_text(line.blind, 3), VERDICT_WORDS[line.verdict])
 
 
 def _ratio(low: float | None) -> str:
@@ -359,11 +330,7 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
             told = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
             titles = [f"{label}: {low} times what was promised, {word}" for label, low in told]
             series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
-    rows = tuple(
-        (p.release.label, _ratio(p.line.low), number_text(p.line.blind, 3), VERDICT_WORDS[p.line.verdict])
-        for p in measured
-    )
-    columns = ("release", "proven over promised", "found in 9 of 10 audits from", "verdict")
+    data = Data(("release", *MEASURED), tuple(_row(point) for point in measured))
     plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))
     title, note = "Proven loss over the promise, release by release", said("figure.history_note")
-    return plot.figure(f"{prefix}-history", title, description, note, Data(columns, rows))
+    return plot.figure(f"{prefix}-history", title, description, note, data)
