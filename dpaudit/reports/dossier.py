@@ -16,8 +16,9 @@ from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.document import Block
 from dpaudit.reports.severity import Severity
 from dpaudit.reports.words import words
-from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.results.model import AuditResult, Verdict
 from dpaudit.results.utility_result import UtilityResult
+from dpaudit.results.verdicts import gravest
 
 if TYPE_CHECKING:
     from dpaudit.scores.result import ScoresResult
@@ -213,7 +214,7 @@ class Dossier:
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any result has."""
         found = {told(source.result) for source in self.sources} | {one.line.verdict for one in self.judged}
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+        return gravest(found)
 
     @property
     def subjects(self) -> tuple[str, ...]:

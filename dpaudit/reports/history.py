@@ -29,6 +29,7 @@ from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, nu
 from dpaudit.reports.words import said
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.results.verdicts import gravest
 
 RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
@@ -220,7 +221,7 @@ def document(releases: Sequence[Release], title: str) -> Document:
     """The history: a summary, then a chapter for each subject with its figure, its releases and what changed."""
     found = courses(releases)
     verdicts = [course[-1].line.verdict for course in found.values()]
-    verdict: Verdict = next((one for one in VERDICTS if one in verdicts), "inconclusive")
+    verdict: Verdict = gravest(verdicts)
     count = verdicts.count("violated")
     values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
     values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}

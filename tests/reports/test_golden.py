@@ -103,11 +103,10 @@ def written(synthetic, folder):
         yield f"{name}.md", reports.render(result, "md", saved="o/audit.json")
     for name in ("broken", "planted", "few cities"):
         yield f"{name}.html", laid_out(reports.render(synthetic.make(name), "html"))
-    yield "broken cell.html", laid_out(synthetic.make("broken")._repr_html_())
     dossier = declared(synthetic, folder)
-    for name, one in (("compliance", dossier), ("quiet", Dossier.of(synthetic.make("learned")))):
-        yield f"{name}.md", reports.render(one, "md", "compliance")
-        yield f"{name}.html", laid_out(reports.render(one, "html", "compliance"))
+    yield "compliance.md", reports.render(dossier, "md", "compliance")
+    yield "compliance.html", laid_out(reports.render(dossier, "html", "compliance"))
+    yield "quiet.md", reports.render(synthetic.make("learned"), "md", "compliance")
     told, quiet = [synthetic.utility(), synthetic.unclear()], [*map(synthetic.make, QUIET)]
     for number, results in enumerate(([*map(synthetic.make, LOUD), *told], quiet), 1):
         rows = compliance.build(Dossier.of(*results))
