@@ -253,13 +253,6 @@ def kind_of(result: Result) -> str:
     return "audit" if isinstance(result, AuditResult) else "check" if isinstance(result, CheckResult) else "utility"
 
 
-def content_of(result: Result) -> bytes:
-    """The file that the result is saved as."""
-    if isinstance(result, AuditResult):
-        return result.to_bytes()
-    return result.to_text().encode("utf-8", "backslashreplace")
-
-
 def digest_of(result: Result) -> str:
     """SHA-256 of the file that the result is saved as."""
-    return hashlib.sha256(content_of(result)).hexdigest()
+    return hashlib.sha256(result.to_bytes()).hexdigest()

@@ -8,7 +8,7 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.reports import answers, cases, first_page
-from dpaudit.reports.dossier import Dossier, Line, Result, content_of, kind_of
+from dpaudit.reports.dossier import Dossier, Line, Result, kind_of
 from dpaudit.reports.items import items
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.scope import SOURCE
@@ -86,6 +86,6 @@ def render(result: Result | Dossier | ScoresResult, profile: str) -> str | bytes
         return result.to_text()
     alone = result.sources[0].result if isinstance(result, Dossier) and len(result.sources) == 1 else result
     if profile == "plain" and not isinstance(alone, Dossier):
-        return content_of(alone)
+        return alone.to_bytes()
     dossier = result if isinstance(result, Dossier) else Dossier.of(result)
     return utf8(json.dumps(record_of(dossier), indent=1, allow_nan=False, ensure_ascii=False) + "\n")

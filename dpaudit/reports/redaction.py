@@ -35,7 +35,7 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, content_of, kind_of
+from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import (
     SAME_INPUT,
@@ -103,7 +103,7 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     for place, source in enumerate(dossier.sources, 1):
         result = mask.result(source.result)
         name = f"{place}-{kind_of(source.result)}.json"  # a file may be named after a person
-        sources.append(Source(name, mask.digest(content_of(source.result), 64), result, is_keyed=True))
+        sources.append(Source(name, mask.digest(source.result.to_bytes(), 64), result, is_keyed=True))
     deployment = dossier.deployment
     if deployment is not None:
         source_name = deployment.source.replace("\\", "/").rpartition("/")[2]
