@@ -97,7 +97,7 @@ def test_a_redacted_certificate_and_scores_quote_nothing(project):
         text = reports.render(hidden, format, "compliance")
         text = text if isinstance(text, str) else text.decode()
         assert [secret for secret in secrets if secret in text] == [], format
-    assert [one.verdict for one in hidden.judged] == [one.verdict for one in original.judged]
+    assert [one.line.verdict for one in hidden.judged] == [one.line.verdict for one in original.judged]
     masked = hidden.attachments[1].result
     assert masked.parameter_lower <= original.attachments[1].result.parameter_lower
     assert masked.parameter_ceiling >= original.attachments[1].result.parameter_ceiling
