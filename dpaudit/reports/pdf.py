@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from xml.sax.saxutils import escape as escape_markup
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
 from dpaudit.reports.drawing import WIDE, Figure
+from dpaudit.reports.html import JOINTS
 from dpaudit.reports.wording import plural
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
@@ -24,7 +26,7 @@ MARGIN = 48.0  # points
 SHEETS = 8  # at most, where the shortest form is not longer
 # Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
 # last the figures of chapters too. Page one and the items have fewer rows.
-ROWS = (120, 30, 15, 14)
+ROWS = (120, 30, 15, 10)
 DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "method", "label", "glossary", "severity")
 SIZE = 9.0  # points of running text and of tables
 ELSEWHERE = "in the other formats of this report, and in the saved result."
@@ -188,6 +190,8 @@ def _section(section: Section, width: float, most: int) -> list[Any]:
 
     heading = _text(section.title + mark, f"h{section.level}", COLOURS.get(section.mark, INK))
     parts = [_block(block, width, most) for block in section.blocks]
+    if section.level > 2 and parts and not any(parts):  # its figure was left out
+        return []
     if (
         parts and parts[0] and isinstance(section.blocks[0], Figure)
     ):  # one block with the drawing, so that no page parts them
@@ -258,8 +262,24 @@ def _least(column: str, cells: Sequence[str]) -> float:
     from reportlab.pdfbase.pdfmetrics import stringWidth
 
     texts = [(column, BOLD), *((cell, NORMAL) for cell in cells)]
-    words = [(word, font) for text, font in texts for word in text.split() if len(word) <= WORD]
-    return max((stringWidth(word, font, SIZE) for word, font in words), default=0.0) + 7.0
+    words = [(word, font) for text, font in texts for word in text.split()]
+    parts = [(part, font) for word, font in words for part in (JOINTS.split(word) if len(word) > WORD else [word])]
+    return max((stringWidth(part, font, SIZE) for part, font in parts if len(part) <= WORD), default=0.0) + 7.0
+
+
+def _broken(text: str, width: float) -> str:
+    """The text, with names that are wider than a column broken where names may be."""
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    def broken(name: re.Match[str]) -> str:
+        lines = [""]
+        for part in JOINTS.split(name[0]):
+            if lines[-1] and stringWidth(lines[-1] + part, NORMAL, SIZE) > width:
+                lines.append("")
+            lines[-1] += part
+        return "\n".join(lines)
+
+    return re.sub(r"\S{8,}", broken, text)
 
 
 def _widths(lengths: Sequence[float], least: Sequence[float], width: float) -> list[float]:
@@ -291,7 +311,13 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
         words = max((len(word) for row in rows for word in row[place].split()), default=1)
         lengths.append(max(5.0, min(len(column), 12.0), min(0.8 * longest, 70.0), min(1.25 * words, 24.0)))
     widths = _widths(lengths, [_least(column, [row[k] for row in rows]) for k, column in enumerate(columns)], width)
-    cells = [[_text(cell[:CELL] + ("…" if len(cell) > CELL else ""), "cell") for cell in row] for row in rows]
+    cells = [
+        [
+            _text(_broken(cell[:CELL], wide - 7.0) + ("…" if len(cell) > CELL else ""), "cell")
+            for cell, wide in zip(row, widths, strict=True)
+        ]
+        for row in rows
+    ]
     head = [[_text(column, "head") for column in columns]] if with_head else []
     grid = Grid([*head, *cells], colWidths=widths, repeatRows=len(head), splitInRow=1)
     style: list[Any] = [
