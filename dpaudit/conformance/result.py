@@ -12,9 +12,9 @@ from collections import Counter
 from typing import Any, Literal
 
 from dpaudit.results.codec import ROUNDED
-from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
 from dpaudit.results.saving import Saved
 from dpaudit.results.shown import Shown
+from dpaudit.results.verdicts import VERDICTS, Verdict, gravest
 
 SCHEMA = "dpaudit.check/1"
 Status = Literal[Verdict, "xfail", "skipped"]
@@ -87,12 +87,7 @@ class CheckResult(Saved, Shown):
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted among the checks; inconclusive without any."""
         found = {record.status for record in self.records}
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
-
-    @property
-    def exit_status(self) -> int:
-        """As of an audit: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
-        return EXIT_STATUS[self.verdict]
+        return gravest(found)
 
     @property
     def counts(self) -> dict[str, int]:

@@ -15,12 +15,13 @@ from __future__ import annotations
 import dataclasses
 import importlib
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.formats import (
+    OWN,
     SUFFIXES,
     ReportFormat,
     added_formats,
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from dpaudit.results.utility_result import UtilityResult
     from dpaudit.scores.result import ScoresResult
 
-    Reported = AuditResult | CheckResult | UtilityResult | Dossier
+    Reported: TypeAlias = AuditResult | CheckResult | UtilityResult | Dossier
 
 __all__ = [
     "FORMATS",
@@ -58,50 +59,7 @@ __all__ = [
 PROFILES = ("plain", "compliance")
 
 
-def _drawn(module: str) -> Callable[[Any, str, str], str | bytes]:
-    """A format of documents: the module's `render` shows the one of a result."""
-
-    def content(result: Any, profile: str, path: str) -> Any:
-        return importlib.import_module(f"dpaudit.reports.{module}").render(_document(result, profile, path))
-
-    return content
-
-
-def _listed(module: str, name: str = "render") -> Callable[[Any, str, str], str | bytes]:
-    """A format for programs: a function of the module takes the dossier."""
-
-    def content(result: Any, _: str, __: str) -> Any:
-        return getattr(importlib.import_module(f"dpaudit.reports.{module}"), name)(_dossier(result))
-
-    return content
-
-
-def _json(result: Reported | ScoresResult, profile: str, _: str) -> str | bytes:
-    from dpaudit.reports.dossier import Dossier, content_of
-    from dpaudit.reports.record import content
-    from dpaudit.scores.result import ScoresResult
-
-    if isinstance(result, ScoresResult):
-        return result.to_text()
-    alone = result.sources[0].result if isinstance(result, Dossier) and len(result.sources) == 1 else result
-    if profile == "plain" and not isinstance(alone, Dossier):
-        return content_of(alone)
-    return content(_dossier(result))
-
-
-FORMATS: Mapping[str, Callable[[Any, str, str], str | bytes]] = {
-    "html": _drawn("html"),
-    "json": _json,
-    "md": _drawn("markdown"),
-    "junit": _listed("junit"),
-    "sarif": _listed("sarif"),
-    "pdf": _drawn("pdf"),
-    "in-toto": _listed("intoto"),
-    "registry": _listed("registry"),
-    "label": _listed("label", "render_page"),
-    "label-svg": _listed("label", "render_drawing"),
-    "oscal": _listed("oscal"),
-}
+FORMATS = tuple(OWN)
 
 
 def _content(result: Any, added: ReportFormat, format: str) -> str | bytes:
@@ -143,9 +101,14 @@ def render(
 
         if format not in SCORE_FORMATS:
             raise UsageError(f"format must be one of {', '.join(SCORE_FORMATS)} for scores, got {format!r}.")
-    if format not in FORMATS:
+    if format not in OWN:
         return _content(result, added_formats()[format], format)
-    return FORMATS[format](result, profile, os.fspath(saved) if saved is not None else "")
+    own, path = OWN[format], os.fspath(saved) if saved is not None else ""
+    content: Callable[..., str | bytes]
+    content = getattr(importlib.import_module(f"dpaudit.reports.{own.module}"), own.function)
+    if own.takes == "result":
+        return content(result, profile)
+    return content(_document(result, profile, path) if own.takes == "document" else _dossier(result))
 
 
 def write_report(
@@ -179,7 +142,7 @@ def write_report(
     return target
 
 
-def _dossier(result: Reported) -> Dossier:
+def _dossier(result: Any) -> Dossier:
     from dpaudit.reports.dossier import Dossier
 
     return result if isinstance(result, Dossier) else Dossier.of(result)

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports import doubles
 from dpaudit.reports.again import Again, again, check_again
 from dpaudit.reports.dossier import Dossier, Source
-from dpaudit.reports.first_page import CLAIM, ranked
-from dpaudit.reports.wording import clean, plural
+from dpaudit.reports.rows import CLAIM, ranked
+from dpaudit.reports.wording import clean, plural, some
 from dpaudit.results.utility_result import UtilityResult
 
 SUBJECTS = 3  # named, of those that a sentence is about
@@ -20,7 +18,7 @@ NOTHING = "no broken promise found"
 
 def subjects_text(dossier: Dossier) -> str:
     """The subjects by name; of many, the first ones and a count."""
-    return _some(dossier.subjects)
+    return some([clean(name, 60) for name in dossier.subjects], SUBJECTS)
 
 
 def headline(dossier: Dossier) -> str:
@@ -39,29 +37,29 @@ def headline(dossier: Dossier) -> str:
         return "; ".join([f"Error: {without:,} of {count} broke before an answer", *rest])
     rest = [*([f"{without:,} broke before an answer"] if without else []), *rest]
     records = [record for one in dossier.checks for record in one.records]
-    failed = [record.name for record in records if record.status == "violated"]
+    failed = [clean(record.name, 60) for record in records if record.status == "violated"]
     checks = f"{len(failed):,} of {plural(len(records), 'check')}"
     if broken:
         failures = [f"{checks} failed"] if failed else []
         return "; ".join([f"Violated: a promise is broken in {broken:,} of {count}", *failures, *rest])
-    return "; ".join([f"Checks failed: {checks} ({_some(list(dict.fromkeys(failed)))})", _claim_text(dossier), *rest])
+    return "; ".join(
+        [
+            f"Checks failed: {checks} ({some(list(dict.fromkeys(failed)), SUBJECTS)})",
+            _claim_text(dossier),
+            *rest,
+        ]
+    )
 
 
 def _claim_text(dossier: Dossier) -> str:
     """How the privacy claims stand of which none is violated."""
-    found: set[str] = {result.verdict for result in dossier.audits} | {one.verdict for one in dossier.judged}
+    found: set[str] = {result.verdict for result in dossier.audits} | {one.line.verdict for one in dossier.judged}
     found |= {record.status for one in dossier.checks for record in one.records if record.name in CLAIM}
     if "xfail" in found:
         return "the privacy claim is a known failure"
     if not found.isdisjoint(("error", "inconclusive")):
         return "the privacy claim itself could not be fully judged"
     return f"the privacy claim itself was {'not refuted' if 'not_refuted' in found else 'not audited'}"
-
-
-def _some(names: Sequence[str]) -> str:
-    """The first names; of many, with a count of the others."""
-    more = len(names) - SUBJECTS
-    return ", ".join(clean(name, 60) for name in names[:SUBJECTS]) + (f" and {more:,} more" if more > 0 else "")
 
 
 def replays(dossier: Dossier) -> tuple[list[Again], list[str]]:

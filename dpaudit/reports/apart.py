@@ -23,10 +23,11 @@ DEEPEST = 20
 NAME = 40  # characters of an input's name (`Pair.x_id`)
 MAX_ENTRIES = 200_000  # entries that are compared one by one, or rows of plain values
 ROW = 100  # entries of a row that take about as long as the row itself
-SCALARS = (int, bool, str, bytes, type(None))  # equal where they have one type and are equal
-PLAIN = frozenset((*SCALARS, float))
+PLAIN = frozenset((int, bool, str, bytes, type(None), float))  # equal where they have one type and are equal
 WITH_NAN = "fcmM"  # kinds of arrays that may hold what is not equal to itself
 PLAIN_ARRAYS = (np.ndarray, np.memmap, np.recarray)  # other classes may hold more than their values, as a mask
+
+Places = Iterator[tuple[str, Any, Any]]
 
 
 def apart(x: Any, x_prime: Any, width: int = NAME) -> str:
@@ -39,14 +40,12 @@ def apart(x: Any, x_prime: Any, width: int = NAME) -> str:
     >>> apart({"a": 0, "b": 1}, {"a": 0, "b": 2}, 8)
     "x and x′ differ at ['b']: 1 against 2"
     """
-    if is_redacted(x):
-        return ""
     with contextlib.suppress(Exception):  # a value may misbehave when it is compared or printed
-        return _said(x, x_prime, width)
+        return "" if is_redacted(x) else _told(x, x_prime, width)
     return ""
 
 
-def _said(x: Any, x_prime: Any, width: int) -> str:
+def _told(x: Any, x_prime: Any, width: int) -> str:
     if _is_small(x, width) and _is_small(x_prime, width):
         forms = [clean(value, width + 1) for value in (x, x_prime)]
         if forms[0] != forms[1] and max(map(len, forms)) <= width:
@@ -62,15 +61,10 @@ def _said(x: Any, x_prime: Any, width: int) -> str:
 
 def _is_small(value: Any, width: int) -> bool:
     """Whether a form of `width` characters may show the value: not for containers with more entries."""
-    if isinstance(value, Mapping):
-        return len(value) <= width and all(_is_small(item, width) for item in value.values() if _is_sized(item))
-    if isinstance(value, list | tuple):
-        return len(value) <= width and all(_is_small(item, width) for item in value if _is_sized(item))
-    return True
-
-
-def _is_sized(value: Any) -> bool:
-    return isinstance(value, list | tuple | Mapping)
+    if not isinstance(value, list | tuple | Mapping):
+        return True
+    items = value.values() if isinstance(value, Mapping) else value
+    return len(value) <= width and all(_is_small(item, width) for item in items)
 
 
 class _TooLongError(Exception):
@@ -83,49 +77,39 @@ class _Comparison:
     def __init__(self) -> None:
         self.left = MAX_ENTRIES
 
-    def places(self, a: Any, b: Any, place: str, depth: int = 0) -> Iterator[tuple[str, Any, Any]]:
+    def places(self, a: Any, b: Any, place: str, depth: int = 0) -> Places:
         """Places with the two values there, in the order of `a`; `_Absent` where there is none."""
         if depth < DEEPEST and isinstance(a, Mapping) and isinstance(b, Mapping):
-            for key in a:
+            for key in [*a, *(key for key in b if key not in a)]:
                 at = f"{place}[{clean(repr(key), VALUE)}]"
-                yield from self.places(a[key], b.get(key, _Absent), at, depth + 1)
-            for key in b:
-                if key not in a:
-                    yield f"{place}[{clean(repr(key), VALUE)}]", _Absent, b[key]
+                yield from self.places(a.get(key, _Absent), b.get(key, _Absent), at, depth + 1)
         elif depth < DEEPEST and isinstance(a, list | tuple) and type(a) is type(b):
             if not self._is_same_row(a, b):
-                yield from self._places_in_lists(a, b, place, depth)
+                yield from self._rows(a, b, place, depth)
         elif _are_comparable(a, b) and a.shape == b.shape:
-            yield from self._places_in_arrays(a, b, place)
+            yield from self._entries(a, b, place)
         elif depth < DEEPEST and _are_comparable(a, b) and a.ndim and a.shape[1:] == b.shape[1:]:
-            if _is_plain(a) and _is_plain(b):
-                yield from self._places_in_rows(a, b, place, depth)
-            else:
-                yield from self._places_in_lists(list(a), list(b), place, depth)
+            first, second = (a, b) if _is_plain(a) and _is_plain(b) else (list(a), list(b))
+            yield from self._rows(first, second, place, depth)
         elif self.are_different(a, b):
             yield place, a, b
 
-    def are_different(self, a: Any, b: Any, depth: int = 0) -> bool:
+    def are_different(self, a: Any, b: Any) -> bool:
         """Whether two values differ: by their printed forms where there is no better way."""
         self._spend(1)
         if a is b:
             return False
         kind = type(a)
-        if kind is type(b):
-            if kind in SCALARS:
-                return bool(a != b)
-            if kind is float or issubclass(kind, np.floating):  # zeros of both signs are the same, as in arrays
-                return bool(a != b and (a == a or b == b))
-            if kind in (list, tuple) and depth < DEEPEST and len(a) == len(b):
-                if self._is_same_row(a, b):
-                    return False
-                return any(self.are_different(one, other, depth + 1) for one, other in zip(a, b, strict=True))
-            if kind is dict and depth < DEEPEST and a.keys() == b.keys():
-                return any(self.are_different(a[key], b[key], depth + 1) for key in a)
-            if kind in (list, tuple, dict) and depth < DEEPEST:
-                return True
-        if isinstance(a, np.ndarray) and isinstance(b, np.ndarray):
-            return not (_are_comparable(a, b) and a.shape == b.shape) or any(self._places_in_arrays(a, b, ""))
+        if kind is not type(b):
+            return not (isinstance(a, np.ndarray) and isinstance(b, np.ndarray) and not any(self._entries(a, b, "")))
+        if kind is float or issubclass(kind, np.floating):  # zeros of both signs are the same, as in arrays
+            return bool(a != b and (a == a or b == b))
+        if kind in PLAIN:
+            return bool(a != b)
+        if kind in (list, tuple, dict):
+            return any(self.places(a, b, ""))
+        if issubclass(kind, np.ndarray):
+            return not (_are_comparable(a, b) and a.shape == b.shape) or any(self._entries(a, b, ""))
         return repr(a) != repr(b)
 
     def _spend(self, entries: int) -> None:
@@ -141,63 +125,39 @@ class _Comparison:
         types = list(map(type, a))
         return PLAIN.issuperset(types) and types == list(map(type, b)) and a == b
 
-    def _places_in_lists(
-        self, a: Sequence[Any], b: Sequence[Any], place: str, depth: int
-    ) -> Iterator[tuple[str, Any, Any]]:
-        if min(len(a), len(b)) > self.left:
-            raise _TooLongError
-        start = self._inserted(a, b)
-        if start is None:
-            start = min(len(a), len(b))
-            for index, (one, other) in enumerate(zip(a, b, strict=False)):
-                yield from self.places(one, other, f"{place}[{index}]", depth + 1)
-        yield from _more(a, b, start, place)
-
-    def _inserted(self, a: Sequence[Any], b: Sequence[Any]) -> int | None:
-        """Where the longer one has records that the other lacks, the others being the same; None where it is not so."""
+    def _rows(self, a: Any, b: Any, place: str, depth: int) -> Places:
+        """Of two lists or arrays of records: those that one has more, or else all that differ."""
+        least, more = sorted((len(a), len(b)))
+        more -= least
         longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-        more = len(longer) - len(shorter)
-        if not more:
-            return None
-        pairs = enumerate(zip(longer, shorter, strict=False))
-        start = next((k for k, (one, other) in pairs if self.are_different(one, other)), len(shorter))
-        behind = zip(itertools.islice(longer, start + more, None), itertools.islice(shorter, start, None), strict=True)
-        return None if any(self.are_different(one, other) for one, other in behind) else start
+        if not isinstance(a, np.ndarray) and least > self.left:
+            raise _TooLongError
+        differ = list(self._unlike(longer[:least], shorter, more > 0))
+        start = differ[0] if differ else least
+        if not more or [*self._unlike(longer[start + more :], shorter[start:], True)]:
+            start = least
+            for k in differ if isinstance(a, np.ndarray) else range(least):
+                yield from self.places(a[k], b[k], f"{place}[{k}]", depth + 1)
+        for k in range(start, start + more):
+            yield f"{place}[{k}]", *((a[k], _Absent) if len(a) > len(b) else (_Absent, b[k]))
 
-    def _places_in_arrays(self, a: NDArray[Any], b: NDArray[Any], place: str) -> Iterator[tuple[str, Any, Any]]:
+    def _unlike(self, a: Any, b: Any, is_first: bool) -> Iterator[int]:
+        """Places of records that differ: of arrays all, of lists the first, or none if nobody asks for it."""
+        if isinstance(a, np.ndarray):
+            yield from np.flatnonzero(_unequal(a, b).any(axis=tuple(range(1, a.ndim)))).tolist()
+        elif is_first:
+            pairs = enumerate(zip(a, b, strict=True))
+            yield from itertools.islice((k for k, (one, other) in pairs if self.are_different(one, other)), 1)
+
+    def _entries(self, a: NDArray[Any], b: NDArray[Any], place: str) -> Places:
         """Of two arrays of one shape, entry by entry."""
         if _is_plain(a) and _is_plain(b):
-            flat: Iterator[int] = iter(np.flatnonzero(_unequal(a, b)))
-            for at in (tuple(map(int, np.unravel_index(k, a.shape))) for k in flat):
-                yield _at(place, at), a[at], b[at]
+            flat = np.flatnonzero(_unequal(a, b)).tolist()
+            places: Iterator[tuple[int, ...]] = (tuple(map(int, np.unravel_index(k, a.shape))) for k in flat)
         else:
-            for at in np.ndindex(a.shape):
-                if self.are_different(a[at], b[at]):
-                    yield _at(place, at), a[at], b[at]
-
-    def _places_in_rows(
-        self, a: NDArray[Any], b: NDArray[Any], place: str, depth: int
-    ) -> Iterator[tuple[str, Any, Any]]:
-        """Of two arrays of the same records, of one more often than of the other."""
-        longer, shorter = (a, b) if len(a) >= len(b) else (b, a)
-        least, more = len(shorter), len(longer) - len(shorter)
-        rows = np.flatnonzero(_unequal(longer[:least], shorter).any(axis=tuple(range(1, a.ndim))))
-        start = int(rows[0]) if len(rows) else least
-        if _unequal(longer[start + more :], shorter[start:]).any():
-            for k in map(int, rows):
-                yield from self.places(a[k], b[k], f"{place}[{k}]", depth + 1)
-            start = least
-        yield from _more(a, b, start, place)
-
-
-def _more(a: Any, b: Any, start: int, place: str) -> Iterator[tuple[str, Any, Any]]:
-    """The records from `start` on by which one is longer than the other."""
-    for index in range(start, start + abs(len(a) - len(b))):
-        yield f"{place}[{index}]", *((a[index], _Absent) if len(a) > len(b) else (_Absent, b[index]))
-
-
-def _at(place: str, at: tuple[int, ...]) -> str:
-    return f"{place}[{', '.join(map(str, at))}]" if at else place
+            places = (at for at in np.ndindex(a.shape) if self.are_different(a[at], b[at]))
+        for at in places:
+            yield f"{place}[{', '.join(map(str, at))}]" if at else place, a[at], b[at]
 
 
 def _are_comparable(a: Any, b: Any) -> bool:
@@ -233,11 +193,9 @@ def _values(a: Any, b: Any) -> tuple[str, str]:
     """Two different values as texts that differ, where their printed forms do."""
     plain = [value.item() if isinstance(value, np.generic) else value for value in (a, b)]
     texts = ["nothing" if value is _Absent else value if isinstance(value, str) else repr(value) for value in plain]
-    shown = [clean(text, VALUE) for text in texts]
-    if shown[0] == shown[1]:
-        start = next(
-            (k for k, (one, other) in enumerate(zip(*texts, strict=False)) if one != other), min(map(len, texts))
-        )
-        start = max(0, start - CONTEXT)
-        shown = ["…" + clean(text[start:], VALUE) for text in texts]
-    return shown[0], shown[1]
+    first, second = (clean(text, VALUE) for text in texts)
+    if first == second:
+        pairs = enumerate(zip(*texts, strict=False))
+        start = next((k for k, (one, other) in pairs if one != other), min(map(len, texts)))
+        first, second = ("…" + clean(text[max(0, start - CONTEXT) :], VALUE) for text in texts)
+    return first, second

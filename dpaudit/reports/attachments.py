@@ -14,7 +14,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports import beside
 from dpaudit.reports.document import Block, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Attachment
-from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural
+from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, some
 from dpaudit.results.codec import from_json
 from dpaudit.results.side_findings import SideFinding
 
@@ -49,7 +49,7 @@ def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attach
         for power in budget["powers"]
     ]
     columns = ("pair", "budget", "share of answers that show it", "would find, if known where", "would find")
-    table = Table("What the planned audit would find", columns, tuple(rows[:ROWS]), max(0, len(rows) - ROWS))
+    table = Table.first("What the planned audit would find", columns, rows, ROWS)
     return Attachment(name, digest, "plan", f"{subject}: a plan", (Paragraph(text), table))
 
 
@@ -64,41 +64,38 @@ def session_attachment(
     name: str, digest: str, record: Mapping[str, Any], without: Sequence[str], subjects: Sequence[str]
 ) -> Attachment:
     """A session of tests as a whole (dpaudit.session/1); `without` names tests whose audit is not at hand."""
-    session, audits = record["session"], record["audits"]
-    counts = Counter(str(audit["verdict"]).replace("_", " ") for audit in audits)
-    facts = [("Audits", f"{len(audits):,}: " + ", ".join(f"{count:,} {word}" for word, count in counts.items()))]
+    session, audits, checks = record["session"], record["audits"], record.get("checks", ())
+    facts = [("Audits", _ended([audit["verdict"] for audit in audits]))]
     facts.append(("Tests", f"{len({audit['test'] for audit in audits}):,}"))
     facts.append(("Subjects", f"{len(set(subjects)):,}"))
     if "confidence" in session:
-        rate = percent_text(float(session["error_rate"]))
-        facts.append(
-            ("Confidence", f"{percent_text(session['confidence'])}: a false alarm in at most {rate} of sessions")
-        )
+        rate, sure = percent_text(float(session["error_rate"])), percent_text(session["confidence"])
+        facts.append(("Confidence", f"{sure}: a false alarm in at most {rate} of sessions"))
     if "profile" in session:
         facts.append(("Profile", clean(str(session["profile"]), 60)))
-    checks = record.get("checks", ())
     if checks:
-        ended = Counter(str(check["status"]).replace("_", " ") for check in checks)
-        told = ", ".join(f"{count:,} {word}" for word, count in ended.items())
-        facts.append(("Conformance checks", f"{len(checks):,}: {told}"))
-    known = [audit for audit in audits if audit.get("known")]
-    if known:
-        facts.append(("Known violations", f"{len(known):,}, which fail no test"))
-    blocks: list[Block] = [Facts(tuple(facts))]
+        facts.append(("Conformance checks", _ended([check["status"] for check in checks])))
+    if known := sum(bool(audit.get("known")) for audit in audits):
+        facts.append(("Known violations", f"{known:,}, which fail no test"))
+    words = [str(audit["verdict"]).replace("_", " ") for audit in audits]
     rows = [
-        (clean(audit["test"], 160), clean(audit["claim"], 80), str(audit["verdict"]).replace("_", " "),
-         clean(str(audit.get("known") or ""), 120))
-        for audit in audits
-    ]  # fmt: skip
-    marks = tuple(str(audit["verdict"]) for audit in audits[:ROWS])
+        (clean(audit["test"], 160), clean(audit["claim"], 80), word, clean(str(audit.get("known") or ""), 120))
+        for audit, word in zip(audits, words, strict=True)
+    ]
+    marks = [str(audit["verdict"]) for audit in audits]
     columns = ("test", "claim", "verdict", "known because")
-    blocks.append(Table("Audits of the session", columns, tuple(rows[:ROWS]), max(0, len(rows) - ROWS), marks))
+    blocks: list[Block] = [Facts(tuple(facts)), Table.first("Audits of the session", columns, rows, ROWS, marks)]
     if without:
-        shown = ", ".join(clean(one, 100) for one in without[:5])
-        more = f" and {len(without) - 5:,} more" if len(without) > 5 else ""
+        shown = some([clean(one, 100) for one in without], 5)
         text = f"The saved result of {plural(len(without), 'audit')} is not at hand, so that no chapter shows it: "
-        blocks.append(Paragraph(f"{text}{shown}{more}. Let the session write it with --dp-report json."))
+        blocks.append(Paragraph(f"{text}{shown}. Let the session write it with --dp-report json."))
     return Attachment(name, digest, "session", "The session of tests as a whole", tuple(blocks))
+
+
+def _ended(statuses: Sequence[str]) -> str:
+    """How many ended how."""
+    counts = Counter(str(status).replace("_", " ") for status in statuses)
+    return f"{len(statuses):,}: " + ", ".join(f"{count:,} {word}" for word, count in counts.items())
 
 
 def check_record(schema: str, record: Mapping[str, Any], keys: Sequence[str]) -> None:

@@ -15,6 +15,7 @@ from dpaudit.inference.binomial import binomial_lower
 from dpaudit.inference.learned_power import audits_a_form
 from dpaudit.reports import wording
 from dpaudit.reports.document import Block, Paragraph, Table
+from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, LearnedLoss, Power
 
 KNOWN = "known beforehand"
@@ -61,55 +62,44 @@ def _in_outputs(mass: float) -> str:
     return f"in outputs of probability {wording.number_text(mass)}"
 
 
-def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
-    """The rows of the pair that was tested least well; none where nothing is known of learned events.
+def _learned(result: AuditResult) -> tuple[str, Power] | None:
+    """The pair that was tested least well, and its power; None where nothing is known of learned events.
 
     None of a universe either: of its pairs only those that were examined in depth have learned figures, and they are
     not the ones that were tested least well.
     """
-    power = getattr(wording.least_powerful(result), "power", None)
-    is_open = result.universe is None and result.verdict in ("not_refuted", "inconclusive")
-    return rows_of(power) if is_open and power is not None and power.learned else ()
+    weakest = wording.least_powerful(result)
+    is_asked = result.universe is None and result.verdict in ("not_refuted", "inconclusive")
+    if not is_asked or weakest is None or weakest.power is None or not weakest.power.learned:
+        return None
+    return wording.name_text(weakest.id, 60), weakest.power
+
+
+def rows(result: AuditResult) -> tuple[tuple[str, str, str], ...]:
+    """The rows of the pair that was tested least well; none where nothing is known of learned events."""
+    found = _learned(result)
+    return rows_of(found[1]) if found else ()
 
 
 def caption(result: AuditResult) -> str:
     """Whose figures `rows` are, of how frequent an event, how often it is found, and what that rests on."""
-    weakest = wording.least_powerful(result)
-    if not rows(result) or weakest is None or weakest.power is None:
+    found = _learned(result)
+    if found is None:
         return ""
-    power = weakest.power
-    if power.is_planted:
-        return (
-            f"Pair {wording.name_text(weakest.id, 60)}, leaks planted into outputs of this audit and looked for on "
-            f"{power.planted_draws:,} labelled draws, in outputs of total probability "
-            f"{wording.number_text(power.event_mass)} where no other is named: the least loss that was tried of which "
-            f"more than {_in_ten(power.probability)} were found. Behind a form: how many "
-            "of so many, and the power that this shows with 95% confidence."
-        )
-    audits = audits_a_form(result.mode == "fixed")
-    return (
-        f"Pair {wording.name_text(weakest.id, 60)}, a leak in outputs of total probability "
-        f"{wording.number_text(power.event_mass)}: found in about {_in_ten(power.probability)} audits; measured on "
-        f"{audits} audits a form: an allowance, not a bound."
-    )
-
-
-def columns(result: AuditResult) -> tuple[str, ...]:
-    """The names of the columns of `rows`, with how often such a loss is found."""
-    power = getattr(wording.least_powerful(result), "power", None)
-    probability = 0.9 if power is None else power.probability
-    return (FORM, f"loss found in {_in_ten(probability)} audits (nats)", RATIO)
+    pair, power = found
+    which, audits = "planted" if power.is_planted else "allowance", audits_a_form(result.mode == "fixed")
+    facts = {"pair": pair, "mass": wording.number_text(power.event_mass), "often": _in_ten(power.probability)}
+    return said(f"form.{which}", **facts, draws=power.planted_draws, audits=audits)
 
 
 def blocks(result: AuditResult) -> list[Block]:
     """The rows as a table with its caption; none where no form has a loss: a sentence says that."""
-    lines = rows(result)
-    if all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines):
+    found, lines = _learned(result), rows(result)
+    if found is None or all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines):
         return []
-    return [
-        Table("By form, and by how rare the outputs are", columns(result), lines),
-        Paragraph(caption(result), "note"),
-    ]
+    columns = (FORM, f"loss found in {_in_ten(found[1].probability)} audits (nats)", RATIO)
+    title = "By form, and by how rare the outputs are"
+    return [Table(title, columns, lines), Paragraph(caption(result), "note")]
 
 
 def _in_ten(probability: float) -> str:

@@ -68,8 +68,9 @@ def cases(dossier: Dossier) -> tuple[Case, ...]:
     """All cases, in the order of the results."""
     found = [case for source in dossier.sources for case in _cases(source.result)]
     for one in dossier.judged:
-        check = "certificate" if one.kind == "proof" else "scores"
-        found.append(Case(one.subject, one.claim, check, check, one.verdict, clean(one.sentence, 1000)))
+        line = one.line
+        check = "certificate" if line.kind == "proof" else "scores"
+        found.append(Case(one.subject, line.promised, check, check, line.verdict, clean(line.sentence, 1000)))
     return tuple(found)
 
 

@@ -118,8 +118,8 @@ def evidence(
 
     broken = [finding for finding in result.findings if finding.verdict == "error"]
     if broken:
-        messages = tuple((name_text(f.id, 80), clean(f.message or "no message", 500)) for f in broken[:MESSAGES])
-        table = Table("Errors", ("pair", "message"), messages, len(broken) - len(messages))
+        messages = [(name_text(one.id, 80), clean(one.message or "no message", 500)) for one in broken]
+        table = Table.first("Errors", ("pair", "message"), messages, MESSAGES)
         yield section("errors", "What broke", [table])
     if forms := by_form.blocks(result):
         yield section("found", "What would have been found", forms)
@@ -150,8 +150,8 @@ def evidence(
     yield section("pairs", "Pairs, the worst first", list(_pairs(result)))
     yield section("floating-point", doubles.headline(result), list(_low_bits(result, path)))
     if result.side_findings:
-        rows = tuple(tuple(beside.row(side)) for side in result.side_findings[:MESSAGES])
-        table = Table("Looked at beside the claim", beside.COLUMNS, rows, len(result.side_findings) - len(rows))
+        rows = list(map(beside.row, result.side_findings))
+        table = Table.first("Looked at beside the claim", beside.COLUMNS, rows, MESSAGES)
         yield section("beside", "Beside the claim", [Paragraph(beside.APART), table])
 
 
@@ -180,18 +180,16 @@ def _pairs(result: AuditResult) -> Iterator[Block]:
     bound = f"lower bound on {wording.symbol(parameter)}{units}"
     columns = ("pair", bound, "budget", "ratio", "verdict", kind, "draws in all", "would have found (nats)")
     if result.findings:
-        ranked = result.ranked()[: min(MAX_ROWS, max(PAIRS, len(result.violated)))]
-        rows, marks = tuple(_row(finding, kind) for finding in ranked), tuple(one.verdict for one in ranked)
-        yield Table("Pairs, the worst first", columns, rows, len(result.findings) - len(rows), marks)
-        numbers = tuple(_row(finding, kind) + _more_numbers(finding) for finding in result.findings[:MAX_ROWS])
-        epsilon = f"ε ≥ at δ = {number_text(result.report_delta)}"
-        every = (*columns, epsilon, "right", "wrong", "abstained")
-        rest = len(result.findings) - len(numbers)
-        yield Table("All pairs with all numbers", every, numbers, rest, is_closed=True)
+        ranked, most = result.ranked(), min(MAX_ROWS, max(PAIRS, len(result.violated)))
+        marks = [one.verdict for one in ranked]
+        yield Table.first("Pairs, the worst first", columns, [_row(one, kind) for one in ranked], most, marks)
+        numbers = [_row(finding, kind) + _more_numbers(finding) for finding in result.findings]
+        every = (*columns, f"ε ≥ at δ = {number_text(result.report_delta)}", "right", "wrong", "abstained")
+        yield Table.first("All pairs with all numbers", every, numbers, MAX_ROWS, is_closed=True)
     if result.not_asked:
-        names = tuple((name_text(name, 80),) for name in result.not_asked[:MAX_ROWS])
-        title = f"Pairs of which the claim asks nothing ({len(result.not_asked):,})"
-        yield Table(title, ("pair",), names, len(result.not_asked) - len(names), is_closed=True)
+        names = [(name_text(name, 80),) for name in result.not_asked]
+        title = f"Pairs of which the claim asks nothing ({len(names):,})"
+        yield Table.first(title, ("pair",), names, MAX_ROWS, is_closed=True)
 
 
 def _row(finding: Finding, kind: str) -> tuple[str, ...]:
@@ -240,29 +238,25 @@ def _check(result: CheckResult, prefix: str) -> Iterator[Section]:
 
 def _records(title: str, records: list[CheckRecord], several: bool) -> Table:
     rows = []
-    for record in records[:CHECKS]:
+    for record in records:
         remark = f"{record.message} Known: {record.reason}" if record.reason else record.message
-        who = f"{clean(record.mechanism, 60)}: " if several else ""
-        demand = f"{who}{clean(record.demands, 160)}"
+        demand = f"{f'{clean(record.mechanism, 60)}: ' if several else ''}{clean(record.demands, 160)}"
         rows.append((clean(record.name, 80), status_word(record.status), demand, clean(remark, 300)))
-    marks = tuple(record.status for record in records[:CHECKS])
-    columns = ("check", "status", "a mechanism …", "remark")
-    return Table(title, columns, tuple(rows), len(records) - len(rows), marks)
+    marks = [record.status for record in records]
+    return Table.first(title, ("check", "status", "a mechanism …", "remark"), rows, CHECKS, marks)
 
 
 def _utility(result: UtilityResult, prefix: str) -> Section:
     name = clean(subject_of(result.subject), 80)
-    bounds = tuple((str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1))
+    bounds = [(str(place), clean(bound, 300)) for place, bound in enumerate(result.bounds, 1)]
     broken = [f for f in result.findings if f.verdict == "error"]
-    blocks: list[Block] = [
-        Paragraph(
-            f"{plural(len(result.findings), 'test')} of {plural(len(result.bounds), 'stated error bound')}, together "
-            f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
-        ),
-        Table("Stated bounds", ("number", "bound"), bounds[:100], max(0, len(bounds) - 100)),
-        *_figures(f"{prefix}-", geometry.errors(result)),
-    ]
+    text = (
+        f"{plural(len(result.findings), 'test')} of {plural(len(bounds), 'stated error bound')}, together "
+        f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
+    )
+    stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
+    blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", geometry.errors(result))]
     if broken:
-        rows = tuple((clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken[:50])
-        blocks.append(Table("What broke", ("bound", "input", "message"), rows, len(broken) - len(rows)))
+        rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
+        blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))
     return Section(prefix, f"{name}: errors against the stated bounds", tuple(blocks), mark=result.told)

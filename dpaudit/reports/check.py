@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from dpaudit.conformance.registry import CheckSpec, all_checks
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural
+from dpaudit.reports.wording import VERDICT_WORDS, clean, number_text, plural, some
 
 WORDS: Mapping[str, str] = {**{str(name): text for name, text in VERDICT_WORDS.items()}, "xfail": "known failure"}
 # Of checks on how a mechanism is called: no draw gives anything away there, and no statistics decides.
@@ -84,7 +84,9 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, 
         else:
             passed.append(one.name)
     for (status, message, reason), names in told.items():
-        text = f"{_named(names)}: {clean(message, 600)}" + (f" Known: {clean(reason, 200)}" if reason else "")
+        text = f"{some(names, NAMES_SHOWN)}: {clean(message, 600)}" + (
+            f" Known: {clean(reason, 200)}" if reason else ""
+        )
         follow = sum(following.get(name, 0) for name in names)
         if follow:
             came = "inconclusive too" if status == "inconclusive" else "left out"
@@ -99,9 +101,3 @@ def _rows(records: Sequence[CheckRecord], is_hygiene: bool, specs: Mapping[str, 
         rows.append(("skipped", why))
         marks.append("skipped")
     return Table("", ("", ""), tuple(rows), marks=tuple(marks))
-
-
-def _named(names: Sequence[str]) -> str:
-    """The checks that gave one message: the first of them by name, the others counted."""
-    more = len(names) - NAMES_SHOWN
-    return ", ".join(names[:NAMES_SHOWN]) + (f" and {more} more" if more > 0 else "")

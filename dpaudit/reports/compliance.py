@@ -13,25 +13,18 @@ from dpaudit.reports.deployment import TEXTS, Ledger
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source, kind_of, subject_of, subjects_of, told
 from dpaudit.reports.glossary import TERMS
-from dpaudit.reports.items import W3C, W3C_EDITION, Item, items
-from dpaudit.reports.method import method
+from dpaudit.reports.items import W3C_EDITION, Item, items
+from dpaudit.reports.method import methods
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.scope import subject as audited_text
-from dpaudit.reports.wording import clean, headline, number_text, percent_text, plural, subject_name
+from dpaudit.reports.wording import clean, headline, number_text, subject_name
 from dpaudit.reports.wording import symbol as symbol_of
+from dpaudit.reports.words import said, words
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.model import AuditResult
 from dpaudit.results.utility_result import UtilityResult
 
 LINE = 5_000  # characters of a line that runs findings again
-
-STATUSES = (
-    ("tested", "by this tool, in the runs of this report, with figures"),
-    ("tested in part", "the same, for a part of the item only; the evidence says which"),
-    ("declared", "said by the people responsible, recorded here and not checked"),
-    ("not assessed", "nobody looked, or nobody said"),
-    ("not applicable", "declared to be beside the point, for the reason given"),
-)
 
 
 def build(dossier: Dossier, with_items: bool = True) -> Document:
@@ -106,7 +99,7 @@ def _label(dossier: Dossier) -> Section:
 
 
 def _glossary() -> Section:
-    rows = tuple((term, text) for term, (_, text) in TERMS.items())
+    rows = tuple((term, about["text"]) for term, about in TERMS.items())
     return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
@@ -115,8 +108,8 @@ def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
     rows = tuple((item.name, item.status, f"{item.sections}: {item.part}", item.evidence) for item in found)
     columns = ("item", "status", "section: subject", "evidence")
     table = Table("Items of the evaluation", columns, rows, marks=tuple(item.status for item in found))
-    meanings = Table("What a status means", ("status", "meaning"), STATUSES)
-    others = tuple((item.name, item.status, W3C[item.key]) for item in found if item.key in W3C)
+    meanings = Table("What a status means", ("status", "meaning"), tuple(words("statuses").items()))
+    others = tuple((item.name, item.status, item.w3c) for item in found if item.w3c)
     also = Table(f"The same items in {W3C_EDITION}", ("item", "status", "section"), others, is_closed=True)
     more: tuple[Block, ...] = (Paragraph(audited),) if audited else (meanings, also)
     blocks = (table, Paragraph(SOURCE, "note"), *more)
@@ -126,8 +119,7 @@ def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:
 def _declared(dossier: Dossier, found: tuple[Item, ...]) -> Section:
     deployment = dossier.deployment
     if deployment is None:
-        text = "Nothing. What a file given with --deployment, or [tool.dpaudit.deployment], declares is quoted here."
-        return Section("declared", "What was declared", (Paragraph(text),))
+        return Section("declared", "What was declared", (Paragraph(said("declared.nothing")),))
     facts = [(name.replace("_", " "), clean(getattr(deployment, name), 400)) for name in (*TEXTS, "published")]
     rows = [*((name, text) for name, text in facts if text), *((i.name, i.declared) for i in found if i.declared)]
     text = f"Quoted from {clean(deployment.source, 200)}. None of it was checked."
@@ -140,47 +132,17 @@ def _ledger(budget: Ledger | None) -> tuple[Block, ...]:
     """The budget of the data set and what its releases spent, as declared."""
     if budget is None:
         return ()
-    symbol, spent, limit = symbol_of(budget.parameter), number_text(budget.spent), number_text(budget.limit)
-    state = "over the limit" if budget.is_overspent else "within the limit"
-    how = "their squares add up" if budget.parameter == "mu" else "they add up"
-    text = f"Declared: releases of this data set spent {symbol} = {spent} of {limit}, which is {state} ({how})."
+    symbol, how = symbol_of(budget.parameter), "squares" if budget.parameter == "mu" else "sums"
+    facts = {"symbol": symbol, "spent": number_text(budget.spent), "limit": number_text(budget.limit)}
+    state = said("declared.over" if budget.is_overspent else "declared.within")
+    text = said("declared.budget", **facts, state=state, how=said(f"declared.{how}"))
     rows = tuple((clean(one.name, 120), one.date, number_text(one.spent)) for one in budget.releases)
     table = Table("Budget of the data set over its releases (declared)", ("release", "date", symbol), rows)
     return (Paragraph(text, "lead" if budget.is_overspent else "text"), *([table] if rows else []))
 
 
 def _method(dossier: Dossier) -> Section:
-    """How the evidence was made; what holds for one audit alone names it."""
-    rows: dict[tuple[str, str], list[str]] = {}
-    for result in dossier.audits:
-        for name, text in method(result):
-            rows.setdefault((name, text), []).append(subject_of(result.subject))
-    facts = []
-    for (name, text), subjects in rows.items():
-        alone = len(subjects) < len(dossier.audits)
-        names = ", ".join(clean(one, 60) for one in dict.fromkeys(subjects))
-        facts.append((f"{name} ({names})" if alone else name, text))
-    for one in dossier.checks:
-        text = (
-            f"A sound mechanism fails some check of the list with probability at most {number_text(one.error_rate)}. "
-            f"Audits among the checks take {plural(one.samples, 'sample')}."
-        )
-        facts.append(("Conformance suite", text))
-    for measured in dossier.utilities:
-        text = (
-            f"All verdicts and intervals of {clean(subject_of(measured.subject), 80)} hold together with "
-            f"{percent_text(measured.confidence)} confidence. Tail bounds are tested by the exact binomial test, means "
-            "by a bet that is exact for any loss that is never negative. The interval of a mean has no upper end "
-            "unless the bound states an assumption."
-        )
-        facts.append(("Error bounds", text))
-    if len(dossier.sources) > 1:
-        text = (
-            f"This report puts {plural(len(dossier.sources), 'result')} side by side. Each keeps its own error rate; "
-            "together, some statement of the report is wrong with probability at most their sum."
-        )
-        facts.append(("Several results", text))
-    return Section("method", "Method, error rates and power", (Facts(tuple(dict.fromkeys(facts))),))
+    return Section("method", "Method, error rates and power", (Facts(methods(dossier)),))
 
 
 def _provenance(dossier: Dossier) -> Section:
@@ -207,11 +169,7 @@ def _provenance(dossier: Dossier) -> Section:
         Table("Versions and platforms", ("name", "value"), _environments(dossier)),
     ]
     if dossier.is_redacted:
-        text = (
-            "Records are redacted: inputs have names made with a secret key that was not kept, and rules and messages "
-            "are left out. What is redacted cannot be replayed from this report; the original files can."
-        )
-        return Section("provenance", "Provenance", (*blocks, Paragraph(text)))
+        return Section("provenance", "Provenance", (*blocks, Paragraph(said("provenance.redacted"))))
     again = _again(dossier)
     return Section("provenance", "Provenance, and how to replay" if again else "Provenance", (*blocks, *again))
 
@@ -221,11 +179,7 @@ def _again(dossier: Dossier) -> tuple[Block, ...]:
     lines, rest = answers.replays(dossier)
     if not lines:
         return ()
-    text = (
-        "With the project and these files at hand, each line runs findings again. A replay takes the recorded rule and "
-        "fresh draws, so that it is evidence of its own."
-    )
-    blocks: list[Block] = [Paragraph(text)]
+    blocks: list[Block] = [Paragraph(said("provenance.again"))]
     commands = [clean(line.line, LINE) for line in lines if not line.needs]
     blocks += [Code("\n".join(commands))] if commands else []
     for line in lines:

@@ -25,7 +25,8 @@ from dpaudit.privacy.claims import ApproxDP, GaussianDP, ZeroConcentratedDP
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.trade_off_figure import trade_off_figure
-from dpaudit.reports.wording import clean, compared, lower_text, name_text, no_less, number_text, percent_text
+from dpaudit.reports.wording import compared, lower_text, name_text, no_less, number_text, percent_text
+from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Finding
 
 STEPS = 60  # points of a curve, less one
@@ -124,17 +125,14 @@ def profile(result: AuditResult) -> Figure | None:
     high = 1.08 * max(*promised, *estimates, 1e-9)
     pair, (lower, budget) = name_text(finding.id, 60), compared(finding.epsilon_lower, finding.budget.epsilon)
     has_limits = seen is not None and seen.correct_lower is not None
-    description = (
-        f"Privacy profile of the pair {pair}: promised delta at each epsilon from 0 to {number_text(top, 3)}; the "
-        f"lower bound of the audit is epsilon {lower} at delta {number_text(finding.budget.delta)}"
-        f"{'' if wording.is_weaker(finding) else f', promised {budget}'}."
-    )
-
+    promised_text = "" if wording.is_weaker(finding) else f", promised {budget}"
+    facts = {"pair": pair, "top": number_text(top, 3), "lower": lower, "delta": number_text(finding.budget.delta)}
+    description = said("figure.profile", **facts, promised=promised_text)
     series = [Series("claimed", _zip(grid, promised), "promised: the true curve must lie on or below it")]
     if seen is not None:
-        deviation = number_text(seen.deviation, 2)
-        error = f"{seen.draws:,} draws that the rule was tested on, standard error {deviation} at ε = 0"
-        words = f"measured: estimate{'' if has_limits else ', without confidence'} ({error})"
+        unsure = "" if has_limits else ", without confidence"
+        facts_of = {"draws": seen.draws, "error": number_text(seen.deviation, 2), "unsure": unsure}
+        words = said("figure.profile_estimate", **facts_of)
         series.append(Series("estimated", _zip(grid, estimates), words))
     if seen is not None and has_limits:
         words = f"measured: lower limit, all ε at once, error rate {percent_text(finding.error_share)} of its own"
@@ -150,10 +148,7 @@ def profile(result: AuditResult) -> Figure | None:
         cells = [number_text(epsilon, 3), number_text(promise(epsilon))]
         cells.append(number_text(seen.estimate(epsilon)) if seen else number_text(None))
         rows.append((*cells, lower_text(seen.lower(epsilon)) if seen else number_text(None)))
-    note = (
-        "The probability mass δ that an ε leaves uncovered, larger of both directions. A measured curve above the "
-        "promised one is a broken promise only as far as it has confidence; below it, it proves nothing."
-    )
+    note = said("figure.profile_note")
     data = Data(("ε (nats)", "δ promised", "δ measured, estimate", "δ measured, lower limit"), tuple(rows))
     plot = Plot(Scale("ε (nats)", 0.0, top), Scale("δ", 0.0, high), tuple(series))
     return plot.figure("profile", f"Privacy profile of the worst pair, {pair}", description, note, data)
@@ -180,14 +175,11 @@ def trade_off(result: AuditResult) -> Figure | None:
     sure: list[tuple[float, float]] = []
     if seen is not None and seen.correct_lower is not None and seen.wrong_upper is not None:
         sure = _hull(seen.wrong_upper, 1.0 - seen.correct_lower)
-    said = ""
+    rule = ""
     if seen is not None:
-        said = f" The rule of this pair reaches {number_text(seen.wrong, 3)} and {number_text(1.0 - seen.correct, 3)}."
-    description = (
-        f"Trade-off of the pair {pair}: the least error of the second kind at each error of the first kind that "
-        f"the promise leaves to whoever tries to tell the two inputs apart.{said}"
-    )
-
+        second = number_text(1.0 - seen.correct, 3)
+        rule = said("figure.trade_off_rule", first=number_text(seen.wrong, 3), second=second)
+    description = said("figure.trade_off", pair=pair, rule=rule)
     series = [Series("blind", [(0.0, 1.0), (1.0, 0.0)], "guessing blindly")]
     series.append(Series("claimed", [(alpha, least(alpha)) for alpha in grid], "promised: nobody gets below it"))
     if hull:
@@ -204,10 +196,7 @@ def trade_off(result: AuditResult) -> Figure | None:
         cells = [_at(hull, alpha), _at(sure, alpha)]
         rows.append((number_text(alpha, 3), number_text(least(alpha)), *(number_text(cell) for cell in cells)))
     columns = ("error of the first kind", "second kind, promised", "second kind, estimate", "second kind, upper limit")
-    note = (
-        "Who takes one input for the other errs in one of two ways. The closer a curve to the lower left corner, the "
-        "better the two inputs can be told apart. Both directions of the pair are averaged."
-    )
+    note = said("figure.trade_off_note")
     kinds = Scale("error of the first kind", 0.0, 1.0), Scale("error of the second kind", 0.0, 1.0)
     title = f"Trade-off curve of the worst pair, {pair}"
     return Plot(*kinds, tuple(series)).figure("trade-off", title, description, note, Data(columns, tuple(rows)))
@@ -220,24 +209,6 @@ def band(result: AuditResult) -> Figure | None:
         return None
     drawn = trade_off_figure(found.points, result.confidence, of=f": the pair {name_text(found.pair, 60)}")
     return dataclasses.replace(drawn, note=wording.monotone_sentence(result))
-
-
-def band_method(result: AuditResult) -> list[tuple[str, str]]:
-    """How the band was made, or why there is none, for the method of a report."""
-    found = result.trade_off
-    if found is None:
-        return []
-    share = f"Its error rate is {percent_text(found.error_rate)}, a part of that of the audit."
-    if not found.points:
-        return [("Band of the trade-off function", f"None was drawn. {found.reason} {share}")]
-    return [
-        (
-            "Band of the trade-off function",
-            f"A score of the outputs of the pair {name_text(found.pair, 60)} was fitted on draws of its own "
-            f"({clean(found.score, 120)}). The band bounds the law of its values, from {found.draws:,} further draws "
-            f"of each input, at all thresholds together. {share}",
-        )
-    ]
 
 
 def _chosen(result: AuditResult) -> tuple[Finding, Curve, Measured | None] | None:

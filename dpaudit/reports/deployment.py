@@ -25,7 +25,6 @@ it means. An unknown key is an error that names its place.
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import math
 import os
 from collections.abc import Mapping
@@ -34,28 +33,14 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_json, read_toml
+from dpaudit.reports.stated import Stated, is_number
+from dpaudit.reports.words import words
 
-ITEMS: Mapping[str, str] = {
-    "epsilon": "Epsilon, delta and variant of the claim",
-    "unit": "Unit of privacy",
-    "contribution": "Contribution bounds and sensitivity",
-    "correctness": "Correctness of the algorithms",
-    "bins": "Histogram bins that appear or vanish",
-    "floating_point": "Floating point",
-    "side_channels": "Timing, errors and backend",
-    "utility": "Utility and statistical bias",
-    "human_bias": "Systemic and human bias",
-    "learning": "Machine learning and synthetic data",
-    "queries": "Query model and accounting of the budget",
-    "other_releases": "Other releases on the same data",
-    "trust": "Threat model and trust",
-    "security": "Security, access control, collection exposure",
-}
+ITEMS: Mapping[str, str] = {key: item["name"] for key, item in words("items").items()}
 TEXTS = (
     "name", "version", "contact", "owner", "approver", "description", "purpose", "region", "data_source", "retention",
 )  # fmt: skip
 KEYS = (*TEXTS, "published", "coordinates", "declared", "not_applicable", "budget", "registry")
-MAX_CHARACTERS = 4000  # characters of a declared text
 BUDGET_KEYS = ("parameter", "limit", "releases")
 PARAMETERS = ("epsilon", "rho", "mu")  # whose values add up at worst, or add up exactly
 RELEASE_KEYS = ("name", "date", "spent")
@@ -184,104 +169,35 @@ def template() -> str:
 
 def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
     """The deployment of a parsed table; errors name `file` and `place`, paths start at the folder of `file`."""
-    where = f"{place} of {str(file)!r}" if place else repr(str(file))
-    if not isinstance(table, Mapping):
-        raise UsageError(f"deployment must be a table, got {table!r} at {where}.")
-    for key in table:
-        if key not in KEYS:
-            raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r} at {where}.")
-    texts = {key: _text(key, table.get(key, ""), where) for key in TEXTS}
-    tables = {key: _answers(key, table.get(key, {}), where) for key in ("declared", "not_applicable")}
-    twice = next((key for key in tables["declared"] if key in tables["not_applicable"]), None)
+    where = f" at {place} of {str(file)!r}" if place else f" at {str(file)!r}"
+    stated = Stated(table, KEYS, where) if isinstance(table, Mapping) else Stated(table, KEYS, where, "deployment")
+    tables = {name: stated.table(name, tuple(ITEMS)) for name in ("declared", "not_applicable")}
+    answers = {name: {key: one.text(key, is_needed=True) for key in one.values} for name, one in tables.items()}
+    twice = next((key for key in answers["declared"] if key in answers["not_applicable"]), None)
     if twice is not None:
-        raise UsageError(f"{twice} must be declared or not applicable, got both at {where}.")
-    coordinates: Mapping[str, tuple[float, float]] = {}
-    if "coordinates" in table:
-        coordinates = _coordinates(file.parent / _text("coordinates", table["coordinates"], where))
+        raise UsageError(f"{twice} must be declared or not applicable, got both{where}.")
+    registry = stated.table("registry", tuple(REGISTRY))
     return Deployment(
         source=str(file),
-        **texts,
-        declared=tables["declared"],
-        not_applicable=tables["not_applicable"],
-        coordinates=coordinates,
-        published=_date("published", table["published"], where) if "published" in table else "",
-        budget=_budget(table["budget"], where) if "budget" in table else None,
-        registry=_registry(table.get("registry", {}), where),
+        declared=answers["declared"],
+        not_applicable=answers["not_applicable"],
+        **{key: stated.text(key) for key in TEXTS},
+        coordinates=_coordinates(file.parent / stated.text("coordinates")) if "coordinates" in stated else {},
+        published=stated.date("published") if "published" in stated else "",
+        budget=_budget(stated.table("budget", BUDGET_KEYS)) if "budget" in stated else None,
+        registry={
+            key: registry.one_of(key, REGISTRY[key]) if REGISTRY[key] else registry.text(key) for key in registry.values
+        },
     )
 
 
-def _date(key: str, value: Any, where: str) -> str:
-    if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
-        raise UsageError(f"{key} must be a date such as 2026-01-31, got {value!r} at {where}.")
-    return value.isoformat()
-
-
-def _amount(key: str, value: Any, where: str) -> float:
-    if not _is_number(value) or value < 0.0:
-        raise UsageError(f"{key} must be a finite number of at least 0, got {value!r} at {where}.")
-    return float(value)
-
-
-def _known(keys: tuple[str, ...], name: str, table: Any, where: str) -> Mapping[str, Any]:
-    """The table, all of whose keys are known."""
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{name} must be a table, got {table!r} at {where}.")
-    for key in table:
-        if key not in keys:
-            raise UsageError(f"key of [{name}] must be one of {', '.join(keys)}, got {key!r} at {where}.")
-    return table
-
-
-def _budget(table: Any, where: str) -> Ledger:
-    table = _known(BUDGET_KEYS, "budget", table, where)
-    parameter = table.get("parameter", "epsilon")
-    if parameter not in PARAMETERS:
-        raise UsageError(f"budget.parameter must be one of {', '.join(PARAMETERS)}, got {parameter!r} at {where}.")
+def _budget(table: Stated) -> Ledger:
+    parameter = table.one_of("parameter", PARAMETERS, "epsilon")
     if "limit" not in table:
-        raise UsageError(f"budget.limit must be stated, got none at {where}.")
-    entries = table.get("releases", [])
-    if not isinstance(entries, list):
-        raise UsageError(f"budget.releases must be a list of tables, got {entries!r} at {where}.")
-    releases = []
-    for entry in entries:
-        entry = _known(RELEASE_KEYS, "budget.releases", entry, where)
-        missing = next((key for key in RELEASE_KEYS if key not in entry), None)
-        if missing is not None:
-            raise UsageError(f"budget.releases must have {missing}, got {dict(entry)!r} at {where}.")
-        name = _text("budget.releases.name", entry["name"], where)
-        date = _date("budget.releases.date", entry["date"], where)
-        releases.append(Release(name, date, _amount("budget.releases.spent", entry["spent"], where)))
-    return Ledger(parameter, _amount("budget.limit", table["limit"], where), tuple(releases))
-
-
-def _registry(table: Any, where: str) -> dict[str, str]:
-    found = {}
-    for key, value in _known(tuple(REGISTRY), "registry", table, where).items():
-        known = REGISTRY[key]
-        if known and value not in known:
-            raise UsageError(f"registry.{key} must be one of {', '.join(known)}, got {value!r} at {where}.")
-        found[key] = _text(f"registry.{key}", value, where)
-    return found
-
-
-def _text(key: str, value: Any, where: str) -> str:
-    if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
-        given = f"{len(value):,} characters" if isinstance(value, str) else repr(value)
-        raise UsageError(f"{key} must be a text of at most {MAX_CHARACTERS:,} characters, got {given} at {where}.")
-    return value.strip()
-
-
-def _answers(name: str, table: Any, where: str) -> dict[str, str]:
-    if not isinstance(table, Mapping):
-        raise UsageError(f"{name} must be a table, got {table!r} at {where}.")
-    for key in table:
-        if key not in ITEMS:
-            raise UsageError(f"key of [{name}] must be one of {', '.join(ITEMS)}, got {key!r} at {where}.")
-    answers = {key: _text(f"{name}.{key}", value, where) for key, value in table.items()}
-    empty = next((key for key, value in answers.items() if not value), None)
-    if empty is not None:
-        raise UsageError(f"{name}.{empty} must say something, got an empty text at {where}.")
-    return answers
+        raise UsageError(f"budget.limit must be stated, got none{table.where}.")
+    stated = table.tables("releases", RELEASE_KEYS)
+    releases = tuple(Release(one.text("name"), one.date("date"), one.amount("spent")) for one in stated)
+    return Ledger(parameter, table.amount("limit"), releases)
 
 
 def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
@@ -290,12 +206,7 @@ def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
         raise UsageError(f"coordinates must be an object of places, got {type(table).__name__} at {str(path)!r}.")
     places = {}
     for name, place in table.items():
-        good = isinstance(place, list) and len(place) == 2 and all(_is_number(value) for value in place)
-        if not good:
+        if not (isinstance(place, list) and len(place) == 2 and all(map(is_number, place))):
             raise UsageError(f"coordinates of {name!r} must be two finite numbers, got {place!r} at {str(path)!r}.")
         places[name] = (float(place[0]), float(place[1]))
     return places
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)

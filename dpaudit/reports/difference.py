@@ -78,7 +78,7 @@ def _sentences(sections: list[Section]) -> list[str]:
 def _table(title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]], empty: str) -> Block:
     if not rows:
         return Paragraph(empty)
-    return Table(title, columns, tuple(rows[:ROWS]), max(0, len(rows) - ROWS))
+    return Table.first(title, columns, rows, ROWS)
 
 
 def _flat(values: Any, prefix: str = "") -> dict[str, str]:

@@ -7,6 +7,7 @@ every kind of block: `html`, `markdown`, `pdf`.
 from __future__ import annotations
 
 import dataclasses
+from collections.abc import Sequence
 from typing import Literal
 
 from dpaudit.reports.drawing import Figure
@@ -51,6 +52,20 @@ class Table:
     marks: tuple[str, ...] = ()
     is_closed: bool = False
     kind: Literal["table", "verdicts"] = "table"
+
+    @classmethod
+    def first(
+        cls,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[str]],
+        most: int,
+        marks: Sequence[str] = (),
+        is_closed: bool = False,
+    ) -> Table:
+        """A table of the first rows, which counts the others."""
+        shown, rest = tuple(tuple(row) for row in rows[:most]), max(0, len(rows) - most)
+        return cls(title, tuple(columns), shown, rest, tuple(marks[:most]), is_closed)
 
 
 @dataclasses.dataclass(frozen=True)

@@ -9,19 +9,30 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.document import Block
-from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.reports.severity import Severity
+from dpaudit.reports.words import words
+from dpaudit.results.model import AuditResult, Verdict
 from dpaudit.results.utility_result import UtilityResult
+from dpaudit.results.verdicts import gravest
 
 if TYPE_CHECKING:
     from dpaudit.scores.result import ScoresResult
     from dpaudit.symbolic.certificate import Certificate
 
 Result = AuditResult | CheckResult | UtilityResult
+SYMBOLS: Mapping[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
+FAILED: str = words("row.failed")  # of checks that are no promise of privacy
+WORDS: Mapping[Verdict, str] = {
+    "violated": "Broken",
+    "error": "No answer: it broke",
+    "inconclusive": "Not settled",
+    "not_refuted": "No breach found",
+}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -39,38 +50,65 @@ class Source:
 
 
 @dataclasses.dataclass(frozen=True)
+class Line:
+    """What one result says of one promise: a row of page one.
+
+    `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
+    noticed with 90% probability, of an event of the hardest form (of one that is known, in older
+    results): all as multiples of the promise, None where there is none. `learned_with` is that probability, None for a
+    known event. `word` stands in the place of the word of the verdict, `settles` is what would settle it, and
+    `sentence` what was found, for running text.
+    """
+
+    subject: str
+    kind: str
+    promised: str
+    measured: str
+    verdict: Verdict
+    sure: str
+    missed: str
+    severity: Severity | None = None
+    low: float | None = None
+    high: float | None = None
+    blind: float | None = None
+    learned_with: float | None = None
+    word: str = ""
+    settles: str = ""
+    sentence: str = ""
+
+    @property
+    def words(self) -> str:
+        """The verdict with its symbol and, of a broken promise of privacy, its severity."""
+        return self._plain + (f", {self.severity.words}" if self.severity is not None else "")
+
+    @property
+    def explained(self) -> str:
+        """The same for a reader who does not know the grades: how plainly it shows, which is not how much it harms."""
+        if self.severity is None:
+            return self.words
+        return f"{self._plain}: {self.severity.meaning} (seen: {self.severity.place})"
+
+    @property
+    def _plain(self) -> str:
+        return f"{SYMBOLS[self.verdict]} {self.word or WORDS[self.verdict]}"
+
+    @property
+    def is_broken(self) -> bool:
+        """Whether a promise of privacy or errors is broken, and not only checks of how the code behaves."""
+        return self.verdict == "violated" and self.word != FAILED
+
+
+@dataclasses.dataclass(frozen=True)
 class Judged:
     """What a certificate or an audit of scores says of one promise.
 
-    Attributes
-    ----------
-    subject : dict
-        As results keep it: `name`, `target`, `fingerprint`.
-    kind : {"proof", "scores"}
-    claim, measured, word, sure, missed : str
-        The cells of a row on page one.
-    verdict : Verdict
-        As it counts in the verdict over all results.
-    error_rate : float
-        The probability of a false alarm, at most: 0 of a proof.
-    sentence : str
-        What was found, for running text.
-    low, high : float or None
-        Proven bounds as multiples of the promise.
+    `subject` is as results keep it (`name`, `target`, `fingerprint`); `error_rate` is the probability of a false alarm,
+    at most: 0 of a proof.
     """
 
     subject: Mapping[str, Any]
-    kind: Literal["proof", "scores"]
-    claim: str
-    measured: str
-    word: str
-    sure: str
-    missed: str
-    verdict: Verdict
+    line: Line
     error_rate: float
-    sentence: str
-    low: float | None = None
-    high: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -175,8 +213,8 @@ class Dossier:
     @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any result has."""
-        found = {told(source.result) for source in self.sources} | {one.verdict for one in self.judged}
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+        found = {told(source.result) for source in self.sources} | {one.line.verdict for one in self.judged}
+        return gravest(found)
 
     @property
     def subjects(self) -> tuple[str, ...]:
@@ -215,13 +253,6 @@ def kind_of(result: Result) -> str:
     return "audit" if isinstance(result, AuditResult) else "check" if isinstance(result, CheckResult) else "utility"
 
 
-def content_of(result: Result) -> bytes:
-    """The file that the result is saved as."""
-    if isinstance(result, AuditResult):
-        return result.to_bytes()
-    return result.to_text().encode("utf-8", "backslashreplace")
-
-
 def digest_of(result: Result) -> str:
     """SHA-256 of the file that the result is saved as."""
-    return hashlib.sha256(content_of(result)).hexdigest()
+    return hashlib.sha256(result.to_bytes()).hexdigest()

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.again import STAND_IN, Again, again
 from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, percent_text, plural
+from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import AuditResult, FloatingPointPair, FloatingPointVerdict
 
 WORDS: Mapping[FloatingPointVerdict, str] = {
@@ -16,77 +17,54 @@ WORDS: Mapping[FloatingPointVerdict, str] = {
     "not_applicable": "not applicable",
 }
 COLUMNS = ("pair", "lower bound on ε (nats)", "budget", "verdict", "right", "wrong", "abstained", "would have found")
-MEANING = (
-    "Noise that is right on the real line is rounded to doubles when a computer adds it, and some doubles can then "
-    "come from one of the inputs only. Who sees all bits of an output sees that."
-)
-ADVICE = (
-    "Use a sampler that is exact on a grid (discrete Laplace, discrete Gaussian), or round the sum, noise included, to "
-    "a grid that does not depend on the data before it is released (snapping; Mironov 2012)."
-)
-APART = "This finding stands apart from the verdict: the claim is read on the real line there, and on the doubles here."
+APART: str = words("bits.apart")
 
 
 def headline(result: AuditResult) -> str:
     """The finding in one line."""
     finding = result.floating_point
     if finding is None:
-        return "Floating point: not examined"
-    if finding.verdict == "not_applicable":
-        return "Floating point: not applicable"
-    examined = plural(len(finding.pairs), "examined pair")
-    if finding.verdict == "nothing_found":
-        return f"Floating point: nothing found in the low bits of {examined}"
+        return said("bits.unexamined")
     leaking = sum(pair.verdict == "leaks" for pair in finding.pairs)
-    return f"Floating point: the low bits break the promise for {leaking:,} of {examined}"
+    return said(f"bits.{finding.verdict}", examined=plural(len(finding.pairs), "examined pair"), leaking=f"{leaking:,}")
 
 
 def paragraphs(result: AuditResult) -> list[str]:
     """What was found, what it means, what to do, and which error rate it has."""
     finding = result.floating_point
     if finding is None:
-        return [f"What the low bits of the outputs give away was not examined in this run. {APART}"]
+        return [joined(said("bits.not_looked"), APART)]
     if finding.verdict == "not_applicable":
-        return [f"{clean(finding.message, 400)} {APART}"]
-    worst, rate = finding.pairs[0], percent_text(finding.error_rate)
-    runs, omitted = plural(finding.samples, "run"), ""
-    if finding.omitted:
-        omitted = (
-            f" {plural(finding.omitted, 'further pair')} not examined: the check takes those with the least budgets."
-        )
-    error = (
-        f"The check took {runs} of its own and has an error rate of its own: if the doubles keep the promise, it "
-        f"reports a leak with probability at most {rate}; with the same probability at most, some bound of it is too "
-        "high."
-    )
+        return [joined(clean(finding.message, 400), APART)]
+    worst = finding.pairs[0]
+    omitted = said("bits.omitted", pairs=plural(finding.omitted, "further pair")) if finding.omitted else ""
+    error = said("bits.rate", runs=plural(finding.samples, "run"), rate=percent_text(finding.error_rate))
     if finding.verdict == "nothing_found":
-        return [f"{detectable_sentence(worst)} {APART}", f"{error}{omitted}"]
-    lower, budget = compared(worst.epsilon_lower, worst.budget.epsilon)
-    delta = f" at δ = {number_text(worst.budget.delta)}" if worst.budget.delta else ""
-    also = ""
-    if result.verdict == "violated":
-        also = " The verdict is “violated” too: what is found here may be the same leak."
-    found = (
-        f"Pair {name_text(worst.id, 80)}: {witness_sentence(worst)} Together they give ε ≥ {lower} nats{delta}, with "
-        f"{percent_text(1.0 - finding.error_rate)} confidence; promised: ε ≤ {budget}.{also}"
-    )
-    return [found, f"{MEANING} {ADVICE}", f"{APART} {error}{omitted}"]
+        return [joined(detectable_sentence(worst), APART), joined(error, omitted)]
+    facts = {"pair": name_text(worst.id, 80), "rule": witness_sentence(worst)}
+    found = said("bits.found", **facts, **_bound(worst, finding.error_rate, " at δ = {}"))
+    also = said("bits.same") if result.verdict == "violated" else ""
+    return [joined(found, also), joined(said("bits.meaning"), said("bits.advice")), joined(APART, error, omitted)]
+
+
+def _bound(
+    pair: FloatingPointPair | FloatingPointReplay, error_rate: float, delta: str, of: Callable[[str], str] = str
+) -> dict[str, str]:
+    """The bound and what was promised, as texts; `delta` says how that of the promise is written."""
+    lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
+    written = delta.format(number_text(pair.budget.delta)) if pair.budget.delta else ""
+    return {"lower": of(lower), "budget": budget, "delta": written, "sure": percent_text(1.0 - error_rate)}
 
 
 def witness_sentence(pair: FloatingPointPair) -> str:
     """What the rule of a pair looks at, with its counts on fresh draws."""
-    return clean(pair.description, 900) if pair.description else "No rule was found that ever guesses right."
+    return clean(pair.description, 900) if pair.description else said("bits.no_rule")
 
 
 def detectable_sentence(pair: FloatingPointPair) -> str:
     """What the check of a pair would have found."""
-    if math.isinf(pair.detectable_share):
-        return f"For pair {name_text(pair.id, 80)} no leak, however plain, would have been found with so few draws."
-    return (
-        f"For pair {name_text(pair.id, 80)} a rule that knows outputs which only one of the inputs can give would have "
-        f"been found with probability 90%, if they are at least {percent_text(pair.detectable_share)} of what that "
-        "input gives. Other kinds of leak, and bits that no rule here looks at, can have been missed."
-    )
+    which = "blind" if math.isinf(pair.detectable_share) else "detectable"
+    return said(f"bits.{which}", pair=name_text(pair.id, 80), share=percent_text(pair.detectable_share))
 
 
 def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
@@ -99,21 +77,13 @@ def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
 
 def replay_lines(outcome: FloatingPointReplay) -> list[str]:
     """The outcome of a replay in words, the headline first."""
-    lower, budget = compared(outcome.epsilon_lower, outcome.budget.epsilon)
-    delta = f" at δ = {number_text(outcome.budget.delta)}" if outcome.budget.delta else ""
-    confidence = percent_text(outcome.confidence)
-    if outcome.confirmed:
-        headline_text = "Confirmed: the low bits break the promise on fresh draws."
-    else:
-        headline_text = "Not confirmed: the low bits of these draws alone do not break the promise."
-    guesses = outcome.correct + outcome.wrong
+    counts = {"correct": outcome.correct, "guesses": outcome.correct + outcome.wrong}
+    bound = _bound(outcome, 1.0 - outcome.confidence, " at δ = {}")
     return [
-        headline_text,
+        said("bits.confirmed" if outcome.confirmed else "bits.not_confirmed"),
         f"Pair {clean(outcome.pair, 80)}, seed {outcome.seed}.",
         clean(outcome.description, 900),
-        f"The rule was right in {outcome.correct:,} of {guesses:,} guesses and abstained on "
-        f"{plural(outcome.abstained, 'draw')}: ε ≥ {lower} nats{delta} with {confidence} confidence; promised: "
-        f"ε ≤ {budget}.",
+        said("bits.replayed", **counts, silent=plural(outcome.abstained, "draw"), **bound),
     ]
 
 
@@ -121,15 +91,9 @@ def facts(result: AuditResult) -> tuple[tuple[str, str], ...]:
     """The worst leak: its pair, what was seen of the bits, the bound, and what to do."""
     assert result.floating_point is not None
     worst = result.floating_point.pairs[0]
-    lower, budget = compared(worst.epsilon_lower, worst.budget.epsilon)
-    confidence = percent_text(1.0 - result.floating_point.error_rate)
-    delta = f" (δ = {number_text(worst.budget.delta)})" if worst.budget.delta else ""
-    return (
-        ("pair", name_text(worst.id, 120)),
-        ("bits", witness_sentence(worst)),
-        ("bound", f"ε {no_less(lower)} nats with {confidence} confidence; promised: ε ≤ {budget}{delta}."),
-        ("to do", ADVICE),
-    )
+    bound = said("bits.bound", **_bound(worst, result.floating_point.error_rate, " (δ = {})", no_less))
+    named = ("pair", name_text(worst.id, 120)), ("bits", witness_sentence(worst))
+    return (*named, ("bound", bound), ("to do", said("bits.advice")))
 
 
 def rows(result: AuditResult) -> list[list[str]]:

@@ -8,45 +8,101 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable, Iterable, Sequence
-from typing import Literal
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any, Literal
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from dpaudit.reports.wording import number_text
 
 WIDE, NARROW = 900.0, 358.0  # widths of a drawing on a page, and of one that a phone shows whole
 HEIGHTS = 380.0, 310.0  # of a plot at these widths
 MARGINS = 62.0, 13.0, 10.0, 46.0  # of a plot: left, right, above and below
+GUTTER = 20.0  # beside a scale, for what it cannot hold
+BELOW = ("area", "image")  # kinds of series that lie below the grid
 TICK = 6.6  # the width of a character of a tick label, at most
 
 
-def tag(name: str, text: str | Markup | None = None, /, **attributes: str | float) -> Markup:
-    """One SVG element; `cls` stands for class, an underscore in a name for a hyphen."""
-    parts = [Markup("<{}").format(name)]
-    for key, value in attributes.items():
-        shown = f"{value:.1f}".removesuffix(".0") if isinstance(value, float) else value
-        parts.append(Markup(' {}="{}"').format("class" if key == "cls" else key.replace("_", "-"), shown))
-    parts.append(Markup("/>") if text is None else Markup(">{}</{}>").format(text, name))
-    return Markup("").join(parts)
+@dataclasses.dataclass(frozen=True)
+class Corners:
+    """A broken line, or the outline of an area where it is closed."""
+
+    places: tuple[tuple[float, float], ...]
+    is_closed: bool = False
+
+    def __str__(self) -> str:
+        return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in self.places) + "z" * self.is_closed
 
 
-def svg(body: Iterable[Markup], width: float, height: float, description: str) -> Markup:
-    inner = Markup("").join(body)
-    fit = ' class="fit"' if width <= NARROW else ""  # a wider one would be too small to read: it scrolls
-    size = (round(width), round(height))
-    head = Markup('<svg viewBox="0 0 {} {}" width="{}" height="{}"').format(*size, *size)
-    return head + Markup('{} role="img" aria-label="{}">{}</svg>').format(Markup(fit), description, inner)
+@dataclasses.dataclass(frozen=True)
+class Mark:
+    """One element of a drawing: `says` is its text, `title` what a pointer shows, `turned` that it reads upwards.
+
+    `at` has its other attributes: coordinates, sizes, and the class of its style as "class".
+    """
+
+    name: str
+    at: Mapping[str, Any]
+    says: str = ""
+    title: str = ""
+    turned: bool = False
+
+    def __html__(self) -> str:
+        at = dict(self.at)
+        if self.turned:
+            at["transform"] = f"rotate(-90 {at['x']:.1f} {at['y']:.1f})"
+        shown = {key: f"{one:.1f}".removesuffix(".0") if isinstance(one, float) else one for key, one in at.items()}
+        parts = [Markup(' {}="{}"').format(key.replace("_", "-"), value) for key, value in shown.items()]
+        inner = Markup("<title>{}</title>").format(self.title) if self.title else escape(self.says)
+        end = Markup(">{}</{}>").format(inner, self.name) if inner else Markup("/>")
+        return Markup("<{}{}{}").format(self.name, Markup("").join(parts), end)
 
 
-def swatch(body: Markup) -> Markup:
-    return Markup('<svg class="swatch" viewBox="0 0 22 14" width="22" height="14" aria-hidden="true">{}</svg>').format(
-        body
-    )
+def tag(name: str, says: str = "", /, **at: Any) -> Mark:
+    """One element, by its attributes and those of `Mark`; `cls` stands for class, an underscore for a hyphen."""
+    title, turned = at.pop("title", ""), at.pop("turned", False)
+    return Mark(name, {"class" if key == "cls" else key: value for key, value in at.items()}, says, title, turned)
 
 
-def points(path: Sequence[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in path)
+def path(places: Iterable[tuple[float, float]], cls: str, title: str = "", is_closed: bool = False) -> Mark:
+    """A broken line through these places, or a closed one."""
+    return tag("path", d=Corners(tuple(places), is_closed), cls=cls, title=title)
+
+
+@dataclasses.dataclass(frozen=True)
+class Drawing:
+    """Marks on a canvas; without a description it stands beside a text that says the same."""
+
+    body: tuple[Mark, ...]
+    width: float
+    height: float
+    description: str = ""
+    style: Markup = dataclasses.field(default_factory=Markup)
+
+    def __html__(self) -> str:
+        cls = "fit" if self.width <= NARROW else ""  # a wider one would be too small to read: it scrolls
+        cls = cls if self.description else "swatch"
+        told = Markup('role="img" aria-label="{}"').format(self.description)
+        size = (round(self.width), round(self.height))
+        head = Markup('<svg{} viewBox="0 0 {} {}" width="{}" height="{}" {}>')
+        named = Markup(' class="{}"').format(cls) if cls else ""
+        opened = head.format(named, *size, *size, told if self.description else Markup('aria-hidden="true"'))
+        return Markup("").join([opened, self.style, *self.body, Markup("</svg>")])
+
+
+def swatch(*body: Mark) -> Drawing:
+    """A sample of what a legend explains."""
+    return Drawing(body, 22.0, 14.0)
+
+
+def line_swatch(cls: str) -> Drawing:
+    """A sample of a line."""
+    return swatch(path([(1.0, 7.0), (21.0, 7.0)], cls))
+
+
+def area_swatch(cls: str) -> Drawing:
+    """A sample of an area."""
+    return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=cls))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -54,7 +110,8 @@ class Axis:
     """From values to one coordinate, with a gutter at either end for what the scale cannot hold.
 
     The scale runs from `low` at `start` to `high` at `end`. Values below `low` fall into the gutter before `start`
-    (`below` units wide), infinite ones into the gutter after `end` (`above` wide). `counts`: whole numbers only.
+    (`below` units wide), infinite ones into the gutter after `end` (`above` wide). `counts`: whole numbers only. In the
+    place of numbers `names` stand at 1, 2 and so on.
     """
 
     low: float
@@ -65,6 +122,7 @@ class Axis:
     below: float = 0.0
     above: float = 0.0
     counts: bool = False
+    names: tuple[str, ...] = ()
 
     def __call__(self, value: float) -> float:
         sign = 1.0 if self.end > self.start else -1.0
@@ -78,8 +136,17 @@ class Axis:
             share = (value - self.low) / (self.high - self.low)
         return self.start + share * (self.end - self.start)
 
+    def edge(self, value: float) -> float:
+        """The coordinate of a value, of what is beyond the scale the outer end of the gutter."""
+        sign = 1.0 if self.end > self.start else -1.0
+        ends = self.start - sign * self.below, self.end + sign * self.above
+        return ends[0] if value < self.low else ends[1] if value > self.high else self(value)
+
     def ticks(self, most: int) -> list[tuple[float, str]]:
         """Coordinates and labels of at most about `most` round values."""
+        if self.names:
+            every = math.ceil(len(self.names) / most)
+            return [(self(place), name) for place, name in enumerate(self.names, 1) if (place - 1) % every == 0]
         if self.is_log:
             values = _log_ticks(self.low, self.high, most)
         else:
@@ -103,19 +170,19 @@ def _log_ticks(low: float, high: float, most: int) -> list[float]:
     return values[:: math.ceil(len(values) / most)]
 
 
-def log_axis(values: Iterable[float], start: float, end: float, decades: float = 4.0) -> Axis:
-    """A logarithmic axis for values >= 0: those too small to be shown, and infinite ones, get gutters."""
-    given = [value for value in values if not math.isnan(value)]
-    finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
-    high = max(finite)
-    low = max(min(finite), high * 10.0**-decades)
-    room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
-    below, above = (20.0 if any(v < low for v in given) else 0.0), (20.0 if math.inf in given else 0.0)
-    sign = 1.0 if end > start else -1.0
-    return Axis(low / room, high * room, start + sign * below, end - sign * above, True, below, above)
+def marker(verdict: str, x: float, y: float, r: float, title: str = "") -> Mark:
+    """The mark of a verdict at a place."""
+    d, cls = 1.3 * r, f"mark {verdict}"
+    if verdict == "violated":
+        return path([(x, y - d), (x + d, y), (x, y + d), (x - d, y)], cls, title, is_closed=True)
+    if verdict == "inconclusive":
+        return tag("rect", title=title, x=x - r, y=y - r, width=2.0 * r, height=2.0 * r, cls=cls)
+    if verdict == "error":
+        return path([(x - r, y - r), (x + r, y + r), (x, y), (x - r, y + r), (x + r, y - r)], cls, title)
+    return tag("circle", title=title, cx=x, cy=y, r=r, cls="mark not_refuted")
 
 
-def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: bool) -> list[Markup]:
+def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float) -> list[Mark]:
     """Grid, ticks, tick labels and axis labels of a plot; y runs upwards from y.start to y.end."""
     left, right = x.start - x.below, x.end + x.above
     bottom, top = y.start + y.below, y.end - y.above
@@ -129,18 +196,16 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float, gutters: b
     for at, label in y.ticks(7):
         body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
         body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    if gutters:
-        for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
-            if (axis.below if label == "0" else axis.above) > 0.0:
-                edge = axis.start if label == "0" else axis.end
-                body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
-                body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-        if x.below > 0.0:
-            body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
-            body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
+    for axis, at, label in ((y, y.start + y.below / 2, "0"), (y, y.end - y.above / 2, "∞")):
+        if (axis.below if label == "0" else axis.above) > 0.0:
+            edge = axis.start if label == "0" else axis.end
+            body.append(tag("line", x1=left, x2=right, y1=edge, y2=edge, cls="edge"))
+            body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
+    if x.below > 0.0:
+        body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
+        body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
     body.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 36.0, text_anchor="middle", cls="label"))
-    turn = f"rotate(-90 13 {(top + bottom) / 2:.1f})"
-    body.append(tag("text", y_label, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label", transform=turn))
+    body.append(tag("text", y_label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label"))
     return body
 
 
@@ -158,28 +223,28 @@ class Figure:
     """One figure with everything that a page needs to show it.
 
     `draw` gives the drawing of a width, `legend` holds (swatch, text), `data` is what is drawn as a table; `scale` is a
-    colour scale drawn above the legend, or empty; `is_image` says that it holds pixels.
+    colour scale drawn above the legend, if any; `is_image` says that it holds pixels.
     """
 
     id: str
     title: str
     description: str
     note: str
-    draw: Callable[[float], Markup]
-    legend: tuple[tuple[Markup, str], ...]
+    draw: Callable[[float], Drawing]
+    legend: tuple[tuple[Drawing, str], ...]
     data: Data
-    scale: Markup = dataclasses.field(default_factory=Markup)
+    scale: Drawing | None = None
     is_image: bool = False
 
     @property
     def wide(self) -> Markup:
         """The drawing for a page."""
-        return self.draw(WIDE)
+        return Markup(self.draw(WIDE))
 
     @property
     def narrow(self) -> Markup:
         """The drawing for a phone; one of class "fit" is no wider than that."""
-        return self.draw(NARROW)
+        return Markup(self.draw(NARROW))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -190,69 +255,106 @@ class Scale:
     low: float
     high: float
     is_log: bool = False
+    counts: bool = False
+    names: tuple[str, ...] = ()
+    below: float = 0.0
+    above: float = 0.0
+
+    @classmethod
+    def log(cls, label: str, values: Iterable[float], decades: float = 4.0) -> Scale:
+        """A logarithmic scale for values >= 0: those too small to be shown, and infinite ones, get gutters."""
+        given = [value for value in values if not math.isnan(value)]
+        finite = [value for value in given if 0.0 < value < math.inf] or [1.0]
+        high = max(finite)
+        low = max(min(finite), high * 10.0**-decades)
+        room = max(1.3, math.sqrt(4.0 * low / high))  # at least a factor of four in view
+        below, above = (GUTTER * any(v < low for v in given)), (GUTTER * (math.inf in given))
+        return cls(label, low / room, high * room, True, below=below, above=above)
 
     def axis(self, start: float, end: float) -> Axis:
-        """The axis from one coordinate to another."""
-        return Axis(self.low, self.high, start, end, self.is_log)
+        """The axis from one coordinate to another, its gutters included."""
+        sign = 1.0 if end > start else -1.0
+        first, last = start + sign * self.below, end - sign * self.above
+        return Axis(self.low, self.high, first, last, self.is_log, self.below, self.above, self.counts, self.names)
 
     def held(self, value: float) -> float:
-        """The value, or the end of the scale that it is beyond."""
-        return min(max(value, self.low), self.high)
+        """The value, or the end of the scale that it is beyond, where there is no gutter for it."""
+        low, high = (-math.inf if self.below else self.low), (math.inf if self.above else self.high)
+        return min(max(value, low), high)
 
 
 @dataclasses.dataclass(frozen=True)
 class Series:
-    """Something that a plot shows: a line, dots with a line, or the rectangle between two corners.
+    """Something that a plot shows: a line, dots with a line, the rectangle between two corners, and so on.
 
-    `cls` is the class of its style, `label` its text in the legend (none without one), `title` what a pointer shows.
+    `cls` is the class of its style, of "marks" their verdict, of an "image" its data; `label` its text in the legend
+    (none without one). `title` is what a pointer shows, or `titles` one for each mark; `r` is the radius of marks. An
+    "area" goes on into the gutters; it and an image lie below the grid.
     """
 
     cls: str
     points: Sequence[tuple[float, float]]
     label: str = ""
-    kind: Literal["line", "dots", "box"] = "line"
+    kind: Literal["line", "dots", "box", "area", "marks", "image"] = "line"
     title: str = ""
+    titles: Sequence[str] = ()
+    r: float = 3.5
 
 
 @dataclasses.dataclass(frozen=True)
 class Plot:
-    """Series over two axes, the later ones on top."""
+    """Series over two axes, the later ones on top; `further` gives marks that need the axes."""
 
     x: Scale
     y: Scale
     series: tuple[Series, ...]
+    heights: tuple[float, float] = HEIGHTS
+    further: Callable[[Axis, Axis], Sequence[Mark]] = lambda x, y: ()
 
-    def __call__(self, width: float, description: str) -> Markup:
+    def __call__(self, width: float, description: str) -> Drawing:
         """The drawing of a width."""
-        height = HEIGHTS[0] if width > 500 else HEIGHTS[1]
+        height = self.heights[0] if width > 500 else self.heights[1]
         left, right, above, below = MARGINS
         x, y = self.x.axis(left, width - right), self.y.axis(height - below, above)
-        body = frame(x, y, self.x.label, self.y.label, width, gutters=False)
-        for one in self.series:
-            places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
-            title = tag("title", one.title) if one.title else None
-            if one.kind == "box":
-                (x0, y0), (x1, y1) = places
-                box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
-                body.append(tag("rect", title, cls=one.cls, **box))
-                continue
+        body = frame(x, y, self.x.label, self.y.label, width)
+        under = [mark for one in self.series if one.kind in BELOW for mark in self._marks(one, x, y, width)]
+        over = [mark for one in self.series if one.kind not in BELOW for mark in self._marks(one, x, y, width)]
+        return Drawing((body[0], *under, *body[1:], *over, *self.further(x, y)), width, height, description)
+
+    def _marks(self, one: Series, x: Axis, y: Axis, width: float) -> Iterator[Mark]:
+        if one.kind == "area":
+            yield path([(x.edge(a), y.edge(b)) for a, b in one.points], one.cls, one.title, is_closed=True)
+            return
+        places = [(x(self.x.held(a)), y(self.y.held(b))) for a, b in one.points if not math.isnan(b)]
+        if one.kind in ("box", "image"):
+            (x0, y0), (x1, y1) = places
+            box = {"x": min(x0, x1), "y": min(y0, y1), "width": abs(x1 - x0), "height": abs(y1 - y0)}
+            image = {"href": one.cls, "preserveAspectRatio": "none", "style": "image-rendering:pixelated"}
+            yield (
+                tag("image", **image, **box)
+                if one.kind == "image"
+                else tag("rect", title=one.title, cls=one.cls, **box)
+            )
+        elif one.kind == "marks":
+            titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)
+            yield from (marker(one.cls, a, b, one.r, title) for (a, b), title in zip(places, titles, strict=True))
+        else:
             if len(places) > 1:
-                body.append(tag("path", title, d=points(places), cls=one.cls))
+                yield path(places, one.cls, one.title)
             if one.kind == "dots":
-                body += [tag("circle", title, cx=a, cy=b, r=3.5, cls=one.cls) for a, b in places]
-        return svg(body, width, height, description)
+                yield from (tag("circle", title=one.title, cx=a, cy=b, r=one.r, cls=one.cls) for a, b in places)
 
     @property
-    def legend(self) -> tuple[tuple[Markup, str], ...]:
+    def legend(self) -> tuple[tuple[Drawing, str], ...]:
         """A swatch and a text for each series that has one."""
-        return tuple((_swatch_of(one), one.label) for one in self.series if one.label)
+        return tuple((_sample(one), one.label) for one in self.series if one.label)
 
     def figure(self, id: str, title: str, description: str, note: str, data: Data) -> Figure:
         """The figure of this plot."""
         return Figure(id, title, description, note, lambda width: self(width, description), self.legend, data)
 
 
-def _swatch_of(series: Series) -> Markup:
-    if series.kind == "box":
-        return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=series.cls))
-    return swatch(tag("path", d="M1 7L21 7", cls=series.cls))
+def _sample(one: Series) -> Drawing:
+    if one.kind == "marks":
+        return swatch(marker(one.cls, 11.0, 7.0, 4.0))
+    return area_swatch(one.cls) if one.kind in ("box", "area") else line_swatch(one.cls)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import clean, number_text, percent_text, plural
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import to_json
 from dpaudit.scores.auditing import BETS_SHARE
 from dpaudit.scores.ledger import Ledger, ledgers
@@ -40,23 +42,15 @@ def store_document(store: Store) -> dict[str, Any]:
 
 def _scored(ledger: Ledger) -> dict[str, Any]:
     """A ledger of scores as a subject with one pair: the canary in, and out."""
-    level = 1.0 - ledger.confidence
+    level, current = 1.0 - ledger.confidence, ledger.current
     numbers = {night.id: number for number, night in enumerate(ledger.nights)}
-    looks, draws = [], 0
-    for night in ledger.current:
-        draws += night.count_in + night.count_out
-        if night.lower is not None:
-            looks.append(
-                {
-                    "seed": ledger.seed,
-                    "number": numbers[night.id],
-                    "draws": draws,
-                    "log_wealth": to_json(night.log_wealth),
-                    "parameter_lower": to_json(night.lower),
-                }
-            )
-    last = ledger.current[-1] if ledger.current else None
-    violated = any(night.violated for night in ledger.current)
+    drawn = list(itertools.accumulate(night.count_in + night.count_out for night in current))
+    looks = [
+        _look(ledger.seed, numbers[night.id], draws, night.log_wealth, night.lower)
+        for night, draws in zip(current, drawn, strict=True)
+        if night.lower is not None
+    ]
+    violated, draws = any(night.violated for night in current), drawn[-1] if drawn else 0
     pair = {
         "key": "scores",
         "id": "scores",
@@ -64,10 +58,10 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         "x_prime_id": "out",
         "parameter": ledger.parameter,
         "parameter_budget": to_json(ledger.budget),
-        "parameter_lower": to_json(max((night.lower or 0.0 for night in ledger.current), default=0.0)),
+        "parameter_lower": to_json(max((night.lower or 0.0 for night in current), default=0.0)),
         "violated": violated,
         "draws": draws,
-        "log_wealth": to_json(last.log_wealth) if last is not None else None,
+        "log_wealth": to_json(current[-1].log_wealth) if current else None,
         "change": None,
         "log_wealth_needed": to_json(-math.log(BETS_SHARE * level)),
         "error_share": level,
@@ -88,50 +82,48 @@ def _scored(ledger: Ledger) -> dict[str, Any]:
         }
         for night in ledger.nights
     ]
+    facts = {"digest": ledger.digest, "fingerprint": "scores", "name": ledger.name, "target": None}
+    facts |= {name: getattr(ledger, name) for name in ("claim", "confidence", "created", "life")}
+    return _entry(facts, nights, [pair] if current else [], violated, draws)
+
+
+def _look(seed: int, number: int, draws: int, log_wealth: float | None, lower: float | None) -> dict[str, Any]:
+    facts = {"seed": seed, "number": number, "draws": draws}
+    return {**facts, "log_wealth": to_json(log_wealth), "parameter_lower": to_json(lower)}
+
+
+def _entry(
+    facts: Mapping[str, Any], nights: list[dict[str, Any]], pairs: list[dict[str, Any]], violated: bool, draws: int
+) -> dict[str, Any]:
+    """A mechanism and a claim with its nights and pairs."""
+    lives = facts["life"] + 1
     return {
-        "id": ledger.digest,
-        "fingerprint": "scores",
-        "name": ledger.name,
-        "target": None,
-        "claim": ledger.claim,
-        "confidence": ledger.confidence,
-        "lives": ledger.life + 1,
-        "error_rate": min(1.0, (ledger.life + 1) * level),
-        "created": ledger.created,
+        "id": facts["digest"],
+        **{name: facts[name] for name in ("fingerprint", "name", "target", "claim", "confidence")},
+        "lives": lives,
+        "error_rate": min(1.0, lives * (1.0 - facts["confidence"])),
+        "created": facts["created"],
         "violated": violated,
         "draws": draws,
         "nights": nights,
-        "pairs": [pair] if ledger.current else [],
+        "pairs": pairs,
     }
 
 
 def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
-    lives = subject["life"] + 1
+    life, names = subject["life"], ("seed", "number", "started", "ended", "status", "samples", "runs", "version")
     nights = [
         {
+            **{name: night[name] for name in names},
             "seed": int(night["seed"]),
-            "number": night["number"],
-            "started": night["started"],
-            "ended": night["ended"],
-            "status": night["status"],
-            "samples": night["samples"],
-            "runs": night["runs"],
-            "version": night["version"],
-            "forgotten": night["life"] != subject["life"],
+            "forgotten": night["life"] != life,
         }
         for night in subject["nights"]
     ]
     looks: dict[str, list[dict[str, Any]]] = {}
     for look in subject["looks"]:
-        looks.setdefault(look["key"], []).append(
-            {
-                "seed": int(look["seed"]),
-                "number": look["number"],
-                "draws": look["labelled"],
-                "log_wealth": to_json(look["log_wealth"]),
-                "parameter_lower": to_json(look["lower"]),
-            }
-        )
+        shown = _look(int(look["seed"]), look["number"], look["labelled"], look["log_wealth"], look["lower"])
+        looks.setdefault(look["key"], []).append(shown)
     pairs = [
         {
             "key": pair.key,
@@ -153,21 +145,8 @@ def _subject(subject: Mapping[str, Any]) -> dict[str, Any]:
         }
         for pair in subject["pairs"]
     ]
-    return {
-        "id": subject["digest"],
-        "fingerprint": subject["fingerprint"],
-        "name": subject["name"],
-        "target": subject["target"],
-        "claim": subject["claim"],
-        "confidence": subject["confidence"],
-        "lives": lives,
-        "error_rate": min(1.0, lives * (1.0 - subject["confidence"])),
-        "created": subject["created"],
-        "violated": any(pair["violated"] for pair in pairs),
-        "draws": sum(pair["draws"] for pair in pairs),
-        "nights": nights,
-        "pairs": pairs,
-    }
+    violated, draws = any(pair["violated"] for pair in pairs), sum(pair["draws"] for pair in pairs)
+    return _entry(subject, nights, pairs, violated, draws)
 
 
 def list_blocks(document: Mapping[str, Any]) -> list[Block]:
@@ -196,11 +175,18 @@ def list_blocks(document: Mapping[str, Any]) -> list[Block]:
 
 def explanation(subject: Mapping[str, Any]) -> list[Block]:
     """One subject: what the evidence promises, every pair, and how the wealth grew from night to night."""
+    kept, lives = [night for night in subject["nights"] if not night["forgotten"]], subject["lives"]
+    ordinals = {(night["seed"], night["number"]): str(place) for place, night in enumerate(kept, 1)}
+    open_ones = [night for night in kept if night["status"] == "started"][:LOOKS_SHOWN]
+    numbers = ", ".join(ordinals[night["seed"], night["number"]] for night in open_ones)
+    rates = {"rate": percent_text(1.0 - subject["confidence"]), "in_all": percent_text(subject["error_rate"])}
+    forgotten = said("evidence_store.forgotten", times=plural(lives - 1, "time"), **rates) if lives > 1 else ""
+    unended = said("evidence_store.open", numbers=numbers) if open_ones else ""
     lines = (
         f"{clean(subject['target'] or subject['name'])}, claim {clean(subject['claim'])}",
         f"id {subject['id'][:SHORT]}, fingerprint {clean(subject['fingerprint'])}",
-        _promise(subject),
-        _nights_sentence(subject),
+        joined(said("evidence_store.promise", **rates), forgotten),
+        joined(f"{plural(len(kept), 'night')}.", unended),
     )
     rows = [
         (
@@ -221,7 +207,7 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
     if best is not None and best["looks"]:
         nights = [
             (
-                str(_ordinals(subject)[look["seed"], look["number"]]),
+                ordinals[look["seed"], look["number"]],
                 str(look["seed"]),
                 f"{look['draws']:,}",
                 _number(look["log_wealth"]),
@@ -232,38 +218,6 @@ def explanation(subject: Mapping[str, Any]) -> list[Block]:
         blocks.append(Paragraph(f"Nights of {clean(best['id'])}"))
         blocks.append(Table("", ("night", "seed", "draws", "log wealth", "bound"), tuple(nights)))
     return blocks
-
-
-def _promise(subject: Mapping[str, Any]) -> str:
-    said = (
-        "If the claim holds, the probability that any of these nights, or of those to come, says that a pair is "
-        f"violated is at most {percent_text(1.0 - subject['confidence'])}, all pairs together."
-    )
-    if subject["lives"] > 1:
-        said += (
-            f" Evidence was forgotten {plural(subject['lives'] - 1, 'time')}, so it is "
-            f"{percent_text(subject['error_rate'])} for all that this store ever said of it."
-        )
-    return said
-
-
-def _nights_sentence(subject: Mapping[str, Any]) -> str:
-    broken = [night for night in subject["nights"] if night["status"] == "started" and not night["forgotten"]]
-    said = f"{plural(sum(not night['forgotten'] for night in subject['nights']), 'night')}."
-    if broken:
-        ordinals = _ordinals(subject)
-        numbers = ", ".join(str(ordinals[night["seed"], night["number"]]) for night in broken[:LOOKS_SHOWN])
-        said += (
-            f" Not ended, or broken off: {numbers}. What these had saved counts; what they drew beyond that is not "
-            "drawn again."
-        )
-    return said
-
-
-def _ordinals(subject: Mapping[str, Any]) -> dict[tuple[int, int], int]:
-    """Which night it was, from 1, by seed and number."""
-    nights = [night for night in subject["nights"] if not night["forgotten"]]
-    return {(night["seed"], night["number"]): k for k, night in enumerate(nights, start=1)}
 
 
 def _nights_text(subject: Mapping[str, Any]) -> str:

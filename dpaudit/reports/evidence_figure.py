@@ -5,11 +5,10 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 
-from markupsafe import Markup
-
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, area_swatch, path, tag
 from dpaudit.reports.wording import clean, name_text, number_text, plural
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding, Sketch
 
 GUESSES = 0.5  # mean guess of a bin from which on it is one where the rule guesses
@@ -24,20 +23,17 @@ def evidence_figure(result: AuditResult) -> Figure | None:
     sketch = worst.witness.sketch
     names = name_text(worst.x_id, 30), name_text(worst.x_prime_id, 30)
     view = clean(sketch.view, 80)
-    draws = sum(sketch.x) + sum(sketch.x_prime)
-    counts = wording.counts_sentence(worst)
-    description = (
-        f"{view[:1].upper()}{view[1:]} on x = {names[0]} (above) and on x′ = {names[1]} (below), of "
-        f"{plural(draws, 'earlier draw')}, with the regions where the rule guesses. {counts}"
-    )
-    legend = [(_swatch("of-x"), f"outputs on x = {names[0]}"), (_swatch("of-x-prime"), f"outputs on x′ = {names[1]}")]
+    draws = plural(sum(sketch.x) + sum(sketch.x_prime), "earlier draw")
+    facts = {"view": f"{view[:1].upper()}{view[1:]}", "x": names[0], "x_prime": names[1], "draws": draws}
+    description = said("figure.evidence", **facts, counts=wording.counts_sentence(worst))
+    inputs = ("of-x", f"x = {names[0]}"), ("of-x-prime", f"x′ = {names[1]}")
+    legend = [(area_swatch(cls), f"outputs on {name}") for cls, name in inputs]
     legend += [
-        (_swatch(cls), f"here the rule guesses {name}")
+        (area_swatch(cls), f"here the rule guesses {name}")
         for cls, name, sign in (("guess-x", names[0], 1), ("guess-x-prime", names[1], -1))
         if any(sign * one >= GUESSES for one in sketch.guesses)
     ]
-    allowed = wording.allowance_sentence(worst)
-    note = f"Outputs are those that the rule was learned from; it is counted on other draws. {allowed}".strip()
+    note = joined(said("figure.evidence_note"), wording.allowance_sentence(worst))
     rows = tuple(
         (f"{number_text(first, 4)} to {number_text(last, 4)}", f"{x:,}", f"{x_prime:,}", number_text(guess, 2))
         for (first, last), x, x_prime, guess in zip(
@@ -60,18 +56,14 @@ def right_text(finding: Finding) -> str:
     return f"right in {witness.correct:,} of {guesses:,} guesses on fresh draws ({share})"
 
 
-def _swatch(cls: str) -> Markup:
-    return swatch(tag("rect", x=1.0, y=1.0, width=20.0, height=12.0, cls=cls))
-
-
 def _drawing(
     finding: Finding, sketch: Sketch, names: tuple[str, str], view: str, description: str
-) -> Callable[[float], Markup]:
+) -> Callable[[float], Drawing]:
     edges = sketch.edges
     shares = [[count / max(sum(counts), 1) for count in counts] for counts in (sketch.x, sketch.x_prime)]
     top = 1.08 * max(*shares[0], *shares[1], 1e-9)
 
-    def drawn(page: float) -> Markup:
+    def drawn(page: float) -> Drawing:
         left, right, head = 12.0, page - 12.0, 26.0
         x = Axis(edges[0], edges[-1], left, right, False)
         bottoms = (head + PANEL, head + 2.0 * PANEL + GAP)
@@ -88,13 +80,13 @@ def _drawing(
             for k, ((start, end), share) in enumerate(zip(itertools.pairwise(edges), shares[place], strict=True)):
                 if share > 0.0:
                     count = (sketch.x, sketch.x_prime)[place][k]
-                    said = (
+                    told = (
                         f"{number_text(start, 3)} to {number_text(end, 3)}: {plural(count, 'draw')} on {names[place]}"
                     )
                     width = max(x(end) - x(start) - 1.0, 0.8)
                     box = {"x": x(start) + 0.5, "y": y(share), "width": width, "height": foot - y(share)}
-                    body.append(tag("rect", tag("title", said), cls=("of-x", "of-x-prime")[place], **box))
-            body.append(tag("path", d=points([(left, foot), (right, foot)]), cls="edge"))
+                    body.append(tag("rect", title=told, cls=("of-x", "of-x-prime")[place], **box))
+            body.append(path([(left, foot), (right, foot)], "edge"))
             name = f"{('x', 'x′')[place]} = {names[place]}"
             body.append(tag("text", name, x=left + 8.0, y=foot - PANEL + 17.0, cls="callout"))
         for at, label in x.ticks(9 if page > 500 else 5):
@@ -102,6 +94,6 @@ def _drawing(
             body.append(tag("text", label, x=at, y=last + 16.0, text_anchor="middle", cls="tick"))
         middle = (left + right) / 2.0
         body.append(tag("text", view, x=middle, y=last + 34.0, text_anchor="middle", cls="label"))
-        return svg(body, page, last + 42.0, description)
+        return Drawing(tuple(body), page, last + 42.0, description)
 
     return drawn

@@ -11,19 +11,16 @@ import dataclasses
 import math
 from collections.abc import Callable, Iterable, Sequence
 
-from markupsafe import Markup
-
 from dpaudit.reports.drawing import (
     Axis,
     Data,
+    Drawing,
     Figure,
+    Mark,
     Plot,
     Scale,
     Series,
-    frame,
-    log_axis,
-    points,
-    svg,
+    path,
     swatch,
     tag,
 )
@@ -39,6 +36,7 @@ from dpaudit.reports.wording import (
     threshold,
     unit,
 )
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding, Look
 
 MATRIX_INPUTS = (3, 60)  # inputs between which a matrix of pairs can be read
@@ -131,15 +129,15 @@ def heatmap(result: AuditResult) -> Figure | None:
     if matrix is None:
         return None
     count, top = len(matrix.inputs), top_ratio(finding.ratio_lower for finding in result.findings)
-    violated = sum(cell.verdict == "violated" for cell in matrix.cells.values())
-    description = (
-        f"Matrix of {count} by {count} inputs; each cell is the ratio of lower bound to budget of one pair. "
-        f"{plural(len(matrix.cells), 'cell')} audited, {violated:,} violated, largest ratio "
-        f"{compared(result.ratio_lower, 1.0)[0]}, {len(matrix.not_asked):,} not asked."
+    description = said(
+        "figure.matrix",
+        count=count,
+        cells=plural(len(matrix.cells), "cell"),
+        violated=sum(cell.verdict == "violated" for cell in matrix.cells.values()),
+        largest=compared(result.ratio_lower, 1.0)[0],
+        skipped=len(matrix.not_asked),
     )
-    note = "The matrix is symmetric: a pair is asked in both directions, and stands above and below the diagonal."
-    if matrix.several:
-        note += " Where several pairs have the same two inputs, the cell shows the worst of them."
+    note = joined(said("figure.matrix_note"), said("figure.matrix_worst") if matrix.several else "")
     empty = count * (count - 1) // 2 - len(matrix.cells) - len(matrix.not_asked)
     return Figure(
         id="matrix",
@@ -162,7 +160,7 @@ def _cell_mark(finding: Finding, size: float) -> tuple[str, str]:
     return "", ""
 
 
-def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Markup:
+def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> Drawing:
     count, is_wide = len(matrix.inputs), page > 500
     font = 11.0 if is_wide else 9.0
     longest = 16 if is_wide else 9
@@ -173,7 +171,7 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
     font = min(font, size + 1.5)
     side = size * count
     left = max(margin, (page - side) / 2.0) if is_wide else margin
-    body: list[Markup] = []
+    body: list[Mark] = []
     gap = 1.0 if size > 9.0 else 0.5
     sign = f"font-size:{size * 0.8:.0f}px"
     for i in range(count):
@@ -186,13 +184,12 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
             elif finding is None:
                 body.append(tag("rect", cls="cell-asked" if key in matrix.not_asked else "cell-empty", **box))
                 if key in matrix.not_asked:
-                    slash = points([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)])
-                    body.append(tag("path", d=slash, cls="slash"))
+                    body.append(path([(x + 2.0, y + size - 2.0), (x + size - 2.0, y + 2.0)], "slash"))
             else:
                 fill, mark = _cell_mark(finding, size)
                 fill = fill or f"k{ratio_step(float(finding.ratio_lower or 0.0), top)}"
-                title = tag("title", _cell_title(finding)) if count <= (40 if is_wide else 12) else None
-                body.append(tag("rect", title, cls=fill, **box))
+                title = _cell_title(finding) if count <= (40 if is_wide else 12) else ""
+                body.append(tag("rect", title=title, cls=fill, **box))
                 if mark:
                     body.append(tag("text", mark, x=x + size / 2, y=y + size * 0.78, style=sign, cls="sign"))
     for (i, j), finding in matrix.cells.items():  # last, so that no neighbour covers an outline
@@ -208,13 +205,13 @@ def _draw_matrix(matrix: _Matrix, top: float, page: float, description: str) -> 
         at = (index + 0.5) * size
         y = margin + at + font * 0.35
         body.append(tag("text", name, x=left - 5.0, y=y, text_anchor="end", style=style, cls="name"))
-        turn = f"translate({left + at + font * 0.35:.1f} {margin - 5.0:.1f}) rotate(-90)"
-        body.append(tag("text", name, transform=turn, style=style, cls="name"))
+        place = {"x": left + at + font * 0.35, "y": margin - 5.0}
+        body.append(tag("text", name, turned=True, style=style, cls="name", **place))
     body.append(tag("text", "input x′", x=left + side / 2, y=11.0, text_anchor="middle", cls="label"))
-    edge = left - margin + 11.0
-    turn = f"rotate(-90 {edge:.1f} {margin + side / 2:.1f})"
-    body.append(tag("text", "input x", x=edge, y=margin + side / 2, text_anchor="middle", cls="label", transform=turn))
-    return svg(body, max(page, left + side + 2.0) if is_wide else left + side + 2.0, margin + side + 3.0, description)
+    place = {"x": left - margin + 11.0, "y": margin + side / 2}
+    body.append(tag("text", "input x", turned=True, text_anchor="middle", cls="label", **place))
+    wide = max(page, left + side + 2.0) if is_wide else left + side + 2.0
+    return Drawing(tuple(body), wide, margin + side + 3.0, description)
 
 
 def _cell_title(finding: Finding) -> str:
@@ -223,7 +220,7 @@ def _cell_title(finding: Finding) -> str:
     return f"{name_text(finding.id, 80)}: {no_less(lower)} of {budget} (ratio {ratio_text(finding)}), {word}"
 
 
-def draw_scale(top: float) -> Markup:
+def draw_scale(top: float) -> Drawing:
     """The colour scale: blocks of the steps, with the ratios at which they begin."""
     block, body = 20.0, []
     width = block * 2 * STEPS
@@ -238,43 +235,31 @@ def draw_scale(top: float) -> Markup:
     body.append(tag("text", "lower bound / budget", x=6.0, y=11.0, cls="label"))
     body.append(tag("text", "over budget", x=6.0 + width, y=11.0, text_anchor="end", cls="tick"))
     words = f"Colour scale from ratio 0 over 1, the budget, to {number_text(top)} and more."
-    return svg(body, width + 12.0, 52.0, words)
+    return Drawing(tuple(body), width + 12.0, 52.0, words)
 
 
-def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Markup, str], ...]:
-    box = {"x": 4.0, "y": 0.5, "width": 13.0, "height": 13.0}
+def _matrix_legend(matrix: _Matrix, empty: int) -> tuple[tuple[Drawing, str], ...]:
     found = {finding.verdict for finding in matrix.cells.values()}
     no_ratio = any(_cell_mark(finding, 13.0)[1] == "=" for finding in matrix.cells.values())
-    entries: list[tuple[bool, Markup, str]] = [
-        (
-            "violated" in found,
-            tag("rect", cls=f"k{2 * STEPS - 3}", **box) + tag("rect", cls="outline", **box),
-            "violated",
-        ),
-        (
-            "inconclusive" in found,
-            tag("rect", cls="k2", **box) + tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure"),
-            "inconclusive",
-        ),
-        (
-            "error" in found,
-            tag("rect", cls="cell-error", **box) + tag("text", "×", x=10.5, y=11.0, cls="sign"),
-            "error",
-        ),
-        (
-            no_ratio,
-            tag("rect", cls="cell-none", **box) + tag("text", "=", x=10.5, y=11.0, cls="sign"),
-            "no ratio (budget 0, or no bound)",
-        ),
-        (
-            bool(matrix.not_asked),
-            tag("rect", cls="cell-asked", **box) + tag("path", d="M6 12L15 2", cls="slash"),
-            "not asked (infinite budget)",
-        ),
-        (empty > 0, tag("rect", cls="cell-empty", **box), "not audited"),
-        (True, tag("rect", cls="cell-same", **box), "same input"),
-    ]
-    return tuple((swatch(body), text) for present, body, text in entries if present)
+
+    def box(cls: str) -> Mark:
+        return tag("rect", cls=cls, x=4.0, y=0.5, width=13.0, height=13.0)
+
+    def sign(text: str) -> Mark:
+        return tag("text", text, x=10.5, y=11.0, cls="sign")
+
+    unsure = tag("circle", cx=10.5, cy=7.0, r=1.8, cls="unsure")
+    entries = [
+        ("violated" in found, [box(f"k{2 * STEPS - 3}"), box("outline")], "violated"),
+        ("inconclusive" in found, [box("k2"), unsure], "inconclusive"),
+        ("error" in found, [box("cell-error"), sign("×")], "error"),
+        (no_ratio, [box("cell-none"), sign("=")], "no ratio (budget 0, or no bound)"),
+        (bool(matrix.not_asked), [box("cell-asked"), path([(6.0, 12.0), (15.0, 2.0)], "slash")],
+         "not asked (infinite budget)"),
+        (empty > 0, [box("cell-empty")], "not audited"),
+        (True, [box("cell-same")], "same input"),
+    ]  # fmt: skip
+    return tuple((swatch(*body), text) for is_shown, body, text in entries if is_shown)
 
 
 # --- Losses against budgets, pair by pair ---------------------------------------------------------------------------
@@ -288,95 +273,53 @@ def scatter(result: AuditResult) -> Figure | None:
     name, units = symbol(result.findings[0].parameter), unit(result.findings[0].parameter)
     units = f" ({units.strip()})" if units else ""
     one_budget = len(budgets) == 1
-    above = len(result.violated)
-    shown = number_text(next(iter(budgets)))
-    what = f"their common budget of {shown}" if one_budget else "its own budget"
-    description = (
-        f"{'Lower bounds of the pairs, ranked, against' if one_budget else 'Lower bound of each pair against'} {what}, "
-        f"logarithmic axes: {above:,} of {plural(len(result.findings), 'pair')} above the line."
-    )
-    words = {verdict: sum(f.verdict == verdict for f in result.findings) for verdict in VERDICTS}
-    legend = [
-        (swatch(marker(verdict, 11.0, 7.0, 4.0)), f"{VERDICT_WORDS[verdict]} ({number:,})")
-        for verdict, number in words.items()
-        if number
-    ]
-    legend.append((swatch(tag("line", x1=1.0, x2=21.0, y1=7.0, y2=7.0, cls="limit")), "lower bound = budget"))
-    legend.append((swatch(tag("rect", x=2.0, y=1.0, width=18.0, height=12.0, cls="over")), "over budget"))
-    return Figure(
-        id="bounds",
-        title="Lower bound of each pair against " + ("the common budget" if one_budget else "its budget"),
-        description=description,
-        note=_scatter_note(result),
-        draw=lambda page: _draw_scatter(result, one_budget, name, units, page, description),
-        legend=tuple(legend),
-        data=_pair_data(result),
-    )
+    facts = {"budget": number_text(next(iter(budgets))), "above": len(result.violated)}
+    which = "figure.bounds_one" if one_budget else "figure.bounds_many"
+    description = said(which, **facts, pairs=plural(len(result.findings), "pair"))
+    known = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
+    ranked = sorted(known, key=lambda finding: -finding.parameter_lower)
+    lowers = [finding.parameter_lower for finding in ranked]
+    promised = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
+    y = Scale.log(f"lower bound on {name}{units}", [*lowers, *(one for one in promised if one > 0.0)])
+    if one_budget:
+        x = Scale("pairs, the largest lower bound first (rank)", 0.5, len(ranked) + 0.5, counts=True)
+        across, (edge,) = [float(rank) for rank in range(1, len(ranked) + 1)], budgets
+        over, limit = [(0.0, math.inf), (math.inf, math.inf), (math.inf, edge), (0.0, edge)], [(x.low, edge)]
+        limit.append((x.high, edge))
+    else:
+        x, across = Scale.log(f"budget for {name}{units}", promised), promised
+        low, high = max(x.low, y.low), min(x.high, y.high)
+        limit = [(low, low), (high, high)]
+        over = [(0.0, y.low), (x.low, y.low), *limit, (math.inf, high), (math.inf, math.inf), (0.0, math.inf)]
+    series = [Series("over", over, "over budget", "area"), Series("limit", limit, "lower bound = budget")]
+    places = list(zip(across, lowers, strict=True))
+    radius = 4.0 if len(ranked) <= 100 else 2.6
+    for verdict in reversed(VERDICTS):  # the violated last, on top
+        of = [k for k, finding in enumerate(ranked) if finding.verdict == verdict]
+        if of:
+            titles, label = [_cell_title(ranked[k]) for k in of], f"{VERDICT_WORDS[verdict]} ({len(of):,})"
+            series.append(Series(verdict, [places[k] for k in of], label, "marks", titles=titles, r=radius))
+    worst = result.worst
+
+    def named(x_axis: Axis, y_axis: Axis) -> list[Mark]:
+        if worst is None or worst.verdict != "violated" or worst not in ranked:
+            return []
+        drawn = [(x_axis(a), y_axis(b)) for a, b in places]
+        room = x_axis.start, x_axis.end, y_axis.end, y_axis.start
+        text = name_text(worst.id, 40 if x_axis.end > 500 else 22)
+        return _callout(text, drawn[ranked.index(worst)], drawn, room, radius)
+
+    title = "Lower bound of each pair against " + ("the common budget" if one_budget else "its budget")
+    plot = Plot(x, y, tuple(series), further=named)
+    return plot.figure("bounds", title, description, _scatter_note(result), _pair_data(result))
 
 
 def _scatter_note(result: AuditResult) -> str:
     lowers = [finding.parameter_lower for finding in result.findings]
-    note = "A lower bound below the line does not say that the loss is below it: the loss is at least the bound."
-    if 0.0 in lowers:
-        note += " Pairs without evidence of any loss lie on the strip marked 0."
     missing = sum(math.isnan(lower) for lower in lowers)
-    return note + (f" {plural(missing, 'pair')} without a bound not drawn." if missing else "")
-
-
-def marker(verdict: str, x: float, y: float, r: float, title: Markup | None = None) -> Markup:
-    d = 1.3 * r
-    shapes = {
-        "violated": points([(x, y - d), (x + d, y), (x, y + d), (x - d, y)]) + "z",
-        "inconclusive": f"M{x - r:.1f} {y - r:.1f}h{2 * r:.1f}v{2 * r:.1f}h{-2 * r:.1f}z",
-        "error": f"M{x - r:.1f} {y - r:.1f}l{2 * r:.1f} {2 * r:.1f}m0 {-2 * r:.1f}l{-2 * r:.1f} {2 * r:.1f}",
-    }
-    if verdict in shapes:
-        return tag("path", title, d=shapes[verdict], cls=f"mark {verdict}")
-    return tag("circle", title, cx=x, cy=y, r=r, cls="mark not_refuted")
-
-
-def _draw_scatter(result: AuditResult, one: bool, name: str, units: str, page: float, description: str) -> Markup:
-    is_wide = page > 500
-    height = 240.0 if len(result.findings) == 1 else 380.0 if is_wide else 330.0
-    left, right, top, bottom = 62.0, page - 12.0, 10.0, height - 46.0
-    drawable = [finding for finding in result.ranked() if not math.isnan(finding.parameter_lower)]
-    ranked = sorted(drawable, key=lambda finding: -finding.parameter_lower)
-    lowers = [finding.parameter_lower for finding in ranked]
-    budgets = [finding.parameter_budget for finding in ranked or result.findings]  # where no bound is known too
-    y = log_axis([*lowers, *(b for b in budgets if b > 0.0)], bottom, top)
-    if one:
-        x = Axis(0.5, len(ranked) + 0.5, left, right, False, counts=True)
-        x_label = "pairs, the largest lower bound first (rank)"
-    else:
-        x = log_axis(budgets, left, right)
-        x_label = f"budget for {name}{units}"
-    roof = y.end - y.above
-    if one:
-        edge = y(budgets[0])
-        over, limit = [(left, roof), (right, roof), (right, edge), (left, edge)], [(left, edge), (right, edge)]
-    else:
-        low, high = max(x.low, y.low), min(x.high, y.high)
-        limit = [(x(low), y(low)), (x(high), y(high))]
-        first = (x.start, y(low) if x.low >= y.low else y.start)  # where the line enters from the side or from below
-        last = [(right, roof), (right, y(high))] if y.high > x.high or y.above else [(x(high), roof)]
-        over = [(x.start, roof), *last, limit[1], limit[0], first]
-    body = frame(x, y, x_label, f"lower bound on {name}{units}", page, gutters=True)
-    body.insert(1, tag("path", d=points(over) + "z", cls="over"))
-    if x.below > 0.0:  # over a budget of 0 lies every loss
-        body.insert(2, tag("rect", x=left, y=roof, width=x.below, height=y.start - roof, cls="over"))
-    body.append(tag("path", d=points(limit), cls="limit"))
-    radius = (4.0 if is_wide else 3.2) if len(ranked) <= 100 else (2.8 if is_wide else 2.2)
-    across = [float(rank) for rank in range(1, len(ranked) + 1)] if one else budgets
-    places = [(x(value), y(lower)) for value, lower in zip(across, lowers, strict=True)]
-    drawn = sorted(zip(ranked, places, strict=True), key=lambda item: -VERDICTS.index(item[0].verdict))
-    for finding, (px, py) in drawn:  # the violated last, on top
-        title = tag("title", _cell_title(finding)) if is_wide or len(drawn) <= 60 else None
-        body.append(marker(finding.verdict, px, py, radius, title))
-    worst = result.worst
-    if worst is not None and worst.verdict == "violated" and worst in ranked and len(ranked) > 1:
-        text = name_text(worst.id, 40 if is_wide else 22)
-        body += _callout(text, places[ranked.index(worst)], places, (left, right, top, bottom), radius)
-    return svg(body, page, height, description)
+    zero = said("figure.bounds_zero") if 0.0 in lowers else ""
+    rest = said("figure.bounds_missing", pairs=plural(missing, "pair")) if missing else ""
+    return joined(said("figure.bounds_note"), zero, rest)
 
 
 def _callout(
@@ -385,7 +328,7 @@ def _callout(
     places: Sequence[tuple[float, float]],
     plot: tuple[float, float, float, float],
     radius: float,
-) -> list[Markup]:
+) -> list[Mark]:
     """The name of a point where it covers no point, with a line to its point; nothing where there is no such room.
 
     `plot` is left, right, top and bottom of where it may stand.
@@ -404,7 +347,7 @@ def _callout(
             if abs(y - py) < 7.0 + room and start - room < px < end + room:
                 continue
             edge = (min(max(px, start), end), y + (7.0 if up < 0 else -7.0 if up else 0.0))
-            line = [tag("path", d=points([(px, py), edge]), cls="edge")] if away > 12.0 else []
+            line = [path([(px, py), edge], "edge")] if away > 12.0 else []
             return [*line, tag("text", text, x=middle, y=y + 4.0, text_anchor="middle", cls="callout")]
     return []
 
@@ -435,10 +378,7 @@ def wealth(result: AuditResult) -> Figure | None:
     crossed = sum(max(look.log_wealth for look in f.looks) >= threshold(f) for f in with_looks)
     levels = sorted({threshold(finding) for finding in with_looks})
     level = number_text(levels[0]) + (f" to {number_text(levels[-1])}" if len(levels) > 1 else "")
-    description = (
-        f"Logarithm of the wealth of {plural(len(with_looks), 'pair')} over labelled draws; threshold {level}; "
-        f"{crossed:,} reached it."
-    )
+    description = said("figure.wealth", pairs=plural(len(with_looks), "pair"), level=level, crossed=crossed)
     x, y = _wealth_scales(with_looks, levels)
     series = [Series("curve other" + " many" * (len(with_looks) > 60), _course(f, x)) for f in others]
     if others:
@@ -448,9 +388,9 @@ def wealth(result: AuditResult) -> Figure | None:
     if len(levels) > 1:  # each pair has its own: a band from the lowest to the highest
         series.append(Series("band", [(x.low, levels[0]), (x.high, levels[-1])], kind="box"))
     several = ", by the share of the pair" if len(levels) > 1 else ""
-    said = f"threshold log(1 / share of the error rate): {level}{several}"
+    told = f"threshold log(1 / share of the error rate): {level}{several}"
     for k, one in enumerate(dict.fromkeys(finite)):
-        series.append(Series("limit", [(x.low, one), (x.high, one)], said * (k == 0)))
+        series.append(Series("limit", [(x.low, one), (x.high, one)], told * (k == 0)))
     for index, finding in enumerate(named):
         end = finding.looks[-1]
         after = f"{number_text(end.log_wealth)} after {plural(end.draws, 'draw')} bet on"
@@ -464,10 +404,7 @@ def wealth(result: AuditResult) -> Figure | None:
     bound = f"lower bound on {symbol(with_looks[0].parameter)} by then (computed at a rejection, and at the end)"
     columns = ("pair", "labelled draws", "log wealth (nats)", "threshold", bound)
     rows = tuple(_look_row(finding, look) for finding, look in looks[:ROWS])
-    note = (
-        "Under the claim wealth does not grow on average. The legend says where a curve ends, even outside. Draws are "
-        "those that were bet on, without those that the first rules were fitted on."
-    )
+    note = said("figure.wealth_note")
     data = Data(columns, rows, sum(len(finding.looks) for finding in with_looks) - len(rows))
     title = "Evidence over time: log wealth of the bets against the claim"
     return Plot(x, y, tuple(series)).figure("wealth", title, description, note, data)

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import extensions, names
@@ -16,21 +16,37 @@ from dpaudit.extensions import extensions, names
 if TYPE_CHECKING:
     from dpaudit.reports.dossier import Dossier
 
-SUFFIXES: Mapping[str, str] = {
-    "html": ".html",
-    "json": ".json",
-    "md": ".md",
-    "junit": ".junit.xml",
-    "sarif": ".sarif",
-    "pdf": ".pdf",
-    "in-toto": ".intoto.json",
-    "registry": ".registry.yaml",
-    "label": ".label.html",
-    "label-svg": ".label.svg",
-    "oscal": ".oscal.json",
-}
 GROUP = "dpaudit.report_formats"  # the entry-point group of other formats
-DATED = ("html", "md", "pdf", "label", "label-svg", "oscal")  # formats that say when they were written
+
+
+@dataclasses.dataclass(frozen=True)
+class OwnFormat:
+    """A format of ours: the suffix of its files, and the function that renders it, of a module of the reports.
+
+    It takes a document, a dossier, or a result as it is and the profile; `is_dated`: it says when it was written.
+    """
+
+    suffix: str
+    module: str
+    function: str = "render"
+    takes: Literal["document", "dossier", "result"] = "dossier"
+    is_dated: bool = False
+
+
+OWN: Mapping[str, OwnFormat] = {
+    "html": OwnFormat(".html", "html", takes="document", is_dated=True),
+    "json": OwnFormat(".json", "record", takes="result"),
+    "md": OwnFormat(".md", "markdown", takes="document", is_dated=True),
+    "junit": OwnFormat(".junit.xml", "junit"),
+    "sarif": OwnFormat(".sarif", "sarif"),
+    "pdf": OwnFormat(".pdf", "pdf", takes="document", is_dated=True),
+    "in-toto": OwnFormat(".intoto.json", "intoto"),
+    "registry": OwnFormat(".registry.yaml", "registry"),
+    "label": OwnFormat(".label.html", "label", "render_page", is_dated=True),
+    "label-svg": OwnFormat(".label.svg", "label", "render_drawing", is_dated=True),
+    "oscal": OwnFormat(".oscal.json", "oscal", is_dated=True),
+}
+SUFFIXES: Mapping[str, str] = {name: own.suffix for name, own in OWN.items()}
 OTHER_SUFFIXES: Mapping[str, str] = {".xml": "junit", ".sarif.json": "sarif"}  # read, never written
 
 
@@ -82,7 +98,7 @@ def check_format(format: str) -> None:
         raise UsageError(f"format must be one of {', '.join(all_formats())}, got {format!r}.")
     if format not in SUFFIXES:
         added_formats()  # an audit must not run for a report that cannot be written
-    if format in DATED:
+    if format in OWN and OWN[format].is_dated:
         from dpaudit.reports.written import date_text
 
         date_text()  # an audit must not run for a report that cannot be written

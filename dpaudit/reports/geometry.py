@@ -6,10 +6,8 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from markupsafe import Markup
-
-from dpaudit.reports.drawing import Axis, Data, Figure, log_axis, points, svg, swatch, tag
-from dpaudit.reports.figures import ROWS, STEPS, draw_scale, marker, ratio_step, top_ratio
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, Scale, marker, path, swatch, tag
+from dpaudit.reports.figures import ROWS, STEPS, draw_scale, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
     clean,
@@ -20,6 +18,7 @@ from dpaudit.reports.wording import (
     plural,
     ratio_text,
 )
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import VERDICTS, AuditResult, Finding
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
 
@@ -58,13 +57,10 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
     top = top_ratio(finding.ratio_lower for finding in result.findings)
     violated = sum(finding.verdict == "violated" for finding in drawn)
     rest = len(result.findings) - len(drawn)
-    missing = f"{plural(rest, 'more pair')} not drawn: no place is known, no answer was reached, or too many are worse."
-    missing = missing if rest else "Inputs that no line joins were not audited as a pair."
+    missing = said("figure.map_missing", pairs=plural(rest, "more pair")) if rest else said("figure.map_whole")
     source = "as declared" if any(name in coordinates for name in used) else "the inputs themselves"
-    description = (
-        f"Map of {len(used):,} inputs and {plural(len(drawn), 'pair')} between them, coloured by the ratio of lower "
-        f"bound to budget; {violated:,} violated."
-    )
+    pairs = plural(len(drawn), "pair")
+    description = said("figure.map", inputs=len(used), pairs=pairs, violated=violated)
     shown = {name: places[name] for name in used}
     declared = " (declared)" if any(name in coordinates for name in used) else ""
     columns = ("pair", f"place of x{declared}", f"place of x′{declared}", "budget", "ratio", "verdict")
@@ -78,7 +74,7 @@ def atlas(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -
         id="map",
         title="Loss against budget where the inputs lie",
         description=description,
-        note=f"Coordinates are {source}. A line is a pair of inputs, the worst on top. {missing}".rstrip(),
+        note=joined(said("figure.map_note", source=source), missing),
         draw=lambda page: _draw_atlas(drawn, shown, top, page, description),
         scale=draw_scale(top),
         legend=legend,
@@ -92,7 +88,7 @@ def _place_text(place: tuple[float, float]) -> str:
 
 def _draw_atlas(
     drawn: list[Finding], places: Mapping[str, tuple[float, float]], top: float, page: float, description: str
-) -> Markup:
+) -> Drawing:
     across, up = [place[0] for place in places.values()], [place[1] for place in places.values()]
     wide, tall = max(across) - min(across) or 1.0, max(up) - min(up) or 1.0
     edge = 40.0 if page > 500 else 26.0
@@ -120,17 +116,17 @@ def _draw_atlas(
         taken.append((start, py, start + reach))
         named += 1
         body.append(tag("text", shown, x=start, y=py + 4.0, cls="callout"))
-    return svg(body, page, height, description)
+    return Drawing(tuple(body), page, height, description)
 
 
-def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Markup:
+def _bar(start: tuple[float, float], end: tuple[float, float], thick: float, cls: str) -> Mark:
     """A line as a thin quadrilateral, so that the classes of the colour scale fill it."""
     run, rise = end[0] - start[0], end[1] - start[1]
     length = math.hypot(run, rise) or 1.0
     dx, dy = -rise / length * thick / 2.0, run / length * thick / 2.0
     corners = [(start[0] + dx, start[1] + dy), (end[0] + dx, end[1] + dy)]
     corners += [(end[0] - dx, end[1] - dy), (start[0] - dx, start[1] - dy)]
-    return tag("path", d=points(corners) + "z", cls=cls)
+    return path(corners, cls, is_closed=True)
 
 
 # --- Errors against stated bounds -----------------------------------------------------------------------------------
@@ -144,20 +140,17 @@ def errors(result: UtilityResult) -> Figure | None:
     ranked = sorted(usable, key=lambda finding: (VERDICTS.index(finding.told), -(finding.ratio or 0.0)))
     shown = ranked[:INTERVALS]
     violated = sum(finding.verdict == "violated" for finding in usable)
-    description = (
-        f"Measured error over the stated bound for the worst {len(shown):,} of {plural(len(usable), 'test')}, with "
-        f"confidence intervals; {violated:,} violated."
-    )
+    facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
+    description = said("figure.errors", **facts)
     found = {finding.told for finding in shown}
     legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
-    legend.append((swatch(tag("path", d="M11 0L11 14", cls="limit")), "measured = stated bound"))
+    legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     return Figure(
         id="errors",
         title="Measured error over the stated bound",
         description=description,
-        note="Far left of the line a bound is loose; an interval that lies right of it as a whole is a broken bound. "
-        "An interval without a right end has no upper limit: none is known without an assumption about the loss.",
+        note=said("figure.errors_note"),
         draw=lambda page: _draw_errors(shown, page, description),
         legend=tuple(legend),
         data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),
@@ -172,7 +165,7 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
 
 
-def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> Markup:
+def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> Drawing:
     is_wide = page > 500
     step = 21.0 if is_wide else 34.0
     left, right, top = (300.0 if is_wide else 12.0), page - 14.0, 10.0
@@ -180,12 +173,12 @@ def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> 
     values = [
         value for f in shown for value in (f.ratio, f.ratio_lower, f.ratio_upper) if value and math.isfinite(value)
     ]
-    x = log_axis([*values, 1.0], left, right, decades=3.0)
+    x = Scale.log("", [*values, 1.0], 3.0).axis(left, right)
     body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
     for at, label in x.ticks(8 if is_wide else 4):
         body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
         body.append(tag("text", label, x=at, y=bottom + 15.0, text_anchor="middle", cls="tick"))
-    body.append(tag("path", d=points([(x(1.0), top), (x(1.0), bottom)]), cls="limit"))
+    body.append(path([(x(1.0), top), (x(1.0), bottom)], "limit"))
     for row, finding in enumerate(shown):
         y = top + step * (row + 0.5) + 3.0 + (0.0 if is_wide else 6.0)
         name = f"{finding.bound} · {finding.input_id}"
@@ -196,9 +189,9 @@ def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> 
         low, high = finding.ratio_lower or 0.0, finding.ratio_upper
         start = x.start if low <= x.low else x(low)
         end = right if high is None or high >= x.high else x(high)
-        body.append(tag("path", d=points([(start, y), (end, y)]), cls=f"interval {finding.told}"))
+        body.append(path([(start, y), (end, y)], f"interval {finding.told}"))
         ratio = finding.ratio or 0.0
         body.append(marker(finding.told, x.start if ratio <= x.low else x(ratio), y, 3.6))
     label = "measured / stated bound (logarithmic)"
     body.append(tag("text", label, x=(left + right) / 2, y=bottom + 34.0, text_anchor="middle", cls="label"))
-    return svg(body, page, bottom + 44.0, description)
+    return Drawing(tuple(body), page, bottom + 44.0, description)

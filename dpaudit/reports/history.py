@@ -9,7 +9,6 @@ target that it was audited by, else by its name, whatever its code: the fingerpr
 from __future__ import annotations
 
 import dataclasses
-import datetime
 import itertools
 import os
 import re
@@ -17,24 +16,25 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from markupsafe import Markup
-
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
-from dpaudit.reports.dossier import Dossier, Source, kind_of, subjects_of
-from dpaudit.reports.drawing import Axis, Data, Figure, points, svg, swatch, tag
-from dpaudit.reports.figures import marker
-from dpaudit.reports.first_page import Line, line_of
+from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
+from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
+from dpaudit.reports.rows import line_of
+from dpaudit.reports.stated import Stated
 from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
+from dpaudit.reports.words import said
 from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
+from dpaudit.results.verdicts import gravest
 
 RELEASE_FILE = "release.toml"
 KEYS = ("version", "commit", "date")
 RELEASES, SUBJECTS = 500, 100  # of a history
+MEASURED = ("proven over promised", "found in 9 of 10 audits from", "verdict")
 TOP = 4.0  # times the promise, at the upper end of a drawing
 WEAKER = 1.1  # times the least excess that was seen before: less is chance
 
@@ -125,15 +125,8 @@ def _facts(file: Path) -> dict[str, str]:
     """What a release says of itself; nothing where there is no file."""
     if not file.is_file():
         return {}
-    table: Any = read_toml("release", file)
-    for key, value in table.items():
-        if key not in KEYS:
-            raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r} at {str(file)!r}.")
-        is_date = isinstance(value, datetime.date) and not isinstance(value, datetime.datetime)
-        if is_date != (key == "date") or not (is_date or (isinstance(value, str) and value.strip())):
-            kind = "a date such as 2026-01-31" if key == "date" else "a text"
-            raise UsageError(f"{key} must be {kind}, got {value!r} at {str(file)!r}.")
-    return {key: value.isoformat() if key == "date" else value.strip() for key, value in table.items()}
+    stated = Stated(read_toml("release", file), KEYS, f" at {str(file)!r}")
+    return {key: stated.date(key) if key == "date" else stated.text(key, is_needed=True) for key in stated.values}
 
 
 def _of_store(place: Path) -> list[Release]:
@@ -205,114 +198,84 @@ def standing(points_of: Sequence[Point]) -> str:
             break
         first = point
     count = points_of.index(last) - points_of.index(first) + 1
-    word = VERDICT_WORDS[last.line.verdict]
-    text = f"{word.capitalize()} since {first.release.quoted}" + (f", {plural(count, 'release')}" if count > 1 else "")
-    runs = [
-        f"{later.release.quoted} {_change(earlier.line.verdict, later.line.verdict)}{_missed(earlier.line, later.line)}"
+    since = {"verdict": VERDICT_WORDS[last.line.verdict].capitalize(), "first": first.release.quoted}
+    lasting = f", {plural(count, 'release')}" if count > 1 else ""
+    course = "; ".join(
+        said(f"history.{later.line.verdict}", later=later.release.quoted) + _missed(earlier.line, later.line)
         for earlier, later in itertools.pairwise(points_of)
         if "violated" in (earlier.line.verdict, later.line.verdict) and earlier.line.verdict != later.line.verdict
-    ]
-    course = "; ".join(runs)
-    return f"{text}. {course[0].upper()}{course[1:]}." if runs else f"{text}."
+    )
+    return said(
+        "history.since", **since, lasting=lasting, course=f" {course[0].upper()}{course[1:]}." if course else ""
+    )
 
 
 def _missed(earlier: Line, later: Line) -> str:
     """Say that a test which found nothing could have missed the loss that an earlier one proved; else nothing."""
     if later.verdict == "violated" or later.blind is None or earlier.low is None or later.blind <= earlier.low:
         return ""
-    return (
-        f", in a test that mostly finds leaks from {number_text(later.blind, 3)} times the promise on alone: it could "
-        f"have missed the {_ratio(earlier.low)} times that were proved before"
-    )
-
-
-def _change(earlier: Verdict, later: Verdict) -> str:
-    if later == "violated":
-        return "broke the promise"
-    if later == "not_refuted":
-        return "was no longer found to break it"
-    return f"left it open ({VERDICT_WORDS[later]})"
+    return said("history.missed", blind=number_text(later.blind, 3), before=_ratio(earlier.low))
 
 
 def document(releases: Sequence[Release], title: str) -> Document:
     """The history: a summary, then a chapter for each subject with its figure, its releases and what changed."""
     found = courses(releases)
     verdicts = [course[-1].line.verdict for course in found.values()]
-    verdict: Verdict = next((one for one in VERDICTS if one in verdicts), "inconclusive")
+    verdict: Verdict = gravest(verdicts)
     count = verdicts.count("violated")
-    last = releases[-1].label
-    headline = (
-        f"{plural(count, 'promise')} of {len(verdicts):,} violated in the last release that measured "
-        f"{'it' if count == 1 else 'them'}"
-        if count
-        else f"No promise is violated in the last of {plural(len(releases), 'release')}"
-    )
+    values = {"broken": plural(count, "promise"), "all": len(verdicts), "it": "it" if count == 1 else "them"}
+    values |= {"releases": plural(len(releases), "release"), "promises": plural(len(found), "promise")}
+    headline = said("history.broken" if count else "history.kept", **values)
     ranked = sorted(found.items(), key=lambda entry: _gravity(entry[1][-1].line))
     rows = [
         (
             f"{key[0]}: {key[1]}",
             str(len(course)),
-            course[-1].line.words,
-            _ratio(course[-1].line.low),
+            last.words,
+            _ratio(last.low),
             course[-1].release.label,
             standing(course),
         )
-        for key, course in ranked[:SUBJECTS]
+        for key, course in ranked
+        for last in (course[-1].line,)
     ]
-    marks = tuple(course[-1].line.verdict for _, course in ranked[:SUBJECTS])
+    marks = [course[-1].line.verdict for _, course in ranked]
     columns = ("subject", "releases", "verdict", "proven over promised", "last measured in", "since when")
-    table = Table("Every subject, as it was last measured", columns, tuple(rows), max(0, len(ranked) - SUBJECTS), marks)
+    table = Table.first("Every subject, as it was last measured", columns, rows, SUBJECTS, marks)
     answers = (
-        f"{plural(len(releases), 'release')}, from {releases[0].label} to {last}, and {plural(len(found), 'promise')}.",
-        "Each release keeps its own error rate. Bounds move by chance from run to run: other seeds, other bounds.",
+        said("history.span", first=releases[0].label, last=releases[-1].label, **values),
+        said("history.chance"),
     )
-    sections = [Section("subjects", "Subjects", (table,))]
-    for place, (key, course) in enumerate(ranked[:SUBJECTS], 1):
-        sections.append(_chapter(f"h{place}", key, course))
+    chapters = (_chapter(f"h{place}", key, course) for place, (key, course) in enumerate(ranked[:SUBJECTS], 1))
     return Document(
         kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=verdict,
         summary=(("What is this?", answers),),
-        sections=tuple(sections),
+        sections=(Section("subjects", "Subjects", (table,)), *chapters),
         footer=f"Written by dpaudit {__version__}.",
     )
 
 
 def _chapter(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Section:
-    rows = tuple(_row(point) for point in course)
-    columns = (
-        "release",
-        "measured",
-        "proven over promised",
-        "found in 9 of 10 audits from",
-        "verdict",
-        "how sure",
-        "code",
+    columns = ("release", "measured", *MEASURED, "how sure", "code")
+    rows = tuple(
+        (label, point.line.measured, *numbers, point.line.sure, point.mark[:12])
+        for point in course
+        for label, *numbers in (_row(point),)
     )
-    marks = tuple(point.line.verdict for point in course)
-    blocks: list[Block] = [Paragraph(standing(course), "lead")]
-    drawn = _figure(prefix, key, course)
-    blocks += [drawn] if drawn is not None else []
-    blocks.append(Table("Releases", columns, rows, 0, marks))
-    changes = tuple(_changes(course))
-    if changes:
+    blocks: list[Block | None] = [Paragraph(standing(course), "lead"), _figure(prefix, key, course)]
+    blocks.append(Table("Releases", columns, rows, 0, tuple(point.line.verdict for point in course)))
+    if changes := tuple(_changes(course)):
         blocks.append(Table("What changed", ("from", "to", "what changed"), changes))
-    return Section(prefix, f"{key[0]}: {key[1]}", tuple(blocks), mark=course[-1].line.verdict)
+    shown = tuple(block for block in blocks if block is not None)
+    return Section(prefix, f"{key[0]}: {key[1]}", shown, mark=course[-1].line.verdict)
 
 
 def _row(point: Point) -> tuple[str, ...]:
+    """Its release and the cells of `MEASURED`."""
     line = point.line
-    word = VERDICT_WORDS[line.verdict]
-    return (
-        point.release.label,
-        line.measured,
-        _ratio(line.low),
-        number_text(line.blind, 3),
-        word,
-        line.sure,
-        point.mark[:12],
-    )
+    return (point.release.label, _ratio(line.low), number_text(line.blind, 3), VERDICT_WORDS[line.verdict])
 
 
 def _ratio(low: float | None) -> str:
@@ -347,65 +310,28 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     if not measured:
         return None
     broken = sum(point.line.verdict == "violated" for point in measured)
-    description = (
-        f"{key[0]}: proven loss over promise in {plural(len(measured), 'release')}; {broken:,} above the promise."
-    )
-    found = {point.line.verdict for point in measured}
-    legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
-    legend.append((swatch(tag("line", x1=1.0, x2=21.0, y1=7.0, y2=7.0, cls="limit")), "the promise"))
-    if any(point.line.blind is not None for point in measured):
-        rect = tag("rect", x=8.0, y=1.0, width=6.0, height=12.0, cls="blind-band")
-        legend.append((swatch(rect), "not proven, and not excluded"))
-    rows = tuple(
-        (p.release.label, _ratio(p.line.low), number_text(p.line.blind, 3), VERDICT_WORDS[p.line.verdict])
-        for p in measured
-    )
-    columns = ("release", "proven over promised", "found in 9 of 10 audits from", "verdict")
-    return Figure(
-        id=f"{prefix}-history",
-        title="Proven loss over the promise, release by release",
-        description=description,
-        note="A point is a lower bound: the loss is at least that. Of a point below the line nothing was found.",
-        draw=lambda page: _draw(measured, page, description),
-        legend=tuple(legend),
-        data=Data(columns, rows, 0),
-    )
-
-
-def _draw(measured: Sequence[Point], page: float, description: str) -> Markup:
-    left, right, top, bottom = 46.0, page - 12.0, 12.0, 232.0
+    facts = {"name": key[0], "releases": plural(len(measured), "release"), "broken": broken}
+    description = said("figure.history", **facts)
+    lows = [float(point.line.low or 0.0) for point in measured]
     ends = [end for p in measured for end in (p.line.low, p.line.blind) if end is not None]
-    high = min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends)))
-    y = Axis(0.0, high, bottom, top + 14.0, False)
-    step = (right - left) / len(measured)
-    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
-    body.append(tag("rect", x=left, y=top, width=right - left, height=y(1.0) - top, cls="over"))
-    for at, label in y.ticks(6):
-        body.append(tag("line", x1=left, x2=right, y1=at, y2=at, cls="grid"))
-        body.append(tag("text", label, x=left - 6.0, y=at + 4.0, text_anchor="end", cls="tick"))
-    body.append(tag("path", d=points([(left, y(1.0)), (right, y(1.0))]), cls="limit"))
-    places = []
-    for place, point in enumerate(measured):
-        x, line = left + (place + 0.5) * step, point.line
-        low = y(min(line.low or 0.0, high))
-        if line.blind is not None and line.verdict != "violated":
-            edge = y(min(line.blind, high))
-            body.append(tag("rect", x=x - 4.0, y=edge, width=8.0, height=max(0.0, low - edge), cls="blind-band"))
-        places.append((x, low))
-    if len(places) > 1:
-        body.append(tag("path", d=points(places), cls="curve other"))
-    every = max(1, -(-len(measured) * 70 // int(right - left)))  # labels of about 70 units each
-    for place, ((x, low), point) in enumerate(zip(places, measured, strict=True)):
-        word = VERDICT_WORDS[point.line.verdict]
-        title = tag(
-            "title", f"{point.release.label}: {at_least(_ratio(point.line.low))} times what was promised, {word}"
-        )
-        body.append(marker(point.line.verdict, x, low, 4.6, title))
-        if place % every == 0 or (place == len(measured) - 1 and place % every > every // 2):
-            name = clean(point.release.name, 12)
-            body.append(tag("text", name, x=x, y=bottom + 16.0, text_anchor="middle", cls="tick"))
-    turn = f"rotate(-90 12 {(top + bottom) / 2:.1f})"
-    middle = (top + bottom) / 2
-    label = "times what was promised"
-    body.append(tag("text", label, x=12.0, y=middle, text_anchor="middle", cls="label", transform=turn))
-    return svg(body, page, bottom + 26.0, description)
+    x = Scale("", 0.5, len(measured) + 0.5, names=tuple(clean(point.release.name, 12) for point in measured))
+    y = Scale("times what was promised", 0.0, min(TOP, 1.15 * max(1.2, *(min(end, TOP) for end in ends))))
+    places = list(enumerate(lows, 1))
+    series = [Series("over", [(x.low, 1.0), (x.high, y.high)], kind="box")]
+    series.append(Series("limit", [(x.low, 1.0), (x.high, 1.0)], "the promise"))
+    for (place, low), point in zip(places, measured, strict=True):
+        if (blind := point.line.blind) is not None and point.line.verdict != "violated":
+            label = "not proven, and not excluded" if series[-1].cls != "blind-band" else ""
+            series.append(Series("blind-band", [(place - 0.06, low), (place + 0.06, max(low, blind))], label, "box"))
+    series.append(Series("curve other", places))
+    for verdict in VERDICTS:
+        of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]
+        if of:
+            word = VERDICT_WORDS[verdict]
+            told = ((point.release.label, at_least(_ratio(point.line.low))) for _, point in of)
+            titles = [f"{label}: {low} times what was promised, {word}" for label, low in told]
+            series.append(Series(verdict, [place for place, _ in of], word, "marks", titles=titles, r=4.6))
+    data = Data(("release", *MEASURED), tuple(_row(point) for point in measured))
+    plot = Plot(x, y, tuple(series), heights=(258.0, 258.0))
+    title, note = "Proven loss over the promise, release by release", said("figure.history_note")
+    return plot.figure(f"{prefix}-history", title, description, note, data)

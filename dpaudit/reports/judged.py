@@ -13,9 +13,10 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
-from dpaudit.reports.dossier import Attachment, Judged
+from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
 from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text, plural, symbol
+from dpaudit.reports.words import joined, said
 from dpaudit.results.model import Verdict
 
 if TYPE_CHECKING:
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
 ROWS = 200  # of the table of pairs
 COLUMNS = ("pair", "verdict", "claimed", "at least", "at most", "ε at least", "ε at most", "δ", "mass left")
 VERDICTS: Mapping[str, Verdict] = {"violated": "violated", "open": "inconclusive", "kept": "not_refuted"}
-SYMBOLS: Mapping[str, str] = {"violated": "✗", "open": "?", "kept": "✓"}
 
 
 def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed: bool = False) -> Attachment:
@@ -33,15 +33,14 @@ def certificate_attachment(name: str, digest: str, result: Certificate, is_keyed
     judged = _of_certificate(result)
     subject = clean(judged.subject.get("name") or judged.subject.get("target") or "unnamed subject", 80)
     facts = [
-        ("Claim", judged.claim),
+        ("Claim", judged.line.promised),
         ("Runs", f"{result.runs:,} of the mechanism on {plural(result.inputs, 'input')}, through all that it may draw"),
         ("A claim counts as exceeded", f"beyond {number_text(result.rounding)} (nats of ε, a share of δ)"),
     ]
-    blocks: list[Block] = [Paragraph(judged.sentence), Facts(tuple(facts))]
+    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(tuple(facts))]
     order = sorted(result.pairs, key=lambda pair: ("violated", "open", "kept").index(pair.verdict))
-    rows = tuple(_row(pair) for pair in order[:ROWS])
-    marks = tuple(VERDICTS[pair.verdict] for pair in order[:ROWS])
-    blocks.append(Table("What is proved, pair by pair", COLUMNS, rows, len(order) - len(rows), marks))
+    marks = [VERDICTS[pair.verdict] for pair in order]
+    blocks.append(Table.first("What is proved, pair by pair", COLUMNS, list(map(_row, order)), ROWS, marks))
     told = [(name_text(pair.id, 80), _event(pair) or clean(pair.reason, 600)) for pair in order[:ROWS]]
     told = [(pair, text) for pair, text in told if text]
     if told:
@@ -60,7 +59,7 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
     if is_keyed:
         rows = [(key, text) for key, text in rows if key not in ("bets", "guesses", "seed")]
     told = tuple((clean(key), clean(text, 400)) for key, text in rows)
-    blocks: list[Block] = [Paragraph(judged.sentence), Facts(told)]
+    blocks: list[Block] = [Paragraph(judged.line.sentence), Facts(told)]
     if result.trade_off:
         drawn = trade_off_figure(result.trade_off, result.confidence)
         blocks.append(dataclasses.replace(drawn, id=f"{drawn.id}-{digest[:12]}"))
@@ -73,39 +72,35 @@ def scores_attachment(name: str, digest: str, result: ScoresResult, is_keyed: bo
 
 def _of_certificate(result: Certificate) -> Judged:
     count, verdict = len(result.pairs), result.verdict
-    these = "this pair" if count == 1 else f"these {plural(count, 'pair')}"
-    claim = clean(result.claim, 80)
     number = sum(pair.verdict == verdict for pair in result.pairs)
-    of = f"{number:,} of {plural(count, 'pair')}" if count > 1 else "the pair"
     asked = [pair for pair in result.pairs if math.isfinite(pair.claimed)]
     low = max((_over(pair.value_lower, pair.claimed) for pair in asked), default=0.0)
     high = max((_over(pair.value_upper, pair.claimed) for pair in asked), default=math.inf)
-    sure = "proved"
-    if verdict == "kept":
-        word = measured = f"proved for {these}"
+    facts = {
+        "claim": clean(result.claim, 80),
+        "these": "this pair" if count == 1 else f"these {plural(count, 'pair')}",
+        "of": f"{number:,} of {plural(count, 'pair')}" if count > 1 else "the pair",
+        "left": said("row.proof_left", mass=number_text(result.mass_left, 3)),
+        "shown": joined(f"{name_text(result.worst.id, 80)}: {_loss(result.worst)}", _event(result.worst)),
+    }
+    key = {"kept": "kept", "violated": "broken"}.get(verdict, "open")
+    sentence, sure = said(f"row.proof_{key}_sentence", **facts), "proved"
+    if key == "kept":
+        word = measured = said("row.proof_kept", **facts)
         low = min(low, 1.0)  # what exceeds the claim by its rounding alone does not count
-        if asked:
-            measured += f"; the worst is at most {number_text(max(high, 0.0), 4)} × what was promised"
-        missed, sentence = "pairs that are not listed", f"{claim} is proved for {these}."
-    elif verdict == "violated":
-        worst = result.worst
-        word = "Broken: disproved"
-        event = _event(worst)
-        measured = f"disproved on {of}; {name_text(worst.id, 80)}: {_loss(worst)}{' ' + event if event else ''}"
-        missed = "a larger loss, on these pairs or others"
-        sentence = f"{claim} is disproved on {of}. {name_text(worst.id, 80)}: {_loss(worst)} {event}".strip()
+        measured += said("row.proof_worst", times=number_text(max(high, 0.0), 4)) if asked else ""
     else:
-        word, sure = "Open: not settled", "nothing is proved of the claim"
+        word, measured = said(f"row.proof_{key}"), said(f"row.proof_{key}_measured", **facts)
+    if key == "open":
+        high, sure = math.inf, said("row.proof_open_sure")
         if result.refusal:
-            measured = sentence = clean(f"it could not be traced: {result.refusal}", 400)
-        else:
-            left = f"up to {number_text(result.mass_left, 3)} of the probability left unexplored"
-            measured, sentence = f"nothing proved of {of}; {left}", f"{claim}: nothing is proved of {of}, with {left}."
-        missed = "whatever was left unexplored"
-    return Judged(
-        result.subject, "proof", claim, measured, f"{SYMBOLS[verdict]} {word}", sure, missed, VERDICTS[verdict], 0.0,
-        sentence, low if low > 0.0 else None, high if verdict != "open" and math.isfinite(high) else None,
+            measured = sentence = clean(said("row.proof_refused", refusal=result.refusal), 400)
+    line = Line(
+        clean(subject_of(result.subject), 60), "proof", facts["claim"], measured, VERDICTS[verdict], sure,
+        said(f"row.proof_{key}_missed"), None, low if low > 0.0 else None, high if math.isfinite(high) else None,
+        word=word, sentence=sentence,
     )  # fmt: skip
+    return Judged(result.subject, line, 0.0)
 
 
 def _over(value: float, promised: float) -> float:
@@ -138,25 +133,19 @@ def _row(pair: CertifiedPair) -> tuple[str, ...]:
 
 def _of_scores(name: str, result: ScoresResult) -> Judged:
     base = os.path.basename(name.replace("\\", "/"))
-    sign, claim = symbol(result.parameter), clean(result.claim, 80)
-    found = result.decisive
+    sign, claim, found = symbol(result.parameter), clean(result.claim, 80), result.decisive
     lower, budget = compared(found.parameter_lower, result.budget)
+    own = number_text(found.parameter_ceiling)
     epsilon = lower if result.parameter == "epsilon" else lower_text(found.epsilon_lower)
-    measured = f"ε at least {epsilon} at δ = {number_text(result.delta)}; no more than {number_text(found.ceiling)} "
-    measured += "could have shown"
+    measured = said("row.scores", epsilon=epsilon, delta=number_text(result.delta), ceiling=number_text(found.ceiling))
     if result.parameter != "epsilon":
-        measured += f"; {sign} at least {lower}, of {number_text(found.parameter_ceiling)} that could have shown"
-    word: str = {"violated": "✗ Broken", "inconclusive": "? Not settled", "not_refuted": "✓ No breach found"}[
-        result.verdict
-    ]
-    missed = "how much larger the loss is"
-    if result.verdict != "violated":
-        missed = f"all that the scores do not show; {sign} above {number_text(found.parameter_ceiling)} of any size"
-    if found is not result:
-        sign = f"if they are answered independently, {sign}"
-    sentence = f"Canaries of {clean(base, 60)}: {sign} is at least {lower}; promised: at most {budget} ({claim})."
+        measured += said("row.scores_own", name=sign, lower=lower, own=own)
+    missed = "row.missed_larger" if result.verdict == "violated" else "row.scores_missed"
+    of = said("row.scores_independent", name=sign) if found is not result else sign
+    facts = {"file": clean(base, 60), "lower": lower, "budget": budget, "claim": claim}
     low = _over(found.parameter_lower, result.budget) if result.budget > 0.0 else None
-    return Judged(
-        {"name": f"canaries of {base}"}, "scores", claim, measured, word, percent_text(result.confidence), missed,
-        result.verdict, 1.0 - result.confidence, sentence, low,
+    line = Line(
+        clean(f"canaries of {base}", 60), "scores", claim, measured, result.verdict, percent_text(result.confidence),
+        said(missed, name=sign, own=own), None, low, sentence=said("row.scores_sentence", name=of, **facts),
     )  # fmt: skip
+    return Judged({"name": f"canaries of {base}"}, line, 1.0 - result.confidence)

@@ -16,11 +16,12 @@ from markupsafe import Markup
 from dpaudit.environment import __version__
 from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
-from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.drawing import svg, tag
-from dpaudit.reports.first_page import SYMBOLS, Line, ranked, together
+from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
+from dpaudit.reports.drawing import Drawing, Mark, tag
+from dpaudit.reports.first_page import together
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
+from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.reports.written import date_text
 
@@ -125,7 +126,7 @@ def render_page(dossier: Dossier) -> str:
 
 def render_drawing(dossier: Dossier) -> str:
     """The label as one SVG file with its own colours, for a page or a README."""
-    body: list[Markup] = []
+    body: list[Mark] = []
     y = 40.0
     body.append(tag("text", f"Privacy label: {clean(_title(dossier), 60)}", x=18.0, y=y, cls="title"))
     for line in textwrap.wrap(head(dossier), 60, break_long_words=True):
@@ -147,13 +148,9 @@ def render_drawing(dossier: Dossier) -> str:
         body.append(tag("text", line, x=18.0, y=y, cls="foot"))
     height = y + 18.0
     frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
-    drawn = svg(
-        [Markup("<style>{}</style>").format(Markup(STYLE)), frame, *body],
-        WIDTH,
-        height,
-        f"Privacy label: {_title(dossier)}",
-    )
-    return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
+    style, title = Markup("<style>{}</style>").format(Markup(STYLE)), f"Privacy label: {_title(dossier)}"
+    drawn = str(Drawing((frame, *body), WIDTH, height, title, style).__html__())
+    return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
 STYLE = (

@@ -6,6 +6,7 @@ import math
 
 from dpaudit.reports import wording
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
+from dpaudit.reports.words import said
 from dpaudit.results.model import AuditResult, Power
 
 KNOWN = "a test that knows these outputs"
@@ -22,11 +23,7 @@ def mass_figure(result: AuditResult) -> Figure | None:
     if len(curves[KNOWN]) < 2:
         return None
     allowed = f"the claim allows {wording.nats_text(power.at_budget)} in outputs of probability {power.event_mass:g}"
-    often = wording.percent_text(power.probability)
-    description = (
-        f"The least loss of which {often} would have been found, by the total probability of the outputs that show "
-        "it. Smaller losses, and losses in rarer outputs, can have been missed."
-    )
+    description = said("figure.mass", often=wording.percent_text(power.probability))
     known = power.at_budget > 0.0
     x, y = _scales(power, [loss for curve in curves.values() for _, loss in curve] + [power.at_budget] * known)
     series = []

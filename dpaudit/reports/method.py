@@ -1,97 +1,80 @@
-"""How the evidence of an audit was made and which error rates hold: the method section of every report."""
+"""How the evidence of results was made and which error rates hold: the method section of every report."""
 
 from __future__ import annotations
 
-from dpaudit.reports import curves
-from dpaudit.reports.wording import UNRELIABLE, is_unreliable, nats_text, number_text, percent_text
+from collections.abc import Iterator
+
+from dpaudit.reports.dossier import Dossier, subject_of
+from dpaudit.reports.wording import (
+    UNRELIABLE,
+    clean,
+    is_unreliable,
+    name_text,
+    nats_text,
+    number_text,
+    percent_text,
+    plural,
+)
+from dpaudit.reports.words import joined, said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 
 
 def method(result: AuditResult) -> list[tuple[str, str]]:
     """How the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
-    rate, sure = percent_text(1.0 - result.confidence), percent_text(result.confidence)
-    sure += f" ({UNRELIABLE})" if is_unreliable(result) else ""
-    shares = sorted({finding.error_share for finding in result.findings if finding.error_share > 0.0})
-    whose = "pair" if result.universe is None else "test of a pair"  # one of the table, and one in depth
-    if not shares:
-        split = "."
-    elif len(shares) == 1:
-        split = f"; each {whose} has {number_text(shares[0], 3)} of it."
-    else:
-        split = f"; a {whose} has between {number_text(shares[0], 3)} and {number_text(shares[-1], 3)} of it."
-    if result.mode != "fixed":
-        evidence = (
-            "Rules are fitted on earlier draws and bet on later ones. The wealth of a pair is an e-value: under the "
-            "claim it ever reaches 1/a with probability at most a, however the rules were found and whenever one looks."
-        )
-        if result.mode == "adaptive":
-            evidence += (
-                " In adaptive mode half of the runs go where the wealth grows: who draws next, and how much, depends "
-                "on earlier rounds alone."
-            )
-    else:
-        evidence = (
-            "The rule is fitted on a part of the draws and tested once on the others, by a test that keeps its error "
-            "rate at this number of draws."
-        )
-    quiet = (finding for finding in result.findings if finding.verdict != "violated")
-    power = next((finding.power for finding in quiet if finding.power is not None), None)
-    found = (
-        "“Would have found” is the smallest loss of randomised-response type that the check of a pair finds with "
-        f"probability {percent_text(power.probability) if power else '90%'}: outputs of total probability "
-        f"{number_text(power.event_mass) if power else '0.1'} reveal the input with that log-odds, symmetrically, and "
-        "all other outputs reveal nothing. Other kinds of leak may need more draws, or another rule."
-    )
-    many = []
+    return [(words(f"method.{key}"), text) for key, text in _of_audit(result)]
+
+
+def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
     if result.universe is not None:
-        many.append(
-            (
-                "All pairs",
-                "Each input is drawn once and serves all its pairs. A pilot cuts the outputs into "
-                "cells, gives each pair a rule made of cells, and ranks the pairs; on fresh draws each pair has one "
-                "exact test, for which half of the error rate is spent: half of that evenly, half by rank. The other "
-                "half of the error rate is for the pairs that are examined in depth, on draws of their own.",
-            )
-        )
-    return [
-        *many,
-        (
-            "Label game",
-            "A fair coin picks one of the two inputs of a pair and the mechanism runs on it. A rule that sees the "
-            "output alone guesses the coin, or abstains. If the claim holds for the pair, no rule wins more than the "
-            "claim allows.",
-        ),
-        ("Evidence", evidence),
-        (
-            "One error rate",
-            f"All pairs, both directions, all rules, looks and bounds share one error rate of {rate}{split} With "
-            f"probability at least {sure} each of these lower bounds is at most the "
-            "truth, so that no pair which keeps its budget is called violated. This supposes that each run uses fresh "
-            "randomness.",
-        ),
-        ("What could have been found", found),
-        *curves.band_method(result),
-        *_method_of_floating_point(result),
-        (
-            "Verdicts",
-            "Violated: the lower bound exceeds the budget. Not refuted: it does not; this proves nothing about other "
-            "pairs, other rules or smaller excesses. Inconclusive: only a leak far above the budget (of a pair of "
-            f"budget 0: above {nats_text(ZERO_BUDGET_LOSS)}) would have been found. Error: the subject or the "
-            "audit broke.",
-        ),
-    ]
+        yield "pairs", said("method_text.pairs")
+    yield "game", said("method_text.game")
+    mode = "fixed" if result.mode == "fixed" else "sequential"
+    adaptive = said("method_text.evidence_adaptive") if result.mode == "adaptive" else ""
+    yield "evidence", joined(said(f"method_text.evidence_{mode}"), adaptive)
+    sure = percent_text(result.confidence) + (f" ({UNRELIABLE})" if is_unreliable(result) else "")
+    yield "rate", said("method_text.rate", rate=percent_text(1.0 - result.confidence), split=_split(result), sure=sure)
+    powers = (finding.power for finding in result.findings if finding.verdict != "violated")
+    power = next((power for power in powers if power is not None), None)
+    often, mass = (percent_text(power.probability), number_text(power.event_mass)) if power else ("90%", "0.1")
+    yield "found", said("method_text.found", often=often, mass=mass)
+    if (band := result.trade_off) is not None:
+        facts = {"pair": name_text(band.pair, 60), "score": clean(band.score, 120), "draws": band.draws}
+        which = "band" if band.points else "no_band"
+        yield "band", said(f"method_text.{which}", **facts, reason=band.reason, rate=percent_text(band.error_rate))
+    if (bits := result.floating_point) is not None and bits.pairs:
+        yield "bits", said("method_text.bits", rate=percent_text(bits.error_rate))
+    yield "verdicts", said("method_text.verdicts", zero=nats_text(ZERO_BUDGET_LOSS))
 
 
-def _method_of_floating_point(result: AuditResult) -> list[tuple[str, str]]:
-    finding = result.floating_point
-    if finding is None or not finding.pairs:
-        return []
-    return [
-        (
-            "Floating point",
-            "The same game, on draws of its own, with a rule that looks at the low bits of the outputs and at which "
-            "doubles occur: fitted on training draws, counted once on fresh ones by an exact binomial test at the "
-            f"budget of the pair. Its error rate of {percent_text(finding.error_rate)}, split over its pairs, comes "
-            "beside the one above.",
-        )
-    ]
+def _split(result: AuditResult) -> str:
+    """How the error rate is split over the pairs, as the end of a sentence."""
+    shares = sorted({finding.error_share for finding in result.findings if finding.error_share > 0.0})
+    if not shares:
+        return "."
+    whose = "pair" if result.universe is None else "test of a pair"  # one of the table, and one in depth
+    least, most = (number_text(share, 3) for share in (shares[0], shares[-1]))
+    return said(
+        "method_text.split" if len(shares) > 1 else "method_text.split_one", whose=whose, least=least, most=most
+    )
+
+
+def methods(dossier: Dossier) -> tuple[tuple[str, str], ...]:
+    """The same of all results, each once; what holds for one audit alone names it."""
+    rows: dict[tuple[str, str], list[str]] = {}
+    for result in dossier.audits:
+        for row in method(result):
+            rows.setdefault(row, []).append(clean(subject_of(result.subject), 60))
+    found = []
+    for (name, text), subjects in rows.items():
+        alone = len(subjects) < len(dossier.audits)
+        found.append((f"{name} ({', '.join(dict.fromkeys(subjects))})" if alone else name, text))
+    for one in dossier.checks:
+        facts = {"rate": number_text(one.error_rate), "samples": plural(one.samples, "sample")}
+        found.append((words("method.check"), said("method_text.check", **facts)))
+    for measured in dossier.utilities:
+        facts = {"subject": clean(subject_of(measured.subject), 80), "sure": percent_text(measured.confidence)}
+        found.append((words("method.errors"), said("method_text.errors", **facts)))
+    if len(dossier.sources) > 1:
+        results = plural(len(dossier.sources), "result")
+        found.append((words("method.several"), said("method_text.several", results=results)))
+    return tuple(dict.fromkeys(found))

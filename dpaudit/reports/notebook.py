@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import dataclasses
 import os
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -20,7 +19,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports import compliance, first_page, wording
 from dpaudit.reports.document import Document, Table
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.drawing import Figure, svg, tag
+from dpaudit.reports.drawing import WIDE, Drawing, Figure, tag
 from dpaudit.reports.html import environment, style
 from dpaudit.reports.markdown import render as render_markdown
 from dpaudit.results.model import AuditResult
@@ -47,17 +46,18 @@ class Picture:
     @property
     def svg(self) -> str:
         """The drawing and its legend, in the colours of a light or a dark screen."""
-        size = re.search(r'viewBox="0 0 (\d+) (\d+)"', self.figure.wide)
-        assert size is not None  # as `drawing.svg` writes it
-        width, height = int(size[1]), int(size[2])
-        body = [self.figure.wide]
-        for place, (swatch, text) in enumerate(self.figure.legend):
-            line = height + 18.0 * place + 8.0
-            body.append(tag("g", swatch, transform=f"translate(48 {line})"))
-            body.append(tag("text", text, x=78.0, y=line + 11.0, cls="label"))
-        page = tag("rect", width="100%", height="100%", style="fill:var(--page)")
-        drawn = svg([tag("style", style()), page, *body], width, height + 18.0 * len(body), self.title)
-        return str(drawn).replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" ', 1)
+        drawn = self.figure.draw(WIDE)
+        room = tuple(18.0 * place for place in range(len(self.figure.legend)))
+        legend = [
+            Markup('<g transform="translate(48 {})">{}</g>').format(drawn.height + 8.0 + at, shown)
+            + Markup(tag("text", text, x=78.0, y=drawn.height + 19.0 + at, cls="label"))
+            for at, (shown, text) in zip(room, self.figure.legend, strict=True)
+        ]
+        head = Markup('<style>{}</style><rect width="100%" height="100%" style="fill:var(--page)"/>').format(style())
+        height = drawn.height + 18.0 * (len(room) + 1)
+        whole = Drawing(drawn.body, drawn.width, height, self.title, head + Markup("").join(legend))
+        opened = '<svg xmlns="http://www.w3.org/2000/svg" font-family="sans-serif" '
+        return str(whole.__html__()).replace("<svg ", opened, 1)
 
     def save(self, path: str | os.PathLike[str]) -> Path:
         """Write the picture as SVG; `UsageError` for another suffix, and as `write_whole` raises."""

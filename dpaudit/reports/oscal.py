@@ -18,8 +18,9 @@ from dpaudit.reports.answers import headline
 from dpaudit.reports.cases import Case, cases
 from dpaudit.reports.deployment import ITEMS
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import line_of, together
+from dpaudit.reports.first_page import together
 from dpaudit.reports.items import items, status_word
+from dpaudit.reports.rows import line_of
 from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.sign_off import results_digest
 from dpaudit.reports.wording import clean, percent_text, plural
@@ -59,13 +60,11 @@ def document(dossier: Dossier) -> dict[str, Any]:
         {"href": f"#{ids('source', source.name)}", "description": f"Saved result {_line(source.name, 200)}"}
         for source in dossier.sources
     ]
-    observations, risks, findings = [], [], []
-    for key, group in groups.items():
-        observation = _observation(ids, key, group, tool, evidence, now)
-        observations.append(observation)
-        risk = _risk(ids, key, observation) if key[3] in RISKY else None
-        risks += [risk] if risk is not None else []
-        findings.append(_finding(ids, key, observation, risk))
+    described = [_described(ids, key, group) for key, group in groups.items()]
+    origin: dict[str, Any] = {"origins": [{"actors": [{"type": "tool", "actor-uuid": tool}]}], "collected": now}
+    origin |= {"relevant-evidence": evidence} if evidence else {}
+    observations = [{**one["observation"], **origin} for one in described]
+    risks, findings = [one["risk"] for one in described if "risk" in one], [one["finding"] for one in described]
     title = clean(dossier.deployment.name, 200) if dossier.deployment is not None and dossier.deployment.name else ""
     title = title or ", ".join(clean(name, 60) for name in dossier.subjects[:3])
     result = {
@@ -180,61 +179,36 @@ def _part(key: str, title: str, prose: str) -> dict[str, Any]:
     return {"name": control(key), "ns": NAMES, "title": _line(title, 300), "prose": prose.strip() or "none"}
 
 
-def _observation(
-    ids: _Identifiers,
-    key: tuple[str, str, str, str],
-    group: list[Case],
-    tool: str,
-    evidence: list[dict[str, Any]],
-    now: str,
-) -> dict[str, Any]:
+def _described(ids: _Identifiers, key: tuple[str, str, str, str], group: list[Case]) -> dict[str, dict[str, Any]]:
+    """The observation of a group of cases, the finding that rests on it, and the risk of what broke."""
     subject, claim, check, status = key
+    state, reason, remark = STATES[status]
     worst = group[0]  # cases of an audit come the worst first
     more = f" And {plural(len(group) - 1, 'more case')} of this check." if len(group) > 1 else ""
-    return {
-        "uuid": ids("observation", *key),
+    said = {
         "title": _line(f"{status_word(status).capitalize()}: {subject}: {check}", 300),
         "description": _line(f"{worst.name}: {worst.message}", 1500) + more,
+    }
+    observation = {
+        "uuid": ids("observation", *key),
+        **said,
         "props": _props({"status": status, "cases": str(len(group)), **({"claim": claim} if claim else {})}),
         "methods": ["TEST"],
         "types": ["finding" if status in RISKY else "control-objective"],
-        "origins": [{"actors": [{"type": "tool", "actor-uuid": tool}]}],
         "subjects": [{"subject-uuid": ids("subject", subject), "type": "component"}],
-        **({"relevant-evidence": evidence} if evidence else {}),
-        "collected": now,
     }
-
-
-def _risk(ids: _Identifiers, key: tuple[str, str, str, str], observation: dict[str, Any]) -> dict[str, Any]:
-    status = key[3]
-    return {
-        "uuid": ids("risk", *key),
-        "title": observation["title"],
-        "description": observation["description"],
-        "statement": STATES[status][2],
-        "status": "open",
-        "related-observations": [{"observation-uuid": observation["uuid"]}],
-    }
-
-
-def _finding(
-    ids: _Identifiers, key: tuple[str, str, str, str], observation: dict[str, Any], risk: dict[str, Any] | None
-) -> dict[str, Any]:
-    state, reason, remark = STATES[key[3]]
-    case = Case({"name": key[0]}, key[1], key[2], key[2], key[3], "")
+    related = {"related-observations": [{"observation-uuid": observation["uuid"]}]}
     target = {
         "type": "objective-id",
-        "target-id": control(item_of(case)),
+        "target-id": control(item_of(worst)),
         "status": {"state": state, "reason": reason, "remarks": remark},
     }
-    return {
-        "uuid": ids("finding", *key),
-        "title": observation["title"],
-        "description": observation["description"],
-        "target": target,
-        "related-observations": [{"observation-uuid": observation["uuid"]}],
-        **({"related-risks": [{"risk-uuid": risk["uuid"]}]} if risk is not None else {}),
-    }
+    finding = {"uuid": ids("finding", *key), **said, "target": target, **related}
+    if status not in RISKY:
+        return {"observation": observation, "finding": finding}
+    risk = {"uuid": ids("risk", *key), **said, "statement": remark, "status": "open", **related}
+    finding["related-risks"] = [{"risk-uuid": risk["uuid"]}]
+    return {"observation": observation, "finding": finding, "risk": risk}
 
 
 def _resource(ids: _Identifiers, dossier: Dossier, place: int) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import functools
 import io
 import itertools
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -16,11 +17,21 @@ from xml.sax.saxutils import escape as escape_markup
 
 from dpaudit.errors import UsageError
 from dpaudit.reports.document import Block, Code, Document, Facts, Paragraph, Section, SignOffBlock, Table
-from dpaudit.reports.drawing import Figure
+from dpaudit.reports.drawing import WIDE, Figure
+from dpaudit.reports.html import JOINTS
+from dpaudit.reports.wording import plural
 
 NORMAL, BOLD, MONO = "DejaVuSans", "DejaVuSans-Bold", "DejaVuSansMono"
 MARGIN = 48.0  # points
-ROWS = 120  # of a table
+SHEETS = 8  # at most, where the shortest form is not longer
+# Rows of a table: in full, and where that takes too many sheets; with the last but one details are left out, with the
+# last the figures of chapters too. Page one and the items have fewer rows.
+ROWS = (120, 30, 15, 10)
+DETAILS = ("curves", "evidence", "pairs", "found", "worst", "floating-point", "method", "label", "glossary", "severity")
+SIZE = 9.0  # points of running text and of tables
+ELSEWHERE = "in the other formats of this report, and in the saved result."
+KEYS = 3  # figures of the head of a page that stand beside each other
+ROOM = 110.0  # points below a heading
 WORD = 16  # characters of a word that is not broken
 CELL = 6_000  # characters of a cell, which may go on on the next page
 INK, SOFT, RULE, PANEL = "#16191d", "#59616b", "#d8dce1", "#f5f6f8"
@@ -44,34 +55,40 @@ def render(document: Document) -> bytes:
             "format pdf must have reportlab installed, got none. Use pip install 'dpaudit[pdf]'."
         ) from error
     _register()
-    target = io.BytesIO()
-    page = SimpleDocTemplate(
-        target,
-        pagesize=A4,
-        leftMargin=MARGIN,
-        rightMargin=MARGIN,
-        topMargin=MARGIN,
-        bottomMargin=MARGIN,
-        title=_known(document.headline, NORMAL),
-        author="dpaudit",
-        subject=_known(document.kicker, NORMAL),
-        invariant=1,  # no date, no random id
-    )
-    width = A4[0] - 2.0 * MARGIN
-    story = [*_first(document, width), PageBreak()]
-    if document.first and document.summary:
-        story += [_text("The same in more words", "h2"), *_questions(document)]
-    for section in document.sections:
-        story += _section(section, width)
-    story.append(_text(document.footer, "note"))
+    width, content = A4[0] - 2.0 * MARGIN, b""
+    for most in ROWS:
+        target = io.BytesIO()
+        page = SimpleDocTemplate(
+            target,
+            pagesize=A4,
+            leftMargin=MARGIN,
+            rightMargin=MARGIN,
+            topMargin=MARGIN,
+            bottomMargin=MARGIN,
+            title=_known(document.headline, NORMAL),
+            author="dpaudit",
+            subject=_known(document.kicker, NORMAL),
+            invariant=1,  # no date, no random id
+        )
+        is_short = most <= ROWS[-2]
+        story = [*_first(document, width), *([] if is_short else [PageBreak()])]
+        kept = [one for one in document.sections if not (is_short and one.id.endswith(DETAILS))]
+        for section in kept:
+            story += _section(section, width, most)
+        if len(kept) < len(document.sections):
+            story.append(_text(f"{plural(len(document.sections) - len(kept), 'more section')}: {ELSEWHERE}", "note"))
+        story.append(_text(document.footer, "note"))
+        page.build(story, onFirstPage=_number, onLaterPages=_number)
+        content = target.getvalue()
+        if page.page <= SHEETS:
+            break
+    return content
 
-    def number(canvas: Any, _: Any) -> None:
-        canvas.setFont(NORMAL, 7.5)
-        canvas.setFillColor(SOFT)
-        canvas.drawRightString(A4[0] - MARGIN, MARGIN / 2.0, str(canvas.getPageNumber()))
 
-    page.build(story, onFirstPage=number, onLaterPages=number)
-    return target.getvalue()
+def _number(canvas: Any, page: Any) -> None:
+    canvas.setFont(NORMAL, SIZE)
+    canvas.setFillColor(SOFT)
+    canvas.drawRightString(page.pagesize[0] - MARGIN, MARGIN / 2.0, str(canvas.getPageNumber()))
 
 
 @functools.cache
@@ -102,20 +119,19 @@ def _known(text: str, font: str) -> str:
 def _style(name: str, colour: str = INK) -> Any:
     from reportlab.lib.styles import ParagraphStyle
 
-    sizes = {"title": 19.0, "h2": 13.5, "h3": 11.0, "h4": 9.5, "lead": 10.0, "text": 9.0, "note": 7.5, "words": 7.5}
+    sizes = {"title": 17.0, "h2": 13.0, "h3": 11.0, "h4": 10.0, "lead": 10.0}
     bold = name in ("title", "h2", "h3", "h4", "lead", "head")
-    size = sizes.get(name, 7.2)
+    size = sizes.get(name, SIZE)
     before = {"h2": 16.0, "h3": 11.0, "h4": 8.0}.get(name, 0.0)
     return ParagraphStyle(
         name,
         fontName=BOLD if bold else MONO if name == "code" else NORMAL,
         fontSize=size,
-        leading=1.36 * size,
+        leading=1.25 * size,
         textColor=colour,
         spaceBefore=before,
         spaceAfter=0.0 if name in ("cell", "head") else 0.5 * size,
         splitLongWords=1,
-        keepWithNext=1 if before else 0,
     )
 
 
@@ -152,19 +168,11 @@ def _first(document: Document, width: float) -> list[Any]:
 
 def _page_one(block: Block, width: float) -> list[Any]:
     """A block of page one: a figure without its data, statements as text."""
-    if isinstance(block, Facts):  # the statements, beside each other
-        from reportlab.platypus import Table as Grid
-
+    if isinstance(block, Facts) and block.kind == "statements":
         lead, *rest = block.rows
-        cells = [[_text(name, "head"), _text(text, "cell")] for name, text in rest]
-        grid = Grid([cells], colWidths=[width / len(cells)] * len(cells))
-        grid.setStyle([("VALIGN", (0, 0), (-1, -1), "TOP"), ("LEFTPADDING", (0, 0), (-1, -1), 3.0)])
-        return [_text(f"{lead[0]} {lead[1]}", "h4"), grid]
+        return [_text(f"{lead[0]} {lead[1]}", "h4"), *_grid(("", ""), rest, width, with_head=False)]
     if isinstance(block, Figure):
-        from dpaudit.reports.pdf_drawing import convert
-
-        drawing = convert(str(block.wide), width, functools.partial(_known, font=NORMAL))
-        return [_text(block.title, "h4"), drawing, *_legend(block, len(block.legend)), _text(block.note, "note")]
+        return [_text(block.title, "h4"), *_drawn(block, width), _text(block.note, "note")]
     return _block(block, width)
 
 
@@ -176,23 +184,31 @@ def _questions(document: Document) -> list[Any]:
     ]
 
 
-def _section(section: Section, width: float) -> list[Any]:
+def _section(section: Section, width: float, most: int) -> list[Any]:
     mark = f" ({section.mark.replace('_', ' ')})" if section.mark else ""
     from reportlab.platypus import CondPageBreak, KeepTogether
 
     heading = _text(section.title + mark, f"h{section.level}", COLOURS.get(section.mark, INK))
-    parts = [_block(block, width) for block in section.blocks]
-    if parts and isinstance(section.blocks[0], Figure):  # one block with the drawing, so that no page parts them
+    parts = [_block(block, width, most) for block in section.blocks]
+    if section.level > 2 and parts and not any(parts):  # its figure was left out
+        return []
+    if (
+        parts and parts[0] and isinstance(section.blocks[0], Figure)
+    ):  # one block with the drawing, so that no page parts them
         together, *rest = parts[0]
         return [KeepTogether([heading, *together._content]), *rest, *itertools.chain(*parts[1:])]
-    return [CondPageBreak(90.0), heading, *itertools.chain(*parts)]  # points of room below the heading
+    return [CondPageBreak(ROOM), heading, *itertools.chain(*parts)]
 
 
-def _block(block: Block, width: float) -> list[Any]:
-    from reportlab.platypus import KeepTogether
+def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
+    from reportlab.platypus import CondPageBreak, KeepTogether
 
     if isinstance(block, Paragraph):
         return [_text(block.text, block.kind)]
+    if isinstance(block, Facts) and block.kind == "keys":
+        cells = [f"{name}\n{text}" for name, text in block.rows]
+        across = [tuple((*cells[k : k + KEYS], *[""] * KEYS)[:KEYS]) for k in range(0, len(cells), KEYS)]
+        return [] if most <= ROWS[-2] else _grid(("",) * KEYS, across, width, with_head=False)
     if isinstance(block, Facts):
         return _grid(("", ""), block.rows, width, with_head=False)
     if isinstance(block, SignOffBlock):
@@ -206,39 +222,35 @@ def _block(block: Block, width: float) -> list[Any]:
     if isinstance(block, Code):
         return [_text(line, "code") for line in block.text.splitlines()]
     if isinstance(block, Table) and block.is_closed:
-        return [_text(f"{block.title}: in the other formats of this report, and in the saved result.", "note")]
+        return [_text(f"{block.title}: {ELSEWHERE}", "note")]
     if isinstance(block, Table):
-        rows = block.rows[:ROWS]
+        rows = block.rows[:most]
         rest = len(block.rows) - len(rows) + block.omitted
-        return [_text(block.title, "h4"), *_grid(block.columns, rows, width), *_more(rest)]
+        return [CondPageBreak(ROOM), _text(block.title, "h4"), *_grid(block.columns, rows, width), *_more(rest)]
     assert isinstance(block, Figure)
-    from reportlab.graphics.shapes import Drawing
-
-    from dpaudit.reports.pdf_drawing import convert
-
-    known = functools.partial(_known, font=NORMAL)
-    drawing: Drawing = convert(str(block.wide), width, known)
-    key = _legend(block)
-    scale = [convert(str(block.scale), 0.45 * width, known)] if block.scale else []
-    shown = [_text(block.title, "h4"), drawing, *scale, *key, _text(f"{block.description} {block.note}", "note")]
-    return [KeepTogether(shown)]
+    if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
+        return []
+    said = f"{block.description} {block.note}"
+    return [KeepTogether([_text(block.title, "h4"), *_drawn(block, width), _text(said, "note")])]
 
 
-def _legend(figure: Figure, across: int = 1) -> list[Any]:
-    """The legend of a figure, with so many entries beside each other."""
+def _drawn(figure: Figure, width: float) -> list[Any]:
+    """A drawing with its scale and its legend, two entries beside each other."""
     from reportlab.platypus import Table as Grid
 
     from dpaudit.reports.pdf_drawing import convert
 
     known = functools.partial(_known, font=NORMAL)
-    entries = [[convert(str(swatch), 22.0, known), _text(text, "cell", SOFT)] for swatch, text in figure.legend]
+    scale = [convert(figure.scale, 0.45 * width, known)] if figure.scale else []
+    shown = [convert(figure.draw(WIDE), width, known), *scale]
+    entries = [[convert(sample, 22.0, known), _text(text, "cell", SOFT)] for sample, text in figure.legend]
     if not entries:
-        return []
-    rows = [[cell for entry in entries[k : k + across] for cell in entry] for k in range(0, len(entries), across)]
-    rows[-1] += [""] * (2 * across - len(rows[-1]))
-    grid = Grid(rows, colWidths=[30.0, (440.0 + 30.0) / across - 30.0] * across, hAlign="LEFT")
+        return shown
+    entries += [["", ""]] * (len(entries) % 2)
+    grid = Grid([[*a, *b] for a, b in zip(entries[::2], entries[1::2], strict=True)],
+                colWidths=[30.0, width / 2.0 - 30.0] * 2, hAlign="LEFT")  # fmt: skip
     grid.setStyle([("TOPPADDING", (0, 0), (-1, -1), 0.5), ("BOTTOMPADDING", (0, 0), (-1, -1), 0.5)])
-    return [grid]
+    return [*shown, grid]
 
 
 def _more(rest: int) -> list[Any]:
@@ -250,8 +262,24 @@ def _least(column: str, cells: Sequence[str]) -> float:
     from reportlab.pdfbase.pdfmetrics import stringWidth
 
     texts = [(column, BOLD), *((cell, NORMAL) for cell in cells)]
-    words = [(word, font) for text, font in texts for word in text.split() if len(word) <= WORD]
-    return max((stringWidth(word, font, 7.2) for word, font in words), default=0.0) + 7.0
+    words = [(word, font) for text, font in texts for word in text.split()]
+    parts = [(part, font) for word, font in words for part in (JOINTS.split(word) if len(word) > WORD else [word])]
+    return max((stringWidth(part, font, SIZE) for part, font in parts if len(part) <= WORD), default=0.0) + 7.0
+
+
+def _broken(text: str, width: float) -> str:
+    """The text, with names that are wider than a column broken where names may be."""
+    from reportlab.pdfbase.pdfmetrics import stringWidth
+
+    def broken(name: re.Match[str]) -> str:
+        lines = [""]
+        for part in JOINTS.split(name[0]):
+            if lines[-1] and stringWidth(lines[-1] + part, NORMAL, SIZE) > width:
+                lines.append("")
+            lines[-1] += part
+        return "\n".join(lines)
+
+    return re.sub(r"\S{8,}", broken, text)
 
 
 def _widths(lengths: Sequence[float], least: Sequence[float], width: float) -> list[float]:
@@ -283,7 +311,13 @@ def _grid(columns: Sequence[str], rows: Sequence[Sequence[str]], width: float, w
         words = max((len(word) for row in rows for word in row[place].split()), default=1)
         lengths.append(max(5.0, min(len(column), 12.0), min(0.8 * longest, 70.0), min(1.25 * words, 24.0)))
     widths = _widths(lengths, [_least(column, [row[k] for row in rows]) for k, column in enumerate(columns)], width)
-    cells = [[_text(cell[:CELL] + ("…" if len(cell) > CELL else ""), "cell") for cell in row] for row in rows]
+    cells = [
+        [
+            _text(_broken(cell[:CELL], wide - 7.0) + ("…" if len(cell) > CELL else ""), "cell")
+            for cell, wide in zip(row, widths, strict=True)
+        ]
+        for row in rows
+    ]
     head = [[_text(column, "head") for column in columns]] if with_head else []
     grid = Grid([*head, *cells], colWidths=widths, repeatRows=len(head), splitInRow=1)
     style: list[Any] = [

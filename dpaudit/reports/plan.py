@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.learned_power import probability_measured
 from dpaudit.reports.by_form import NOT_PROMISED
 from dpaudit.reports.document import Block, Paragraph, Table
 from dpaudit.reports.wording import clean, name_text, number_text, percent_text, plural, short_count, symbol
+from dpaudit.reports.words import said
 from dpaudit.results.plan_result import Needed, Plan, PlannedBudget
 
 NAME_WIDTH, SHORT_NAME = 22, 14
@@ -22,34 +23,30 @@ NONE = "none"  # no loss is found, or no number of samples is enough
 
 def plan_blocks(plan: Plan) -> list[Block]:
     """What the planned audit finds, what the excess needs, and what both rest on."""
-    name = clean(plan.subject.get("target") or plan.subject.get("name"), 60)
-    confidence = percent_text(plan.confidence)
-    pairs = f"{plural(plan.pairs, 'pair')} of {plural(plan.inputs, 'input')}"
-    opening = f"{name}, claim {clean(plan.claim, 60)}: {pairs}, {confidence} confidence"
+    names = {"name": clean(plan.subject.get("target") or plan.subject.get("name"), 60), "claim": clean(plan.claim, 60)}
+    size = {"pairs": plural(plan.pairs, "pair"), "inputs": plural(plan.inputs, "input")}
+    opening = said("plan.opening", **names, **size, sure=percent_text(plan.confidence))
     if plan.not_asked:
-        opening += f"; {plural(plan.not_asked, 'pair')} not asked"
+        opening += said("plan.not_asked", pairs=plural(plan.not_asked, "pair"))
     if plan.samples_wanted is not None and plan.time_limit is not None:
         opening += f"\n{too_slow_text(plan)}"
     if not plan.budgets:
-        return [Paragraph(opening), Paragraph("The claim asks nothing of these pairs: an audit would run nothing.")]
-    probability, often = percent_text(plan.power), percent_text(probability_measured())
+        return [Paragraph(opening), Paragraph(said("plan.nothing"))]
     mode = "one test of every pair" if plan.is_universe else f"{plan.mode} mode"
-    found = f"\nFound with probability {probability} in {plan.samples:,} samples ({mode}):"
-    needed = f"Samples that find {percent_text(plan.over)} over the claim with probability {probability}:"
-    title = f"Found in about {often} of audits of an event of mass 0.1, by where it shows (nats; not a bound):"
+    facts = {"power": percent_text(plan.power), "samples": plan.samples, "mode": mode, "over": percent_text(plan.over)}
+    title = said("plan.by_form", often=percent_text(probability_measured()))
     forms: list[Block] = [Paragraph(title), _by_form(plan)] if plan.budgets[0].by_form else []
-    tables: list[Block] = [Paragraph(found), _found(plan), *forms, Paragraph(needed), _needed(plan)]
+    found, needed = Paragraph(said("plan.found", **facts)), Paragraph(said("plan.needed", **facts))
+    tables: list[Block] = [found, _found(plan), *forms, needed, _needed(plan)]
     return [Paragraph(opening), *tables, *map(Paragraph, _sentences(plan))]
 
 
 def too_slow_text(plan: Plan) -> str:
     """What a time limit leaves of the samples that were wanted."""
     assert plan.samples_wanted is not None and plan.time_limit is not None
-    per_run = plan.seconds / plan.runs if plan.runs else 0.0
-    return (
-        f"A run takes {number_text(per_run, DIGITS)} s: {number_text(plan.time_limit, DIGITS)} s are enough for "
-        f"{plan.samples:,} samples, not for {plan.samples_wanted:,}."
-    )
+    run = number_text(plan.seconds / plan.runs if plan.runs else 0.0, DIGITS)
+    limit = number_text(plan.time_limit, DIGITS)
+    return said("plan.too_slow", run=run, limit=limit, samples=plan.samples, wanted=plan.samples_wanted)
 
 
 def share(name: str, text: str) -> float:
@@ -150,73 +147,48 @@ def _needed(plan: Plan) -> Table:
     return Table("", ("pair", "event\nmass", "loss\nsought", *heads), tuple(rows))
 
 
-def _sentences(plan: Plan) -> list[str]:
+def _sentences(plan: Plan) -> Iterator[str]:
     """What the figures mean and rest on."""
-    share_of_pair = percent_text(plan.error_share)
-    limit = "" if plan.mode == "fixed" or plan.is_universe else ", at most,"
-    sentences = [
-        "Losses (nats) sit in an event of that mass, as of randomised response. Known: by a witness that knows the "
-        f"event; exact. {_learned_sentence(plan)} "
-        f"Ratios are of the claim's own parameter. Each pair has at least {share_of_pair} of error rate.",
-        f"The audit takes about {plan.runs:,} runs{limit} in {_seconds(plan.seconds)}, the fitting of rules apart: "
-        f"{short_count(int(min(plan.runs_per_second, 1e15)))} runs a second in a pilot of {plan.pilot_runs:,} runs, on "
-        f"streams of its own (seed {plan.seed}).",
-    ]
-    powers = [power for planned in plan.budgets for power in planned.powers]
-    nothing = any(math.isinf(power.learned) for power in powers)
-    if nothing or any(math.isinf(needed.learned) for power in powers for needed in power.needed):
-        sentences.append(
-            "None: not found in any number of samples up to 10^9, or not promised, because too few draws show the "
-            "event. (The audit may find a large loss all the same.)"
-        )
-    first = plan.budgets[0]
+    often, measured = percent_text(probability_measured()), probability_measured()
+    above = said("plan.above", often=often) if plan.power > measured else ""
+    yield said("plan.losses", often=often, above=above, share=percent_text(plan.error_share))
+    yield said(
+        "plan.runs",
+        runs=plan.runs,
+        limit="" if plan.mode == "fixed" or plan.is_universe else ", at most,",
+        time=_seconds(plan.seconds),
+        pace=short_count(int(min(plan.runs_per_second, 1e15))),
+        pilot=plan.pilot_runs,
+        seed=plan.seed,
+    )
+    powers, first = [power for planned in plan.budgets for power in planned.powers], plan.budgets[0]
+    learned = [*(power.learned for power in powers), *(one.learned for power in powers for one in power.needed)]
+    if math.inf in learned:
+        yield said("plan.none")
     opinions = [
         f"{short_count(int(power.textbook))} (mass {_mass(power.event_mass, power.is_estimate)})"
         for power in first.powers
         if power.textbook is not None and power.textbook < MAX_SHOWN
     ]
     if opinions:
-        sentences.append(
-            f"A second opinion on the known samples of {name_text(first.id, SHORT_NAME)}: a one-sided test of one "
-            f"proportion needs {', '.join(opinions)}, by the normal approximation of statsmodels."
-        )
+        yield said("plan.opinion", pair=name_text(first.id, SHORT_NAME), samples=", ".join(opinions))
     if plan.is_universe:
-        sentences.append("These figures hold for every pair: the most suspicious ones are examined in depth as well.")
+        yield said("plan.universe")
     if plan.pools:
-        sentences.append(
-            f"The audit asks pairs of one shift together ({plural(plan.pools, 'pool')}). This plan does not count on "
-            "that: its figures are those of --no-pool."
-        )
-    shown = sum(planned.pairs for planned in plan.budgets)
-    if len(plan.budgets) < shown:
-        sentences.append("A pair with +n stands for n more, of its budget or up to the next one that is shown.")
+        yield said("plan.pools", pools=plural(plan.pools, "pool"))
+    if len(plan.budgets) < sum(planned.pairs for planned in plan.budgets):
+        yield said("plan.others")
     for planned in plan.budgets:
-        estimate = planned.estimate
-        if estimate is None:
-            continue
-        if estimate.event_mass == 0.0:
-            said = "no rule was found that guesses"
-        else:
-            share_of_outputs = percent_text(estimate.event_mass)
-            said = f"a rule that guesses on {share_of_outputs} of the outputs, with log-odds {estimate.loss:.3g}"
-        runs = plural(estimate.runs, "run")
-        sentences.append(f"Estimate (e) for {name_text(planned.id, 40)}, from {runs} and without confidence: {said}.")
-    return sentences
+        if (estimate := planned.estimate) is not None:
+            which = "plan.rule" if estimate.event_mass else "plan.no_rule"
+            rule = said(which, share=percent_text(estimate.event_mass), loss=estimate.loss)
+            facts = {"pair": name_text(planned.id, 40), "runs": plural(estimate.runs, "run")}
+            yield said("plan.estimate", **facts, rule=rule)
 
 
 def _learned(plan: Plan, name: str) -> str:
     """The name of the column of what has to be learned: of a universe no form of the event is known."""
     return "learned\nevent" if plan.is_universe else name
-
-
-def _learned_sentence(plan: Plan) -> str:
-    """What the column of what has to be learned says, and rests on."""
-    often = percent_text(probability_measured())
-    return (
-        "Hardest form: by the audit, which has to find an event of the worst measured form; it decides whether it is "
-        f"inconclusive. It is found in about {often} of audits: a measured allowance, not a bound"
-        f"{f', and nothing is promised above {often}' if plan.power > probability_measured() else ''}."
-    )
 
 
 def _name(planned: PlannedBudget, row: int, width: int = NAME_WIDTH) -> str:

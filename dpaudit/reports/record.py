@@ -8,11 +8,13 @@ from typing import Any
 
 from dpaudit.environment import __version__
 from dpaudit.reports import answers, cases, first_page
-from dpaudit.reports.dossier import Dossier, kind_of
+from dpaudit.reports.dossier import Dossier, Line, Result, kind_of
 from dpaudit.reports.items import items
+from dpaudit.reports.rows import ranked
 from dpaudit.reports.scope import SOURCE
 from dpaudit.results.codec import to_json
 from dpaudit.results.saving import utf8
+from dpaudit.scores.result import ScoresResult
 
 SCHEMA = "dpaudit.compliance/1"
 
@@ -28,9 +30,9 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "headline": answers.headline(dossier),
         "summary": [
             {"question": question, "answer": [text]}
-            for question, text in first_page.statements(dossier, first_page.ranked(dossier), found)
+            for question, text in first_page.statements(dossier, ranked(dossier), found)
         ],
-        "promises": [_promise(line) for line in first_page.ranked(dossier)],
+        "promises": [_promise(line) for line in ranked(dossier)],
         "false_alarm_rate": to_json(first_page.together(dossier)),
         "sign_off": None if dossier.sign_off is None else dataclasses.asdict(dossier.sign_off),
         "sections_of": SOURCE,
@@ -72,15 +74,18 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
     }
 
 
-def _promise(line: first_page.Line) -> dict[str, Any]:
+def _promise(line: Line) -> dict[str, Any]:
     """A row of page one; ratios as multiples of the promise."""
-    graded = line.severity
-    names = [field.name for field in dataclasses.fields(line) if field.name not in ("judged", "word")]
-    values = {name: getattr(line, name) for name in names}
-    values["severity"] = None if graded is None else dataclasses.asdict(graded)
-    return {key: to_json(value) for key, value in values.items()}
+    found: dict[str, Any] = to_json(dataclasses.asdict(line))
+    return {name: value for name, value in found.items() if name not in ("word", "sentence")}
 
 
-def content(dossier: Dossier) -> bytes:
-    """The file, in UTF-8."""
+def render(result: Result | Dossier | ScoresResult, profile: str) -> str | bytes:
+    """The file, in UTF-8: of one result, and of scores, the result as it is saved; else a dossier's record."""
+    if isinstance(result, ScoresResult):
+        return result.to_text()
+    alone = result.sources[0].result if isinstance(result, Dossier) and len(result.sources) == 1 else result
+    if profile == "plain" and not isinstance(alone, Dossier):
+        return alone.to_bytes()
+    dossier = result if isinstance(result, Dossier) else Dossier.of(result)
     return utf8(json.dumps(record_of(dossier), indent=1, allow_nan=False, ensure_ascii=False) + "\n")

@@ -35,7 +35,7 @@ import numpy as np
 
 from dpaudit.conformance.result import CheckResult
 from dpaudit.privacy.claims import FloatArray
-from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, content_of, kind_of
+from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
 from dpaudit.reports.judged import certificate_attachment, scores_attachment
 from dpaudit.results.model import (
     SAME_INPUT,
@@ -44,7 +44,6 @@ from dpaudit.results.model import (
     FloatingPointFinding,
     FloatingPointPair,
     Severity,
-    SideFinding,
     WitnessRecord,
 )
 from dpaudit.results.saved_inputs import REDACTED
@@ -66,6 +65,16 @@ def _rounded(value: float, rounding: str = ROUND_HALF_EVEN, digits: int = KEPT) 
 
 def _count(value: int) -> int:
     return int(_rounded(float(value)))
+
+
+def _hidden(text: str) -> str:
+    """What stands in the place of a text, if there is one."""
+    return REDACTED if text else ""
+
+
+def _counts(one: WitnessRecord | FloatingPointPair) -> dict[str, Any]:
+    """The counts of a rule."""
+    return {name: _count(getattr(one, name)) for name in ("correct", "wrong", "abstained")}
 
 
 def _beside(value: float, budget: float, rounding: str = ROUND_HALF_EVEN) -> float:
@@ -94,7 +103,7 @@ def redacted(dossier: Dossier, key: bytes | None = None) -> Dossier:
     for place, source in enumerate(dossier.sources, 1):
         result = mask.result(source.result)
         name = f"{place}-{kind_of(source.result)}.json"  # a file may be named after a person
-        sources.append(Source(name, mask.digest(content_of(source.result), 64), result, is_keyed=True))
+        sources.append(Source(name, mask.digest(source.result.to_bytes(), 64), result, is_keyed=True))
     deployment = dossier.deployment
     if deployment is not None:
         source_name = deployment.source.replace("\\", "/").rpartition("/")[2]
@@ -184,7 +193,7 @@ class _Mask:
             options=_without_texts(result.options),
             floating_point=None if doubles is None else self._doubles(doubles),
             universe=universe,
-            side_findings=tuple(self._side(finding) for finding in result.side_findings),
+            side_findings=tuple(dataclasses.replace(one, summary=REDACTED, details={}) for one in result.side_findings),
             trade_off=None,
         )
 
@@ -227,35 +236,32 @@ class _Mask:
             x=REDACTED,
             x_prime=REDACTED,
             witness=None if finding.witness is None else self._witness(finding.witness),
-            message=REDACTED if finding.message else "",
+            message=_hidden(finding.message),
             traceback="",
             notes=tuple(note if note == SAME_INPUT else REDACTED for note in finding.notes),
         )
 
     def _witness(self, witness: WitnessRecord) -> WitnessRecord:
-        counts: dict[str, Any] = {name: _count(getattr(witness, name)) for name in ("correct", "wrong", "abstained")}
-        return dataclasses.replace(witness, description=REDACTED, rule={"redacted": True}, sketch=None, **counts)
+        return dataclasses.replace(
+            witness, description=REDACTED, rule={"redacted": True}, sketch=None, **_counts(witness)
+        )
 
     def _doubles(self, finding: FloatingPointFinding) -> FloatingPointFinding:
-        message = REDACTED if finding.message else ""
-        return dataclasses.replace(finding, message=message, pairs=tuple(self._double(pair) for pair in finding.pairs))
+        return dataclasses.replace(
+            finding, message=_hidden(finding.message), pairs=tuple(self._double(pair) for pair in finding.pairs)
+        )
 
     def _double(self, pair: FloatingPointPair) -> FloatingPointPair:
-        description = REDACTED if pair.description else ""
-        counts: dict[str, Any] = {name: _count(getattr(pair, name)) for name in ("correct", "wrong", "abstained")}
         return dataclasses.replace(
             pair,
             **self._names(pair),
-            **counts,
+            **_counts(pair),
             epsilon_lower=_lower(pair.epsilon_lower, pair.budget.epsilon),
             p_value=_p_value(pair.p_value),
             detectable_share=_rounded(pair.detectable_share, ROUND_CEILING),
-            description=description,
+            description=_hidden(pair.description),
             rule=None,
         )
-
-    def _side(self, finding: SideFinding) -> SideFinding:
-        return dataclasses.replace(finding, summary=REDACTED, details={})
 
     def attachment(self, place: int, one: Attachment) -> Attachment:
         """A certificate or an audit of scores, with its rows and its chapter made anew from what is left."""
@@ -268,7 +274,7 @@ class _Mask:
 
     def _certificate(self, result: Certificate) -> Certificate:
         pairs = tuple(self._certified(pair) for pair in result.pairs)
-        refusal = REDACTED if result.refusal else ""
+        refusal = _hidden(result.refusal)
         inputs, runs, seconds = _count(result.inputs), _count(result.runs), _rounded(result.seconds)
         return dataclasses.replace(result, pairs=pairs, refusal=refusal, inputs=inputs, runs=runs, seconds=seconds)
 
@@ -285,18 +291,16 @@ class _Mask:
             exact=None,
             event=None,
             profile=(),
-            reason=REDACTED if pair.reason else "",
+            reason=_hidden(pair.reason),
         )
 
     def _check(self, result: CheckResult) -> CheckResult:
         records = tuple(
-            dataclasses.replace(record, message=REDACTED if record.message else "") for record in result.records
+            dataclasses.replace(record, message=_hidden(record.message), seconds=_rounded(record.seconds))
+            for record in result.records
         )
-        records = tuple(dataclasses.replace(record, seconds=_rounded(record.seconds)) for record in records)
-        options = _without_texts(result.options)
-        return dataclasses.replace(
-            result, records=records, seed=NO_SEED, seconds=_rounded(result.seconds), options=options
-        )
+        options, seconds = _without_texts(result.options), _rounded(result.seconds)
+        return dataclasses.replace(result, records=records, seed=NO_SEED, seconds=seconds, options=options)
 
     def _utility(self, result: UtilityResult) -> UtilityResult:
         findings = tuple(
@@ -304,7 +308,7 @@ class _Mask:
                 finding,
                 input_id=self.name(finding.input_id),
                 data=REDACTED,
-                message=REDACTED if finding.message else "",
+                message=_hidden(finding.message),
                 measured=_beside(finding.measured, finding.allowed),
                 lower=_lower(finding.lower, finding.allowed),
                 upper=_rounded(finding.upper, ROUND_CEILING),

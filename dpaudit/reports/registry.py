@@ -23,14 +23,16 @@ from dpaudit.reports import wording
 from dpaudit.reports.answers import headline
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import ranked, together
+from dpaudit.reports.first_page import together
 from dpaudit.reports.items import Item, items
+from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, number_text, percent_text
 from dpaudit.results.model import AuditResult
 
 UNKNOWN = "Not stated."
 LINE = 4000  # characters of a line of a text
 NO_DATE = "1900-01-01"  # the registry's own template has it where a date is to be filled in
+MODEL = ("release_type", "data_source_type", "access_type")
 LIMITS = (
     "These are empirical lower bounds: they can refute a stated parameter and cannot prove it. Inputs and code other "
     "than those that ran were not looked at."
@@ -50,76 +52,53 @@ def record_of(dossier: Dossier) -> tuple[dict[str, Any], tuple[str, ...]]:
     """The record and the names of its fields that are left to fill in."""
     declared = dossier.deployment if dossier.deployment is not None else Deployment("")
     found = {item.key: item for item in items(dossier)}
-    missing: list[str] = []
-
-    def stated(field: str, value: str, otherwise: str = "") -> str:
-        if not value:
-            missing.append(field)
-        return value or otherwise
-
-    registry = declared.registry
     name = declared.name or ", ".join(clean(one, 60) for one in dossier.subjects[:3])
-    basic = {
-        "name": name,
-        "data_curators": [stated("basic.data_curators", registry.get("curator", "") or declared.owner, UNKNOWN)],
-        "intended_use": stated("basic.intended_use", declared.purpose, UNKNOWN),
-        "data_product_type": stated("basic.data_product_type", registry.get("product_type", ""), "Summary statistics"),
-        "data_product_region": stated("basic.data_product_region", declared.region, UNKNOWN),
-        "description": stated("basic.description", declared.description, UNKNOWN),
-        "publication_date": stated("basic.publication_date", declared.published, NO_DATE),
-        "data_product_sector": stated("basic.data_product_sector", registry.get("sector", "")),
-    }
+    facts, said = declared.registry, {key: item.declared for key, item in found.items()}
     variant, parameters = _promise(dossier.audits)
-    item_texts = {key: item.declared for key, item in found.items()}
-    deployment = {
-        "basic": basic,
-        "dp_variant": {
-            "variant_name": stated("dp_variant.variant_name", variant),
-            "data_domain": stated("dp_variant.data_domain", declared.data_source),
-            "unprotected_quantities": stated("dp_variant.unprotected_quantities", registry.get("unprotected", "")),
-        },
-        "privacy_loss": {
-            "privacy_unit": stated("privacy_loss.privacy_unit", item_texts["unit"]),
-            "privacy_unit_details": _unit(found["unit"]),
-            "privacy_parameters": parameters,
-            "privacy_parameters_details": _measured(dossier),
-        },
-        "deployment_model": {
-            "model_name": stated("deployment_model.model_name", registry.get("model", "")),
-            "actors": stated("deployment_model.actors", item_texts["trust"]),
-            "release_type": stated("deployment_model.release_type", registry.get("release_type", "")),
-            "data_source_type": stated("deployment_model.data_source_type", registry.get("data_source_type", "")),
-            "access_type": stated("deployment_model.access_type", registry.get("access_type", "")),
-        },
-        "accounting": {
-            "post_processing": stated("accounting.post_processing", registry.get("post_processing", "")),
-            "composition": _composition(declared, found["queries"]) or stated("accounting.composition", ""),
-        },
-        "implementation": {
-            "preprocessing_and_hyperparameter_tuning": stated(
-                "implementation.preprocessing_and_hyperparameter_tuning", registry.get("preprocessing", "")
-            ),
-            "mechanisms": _mechanisms(dossier, found),
-            "justification": _validated(dossier),
-        },
-        "administrative": {
-            "sources": stated("administrative.sources", registry.get("sources", "")),
-            "notes": f"Bounds, verdicts and error rates were measured by dpaudit {__version__}. {LIMITS}",
-            "registry_authors": [stated("administrative.registry_authors", registry.get("author", ""), UNKNOWN)],
-        },
-    }
+    curator, author = facts.get("curator", "") or declared.owner, facts.get("author", "")
+    notes = f"Bounds, verdicts and error rates were measured by dpaudit {__version__}. {LIMITS}"
+    # Field, what is stated, and what stands there where nothing is; a field that needs no statement has no third entry.
+    fields: list[tuple[str, Any] | tuple[str, Any, Any]] = [
+        ("basic.name", name),
+        ("basic.data_curators", [curator] if curator else "", [UNKNOWN]),
+        ("basic.intended_use", declared.purpose, UNKNOWN),
+        ("basic.data_product_type", facts.get("product_type", ""), "Summary statistics"),
+        ("basic.data_product_region", declared.region, UNKNOWN),
+        ("basic.description", declared.description, UNKNOWN),
+        ("basic.publication_date", declared.published, NO_DATE),
+        ("basic.data_product_sector", facts.get("sector", ""), ""),
+        ("dp_variant.variant_name", variant, ""),
+        ("dp_variant.data_domain", declared.data_source, ""),
+        ("dp_variant.unprotected_quantities", facts.get("unprotected", ""), ""),
+        ("privacy_loss.privacy_unit", said["unit"], ""),
+        ("privacy_loss.privacy_unit_details", _unit(found["unit"])),
+        ("privacy_loss.privacy_parameters", parameters),
+        ("privacy_loss.privacy_parameters_details", _measured(dossier)),
+        ("deployment_model.model_name", facts.get("model", ""), ""),
+        ("deployment_model.actors", said["trust"], ""),
+        *((f"deployment_model.{key}", facts.get(key, ""), "") for key in MODEL),
+        ("accounting.post_processing", facts.get("post_processing", ""), ""),
+        ("accounting.composition", _composition(declared, found["queries"]), ""),
+        ("implementation.preprocessing_and_hyperparameter_tuning", facts.get("preprocessing", ""), ""),
+        ("implementation.mechanisms", _mechanisms(dossier, found)),
+        ("implementation.justification", _validated(dossier)),
+        ("administrative.sources", facts.get("sources", ""), ""),
+        ("administrative.notes", notes),
+        ("administrative.registry_authors", [author] if author else "", [UNKNOWN]),
+    ]
+    deployment: dict[str, dict[str, Any]] = {}
+    for field, value, *otherwise in fields:
+        part, _, key = field.partition(".")
+        shown = _shown(value or (otherwise[0] if otherwise else value))
+        deployment.setdefault(part, {}).update({key: shown} if shown not in ("", {}, []) else {})
     slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")[:80] or "deployment"
-    record = {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": _filled(deployment)}
-    return record, tuple(missing)
-
-
-def _filled(table: Mapping[str, Any]) -> dict[str, Any]:
-    """The table without what is empty, each line of its texts printable and at most 4,000 characters long."""
-    found = {key: _filled(value) if isinstance(value, Mapping) else _shown(value) for key, value in table.items()}
-    return {key: value for key, value in found.items() if value not in ("", {}, [])}
+    whole = {part: table for part, table in deployment.items() if table}
+    missing = tuple(field for field, value, *otherwise in fields if otherwise and not value)
+    return {"url_slug": slug, "status": "Draft", "tier": 3, "deployment": whole}, missing
 
 
 def _shown(value: Any) -> Any:
+    """The value with texts whose lines are printable and at most 4,000 characters long."""
     if isinstance(value, list):
         return [_shown(one) for one in value]
     if not isinstance(value, str):

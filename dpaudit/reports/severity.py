@@ -8,35 +8,23 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Mapping
 from typing import Literal
 
 from dpaudit.reports import wording
+from dpaudit.reports.words import said, words
 from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult, Finding
 
 Grade = Literal["marginal", "clear", "severe"]
 GRADES: tuple[Grade, ...] = ("marginal", "clear", "severe")
 SEVERE_RATIO = 10.0  # times the promise
 PRECISION = 1.1  # times the promise, where the result does not say which excess it would have found
-BEST_CASE = "the audit's precision in the best case"
 TELL_GUESSES, TELL_WRONG = 100, 0.01  # a near-deterministic tell: so many guesses, at most this share of them wrong
-MEANINGS: Mapping[Grade, str] = {
-    "marginal": "the test can just see the excess; the true one may be larger",
-    "clear": "the test sees the excess plainly",
-    "severe": "the answers tell the two inputs apart far too well",
-}
-FIRST_PROOF = "The audit stopped at the first proof: the loss may be far larger."
-RULE = (
-    "Marginal: the proven loss exceeds the promise by no more than the excess that a test which knows the event would "
-    "have found with 90% probability, the precision in the best case (by no more than "
-    f"{PRECISION - 1.0:.0%} where that is not known). Clear: by more. Severe: the proven loss is at least "
-    f"{SEVERE_RATIO:g} times the promise, or a guessing rule was wrong in at most {TELL_WRONG:.0%} of at least "
-    f"{TELL_GUESSES} guesses, which is an observation without an error rate of its own. Where nothing at all may leak, "
-    f"the loss is compared with {ZERO_BUDGET_LOSS:g} nats; where no larger epsilon covers what leaks, it is clear. An "
-    "audit that stops at the first proof knows only the least grade."
-)
 NO_SCALE = 2.0**18  # bounds on the scale of a profile are looked for up to 2^19 and more: there it covers nothing
-UNSCALED = "no larger epsilon covers what leaks, at whatever multiple of the promise"
+FIRST_PROOF: str = words("severity.first_proof")
+RULE = said(
+    "severity.rule", excess=PRECISION - 1.0, times=SEVERE_RATIO, wrong=TELL_WRONG, guesses=TELL_GUESSES,
+    zero=ZERO_BUDGET_LOSS,
+)  # fmt: skip
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,7 +64,7 @@ class Severity:
     @property
     def meaning(self) -> str:
         """What the grade says, for a reader who does not know the rule."""
-        return MEANINGS[self.grade]
+        return said(f"severity.{self.grade}")
 
 
 def severity_of(result: AuditResult, finding: Finding | None = None) -> Severity | None:
@@ -117,13 +105,13 @@ def harm_text(finding: Finding) -> str:
     proven = finding.epsilon_lower
     if not proven > 0.0:
         return ""
-    sure = math.floor(1000.0 / (1.0 + math.exp(-proven))) / 10.0
-    text = f"One answer can make somebody at least {sure:g}% sure which input it came from"
-    if finding.parameter != "epsilon" or not finding.budget.epsilon < proven:
-        return f"{text}."
-    allowed = math.ceil(1000.0 / (1.0 + math.exp(-finding.budget.epsilon))) / 10.0
-    rare = f", but with probability {wording.number_text(finding.budget.delta)}" if finding.budget.delta else ""
-    return f"{text}; promised: at most {allowed:g}%{rare}."
+    sure, promised = math.floor(1000.0 / (1.0 + math.exp(-proven))) / 10.0, ""
+    if finding.parameter == "epsilon" and finding.budget.epsilon < proven:
+        allowed = math.ceil(1000.0 / (1.0 + math.exp(-finding.budget.epsilon))) / 10.0
+        delta = finding.budget.delta
+        rare = said("severity.rare", delta=wording.number_text(delta)) if delta else ""
+        promised = said("severity.promised", allowed=allowed, rare=rare)
+    return said("severity.harm" if sure < 100.0 else "severity.certain", sure=sure, promised=promised)
 
 
 def _graded(result: AuditResult, finding: Finding) -> Severity:
@@ -135,23 +123,18 @@ def _graded(result: AuditResult, finding: Finding) -> Severity:
     reference = finding.parameter_budget if finding.parameter_budget > 0.0 else ZERO_BUDGET_LOSS
     ratio = lower / reference
     is_least = not is_further and result.mode != "fixed" and finding.log_wealth is not None
-    precision = _precision(finding)
+    precision, tell = _precision(finding), _tell(finding)
     if finding.parameter == "scale" and ratio >= NO_SCALE:
-        tell = _tell(finding)
-        return Severity("severe" if tell else "clear", is_least, math.inf, tell or UNSCALED)
-    if finding.parameter_budget == 0.0 and not _tell(finding) and ratio < SEVERE_RATIO:
-        told = f"where an epsilon of 0 is promised, the proven one is {wording.number_text(lower, 3)}"
-        return Severity("clear" if ratio > precision else "marginal", is_least, ratio, told)
-    if ratio >= SEVERE_RATIO:
-        return Severity("severe", is_least, ratio, f"the proven loss is at least {SEVERE_RATIO:g} times the promise")
-    tell = _tell(finding)
-    if tell:
-        return Severity("severe", is_least, ratio, tell)
-    if ratio > precision:
-        reason = f"the proven loss is above {wording.number_text(precision, 3)} times the promise, {BEST_CASE}"
-        return Severity("clear", is_least, ratio, reason)
-    reason = f"the proven loss is within {wording.number_text(precision, 3)} times the promise, {BEST_CASE}"
-    return Severity("marginal", is_least, ratio, reason)
+        return Severity("severe" if tell else "clear", is_least, math.inf, tell or said("severity.unscaled"))
+    if ratio >= SEVERE_RATIO or tell:
+        is_large = ratio >= SEVERE_RATIO
+        return Severity("severe", is_least, ratio, said("severity.times", times=SEVERE_RATIO) if is_large else tell)
+    grade: Grade = "clear" if ratio > precision else "marginal"
+    which, shown = "above" if grade == "clear" else "within", wording.number_text(precision, 3)
+    reason = said(f"severity.{which}", precision=shown)
+    if finding.parameter_budget == 0.0:
+        reason = said("severity.of_zero", lower=wording.number_text(lower, 3))
+    return Severity(grade, is_least, ratio, reason)
 
 
 def _precision(finding: Finding) -> float:
@@ -172,5 +155,4 @@ def _tell(finding: Finding) -> str:
     guesses = witness.correct + witness.wrong if witness is not None else 0
     if witness is None or guesses < TELL_GUESSES or witness.wrong > TELL_WRONG * guesses:
         return ""
-    wrong = "in none" if witness.wrong == 0 else f"in {witness.wrong:,}"
-    return f"a guessing rule was wrong {wrong} of {guesses:,} guesses (observed, without an error rate of its own)"
+    return said("severity.tell", wrong=f"{witness.wrong:,}" if witness.wrong else "none", guesses=guesses)

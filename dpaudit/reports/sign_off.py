@@ -17,22 +17,20 @@ Without a decision at the top, each mechanism of the report needs its own.
 
 from __future__ import annotations
 
-import datetime
 import hashlib
 import os
-import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
 from dpaudit.reports.dossier import Decision, Dossier, SignOff
+from dpaudit.reports.stated import Stated
 
 DECISIONS = ("accept", "accept with conditions", "reject")
-TEXTS = ("name", "role", "conditions", "results")
 KEYS = ("name", "role", "date", "decision", "conditions", "results", "mechanisms")
 DECISION_KEYS = ("decision", "conditions")  # of one mechanism
-MAX_LENGTH = 2000  # characters of a text
 
 
 def results_digest(dossier: Dossier) -> str:
@@ -54,63 +52,39 @@ def read_sign_off(path: str | os.PathLike[str], dossier: Dossier) -> SignOff:
     """
     file = Path(path)
     where = f" at {str(file)!r}"
-    table: Any = read_toml("sign_off", file)
-    for key in table:
-        if key not in KEYS:
-            raise UsageError(f"key must be one of {', '.join(KEYS)}, got {key!r}{where}.")
-    for key in TEXTS:
-        value = table.get(key, "")
-        if not isinstance(value, str) or len(value) > MAX_LENGTH:
-            given = f"{len(value):,} characters" if isinstance(value, str) else repr(value)
-            raise UsageError(f"{key} must be a text of at most {MAX_LENGTH:,} characters, got {given}{where}.")
-        if key in ("name", "role") and not value.strip():
-            raise UsageError(f"{key} must say something, got {value!r}{where}.")
-    date = table.get("date")
-    if isinstance(date, datetime.datetime) or not isinstance(date, datetime.date):
-        raise UsageError(f"date must be a date such as 2026-11-25, got {date!r}{where}.")
-    mechanisms = _mechanisms(table.get("mechanisms", {}), dossier, where)
+    table = Stated(read_toml("sign_off", file), KEYS, where)
+    mechanisms = tuple(_mechanisms(table.values.get("mechanisms", {}), dossier, where))
     decided = {one.mechanism for one in mechanisms}
     left = next((name for name in dossier.subjects if name not in decided), None)
     whole = Decision("", "")
     if "decision" in table or "conditions" in table or not mechanisms:
-        whole = _decision("", table, where)
+        whole = _decision("", table)
     elif left is not None:
         raise UsageError(f"decision must be stated for every mechanism, got none for {left!r}{where}.")
-    results = table.get("results", "").strip()
-    if results and (not re.fullmatch("[0-9a-f]{64}", results) or results != results_digest(dossier)):
-        here = results_digest(dossier)
+    results, here = table.text("results"), results_digest(dossier)
+    if results not in ("", here):
         raise UsageError(f"results must be the digest of these results, {here}, got {results[:64]!r}{where}.")
-    name, role = table["name"].strip(), table["role"].strip()
-    return SignOff(name, role, date.isoformat(), whole.decision, whole.conditions, results, mechanisms)
+    name, role = table.text("name", is_needed=True), table.text("role", is_needed=True)
+    return SignOff(name, role, table.date("date"), whole.decision, whole.conditions, results, mechanisms)
 
 
-def _mechanisms(tables: Any, dossier: Dossier, where: str) -> tuple[Decision, ...]:
+def _mechanisms(tables: Any, dossier: Dossier, where: str) -> Iterator[Decision]:
     """The decisions about single mechanisms, in the order of the file."""
     if not isinstance(tables, dict):
         raise UsageError(f"mechanisms must be a table for each mechanism, got {tables!r}{where}.")
-    found = []
     for name, table in tables.items():
         if name not in dossier.subjects:
             known = ", ".join(dossier.subjects)
             raise UsageError(f"mechanisms must be of this report ({known}), got {name!r}{where}.")
         if not isinstance(table, dict):
             raise UsageError(f"mechanisms must hold tables with a decision, got {table!r} for {name!r}{where}.")
-        for key in table:
-            if key not in DECISION_KEYS:
-                raise UsageError(f"key must be one of {', '.join(DECISION_KEYS)}, got {key!r} for {name!r}{where}.")
-        found.append(_decision(name, table, f" for {name!r}{where}"))
-    return tuple(found)
+        yield _decision(name, Stated(table, DECISION_KEYS, f" for {name!r}{where}"))
 
 
-def _decision(mechanism: str, table: dict[str, Any], where: str) -> Decision:
+def _decision(mechanism: str, table: Stated) -> Decision:
     """The decision that a table states, with its conditions where it needs some."""
-    decision, conditions = table.get("decision"), table.get("conditions", "")
-    if decision not in DECISIONS:
-        raise UsageError(f"decision must be one of {', '.join(DECISIONS)}, got {decision!r}{where}.")
-    if not isinstance(conditions, str) or len(conditions) > MAX_LENGTH:
-        raise UsageError(f"conditions must be a text of at most {MAX_LENGTH:,} characters, got {conditions!r}{where}.")
-    conditions = conditions.strip()
+    decision, conditions = table.one_of("decision", DECISIONS), table.text("conditions")
     if bool(conditions) != (decision == "accept with conditions"):
         must = "stated" if decision == "accept with conditions" else "left out"
-        raise UsageError(f"conditions must be {must} to {decision}, got {conditions!r}{where}.")
+        raise UsageError(f"conditions must be {must} to {decision}, got {conditions!r}{table.where}.")
     return Decision(mechanism, decision, conditions)

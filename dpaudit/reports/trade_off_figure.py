@@ -8,6 +8,7 @@ from typing import Any
 
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.wording import number_text, percent_text
+from dpaudit.reports.words import joined, said
 from dpaudit.results.trade_off import TradeOffPoint
 
 TABLE_ROWS = 16
@@ -16,20 +17,13 @@ TABLE_ROWS = 16
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:
     """The band for the trade-off function against the claim's curve; `of` says whose it is, at the end of the title."""
     has_lower = any(point.thresholds_lower is not None for point in known_at)
-    description = (
-        "The least type II error at each type I error: what the claim promises, and an upper limit that holds at all "
-        f"points together with {percent_text(confidence)} confidence. Where the limit lies below the claim's "
-        "curve, the claim is broken."
-    )
+    description = said("figure.band", sure=percent_text(confidence))
     claimed = [(point.type_one, point.claimed) for point in known_at]
     upper = [(point.type_one, point.upper) for point in known_at]
     series = [Series("limit", claimed, "the claim allows no attack below")]
     series.append(Series("curve w0", upper, "some attack is at or below, with confidence"))
     if has_lower:
-        description += (
-            " The lower limit is of tests by a threshold of this score. It says nothing of other tests and other "
-            "attacks, which may lie below it."
-        )
+        description = joined(description, said("figure.band_lower"))
         lower = [(one.type_one, one.thresholds_lower) for one in known_at if one.thresholds_lower is not None]
         series.append(Series("curve w1", steps_below(lower), "no threshold of this score is below, with confidence"))
     step = max(1, len(known_at) // TABLE_ROWS)

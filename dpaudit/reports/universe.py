@@ -14,12 +14,11 @@ import zlib
 from collections.abc import Sequence
 
 import numpy as np
-from markupsafe import Markup
 from numpy.typing import NDArray
 
 from dpaudit.reports.document import Block, Paragraph, Table
-from dpaudit.reports.drawing import Axis, Data, Figure, frame, points, svg, swatch, tag
-from dpaudit.reports.figures import STEPS, draw_scale, marker, palette, ratio_step, top_ratio
+from dpaudit.reports.drawing import Data, Drawing, Figure, Plot, Scale, Series, tag
+from dpaudit.reports.figures import STEPS, draw_scale, palette, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     MISSING,
     UNITS,
@@ -31,6 +30,7 @@ from dpaudit.reports.wording import (
     plural,
     symbol,
 )
+from dpaudit.reports.words import said
 from dpaudit.results.model import VERDICTS, AuditResult
 from dpaudit.results.universe_table import NOT_ASKED, PairRow, UniverseTable
 
@@ -60,19 +60,11 @@ def sentence(result: AuditResult) -> str:
     """What the table is, in words."""
     table = result.universe
     assert table is not None
-    deep = result.options.get("selected", 0)
-    if len(result.findings) == table.asked:
-        shown = f"Each of them follows in full; {deep:,} were examined in depth, on draws of their own."
-    else:
-        shown = (
-            f"{plural(len(result.findings), 'pair')} of them follow in full: those that were examined in depth, on "
-            "draws of their own, and those that the table calls violated."
-        )
-    return (
-        f"All {plural(len(table), 'pair')} of {plural(len(table.ids), 'input')}, each against its own budget: every "
-        f"input was drawn {table.draws:,} times, and each pair was tested once, on {table.labelled:,} labelled draws. "
-        f"{shown}"
-    )
+    pairs, deep = plural(len(result.findings), "pair"), result.options.get("selected", 0)
+    which = "all_follow" if len(result.findings) == table.asked else "some_follow"
+    facts = {"pairs": plural(len(table), "pair"), "inputs": plural(len(table.ids), "input"), "draws": table.draws}
+    follow = said(f"universe.{which}", deep=deep, pairs=pairs)
+    return said("universe.opening", **facts, labelled=table.labelled, follow=follow)
 
 
 def columns(table: UniverseTable) -> tuple[str, ...]:
@@ -114,16 +106,14 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
     assert table is not None
     rows = [(word, pairs, share) for _, word, pairs, share in counts(table)]
     worst = table.worst(WORST)
-    marks = tuple(row.verdict or "" for row in worst)
-    listed = tuple(tuple(cells(row)) for row in worst)
+    marks, listed = tuple(row.verdict or "" for row in worst), tuple(tuple(cells(row)) for row in worst)
     found: list[Block] = [Paragraph(sentence(result)), Table("All pairs", ("verdict", "pairs", "share"), tuple(rows))]
     if table.asked:
         found += [
             dataclasses.replace(image, id=f"{prefix}{image.id}") for image in (matrix_image(table), budget_image(table))
         ]
     found.append(Table("The worst pairs of all", columns(table), listed, max(0, table.asked - WORST), marks))
-    note = "The p-value is that of the one test on shared draws; bounds are the better of that test and the depth."
-    return [*found, Paragraph(note, "note")]
+    return [*found, Paragraph(said("universe.p_value"), "note")]
 
 
 def matrix_image(table: UniverseTable) -> Figure:
@@ -137,13 +127,11 @@ def matrix_image(table: UniverseTable) -> Figure:
     violated = np.flatnonzero(table.verdict == 0)
     finite = matrix[np.isfinite(matrix)]
     rings = ", each in a ring" if 0 < len(violated) <= RINGED else ""
-    said = f"{plural(len(violated), 'pair')} violated{rings}"
-    description = (
-        f"Matrix of {count:,} by {count:,} inputs, coloured by the ratio of lower bound to budget from 0 (blue) over 1 "
-        f"(pale) to {top:g} and more (red): {said}, largest ratio {number_text(finite.max(initial=0.0))}."
-    )
+    told = f"{plural(len(violated), 'pair')} violated{rings}"
+    largest = number_text(finite.max(initial=0.0))
+    description = said("universe.matrix", count=count, top=top, violated=told, largest=largest)
 
-    def draw(page: float) -> Markup:
+    def draw(page: float) -> Drawing:
         margin, is_wide = (130.0, True) if page > 500 else (78.0, False)
         side = min(page - margin - 8.0, 640.0)
         left = (page - side + margin) / 2.0 if is_wide else margin
@@ -157,15 +145,10 @@ def matrix_image(table: UniverseTable) -> Figure:
         for k in range(0, count, max(1, math.ceil(count / (NAMES if is_wide else NAMES // 2)))):
             name, at = f"{name_text(table.ids[k], 14 if is_wide else 7)} ({k + 1})", (k + 0.5) * side / count
             body.append(tag("text", name, x=left - 5.0, y=margin + at + 4.0, text_anchor="end", cls="name"))
-            turn = f"translate({left + at + 4.0:.1f} {margin - 5.0:.1f}) rotate(-90)"
-            body.append(tag("text", name, transform=turn, cls="name"))
-        return svg(body, page, margin + side + 6.0, description)
+            body.append(tag("text", name, turned=True, x=left + at + 4.0, y=margin - 5.0, cls="name"))
+        return Drawing(tuple(body), page, margin + side + 6.0, description)
 
-    note = (
-        f"{said}. Inputs are in the order given. The matrix is symmetric: a pair is asked in both directions. Grey: "
-        "the same input, not asked, or no ratio (budget 0). A ratio near 0 says that little could be learnt about a "
-        "pair (very small and very large budgets), not that it keeps its promise well."
-    )
+    note = said("universe.matrix_note", violated=told)
     title = "Lower bound over budget, all pairs of the universe"
     scale = draw_scale(top)
     return Figure("universe-matrix", title, description, note, draw, (), Data((), ()), scale, is_image=True)
@@ -186,35 +169,21 @@ def budget_image(table: UniverseTable) -> Figure:
     blues = [(250, 251, 252), *palette()[STEPS - 1 :: -1]][:8]
     uri = pixels(steps[::-1], blues)
     violated = np.flatnonzero(shown & (table.verdict == 0))
-    description = (
-        f"Density of the lower bounds of {np.count_nonzero(shown):,} pairs against their budgets, both axes "
-        f"logarithmic, with the line where they are equal; {table.count('violated'):,} violated pairs are marked."
-    )
+    seen = int(np.count_nonzero(shown))
+    description = said("universe.budgets", shown=seen, violated=table.count("violated"))
     names = columns(table)
 
-    def draw(page: float) -> Markup:
-        x = Axis(ends[0], ends[1], 62.0, page - 13.0, True)
-        y = Axis(ends[0], ends[1], 334.0, 10.0, True)
-        body = frame(x, y, f"{names[2]} of the pair", names[1], page, gutters=False)
-        box = {"x": x.start, "y": y.end, "width": x.end - x.start, "height": y.start - y.end}
-        body.insert(1, tag("image", href=uri, preserveAspectRatio="none", style="image-rendering:pixelated", **box))
-        body.append(tag("path", d=points([(x(one), y(one)) for one in ends]), cls="limit"))
-        body += [
-            marker("violated", x(float(table.budget[k])), y(float(table.lower[k])), 3.4)
-            for k in violated[:RINGED].tolist()
-        ]
-        return svg(body, page, 380.0, description)
-
-    legend = [(swatch(tag("path", d="M1 7L21 7", cls="limit")), "lower bound = budget")]
+    corners = [(ends[0], ends[0]), (ends[1], ends[1])]
+    series = [Series(uri, corners, kind="image"), Series("limit", corners, "lower bound = budget")]
     if len(violated):
-        legend.append((swatch(marker("violated", 11.0, 7.0, 4.0)), f"violated ({len(violated):,})"))
-    note = (
-        f"The darker, the more pairs: up to {most:,.0f} in a cell. {plural(nothing, 'pair')} with a lower bound or "
-        "budget of 0, or next to it, cannot be shown here."
-    )
+        marked = [(float(table.budget[k]), float(table.lower[k])) for k in violated[:RINGED].tolist()]
+        label = f"violated ({len(violated):,})"
+        series.append(Series("violated", marked, label, "marks", titles=[""] * len(marked), r=3.4))
+    x, y = (Scale(label, ends[0], ends[1], True) for label in (f"{names[2]} of the pair", names[1]))
+    note = said("universe.budgets_note", most=most, nothing=plural(nothing, "pair"))
     title = "Lower bound of every pair against its budget"
-    data = Data((), ())
-    return Figure("universe-budgets", title, description, note, draw, tuple(legend), data, is_image=True)
+    drawn = Plot(x, y, tuple(series)).figure("universe-budgets", title, description, note, Data((), ()))
+    return dataclasses.replace(drawn, is_image=True)
 
 
 def pixels(steps: NDArray[np.uint8], colours: Sequence[tuple[int, int, int]]) -> str:

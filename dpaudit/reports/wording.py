@@ -22,6 +22,7 @@ from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
+from dpaudit.reports.words import joined, said
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
@@ -154,6 +155,18 @@ def plural(count: int, noun: str) -> str:
     return f"{count:,} {noun}" + ("" if count == 1 else "s")
 
 
+def some(names: Sequence[str], most: int, noun: str = "") -> str:
+    """The first names, and how many more: "a, b and 2 more"."""
+    rest = len(names) - most
+    more = "" if rest <= 0 else f" and {rest:,} more" if not noun else f" and {plural(rest, f'more {noun}')}"
+    return ", ".join(names[:most]) + more
+
+
+def listed(parts: Sequence[str]) -> str:
+    """Parts of a sentence: "a, b and c"."""
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} and {parts[-1]}"
+
+
 def symbol(parameter: str) -> str:
     """How reports write the claim's parameter: a Greek letter where it has one."""
     return SYMBOLS.get(parameter, clean(parameter, 20))
@@ -199,24 +212,20 @@ def verdict_count(result: AuditResult, verdict: Verdict) -> int:
     return sum(finding.verdict == verdict for finding in result.findings)
 
 
+def state(result: AuditResult) -> str:
+    """The verdict of an audit as sentences tell it: also that nothing was asked, and why nothing could be judged."""
+    if not asked_count(result):
+        return "nothing_asked"
+    if result.verdict != "inconclusive":
+        return result.verdict
+    return "controls" if has_controls_alone(result) else "dependent" if has_changed(result) else "inconclusive"
+
+
 def headline(result: AuditResult) -> str:
     """The verdict in one line."""
-    asked = asked_count(result)
-    having = verdict_count(result, result.verdict)
-    pairs = f"{having:,} of {plural(asked, 'pair')}"
-    if not asked:
-        return "Inconclusive: the claim asks nothing of these pairs"
-    if result.verdict == "inconclusive" and has_controls_alone(result):
-        return f"Inconclusive: nothing to be found in {plural(asked, 'pair')} of an input with itself"
-    if result.verdict == "inconclusive" and has_changed(result):
-        return f"Inconclusive: draws depend on each other, which leaves {pairs} unjudged"
-    if result.verdict == "violated":
-        return f"Violated: the promise is broken for {pairs}"
-    if result.verdict == "error":
-        return f"Error: the audit broke for {pairs}"
-    if result.verdict == "inconclusive":
-        return f"Inconclusive: too little evidence to speak about {pairs}"
-    return f"Not refuted: no broken promise found in {plural(asked, 'pair')}"
+    pairs = plural(asked_count(result), "pair")
+    having = f"{verdict_count(result, result.verdict):,} of {pairs}"
+    return said(f"headline.{state(result)}", having=having, pairs=pairs)
 
 
 def has_controls_alone(result: AuditResult) -> bool:
@@ -242,13 +251,12 @@ def notes(result: AuditResult) -> list[str]:
             about.setdefault(note, []).append(name_text(finding.id, 60))
     lines = []
     for note, names in list(about.items())[:NOTES]:
-        more = f" and {plural(len(names) - NOTED, 'more pair')}" if len(names) > NOTED else ""
-        lines.append(f"{', '.join(names[:NOTED])}{more}: {clean(note, 600)}")
+        lines.append(f"{some(names, NOTED, 'pair')}: {clean(note, 600)}")
     rest = len(about) - NOTES
     if rest > 0:
-        lines.append(f"{plural(rest, 'more note')} in the saved result.")
+        lines.append(said("notes.more", count=plural(rest, "more note")))
     if "asked_mode" in result.options:
-        lines.append("Above 20 pairs (30 in adaptive mode) each pair is tested once, in fixed mode.")
+        lines.append(said("notes.mode"))
     return lines
 
 
@@ -260,123 +268,96 @@ def least_powerful(result: AuditResult) -> Finding | None:
 def weak_text(findings: Sequence[Finding]) -> str:
     """What alone would have been noticed of these inconclusive pairs: "only a leak far above the promise"."""
     zero = [finding.power is not None and finding.power.at_budget == 0.0 for finding in findings]
-    above = f"above {nats_text(ZERO_BUDGET_LOSS)}"
-    if zero and all(zero):
-        return f"only a leak {above} (none is allowed)"
-    far = "only a leak far above the promise"
-    return f"{far} (of a pair of budget 0: {above})" if any(zero) else far
+    which = "weak_zero" if zero and all(zero) else "weak_some" if any(zero) else "weak"
+    return said(f"power.{which}", loss=nats_text(ZERO_BUDGET_LOSS))
 
 
 def _learned_text(power: Power) -> str:
     """What an audit finds that does not know the outputs, as the end of a sentence."""
     if not power.learned:
-        return ": an audit has to find them, which takes several times the draws."
+        return said("power.unlearned")
     if power.is_planted:
         return _planted_text(power)
     losses = [math.inf if math.isnan(one.loss) else one.loss for one in power.learned]
-    least, most = min(losses), max(losses)
-    if math.isinf(least):
-        return ". The audit has to find them, and of no loss is it promised that it does."
-    finite = max(loss for loss in losses if math.isfinite(loss))
-    some = f" to {nats_text(finite)}" if finite > least or math.isfinite(most) else ""
-    rest = ", and of other forms nothing is promised" if math.isinf(most) else ""
-    often = f"in about {percent_text(power.probability)} of audits like this one"
-    return (
-        f". The audit has to find them: {often} it finds {nats_text(least)}{some}, by the form of the leak{rest}. That "
-        "is a measured allowance, not a bound."
-    )
+    finite = [loss for loss in losses if math.isfinite(loss)]
+    if not finite:
+        return said("power.no_promise")
+    is_whole, least = len(finite) == len(losses), nats_text(min(finite))
+    several = f" to {nats_text(max(finite))}" if max(finite) > min(finite) or is_whole else ""
+    rest = "" if is_whole else said("power.other_forms")
+    return said("power.learned", often=percent_text(power.probability), losses=least + several, rest=rest)
 
 
 def _planted_text(power: Power) -> str:
     """What was found of leaks planted into the audit's own outputs, as the end of a sentence."""
     decide = [one for one in power.learned if one.decides]
-    found = [f"“{one.form}”" for one in decide if math.isfinite(one.loss)]
+    finite = [one for one in decide if math.isfinite(one.loss)]
     lost = [f"“{one.form}” ({one.found} of {one.plants})" for one in decide if not math.isfinite(one.loss)]
-    text = ". The audit has to find them, so leaks were planted into its own outputs"
-    if found:
-        most = nats_text(max(one.loss for one in decide if math.isfinite(one.loss)))
-        text += f": of those of {most} it found more than {percent_text(power.probability)} in {', '.join(found)}"
-    if lost:
-        text += f"{', but' if found else ':'} fewer in {', '.join(lost)}, of any loss that was tried"
-    return f"{text}."
+    often, found = percent_text(power.probability), ""
+    if finite:
+        forms, most = ", ".join(f"“{one.form}”" for one in finite), nats_text(max(one.loss for one in finite))
+        found = said("power.planted_found", loss=most, often=often, forms=forms)
+    but = ", but" if finite else ":"
+    rest = said("power.planted_lost", but=but, forms=", ".join(lost)) if lost else ""
+    return said("power.planted", found=found, lost=rest)
 
 
 def settling_sentence(result: AuditResult) -> str:
     """What would settle an audit that is inconclusive for want of draws."""
     if has_controls_alone(result):
-        return "A pair of two different inputs would settle it."
+        return said("settling.controls")
     weakest = least_powerful(result)
     power = None if weakest is None else weakest.power
     needed = None if power is None else power.samples_needed
     if needed is None:
         is_unknown = power is not None and power.by_mass and not power.is_planted
-        return "How many draws would settle it is not known." if is_unknown else "More draws would settle it."
-    return f"About {needed:,} samples would settle it for the pair that was tested least well (samples={needed})."
+        return said("settling.unknown" if is_unknown else "settling.more")
+    return said("settling.samples", needed=needed)
 
 
 def rarest_text(power: Power) -> str:
     """The sentence on outputs so rare that a leak in them is mostly missed; empty where that is not known."""
     if power.blind_mass is None:
         return ""
-    times = f"1 in {round(1.0 / power.blind_mass):,}"
-    often = percent_text(power.probability)
-    return f" In outputs as rare as {times} not even a test that knows them finds {often} of leaks, however large."
+    return said("power.rarest", times=f"{round(1.0 / power.blind_mass):,}", often=percent_text(power.probability))
 
 
 def power_sentence(result: AuditResult) -> str:
     """What the audit would have found, for the pair that was tested least well; of a universe, for how many pairs."""
     if result.universe is not None:
-        unclear = plural(result.universe.count("inconclusive"), "pair")
-        return (
-            f"Of the others, {plural(result.universe.count('not_refuted'), 'pair')} would have been noticed at a loss "
-            f"not far above the budget, by a test that knows the event: the audit has to find it, which takes several "
-            f"times the draws. {unclear} could not be judged: at very small and very large budgets only a "
-            "loss far above the budget, or none at all, shows in so few draws. The table says for each pair which loss "
-            "such a test would have found."
-        )
+        judged, unclear = (plural(result.universe.count(one), "pair") for one in ("not_refuted", "inconclusive"))
+        return said("power.universe", judged=judged, unclear=unclear)
     weakest = least_powerful(result)
-    if has_controls_alone(result):
-        return "In a pair of an input with itself no loss can be found, however many draws are taken."
-    if has_changed(result):
-        return "What this audit could have found cannot be said: its draws depend on each other."
+    if has_controls_alone(result) or has_changed(result):
+        return said("power.controls" if has_controls_alone(result) else "power.dependent")
     if weakest is None or weakest.power is None:
-        return "What this audit could have found was not computed."
-    power = weakest.power
-    kind = f"concentrated on outputs of total probability {number_text(power.event_mass)}"
-    name = name_text(weakest.id, 60)
-    opening = f"For the pair {name}," if len(result.findings) == 1 else f"For the least well tested pair, {name},"
-    probability = percent_text(power.probability)
+        return said("power.unknown")
+    power, none = weakest.power, nats_text(ZERO_BUDGET_LOSS)
+    one = "one_pair" if len(result.findings) == 1 else "least_pair"
+    opening = said(f"power.{one}", pair=name_text(weakest.id, 60))
+    facts = {"opening": opening, "mass": number_text(power.event_mass), "often": percent_text(power.probability)}
     if math.isinf(power.detectable):
-        return f"{opening} no loss {kind}, however large, would have been found with probability {probability}."
-    allowed = f"the claim allows {nats_text(power.at_budget)} of that kind"
-    if power.at_budget == 0.0:
-        goal = f"a pair of budget 0 is judged where {nats_text(ZERO_BUDGET_LOSS)} would have been found"
-        allowed = f"the claim allows none at all, and {goal}"
-    return (
-        f"{opening} a loss of {nats_text(power.detectable)} or more {kind} would have been found with probability at "
-        f"least {probability}; {allowed}. Smaller excesses can have "
-        "been missed. This is said of a test that knows which outputs these are"
-        f"{_learned_text(power)}{rarest_text(power)}"
+        return said("power.none", **facts)
+    zero = power.at_budget == 0.0
+    allowed = said("power.none_allowed", loss=none) if zero else said("power.allowed", loss=nats_text(power.at_budget))
+    found = said(
+        "power.found", **facts, loss=nats_text(power.detectable), allowed=allowed, learned=_learned_text(power)
     )
+    return joined(found, rarest_text(power))
 
 
 def counts_sentence(finding: Finding) -> str:
     """How often the witness was right, wrong and silent on the draws that it was tested on, and what these are not."""
     witness = finding.witness
     if witness is None:
-        return "No betting rule was recorded for this pair."
-    guesses = witness.correct + witness.wrong
+        return said("counts.no_rule")
+    guesses, silent = witness.correct + witness.wrong, plural(witness.abstained, "draw")
     if guesses == 0:
-        return f"The rule abstained on all {plural(witness.abstained, 'draw')} that it was tested on."
+        return said("counts.abstained", draws=silent)
     share = percent_text(witness.correct / guesses)
-    sentence = (
-        f"The rule was right in {witness.correct:,} of {guesses:,} guesses ({share}) and wrong in {witness.wrong:,}"
-    )
-    sentence += f"; it abstained on {plural(witness.abstained, 'draw') if witness.abstained else 'none'}."
-    if finding.looks:  # bets of other rules, on other draws, are in the bound too
-        counted = "Counted are the draws that this rule was tested on"
-        sentence += f" {counted}; the bound is from all bets, of other rules too."
-    return sentence
+    counts = {"correct": witness.correct, "wrong": witness.wrong, "guesses": guesses, "share": share}
+    right = said("counts.right", **counts, silent=silent if witness.abstained else "none")
+    return joined(right, said("counts.looks") if finding.looks else "")  # bets of other rules are in the bound too
 
 
 def rule_sentence(finding: Finding, width: int = 600) -> str:
@@ -401,8 +382,7 @@ def allowance_sentence(finding: Finding) -> str:
     epsilon, delta = line.get("epsilon"), line.get("delta", 0.0)
     if epsilon is None or "order" in line or delta != 0.0 or not 0.0 <= epsilon < math.inf:
         return ""
-    share = percent_text(1.0 / (1.0 + math.exp(-epsilon)))
-    return f"A mechanism that keeps the claim lets any rule be right in at most {share} of its guesses on average."
+    return said("counts.allowance", share=percent_text(1.0 / (1.0 + math.exp(-epsilon))))
 
 
 def bound_sentence(result: AuditResult, finding: Finding) -> str:
@@ -412,16 +392,17 @@ def bound_sentence(result: AuditResult, finding: Finding) -> str:
     within the promise, which says nothing and would read as a pass.
     """
     lower, budget = compared(finding.parameter_lower, finding.parameter_budget)
-    name, units = symbol(finding.parameter), unit(finding.parameter)
-    confidence = confidence_text(result) + (", all pairs together" * (len(result.findings) > 1))
-    promised = f"{name} {no_less(lower)}{units} with {confidence}; promised: {name} ≤ {budget}"
+    sure = confidence_text(result) + (", all pairs together" * (len(result.findings) > 1))
+    names = {"name": symbol(finding.parameter), "unit": unit(finding.parameter)}
+    line = said("bound.line", **names, lower=no_less(lower), sure=sure, budget=budget)
+    delta = number_text(finding.budget.delta)
     if is_line(finding):
-        return promised + (f" (δ = {number_text(finding.budget.delta)})" if finding.budget.delta else "")
+        return line + (f" (δ = {delta})" if finding.budget.delta else "")
     if (is_weaker(finding) and math.isfinite(finding.budget.epsilon)) or not finding.epsilon_lower > 0.0:
-        return promised
+        return line
     lower, budget = compared(finding.epsilon_lower, finding.budget.epsilon)
     limit = f"promised {budget} nats" if math.isfinite(finding.budget.epsilon) else "of which it promises nothing"
-    return f"{promised}. As an epsilon at δ = {number_text(finding.budget.delta)}: {at_least(lower)} nats, {limit}"
+    return said("bound.epsilon", line=line, delta=delta, lower=at_least(lower), limit=limit)
 
 
 def evidence_text(finding: Finding) -> str:
@@ -455,12 +436,7 @@ def dependence_sentence(result: AuditResult) -> str:
     how = next((words for kind, words in DEPENDENCE.items() if kind in found), "")
     if not how:
         return ""
-    if violation_stands(result):
-        return f"Calls were found to {how}. {STANDS}"
-    return (
-        f"Calls were found to {how}, so the draws are not independent. All error rates, confidence and bounds of this "
-        "audit suppose that they are: none can be relied on."
-    )
+    return said(f"dependence.{'stands' if violation_stands(result) else 'found'}", how=how, stands=STANDS)
 
 
 def violation_stands(result: AuditResult) -> bool:
@@ -484,65 +460,31 @@ def monotone_sentence(result: AuditResult) -> str:
     found = result.trade_off.monotone if result.trade_off is not None else None
     if found is None or result.trade_off is None:
         return ""
-    pair = name_text(result.trade_off.pair, 60)
-    ratio = f"the likelihood ratio of the pair {pair}"
+    about = {"pair": name_text(result.trade_off.pair, 60), "number": found.number}
     if not found.limits:
-        return f"Upper limits on the loss, if {ratio} rises or falls with {found.number}, are withheld. {found.reason}"
+        return said("monotone.withheld", **about, reason=found.reason)
     limits = [(number_text(one.mass, 3), number_text(math.ceil(one.upper * 1e3) / 1e3, 6)) for one in found.limits]
-    said = [f"{mass} or more above {upper} nats" for mass, upper in limits]
-    said[0] = said[0].replace("above", "on either input has a loss above", 1)
-    return (
-        f"With {confidence_text(result)}, if {ratio} rises or falls with {found.number}, no event of probability "
-        f"{', none of '.join(said)}. Of rarer events nothing is said, and the verdict does not rest on this."
-    )
+    others = "".join(said("monotone.other", mass=mass, upper=upper) for mass, upper in limits[1:])
+    (first, upper), sure = limits[0], confidence_text(result)
+    return said("monotone.limits", **about, sure=sure, first=first, upper=upper, others=others)
 
 
 def plain_summary(result: AuditResult) -> str:
     """The result in one paragraph for a reader who knows neither the claim nor the method."""
-    return f"{_summary(result)} {dependence_sentence(result)}".rstrip()
-
-
-def _summary(result: AuditResult) -> str:
-    claim = clean(result.claim, 200)
-    opening = (
-        f"The claim {claim} limits how well anybody who sees one output of the mechanism can tell which of two inputs "
-        "it was computed from."
-    )
-    rate = percent_text(1.0 - result.confidence)
+    facts: dict[str, str] = {}
     if result.verdict == "violated":
         named = ""
         for worst in result.violated[:1]:  # none, if the pairs of a universe are not given in full
             lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
-            named = (
-                f" The worst is {name_text(worst.id, 80)}: its {symbol(worst.parameter)} is "
-                f"{at_least(lower)}{unit(worst.parameter)}, and {budget} was promised."
-            )
-        return (
-            f"{opening} For {plural(verdict_count(result, 'violated'), 'pair')} of inputs a rule was found that tells "
-            f"them apart better than that.{named} If the promise held for every pair, an audit like this one would "
-            f"report a violation with probability at most {rate}."
-        )
-    if result.verdict == "error":
-        return (
-            f"{opening} The mechanism or the audit failed before an answer was reached for some of the pairs; the "
-            "messages are below. What is said about the other pairs stands."
-        )
-    if not result.findings:
-        return f"{opening} Of the pairs that were given it asks nothing, so nothing was run."
-    if result.verdict == "inconclusive" and has_controls_alone(result):
-        return f"{opening} All pairs are of an input with itself, so there was nothing to tell apart."
-    if result.verdict == "inconclusive" and has_changed(result):
-        return f"{opening} Single outputs of this mechanism could not be judged."
-    if result.verdict == "inconclusive":
+            names = {"parameter": symbol(worst.parameter), "unit": unit(worst.parameter), "budget": budget}
+            named = " " + said("summary.worst", pair=name_text(worst.id, 80), lower=at_least(lower), **names)
+        broken = plural(verdict_count(result, "violated"), "pair")
+        facts = {"broken": broken, "worst": named, "rate": percent_text(1.0 - result.confidence)}
+    if state(result) == "inconclusive":
         weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        return (
-            f"{opening} No violation was found, but for some of the pairs the audit was too weak for that to mean "
-            f"much: {weak_text(weak)} would have been noticed. {settling_sentence(result)}"
-        )
-    return (
-        f"{opening} The audit tried to do better for {plural(asked_count(result), 'pair')} of inputs and did not "
-        "succeed. This is not a proof that the promise is kept: it says how large a leak would have had to be to show."
-    )
+        facts = {"weak": weak_text(weak), "settling": settling_sentence(result)}
+    summary = said(f"summary.{state(result)}", pairs=plural(asked_count(result), "pair"), **facts)
+    return joined(said("summary.opening", claim=clean(result.claim, 200)), summary, dependence_sentence(result))
 
 
 def power_text(finding: Finding) -> str:

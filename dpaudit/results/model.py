@@ -35,7 +35,7 @@ from dpaudit.results.side_findings import (
 )
 from dpaudit.results.trade_off import TradeOffBand
 from dpaudit.results.universe_table import UniverseTable
-from dpaudit.results.verdicts import VERDICTS, Verdict
+from dpaudit.results.verdicts import EXIT_STATUS, VERDICTS, Verdict, gravest
 
 __all__ = [
     "EXIT_STATUS",
@@ -74,7 +74,6 @@ MAX_LOOKS = 100_000  # of a pair in a file: an audit looks some hundred times
 KEPT = {"write": lambda _: None}  # inputs, which `Finding` saves in its own way
 LOOK = ("draws", "log_wealth", "parameter_lower")  # in the order of files
 SAME_INPUT = "x and x′ are the same input: no loss can be found here."  # a note of a finding
-EXIT_STATUS: Mapping[Verdict, int] = {"not_refuted": 0, "violated": 1, "error": 3, "inconclusive": 5}
 
 
 @dataclasses.dataclass(frozen=True)
@@ -494,12 +493,7 @@ class AuditResult(Saved, Shown):
         found = {finding.verdict for finding in self.findings}
         if self.universe is not None:
             found.add(self.universe.overall)
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
-
-    @property
-    def exit_status(self) -> int:
-        """What the command line returns: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
-        return EXIT_STATUS[self.verdict]
+        return gravest(found)
 
     @property
     def epsilon_lower(self) -> float:

@@ -20,23 +20,10 @@ from dpaudit.files import parsed_json, read_bytes
 from dpaudit.results.codec import Form, FormError
 
 MAX_SAID = 500  # characters of an error that may repeat what stands in a file
-WRONG_PLACE = frozenset(  # what the caller can know of a place beforehand
-    {
-        errno.EACCES,
-        errno.EEXIST,
-        errno.EINVAL,
-        errno.EISDIR,
-        errno.ELOOP,
-        errno.ENAMETOOLONG,
-        errno.ENOENT,
-        errno.ENOTDIR,
-        errno.ENOTEMPTY,
-        errno.EPERM,
-        errno.EROFS,
-    }
-)
-
-
+WRONG_PLACE = {  # what the caller can know of a place beforehand
+    errno.EACCES, errno.EEXIST, errno.EINVAL, errno.EISDIR, errno.ELOOP, errno.ENAMETOOLONG, errno.ENOENT,
+    errno.ENOTDIR, errno.ENOTEMPTY, errno.EPERM, errno.EROFS,
+}  # fmt: skip
 PRIVATE, SHARED = 0o600, 0o666  # modes of files that hold records, and of others, before the umask
 
 
@@ -55,12 +42,10 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     """
     target = Path(path)
     data = content.encode("utf-8") if isinstance(content, str) else content
+    temporary = ""
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
         handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    except OSError as error:
-        raise writing_error("output must be a writable place", path, error) from error
-    try:
         with os.fdopen(handle, "wb") as stream:
             stream.write(data)
             stream.flush()
@@ -71,7 +56,7 @@ def write_whole(path: str | os.PathLike[str], content: str | bytes, mode: int = 
     except OSError as error:
         raise writing_error("output must be a writable place", path, error) from error
     finally:
-        if os.path.exists(temporary):
+        if temporary and os.path.exists(temporary):
             os.unlink(temporary)
 
 

@@ -11,6 +11,8 @@ import sys
 from collections.abc import Callable
 from typing import Any, Literal
 
+from dpaudit.results.verdicts import EXIT_STATUS, Verdict
+
 Tell = Callable[[Any], None]  # an `on_progress`
 Face = Literal["notebook", "progress"]
 _FACES: dict[Face, Callable[[], Any]] = {}
@@ -34,7 +36,17 @@ def session_progress(label: str, on_progress: Tell | None) -> contextlib.Abstrac
 
 
 class Shown:
-    """Show a result in a notebook as HTML or Markdown, and its pictures with `plot`."""
+    """Show a result in a notebook as HTML or Markdown, its pictures with `plot`, and its verdict to a shell."""
+
+    @property
+    def verdict(self) -> Verdict:
+        """What the result says."""
+        raise NotImplementedError
+
+    @property
+    def exit_status(self) -> int:
+        """What the command line returns: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
+        return EXIT_STATUS[self.verdict]
 
     def _repr_html_(self) -> str:
         return str(_face("notebook").html(self))

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.results.codec import ROUNDED, Form, from_json, to_json
-from dpaudit.results.model import EXIT_STATUS, VERDICTS, Verdict
 from dpaudit.results.saved_inputs import saved_input
 from dpaudit.results.saving import Saved
 from dpaudit.results.shown import Shown
+from dpaudit.results.verdicts import VERDICTS, Verdict, gravest
 
 SCHEMA = "dpaudit.utility/1"
 
@@ -139,18 +139,13 @@ class UtilityResult(Saved, Shown):
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any finding has."""
         found = {finding.verdict for finding in self.findings}
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
+        return gravest(found)
 
     @property
     def told(self) -> Verdict:
         """The verdict as reports show it (`UtilityFinding.told`)."""
         found = {finding.told for finding in self.findings}
-        return next((verdict for verdict in VERDICTS if verdict in found), "inconclusive")
-
-    @property
-    def exit_status(self) -> int:
-        """As of an audit: 0 not refuted, 1 violated, 3 error, 5 inconclusive."""
-        return EXIT_STATUS[self.verdict]
+        return gravest(found)
 
     @property
     def worst(self) -> UtilityFinding | None:

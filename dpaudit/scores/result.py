@@ -9,10 +9,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from dpaudit.errors import UsageError
-from dpaudit.results.model import EXIT_STATUS, Verdict
 from dpaudit.results.saving import Saved, read_saved
 from dpaudit.results.shown import Shown
 from dpaudit.results.trade_off import TradeOffPoint
+from dpaudit.results.verdicts import Verdict
 
 SCHEMA = "dpaudit.scores/1"
 ASSUME = ("nothing", "independent")  # what a verdict may rest on, beside the assumptions of the design
@@ -160,11 +160,6 @@ class ScoresResult(Saved, Shown):
         if self.decisive.parameter_lower > self.budget:
             return "violated"
         return "not_refuted" if self.decisive.parameter_ceiling > self.budget else "inconclusive"
-
-    @property
-    def exit_status(self) -> int:
-        """As of an audit: 0 not refuted, 1 violated, 5 inconclusive."""
-        return EXIT_STATUS[self.verdict]
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> ScoresResult:

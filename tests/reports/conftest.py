@@ -5,6 +5,7 @@ from __future__ import annotations
 import dataclasses
 import itertools
 import math
+from fractions import Fraction
 from types import SimpleNamespace
 
 import numpy as np
@@ -12,17 +13,29 @@ import pytest
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.privacy.claims import Budget
+from dpaudit.reports.reading import read_dossier
 from dpaudit.results.model import (
+    INTERVALS,
+    SAME_INPUT,
     AuditResult,
     Finding,
     FloatingPointFinding,
     FloatingPointPair,
+    LearnedLoss,
     Look,
+    PlantedCell,
     Power,
+    Severity,
     SideFinding,
+    Sketch,
     WitnessRecord,
 )
+from dpaudit.results.plan_result import EventEstimate, Needed, Plan, PlannedBudget, PlannedPower
+from dpaudit.results.trade_off import LossLimit, MonotoneLimits, TradeOffBand, TradeOffPoint
+from dpaudit.results.universe_table import NOT_ASKED, UniverseTable
 from dpaudit.results.utility_result import UtilityFinding, UtilityResult
+from dpaudit.scores.result import GuessRecord, IndependentBound, ScoresResult
+from dpaudit.symbolic.certificate import Certificate, CertifiedPair, Event
 
 # fmt: off
 CITIES = [
@@ -258,6 +271,123 @@ def make_utility(name="city release", input_id="Aachen"):
     return UtilityResult(0.95, 3, 3000, 0.5, findings, bounds, subject, {"dpaudit": "0.1.0"}, {"samples": 1000})
 
 
+def make_unclear():
+    """Error bounds of which one may be broken and one says nothing."""
+    excess = UtilityFinding("mean", "expectation", "x", 0, False, 1.0, 1.0, "not_refuted", 1.07, 0.932, 1.22, samples=9)
+    empty = dataclasses.replace(excess, bound="empty", verdict="inconclusive", measured=0.1, says_nothing=True)
+    return dataclasses.replace(make_utility("unclear release"), findings=(excess, empty), bounds=("mean", "empty"))
+
+
+def make_broken():
+    """One pair with all that a finding can hold: a sketch, a band, limits, a bound after the verdict, long inputs."""
+    rule = "Guess x where the output is at most 0.4, x′ where it is above 0.6."
+    sketch = Sketch("the output", (-1.0, 0.0, 0.5, 1.0, 2.0), (9, 30, 8, 3), (2, 7, 31, 10), (1.0, 1.0, -0.2, -1.0))
+    witness = WitnessRecord(rule, {}, 3700, 300, 6000, {"epsilon": 1.0, "delta": 0.0}, sketch)
+    inputs = {"x": [0] * 50, "x_prime": [0] * 40 + [1] + [0] * 9}
+    finding = make_finding("0.0", "1.0", 1.7, witness=witness, severity=Severity(5000, 1.7), **inputs)
+    points = tuple(TradeOffPoint(a, (1.0 - a) ** 3, (1.0 - a) ** 4, max(0.0, 1.0 - 2.7 * a)) for a in (0.0, 0.2, 1.0))
+    limits = MonotoneLimits("the output", (LossLimit(0.1, 2.3456), LossLimit(0.01, 3.5)))
+    band = TradeOffBand(finding.id, 0.005, 800, "the output", points, "", limits)
+    return make_result([finding], claim="eps=1", trade_off=band, floating_point=make_doubles().floating_point)
+
+
+def make_quiet(**changes):
+    """Two pairs in which nothing was found, with what would have been found in outputs of several masses."""
+    learned = (LearnedLoss("one threshold", 1.3), LearnedLoss(INTERVALS, 1.6), LearnedLoss("a tail", math.inf))
+    by_mass = ((0.3, 1.1), (0.1, 1.2), (0.01, 2.5), (0.001, math.inf))
+    power = dataclasses.replace(Power(0.1, 0.9, 1.2, 1.0, learned, by_mass=by_mass), **changes)
+    findings = [make_finding("a", "b", 0.7, mode="fixed", power=power), make_finding("a", "c", 0.2, mode="fixed")]
+    return make_result(findings, mode="fixed", claim="eps=1")
+
+
+def make_planted():
+    """The same where leaks were planted into the audit's own outputs."""
+    learned = (LearnedLoss("one threshold", 1.4, 20, 20), LearnedLoss("a tail", math.inf, 11, 20, False))
+    cells = tuple(
+        PlantedCell(form, mass, loss, found, 20)
+        for form, found in (("one threshold", 20), ("a tail", 11))
+        for mass, loss in ((0.1, 1.4), (0.01, 2.8))
+    )
+    return make_quiet(learned=learned, cells=cells, planted_draws=20_000)
+
+
+def make_universe():
+    """A table of all pairs of thirty inputs: one violated, one not asked, one of budget 0."""
+    first, second = np.triu_indices(30, 1)
+    budget = 0.1 + 0.1 * (second - first)
+    lower = 0.8 * budget
+    lower[7], budget[3], budget[5] = 2.0 * budget[7], 0.0, np.inf
+    verdict = np.where(budget < 0.5, 2, 3).astype(np.int8)
+    verdict[7], verdict[5] = 0, NOT_ASKED
+    lower[3] = lower[5] = 0.0
+    ids = tuple(f"<b>city{k}|" if k == 1 else f"city {k}" for k in range(30))
+    p_values = np.where(verdict == 0, -30.0, -0.1)
+    table = UniverseTable(ids, first, second, budget, lower, p_values, verdict, budget + 0.1, 0.0, 1_000, 900)
+    table = UniverseTable.from_dict(table.to_dict())  # rounded as in a file
+    return make_result([make_finding("0.0", "1.0", 1.7)], claim="eps=1", universe=table)
+
+
+def make_dependent(kind="call_order"):
+    """One pair that is violated and one that is inconclusive, of draws that depend on each other."""
+    findings = [make_finding("a", "b", 1.5), make_finding("a", "c", 0.3, verdict="inconclusive")]
+    return make_result(findings, side_findings=(SideFinding(kind, "found", "Outcomes changed.", 1e-6, {}),))
+
+
+def make_plan():
+    """A plan for two budgets, of one of which a rule was estimated."""
+    needed = (Needed("sequential", 3000.0, 9000.0, 4.5), Needed("fixed", 2000.0, math.inf, 3.0))
+    power = PlannedPower(0.1, False, 1.2, 1.5, 2.0, 1.4, 1.9, 1.4, 1.9, 1.3, needed, 1900.0)
+    rare = PlannedPower(0.01, True, math.inf, math.inf, math.inf, math.inf, math.inf, None, None, 1.3, needed)
+    forms = (LearnedLoss("one threshold", 1.9), LearnedLoss("a tail", math.inf))
+    estimate = EventEstimate(0.25, 0.75, 2000, "Guesses a.")
+    budgets = (
+        PlannedBudget("a|b", 3, "epsilon", 1.0, (power, rare), forms, estimate),
+        PlannedBudget("a|c", 1, "epsilon", 2.0, (power,), forms),
+    )
+    subject = {"name": "city release", "target": "release.py:mechanism"}
+    return Plan("eps=1", 0.95, "fixed", 5000, 0.1, 0.9, 4, 1, 3, False, 0.0125, budgets, 40_000, 20.0, 800, 2000.0, 7,
+                subject, {"dpaudit": "0.1.0"}, 20.0, 9000, 2)  # fmt: skip
+
+
+def make_scores(**changes):
+    """An audit of scores of one run, with its bound if canaries are answered independently."""
+    points = tuple(TradeOffPoint(a, (1.0 - a) ** 3, None, max(0.0, 1.0 - 2.7 * a)) for a in (0.0, 0.2, 1.0))
+    rules = (GuessRecord("the highest scores", 200, 180, 400, 0.5), GuessRecord("the lowest scores", 90, 80, 400, 0.5))
+    values = {
+        "claim": "rho=0.5", "parameter": "rho", "budget": 0.5, "delta": 1e-5, "design": "one_run", "confidence": 0.95,
+        "seed": 3, "scores_in": 400, "scores_out": 400, "epsilon_lower": 1.5, "parameter_lower": 0.6, "ceiling": 4.0,
+        "parameter_ceiling": 2.5, "trade_off": points, "guesses": rules, "decided_after": None, "log_wealth": None,
+        "assumptions": ("Canaries were put in by fair coins.",), "notes": ("Scores were rounded.",), "seconds": 1.5,
+        "environment": {"dpaudit": "0.1.0"}, "independent": IndependentBound(1.8, 0.7, 5.0, 3.0, 0.4),
+    }  # fmt: skip
+    return ScoresResult(**{**values, **changes})
+
+
+def make_certificate(*values, **changes):
+    """A certificate with a pair of each verdict and its loss, which is exact."""
+    event = Event(("1",), 1, "x", Fraction(3, 4), Fraction(1, 4))
+    pairs = tuple(
+        CertifiedPair(f"in|out {k}", "in", f"out {k}", verdict, 1.0, value, value, 0.0, None, 0.0, value, value,
+                      event if verdict == "violated" else None, reason="too deep" if verdict == "open" else "")
+        for k, (verdict, value) in enumerate(values)
+    )  # fmt: skip
+    found = {"claim": "eps=1", "rounding": 1e-9, "pairs": pairs, "inputs": 2, "runs": 40, "seconds": 0.5, **changes}
+    return Certificate(subject={"name": "response", "target": "r.py:response", "fingerprint": "c0"}, **found)
+
+
+def make_judged(folder):
+    """A report on an audit, three certificates and two audits of scores, read from their files."""
+    made = {
+        "audit": make_quiet(), "kept": make_certificate(("kept", 0.9)),
+        "broken": make_certificate(("violated", 1.2), ("kept", 0.9)),
+        "open": make_certificate(("open", 0.0), refusal="It draws from a normal law."), "scores": make_scores(),
+        "quiet scores": make_scores(parameter_lower=0.2, epsilon_lower=0.9, independent=None),
+    }  # fmt: skip
+    for name, result in made.items():
+        result.save(folder / "judged" / f"{name}.json")
+    return read_dossier([f"judged/{name}.json" for name in made])
+
+
 MAKERS = {
     "violated": make_cities,
     "not_refuted": lambda: make_cities(violated=False),
@@ -268,7 +398,16 @@ MAKERS = {
     "hostile": make_hostile,
     "single": lambda: make_result([make_finding("0.0", "1.0", 1.7)], claim="eps=1"),
     "empty": lambda: make_result([], not_asked=("a|b",), claim="eps=inf"),
-    "large": lambda: make_cities(46),
+    "broken": make_broken,
+    "learned": make_quiet,
+    "planted": make_planted,
+    "few cities": lambda: make_cities(6),
+    "same input": lambda: make_result(
+        [make_finding("a", "a", 0.0, verdict="inconclusive", notes=(SAME_INPUT,), power=None, witness=None)],
+        claim="eps=1",
+    ),
+    "dependent": make_dependent,
+    "universe": make_universe,
     "renyi": make_renyi,
     "doubles": make_doubles,
     "doubles nothing": lambda: make_doubles(leaks=False),
@@ -288,6 +427,11 @@ def synthetic():
         hostile=HOSTILE,
         check=make_check,
         utility=make_utility,
+        dependent=make_dependent,
+        plan=make_plan,
+        unclear=make_unclear,
+        scores=make_scores,
+        judged=make_judged,
     )
 
 

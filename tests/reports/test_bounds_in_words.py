@@ -11,9 +11,6 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.privacy.claims import Budget
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import brief, terminal, wording
-from dpaudit.reports.difference import difference
-from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.markdown import render as render_document
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power
 
 MIN_RATIO = 1.0000449  # over a budget of 1: four digits are not enough, five round down to it
@@ -35,16 +32,6 @@ def test_no_report_writes_a_bound_above_its_budget_as_the_budget(barely, format,
     assert not re.search(r"(?<![\d.])1\.0+(?![\d.]*[1-9])(?=\s*nats| with)", text)
     assert re.search(r"(largest lower bound|Largest lower bound)[^;]{0,60}?1\.00004", text)
     assert "1.00004 nats" in text
-
-
-def test_counts_of_a_rule_say_that_the_bound_is_from_more_than_them(synthetic):
-    finding, said = synthetic.finding("a", "b", 1.5), "Counted are the draws that this rule was tested on"
-    assert said in wording.counts_sentence(finding)
-    result = synthetic.result([finding])
-    for text in (terminal.plain(brief.violation(result)), failure_text(result, ""), reports.render(result, "md")):
-        assert said in " ".join(text.split())
-    once = synthetic.finding("a", "b", 1.5, mode="fixed")  # tested once: the bound is from these draws
-    assert said not in wording.counts_sentence(once)
 
 
 def test_the_largest_bound_is_told_from_its_own_budget(synthetic, barely):
@@ -75,20 +62,6 @@ def test_an_epsilon_within_the_promise_is_not_said_beside_a_violation(synthetic)
             text = html.unescape(re.sub(r"<[^>]*>", " ", reports.render(result, format, profile))).replace("\\", "")
             assert re.search(r"[Ll]argest lower bound[^;]{0,60}?ρ ≥ 0.5025\s+(\|\s+)?nats; promised: ρ ≤ 0.5", text)
             assert "promised 5.757" not in text
-
-
-def test_a_bound_as_an_epsilon_is_told_from_the_promise(synthetic):
-    finding = synthetic.finding("0", "1", 1.3, 0.017469, parameter="rho", epsilon_lower=MIN_RATIO)  # 1 nat at 1e-6
-    finding = dataclasses.replace(finding, budget=Budget(1.0, 1e-6))
-    result = synthetic.result([finding], claim="rho=0.5", report_delta=1e-6)
-    assert "at least 1.00004 nats, promised 1 nats" in wording.bound_sentence(result, finding)
-    assert "epsilon 1.00004 at delta" in reports.render(result, "html", "compliance")
-
-
-def test_a_difference_shows_by_what_a_bound_is_above(synthetic, barely):
-    before = synthetic.result([synthetic.finding("a", "b", 0.5)], claim="eps=1")
-    text = render_document(difference(Dossier.of(before).sources[0], Dossier.of(barely).sources[0]))
-    assert "| 0.5 | 1.00004 |" in text
 
 
 BARE = just_above(1.0)  # all that a rejection says where no stage could follow it

@@ -74,6 +74,7 @@ def pages(synthetic):
         "compliance": reports.render(everything, "html", "compliance"),
         "hostile": reports.render(attacked, "html", "compliance"),
         "plain": reports.render(synthetic.make("sides"), "html"),
+        "large": reports.render(synthetic.cities(46), "html"),
         "reference": (ROOT / "reports" / "compliance" / "compliance.html").read_text(encoding="utf-8"),
     }
 
@@ -124,7 +125,7 @@ frame.srcdoc = SOURCE;
 </script></body>"""
 
 
-@pytest.mark.parametrize("name", ["compliance", "hostile", "reference"])
+@pytest.mark.parametrize("name", ["compliance", "hostile", "reference", "large"])
 def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
     text = json.dumps(pages(synthetic)[name]).replace("</", "<\\/").replace("<!--", "<\\!--")
     (tmp_path / "frame.html").write_text(WIDTH.replace("SOURCE", text), encoding="utf-8")

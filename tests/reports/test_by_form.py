@@ -13,7 +13,6 @@ from dpaudit import reports
 from dpaudit.inference.learned_power import forms
 from dpaudit.reports import by_form, terminal, wording
 from dpaudit.reports.plan import plan_blocks
-from dpaudit.results.model import LearnedLoss, Power
 
 
 def released(data, size, rng):
@@ -28,19 +27,6 @@ def printed(shown):
     console = Console(file=io.StringIO(), width=80)
     console.print(shown)
     return console.file.getvalue()
-
-
-def test_every_form_has_a_row_beside_the_best_case_in_terminal_and_html():
-    result = audited()
-    rows = by_form.rows(result)
-    named = [form for form, _, _ in rows]
-    assert named[: 1 + len(forms())] == [by_form.BEST, *forms()]
-    assert all(form.startswith("known beforehand, in outputs of probability ") for form in named[1 + len(forms()) :])
-    assert float(rows[0][1]) <= min(float(loss) for _, loss, _ in rows[1 : 1 + len(forms())])
-    text, page = printed(terminal.show(by_form.blocks(result))), reports.render(result, "html")
-    for form, loss, _ in rows:
-        assert set(form.split()) <= set(text.split()) and loss in text  # long ones are broken into lines
-        assert f"<td>{form}</td><td>{loss}</td>" in page
 
 
 def test_a_violated_claim_has_no_such_table():
@@ -58,28 +44,6 @@ def test_a_plan_promises_what_the_audit_reports():
     assert all(form in text for form in forms())
 
 
-def test_the_figures_go_out_with_their_probability_mass_pair_and_caveat():
-    result = audited()
-    said = "found in about 9 of 10 audits; measured on 20 audits a form: an allowance, not a bound."
-    caption = by_form.caption(result)
-    assert caption == f"Pair 0.0|1.0, a leak in outputs of total probability 0.1: {said}"
-    text, page = " ".join(printed(terminal.show(by_form.blocks(result))).split()), reports.render(result, "html")
-    assert caption in text and f"{caption}</p>" in page
-    assert '<th scope="col">loss found in 9 of 10 audits (nats)</th>' in page
-    sentence = wording.power_sentence(result)
-    assert "in about 90% of audits like this one it finds" in sentence
-    assert "allowance, not a bound. In outputs" in sentence
-
-
-def test_a_plan_for_another_probability_has_the_table_by_form_at_90():
-    options = {"samples": 5_000, "seed": 1, "event_masses": [0.5]}
-    planned, usual = (dpaudit.plan(released, "eps=1", [(0.0, 1.0)], power=power, **options) for power in (0.5, 0.9))
-    assert planned.budgets[0].by_form == usual.budgets[0].by_form
-    assert "Found in about 90% of audits of an event of mass 0.1" in " ".join(
-        printed(terminal.show(plan_blocks(planned))).split()
-    )
-
-
 def test_figures_that_are_no_numbers_are_not_said():
     result = audited()
     (finding,) = result.findings
@@ -87,16 +51,6 @@ def test_figures_that_are_no_numbers_are_not_said():
     finding = dataclasses.replace(finding, power=dataclasses.replace(finding.power, learned=learned))
     text = wording.power_sentence(dataclasses.replace(result, findings=(finding,)))
     assert "of no loss is it promised that it does." in text and "nan" not in text
-
-
-def test_what_is_not_promised_is_not_called_none():
-    learned = (LearnedLoss("one threshold", math.inf),)
-    (best, row) = by_form.rows_of(Power(0.1, 0.9, 1.25, 1.0, learned))
-    assert best[1:] == ("1.25", "1.25") and row[1:] == ("not promised", "–")
-    assert by_form.rows_of(Power(0.1, 0.9, math.inf, 1.0, learned))[0][1] == "none"
-    planned = dpaudit.plan(released, "eps=1", [(0.0, 1.0)], samples=100, seed=1, event_masses=[0.5])
-    lines = [" ".join(line.split()) for line in printed(terminal.show(plan_blocks(planned))).splitlines()]
-    assert all(f"{form} not promised" in lines for form in forms())
 
 
 def test_a_universe_has_no_table_by_form_and_says_whose_power_it_is():

@@ -11,15 +11,11 @@ from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
 from dpaudit.reports import wording
-from dpaudit.results.model import SideFinding
 
 
 @pytest.fixture(params=["call_order", "independence"])
 def dependent(synthetic, request):
-    """One pair that is violated and one that is inconclusive, of draws that depend on each other."""
-    findings = [synthetic.finding("a", "b", 1.5), synthetic.finding("a", "c", 0.3, verdict="inconclusive")]
-    side = SideFinding(request.param, "found", "Outcomes changed.", 1e-6, {})
-    return synthetic.result(findings, side_findings=(side,))
+    return synthetic.dependent(request.param)
 
 
 def confidences(text):
@@ -28,8 +24,9 @@ def confidences(text):
 
 
 @pytest.mark.parametrize("format", ["md", "junit", "sarif"])
-def test_every_report_that_states_the_confidence_says_that_it_is_not_to_be_relied_on(dependent, format):
-    content = reports.render(dependent, format)
+@pytest.mark.parametrize("profile", reports.PROFILES)
+def test_every_report_that_states_the_confidence_says_that_it_is_not_to_be_relied_on(dependent, format, profile):
+    content = reports.render(dependent, format, profile)
     found = confidences(content.decode() if isinstance(content, bytes) else content)
     assert found and all(wording.UNRELIABLE in after for after in found)
 

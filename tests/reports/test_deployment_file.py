@@ -51,15 +51,17 @@ def test_the_budget_of_a_data_set_is_summed_over_its_releases(synthetic, tmp_pat
     assert b'"budget"' in reports.render(dossier, "json", "compliance")
 
 
-def test_a_sum_of_decimal_shares_that_meets_its_limit_is_within_it(tmp_path):
-    shares = ", ".join(f'{{name = "{k}", date = 2026-01-31, spent = 0.1}}' for k in range(10))
-    (tmp_path / "d.toml").write_text(f"[budget]\nlimit = 1.0\nreleases = [{shares}]\n")
-    assert not read_deployment(tmp_path / "d.toml").budget.is_overspent
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
+        ("nam = 'x'", r"key must be one of name, .*, got 'nam' at '.*d\.toml'"),
+        ("[declared]\nunits = 'x'", r"key of \[declared\] must be one of epsilon, .*, got 'units' at '.*d\.toml'"),
+        ("[declared]\nunit = 3", r"declared\.unit must be a text"),
+        ("[declared]\nunit = ' '", r"declared\.unit must say something"),
+        ("[declared]\nunit = 'x'\n[not_applicable]\nunit = 'y'", "unit must be declared or not applicable, got both"),
+        ("declared = 3", "declared must be a table, got 3"),
+        ("coordinates = 'none.json'", r"coordinates must be a readable file, got '.*none\.json'"),
+        ("name = ", "deployment must be TOML"),
         ("[budget]\nlimt = 1", r"key of \[budget\] must be one of parameter, limit, releases, got 'limt' at"),
         ("[budget]\nparameter = 'epsilon'", "budget.limit must be stated, got none at"),
         ("[budget]\nlimit = -1", "budget.limit must be a finite number of at least 0, got -1 at"),
@@ -80,4 +82,12 @@ def test_a_sum_of_decimal_shares_that_meets_its_limit_is_within_it(tmp_path):
 def test_a_declaration_of_the_wrong_kind_is_refused_with_its_place(tmp_path, content, message):
     (tmp_path / "d.toml").write_text(content)
     with pytest.raises(UsageError, match=message):
+        read_deployment(tmp_path / "d.toml")
+
+
+@pytest.mark.parametrize("content", ['{"a": [1]}', '{"a": [1, "x"]}', '{"a": [1, NaN]}', "[]", "{"])
+def test_coordinates_must_be_places(tmp_path, content):
+    (tmp_path / "c.json").write_text(content)
+    (tmp_path / "d.toml").write_text('coordinates = "c.json"')
+    with pytest.raises(UsageError, match="coordinates"):
         read_deployment(tmp_path / "d.toml")

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import re
-
 import pytest
 
-from dpaudit import reports
-from dpaudit.reports import figures, geometry, pdf
+from dpaudit.reports import figures, pdf
 
 PLOT = (62.0, 888.0, 10.0, 334.0)
 
@@ -18,36 +15,12 @@ def test_a_label_covers_no_point_and_stays_within_the_plot(place):
     crowd = [(place[0] + 9.0 * i, place[1] + 9.0 * j) for i in range(-4, 5) for j in range(-4, 5)]
     for points in ([place], crowd):
         drawn = figures._callout(text, place, points, PLOT, 4.0)
-        x, y = (float(re.search(rf' {name}="([-0-9.]+)"', str(drawn[-1])).group(1)) for name in "xy")
+        x, y = (drawn[-1].at[name] for name in "xy")
         half = 3.5 * len(text)
         assert x - half > PLOT[0] and x + half < PLOT[1] and PLOT[2] < y < PLOT[3]
         assert not [(a, b) for a, b in points if abs(a - x) < half + 4.0 and abs(b - (y - 4.0)) < 7.0 + 4.0]
         if points == crowd:  # a line to the point, where the label is away from it
             assert len(drawn) == 2
-
-
-def test_a_label_without_room_is_left_out():
-    crowd = [(float(a), float(b)) for a in range(60, 900, 9) for b in range(10, 340, 9)]
-    assert figures._callout("Dresden|Mainz", crowd[500], crowd, PLOT, 4.0) == []
-
-
-def test_coordinates_and_headings_are_said_once(synthetic):
-    result = synthetic.make("not_refuted")
-    places = {name: (float(k), float(k * k % 7)) for k, name in enumerate({f.x_id for f in result.findings})}
-    figure = geometry.atlas(result, places)
-    assert "oordinates" not in figure.description and "Coordinates are" not in figure.note.split(".", 1)[1]
-    assert "place of x (declared)" in figure.data.columns
-    for format in ("html", "md"):
-        page = reports.render(synthetic.check(), format, "compliance")
-        assert page.count("Laws that follow from the claim") == 1 and page.count("What any mechanism must do") == 1
-
-
-def test_numbers_of_draws_say_what_they_count(synthetic):
-    result = synthetic.make("single")
-    page = reports.render(result, "html")
-    assert "20,000 labelled for this pair, 20,000 runs of the mechanism in all" in page
-    assert "after 20,000 draws bet on" in page
-    assert "10,000 draws that the rule was tested on" in reports.render(result, "html", "compliance")
 
 
 def test_no_word_of_a_pdf_table_is_broken_where_there_is_room():

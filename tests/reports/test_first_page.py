@@ -16,10 +16,10 @@ from dpaudit.errors import UsageError
 from dpaudit.profiles import profile_named
 from dpaudit.reports import compliance, first_page
 from dpaudit.reports.document import Facts, Paragraph, SignOffBlock, Table
-from dpaudit.reports.dossier import Dossier
+from dpaudit.reports.dossier import FAILED, Dossier, Line
 from dpaudit.reports.drawing import Figure
 from dpaudit.reports.glossary import TERMS, Linker
-from dpaudit.reports.severity import FIRST_PROOF, GRADES, MEANINGS, RULE, severity_of
+from dpaudit.reports.severity import severity_of
 from dpaudit.reports.sign_off import read_sign_off, results_digest
 from dpaudit.results.model import INTERVALS, LearnedLoss, Power, WitnessRecord
 
@@ -33,44 +33,6 @@ def page(dossier):
 
 def everything(synthetic):
     return Dossier.of(synthetic.make("single"), synthetic.check(), synthetic.utility())
-
-
-def test_a_row_says_what_was_promised_measured_and_missed(synthetic):
-    table = page(everything(synthetic))[Table]
-    assert table.columns == first_page.COLUMNS and table.marks == ("violated",) * 3
-    assert table.rows[0][:2] == ("city release: privacy", "eps=1")
-    assert table.rows[0][2] == "ε at least 1.7 nats, 1.7 × the promise"
-    assert table.rows[0][3] == f"✗ Broken: {MEANINGS['clear']} (seen: at least 2 of 3, clear)"
-    assert table.rows[0][4] == "95%"
-    assert table.rows[0][5] == FIRST_PROOF
-    assert table.rows[1][:3] == (
-        "city release: errors",
-        "errors within 3 stated bounds",
-        "the worst error is 4 × its bound (3.59 to 4.4)",
-    )
-    assert table.rows[2][0] == "city release: behaviour" and table.rows[2][3] == "✗ Checks failed"
-    assert table.rows[2][2] == (
-        "1 failed (batch_contract), 1 passed, 1 error, 1 inconclusive, 1 known failure, 1 not applicable"
-    )
-
-
-@pytest.mark.parametrize(
-    ("name", "words", "missed"),
-    [
-        (
-            "doubles",
-            "✓ No breach found",
-            "at best, losses up to 1.25 × the promise; larger ones that are hard to find or show in under 10% of "
-            "answers",
-        ),
-        ("inconclusive", "? Not settled", "a leak of any size"),
-        ("error", "! No answer: it broke", "whatever the broken runs would have shown"),
-        ("empty", "? Not settled", "everything"),
-    ],
-)
-def test_what_could_have_been_missed_stands_beside_what_was_not_found(synthetic, name, words, missed):
-    row = page(Dossier.of(synthetic.make(name)))[Table].rows[0]
-    assert row[3] == words and row[5] == missed
 
 
 def quiet(synthetic, *powers):
@@ -97,33 +59,6 @@ def test_page_one_quotes_what_an_audit_learns_of_the_pair_with_the_largest_ratio
     assert "1.2 times" not in said and "1.5 times" not in said
 
 
-@pytest.mark.parametrize("deciding", [math.inf, math.nan])
-def test_page_one_says_that_nothing_is_promised_of_what_has_to_be_searched_for(synthetic, deciding):
-    shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(deciding))))
-    assert shown[Table].rows[0][5] == "a leak of any size that has to be searched for"
-    assert "a loss of any size that has to be searched for may have stayed hidden" in shown[Facts].rows[2][1]
-
-
-def test_pairs_that_may_leak_nothing_are_said_in_nats(synthetic):
-    shown = page(Dossier.of(quiet(synthetic, learned(1.4), learned(0.12, 0.05, 0.0))))
-    assert "leaks of 1.4 × the promise and 0.12 nats where nothing may leak" in shown[Table].rows[0][5]
-
-
-def test_older_results_say_whose_power_it_is(synthetic):
-    shown = page(Dossier.of(quiet(synthetic, Power(0.1, 0.9, 1.63, 1.0))))
-    missed = shown[Table].rows[0][5]
-    assert missed.startswith("at best, losses up to 1.63 × the promise; larger ones that are hard to find")
-    assert "even in the best case for the test a loss of up to 1.63 times the promise" in shown[Facts].rows[2][1]
-
-
-def test_the_precision_of_a_grade_is_that_of_the_best_case_and_says_so(synthetic):
-    finding = synthetic.finding(ratio=1.3, power=learned(3.0, 1.2))
-    graded = severity_of(synthetic.result([finding], mode="fixed"))
-    assert graded.grade == "clear"
-    assert graded.reason.endswith("1.2 times the promise, the audit's precision in the best case")
-    assert "a test which knows the event" in RULE and "the audit itself" not in RULE
-
-
 def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
     quiet = [
         dataclasses.replace(synthetic.make("doubles"), subject={"name": f"quiet {k}", "fingerprint": str(k)})
@@ -132,17 +67,6 @@ def test_the_gravest_results_come_first_and_the_others_are_counted(synthetic):
     table = page(Dossier.of(*quiet, synthetic.make("single")))[Table]
     assert len(table.rows) == first_page.ROWS and table.omitted == 16 - first_page.ROWS
     assert table.rows[0][0] == "city release: privacy"
-
-
-def test_the_picture_draws_every_promise_with_a_number_and_gives_the_numbers_as_a_table(synthetic):
-    figure = page(everything(synthetic))[Figure]
-    assert figure.data.rows == (
-        ("city release: privacy", "1.7", "–", "–"), ("city release: errors", "3.599", "4.4", "–"),
-    )  # fmt: skip
-    assert "1 row of the table without a number: not drawn" in figure.note
-    for drawing in (figure.wide, figure.narrow):
-        assert drawing.count('class="proven violated"') == 2
-    assert not any(isinstance(b, Figure) for b in compliance.build(Dossier.of(synthetic.check())).first)
 
 
 @pytest.mark.parametrize("ratio", [math.inf, 1e9, 0.0, math.nan])
@@ -157,36 +81,6 @@ def test_a_ratio_without_a_place_on_the_axis_is_drawn_within_the_picture(synthet
             assert rects and all(float(x) + float(wide) <= width for x, wide in rects)
 
 
-def test_three_statements_say_what_broke_how_sure_that_is_and_what_to_do(synthetic):
-    release, found, sure, rest = (text for _, text in page(everything(synthetic))[Facts].rows)
-    assert release == "No. A promise is broken."
-    assert found.startswith(
-        "3 results about 1 mechanism: 1 on privacy, 1 on errors and 1 on behaviour. It promises a limit on how well "
-        "one answer tells two possible inputs apart. “city release” breaks that promise"
-    )
-    assert ": the loss of privacy is at least 1.7 times what was promised." in found
-    assert (
-        FIRST_PROOF in found
-        and "at least 84.5% sure which input it came from; promised: at most 73.2%." in found
-        and "1 more promise" in found
-    )
-    # 5% of the audit, 5% of the error bounds, 0.1% of the checks
-    assert "false alarm with probability at most 10.1%" in sure and "of lower confidence than the 99.9%" in sure
-    assert "Let “city release” answer nothing until it is mended" in rest and "Not assessed: " in rest
-    assert "tested on" not in rest
-
-
-def test_limits_that_differ_by_pair_are_a_range_and_the_worst_pair_has_its_own(synthetic):
-    pairs = [synthetic.finding("a", "b", 1.1, budget=0.25), synthetic.finding("a", "c", 0.4, budget=4.0)]
-    row = page(Dossier.of(synthetic.result(pairs)))[Table].rows[0]
-    assert row[1].endswith("ε ≤ 0.25 to 4, a limit for each pair")
-    assert row[2] == (
-        "ε at least 0.275 nats for the worst pair, 1.1 × its limit of 0.25; broken for 1 of 2 pairs tested"
-    )
-    row = page(Dossier.of(synthetic.result([synthetic.finding("a", "b", 0.5, budget=0.25), pairs[1]])))[Table].rows[0]
-    assert row[2] == "ε at least 0.125 nats for the pair nearest its limit, 0.5 × its limit of 0.25; 2 pairs tested"
-
-
 def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthetic):
     wide = synthetic.result([synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5)])
     narrow = dataclasses.replace(wide, findings=wide.findings[:1], subject={"name": "narrow", "fingerprint": "n"})
@@ -198,19 +92,6 @@ def test_a_mechanism_that_was_tested_on_fewer_pairs_than_another_is_named(synthe
     elsewhere = dataclasses.replace(narrow, findings=(synthetic.finding("d", "e", 0.5),))  # not one of them
     other = dataclasses.replace(narrow, claim="another claim")
     assert "was tested on 1" not in page(Dossier.of(wide, elsewhere, other))[Facts].rows[3][1]
-
-
-def test_the_picture_and_the_table_print_the_same_digits(synthetic):
-    blocks = page(Dossier.of(synthetic.result([synthetic.finding(ratio=1.08849)])))
-    assert "1.088 × the promise" in blocks[Table].rows[0][2]
-    for drawing in (blocks[Figure].wide, blocks[Figure].narrow):
-        assert "≥ 1.088 ×" in drawing
-
-
-def test_every_grade_says_what_it_means(synthetic):
-    assert set(MEANINGS) == set(GRADES)
-    row = page(Dossier.of(synthetic.result([synthetic.finding(ratio=1.01, mode="fixed")], mode="fixed")))[Table].rows[0]
-    assert row[3] == ("✗ Broken: the test can just see the excess; the true one may be larger (seen: 1 of 3, marginal)")
 
 
 def test_results_at_the_default_of_the_compliance_profile_are_of_full_confidence(synthetic):
@@ -296,24 +177,6 @@ def two_releases(synthetic):
     return Dossier.of(quiet, synthetic.make("single"))
 
 
-def test_every_mechanism_has_a_decision_of_its_own_the_gravest_first(synthetic, tmp_path):
-    dossier = two_releases(synthetic)
-    empty = page(dossier)[SignOffBlock]
-    assert [name for name, *_ in empty.chosen] == ["city release", "quiet release"]
-    assert empty.title == "Decisions, one a mechanism"
-    own = '[mechanisms."quiet release"]\ndecision = "accept with conditions"\nconditions = "Release 2.1 alone."\n'
-    (tmp_path / "s.toml").write_text(SIGNED + own)
-    signed = dataclasses.replace(dossier, sign_off=read_sign_off(tmp_path / "s.toml", dossier))
-    block = page(signed)[SignOffBlock]
-    assert block.chosen == (
-        ("city release", "reject", ""), ("quiet release", "accept with conditions", "Release 2.1 alone."),
-    )  # fmt: skip
-    assert "although" not in block.note
-    for format in ("html", "md"):
-        text = reports.render(signed, format, "compliance").replace("\\.", ".")
-        assert "Release 2.1 alone." in text and text.count("☒" if format == "html" else "[x]") == 2
-
-
 def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_without_a_decision(synthetic, tmp_path):
     dossier = two_releases(synthetic)
     (tmp_path / "s.toml").write_text(SIGNED.replace("reject", "accept"))
@@ -329,23 +192,12 @@ def test_a_broken_mechanism_that_was_accepted_is_named_and_no_mechanism_goes_wit
     assert read.decision == "" and read.about("quiet release").decision == "accept"
 
 
-def test_page_one_explains_the_words_and_letters_that_it_uses(synthetic):
-    text = page(everything(synthetic))[Paragraph].text
-    assert text.startswith(first_page.PAIR) and text.endswith(first_page.AT_LEAST)
-    assert first_page.LETTERS["ε"] in text and first_page.LETTERS["ρ"] not in text
-    assert not any(isinstance(block, Paragraph) for block in compliance.build(Dossier.of(synthetic.check())).first)
-    # The odds that the text states are those of the definition: e to the power of epsilon.
-    assert [round(math.exp(0.25), 1), round(math.exp(1.0), 1), round(math.exp(5.0), -1)] == [1.3, 2.7, 150.0]
-    html = reports.render(everything(synthetic), "html", "compliance")
-    assert '<p class="words">' in html
-
-
 @pytest.mark.parametrize(
     ("content", "message"),
     [
         ("nam = 'x'", "key must be one of name, role, date, decision, conditions, results, mechanisms, got 'nam' at "),
         (SIGNED.replace('"A. Person"', '" "'), "name must say something, got ' ' at "),
-        (SIGNED.replace("2026-11-25", '"today"'), "date must be a date such as 2026-11-25, got 'today' at "),
+        (SIGNED.replace("2026-11-25", '"today"'), "date must be a date such as 2026-01-31, got 'today' at "),
         (
             SIGNED.replace("reject", "ok"),
             "decision must be one of accept, accept with conditions, reject, got 'ok' at ",
@@ -353,7 +205,7 @@ def test_page_one_explains_the_words_and_letters_that_it_uses(synthetic):
         (SIGNED.replace("reject", "accept with conditions"), "conditions must be stated to accept with conditions"),
         (SIGNED + 'conditions = "x"', "conditions must be left out to reject, got 'x'"),
         (SIGNED + 'results = "00"', "results must be the digest of these results, .*, got '00' at "),
-        (SIGNED + "results = 3", "results must be a text of at most 2,000 characters, got 3 at "),
+        (SIGNED + "results = 3", "results must be a text of at most 4,000 characters, got 3 at "),
         ("name = ", "sign_off must be TOML"),
         (SIGNED + "mechanisms = 1", "mechanisms must be a table for each mechanism, got 1 at "),
         (SIGNED + '[mechanisms.other]\ndecision = "accept"', r"of this report \(city release\), got 'other' at "),
@@ -362,7 +214,7 @@ def test_page_one_explains_the_words_and_letters_that_it_uses(synthetic):
         (SIGNED + '[mechanisms."city release"]\n', "decision must be one of .*, got None for 'city release' at "),
         (
             SIGNED + '[mechanisms."city release"]\ndecision = "accept with conditions"\nconditions = 4',
-            "conditions must be a text of at most 2,000 characters, got 4 for 'city release' at ",
+            "conditions must be a text of at most 4,000 characters, got 4 for 'city release' at ",
         ),
     ],
 )
@@ -403,7 +255,7 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
     ("lines", "said"),
     [
         ([("privacy", "violated", "", None), ("errors", "inconclusive", "", None)], "No. A promise is broken."),
-        ([("behaviour", "violated", first_page.FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
+        ([("behaviour", "violated", FAILED, None)], "Not yet. No promise of privacy was found broken, but"),
         ([("privacy", "inconclusive", "", None), ("errors", "not_refuted", "", None)], "Not yet. 1 test of 2 gave no"),
         ([("privacy", "error", "", None)], "Not yet. 1 test of 1 gave no full answer. More runs may settle that."),
         ([("privacy", "not_refuted", "", 1.6)], "Nothing that was found speaks against it: leaks from 1.6 times"),
@@ -413,8 +265,5 @@ def test_a_linked_text_is_escaped_and_a_term_within_another_is_not_linked():
     ],
 )
 def test_whether_it_may_be_released_is_said_by_rule(lines, said):
-    found = [
-        first_page.Line("one", kind, "", "", verdict, None, "", "", blind=blind, word=word)
-        for kind, verdict, word, blind in lines
-    ]
+    found = [Line("one", kind, "", "", verdict, "", "", blind=blind, word=word) for kind, verdict, word, blind in lines]
     assert first_page.release_sentence(found).startswith(said)

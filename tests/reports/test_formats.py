@@ -31,10 +31,6 @@ def sarif_schema():
     return jsonschema.Draft4Validator(schema, format_checker=jsonschema.Draft4Validator.FORMAT_CHECKER)
 
 
-def dossier_of(synthetic, name="violated"):
-    return Dossier.of(synthetic.make(name), synthetic.check(), synthetic.utility())
-
-
 def test_every_result_is_valid_sarif(any_result, sarif_schema, project):
     log = json.loads(reports.render(any_result, "sarif"))
     sarif_schema.validate(log)
@@ -42,21 +38,6 @@ def test_every_result_is_valid_sarif(any_result, sarif_schema, project):
         place = result["locations"][0]["physicalLocation"]
         assert place["region"]["startLine"] >= 1
         assert not re.match(r"[a-z]+:|/", place["artifactLocation"]["uri"])  # a relative reference
-
-
-def test_a_dossier_is_valid_sarif_with_one_result_for_each_check(synthetic, sarif_schema, project):
-    log = json.loads(reports.render(dossier_of(synthetic), "sarif"))
-    sarif_schema.validate(log)
-    found = [(result["ruleId"], result["message"]["text"]) for result in log["runs"][0]["results"]]
-    assert [rule for rule, _ in found] == [
-        "dpaudit/violated",
-        "dpaudit/violated",
-        "dpaudit/error",
-        "dpaudit/inconclusive",
-        "dpaudit/violated",
-        "dpaudit/error",
-    ]
-    assert "And 7 more cases of this check" in found[0][1]  # 8 violated pairs are one alert
 
 
 def test_fingerprints_ignore_the_witness_the_seed_and_the_worst_pair(synthetic, project):
@@ -69,12 +50,6 @@ def test_fingerprints_ignore_the_witness_the_seed_and_the_worst_pair(synthetic, 
         for result in (first, second, dataclasses.replace(first, claim="eps=2"))
     ]
     assert marks[0] == marks[1] != marks[2]
-
-
-def test_side_findings_and_low_bits_are_warnings(synthetic, project):
-    for name, check in (("sides", "Running time"), ("doubles", "floating point")):
-        (result,) = json.loads(reports.render(synthetic.make(name), "sarif"))["runs"][0]["results"]
-        assert result["level"] == "warning" and check in result["message"]["text"]
 
 
 def test_a_target_is_anchored_to_its_line_without_an_import(project):
@@ -105,29 +80,6 @@ def test_every_result_is_junit_xml(any_result):
     )
     assert int(root.get("failures")) == len(root.findall(".//failure"))
     assert bool(root.findall(".//failure")) == (any_result.verdict == "violated")
-
-
-def test_junit_has_each_status_in_its_place(synthetic):
-    root = ElementTree.fromstring(reports.render(Dossier.of(synthetic.check()), "junit"))
-    kinds = [[child.tag for child in case] for case in root.iter("testcase")]
-    assert kinds == [["system-out"], ["failure"], ["error"], ["skipped"], ["skipped"], ["skipped"]]
-    messages = [element.get("message") for element in root.iter("skipped")]
-    assert [message.partition(":")[0] for message in messages] == ["inconclusive", "known failure", "does not apply"]
-
-
-@pytest.mark.parametrize("name", ["doubles", "sides"])
-def test_junit_shows_what_was_found_apart_from_the_verdict_and_fails_nothing(synthetic, name):
-    result = synthetic.make(name)
-    root = ElementTree.fromstring(reports.render(result, "junit"))
-    shown = [case for case in root.iter("testcase") if case.get("name").endswith(": found, apart from the verdict")]
-    leaks = result.floating_point is not None and result.floating_point.verdict == "leaks"
-    assert len(shown) == leaks + sum(side.status == "found" for side in result.side_findings) > 0
-    for case in shown:
-        (output,) = case
-        assert output.tag == "system-out" and output.text.startswith("Found, apart from the verdict: ")
-        assert name != "doubles" or "The low bits of the outputs leak." in output.text
-    assert root.get("failures") == root.get("errors") == "0"
-    assert int(root.get("skipped")) == len(root.findall(".//skipped"))
 
 
 def test_cases_of_very_many_pairs_are_counted(synthetic):
@@ -206,14 +158,6 @@ def test_suffixes_name_formats():
     for name in (".json", "audit", "audit.txt"):
         with pytest.raises(UsageError, match="path must end in one of"):
             reports.format_of(name)
-
-
-def test_side_findings_are_in_every_page(synthetic):
-    result = synthetic.make("sides")
-    for format in ("html", "md"):
-        for profile in ("plain", "compliance"):
-            text = reports.render(result, format, profile)
-            assert "Running time" in text and "later kind" in text and "Inputs of a take longer" in text
 
 
 def test_every_format_has_a_suffix_and_every_suffix_a_format():

@@ -12,13 +12,10 @@ from click.testing import CliRunner
 import dpaudit
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
-from dpaudit.reports import html, markdown
+from dpaudit.reports import html
 from dpaudit.reports.difference import difference
-from dpaudit.reports.document import Table
 from dpaudit.reports.dossier import Source
-from dpaudit.reports.drawing import Figure
 from dpaudit.reports.history import courses, document, read_history, standing
-from dpaudit.results.model import Power
 
 RATIOS = {
     "1.8": 0.5,
@@ -52,31 +49,6 @@ def test_releases_with_dates_are_in_the_order_of_these(five):
     releases = read_history(five)
     assert [release.name for release in releases] == [f"v{name}" for name in reversed(RATIOS)]
     assert releases[0].label == "v2.0 (0123456789ab, 2026-01-01)"
-
-
-def test_a_broken_and_a_mended_promise_are_told_with_their_releases(five):
-    releases = read_history(five)
-    found = courses(releases)
-    assert set(found) == {("release.py:mechanism", "privacy"), ("other", "privacy")}
-    course = found[("release.py:mechanism", "privacy")]
-    assert standing(course) == (
-        "Not refuted since release “2.0”. Release “1.10” broke the promise; "
-        "release “2.0” was no longer found to break it."
-    )
-    assert standing(course[:4]) == "Violated since release “1.10”, 2 releases. Release “1.10” broke the promise."
-    assert standing(course[:2]) == "Not refuted since release “1.8”, 2 releases."
-    told = document(releases, "all")
-    assert told.headline == "No promise is violated in the last of 5 releases" and told.verdict == "not_refuted"
-    assert document(releases[:4], "all").headline.startswith("1 promise of 2 violated in the last release")
-    chapter = next(section for section in told.sections if "release.py" in section.title)
-    tables = {block.title: block.rows for block in chapter.blocks if isinstance(block, Table)}
-    assert [row[2] for row in tables["Releases"]] == ["0.5", "0.6", "1.4", "1.5", "0.7"]
-    assert tables["What changed"][1] == (
-        "1.9", "1.10", "its code; its verdict, from not refuted to violated",
-    )  # fmt: skip
-    figure = next(block for block in chapter.blocks if isinstance(block, Figure))
-    assert len(figure.data.rows) == 5 and figure.wide.count('class="mark violated"') == 2
-    assert all(f">{name}<" in figure.wide for name in RATIOS)
 
 
 def test_the_saved_history_of_five_releases_breaks_a_promise_and_mends_it():
@@ -139,7 +111,7 @@ def test_the_nights_of_a_store_are_its_releases(project):
     [
         ("vers = 'x'", "key must be one of version, commit, date, got 'vers' at"),
         ("date = 'today'", "date must be a date such as 2026-01-31, got 'today'"),
-        ("version = 3", "version must be a text, got 3"),
+        ("version = 3", "version must be a text of at most 4,000 characters, got 3"),
         ("version = ", "release must be TOML, got"),
     ],
 )
@@ -164,20 +136,3 @@ def test_a_difference_between_two_mechanisms_says_that_they_are_two(synthetic):
     assert "different mechanisms, release.py:mechanism and other.py:f" in told.summary[0][1][0]
     changed = dataclasses.replace(first, subject={**first.subject, "fingerprint": "other"})
     assert difference(Source("a", "", first), Source("b", "", changed)).headline == "Still violated"
-
-
-def test_a_later_test_that_sees_less_says_so(synthetic, tmp_path):
-    weaker = synthetic.finding(ratio=0.3, power=Power(0.1, 0.9, 2.5, 1.0))
-    for name, finding in (
-        ("1.0", synthetic.finding(ratio=1.5)),
-        ("1.1", synthetic.finding(ratio=0.6)),
-        ("1.2", weaker),
-    ):
-        (tmp_path / name).mkdir()
-        synthetic.result([finding], claim="eps=1").save(tmp_path / name / "audit.json")
-    releases = read_history(tmp_path)
-    (course,) = courses(releases).values()
-    assert "could have missed" not in standing(course)  # 1.1 would have seen 1.5 times the promise
-    text = markdown.render(document(releases, "all"))
-    assert "the later test sees less, leaks from 2.5 times the promise on, not 1.25" in text
-    assert "it could have missed the 1.5 times that were proved before" in standing([course[0], course[2]])

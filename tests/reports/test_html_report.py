@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import json
 import math
 import re
-import shutil
-import subprocess
 import xml.etree.ElementTree as ElementTree
 from functools import partial
 from html.parser import HTMLParser
@@ -15,15 +12,12 @@ import pytest
 
 from dpaudit import reports
 from dpaudit.errors import UsageError
-from dpaudit.reports import figures, scope
-from dpaudit.reports.deployment import ITEMS
+from dpaudit.reports import figures
 from dpaudit.reports.html import script
 from dpaudit.results.model import Look
 
 page = partial(reports.render, format="html")
 VOID = {"meta", "wbr"}
-CHROMIUM = shutil.which("chromium")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on this machine to lay the page out")
 
 
 class Page(HTMLParser):
@@ -61,37 +55,14 @@ def drawings(source):
     return [ElementTree.fromstring(text) for text in re.findall(r"<svg.*?</svg>", source, flags=re.DOTALL)]
 
 
-def test_every_result_gives_a_well_formed_page_and_drawings(any_result):
+def test_every_page_is_well_formed_and_no_coordinate_is_nan_or_infinite(any_result):
     source = page(any_result)
     assert Page(source).text
     for drawing in drawings(source):
         assert drawing.get("aria-label") or drawing.get("aria-hidden") == "true"
-
-
-def test_no_coordinate_is_nan_or_infinite(any_result):
-    for drawing in drawings(page(any_result)):
         for element in drawing.iter():
-            for name in (
-                "x",
-                "y",
-                "x1",
-                "x2",
-                "y1",
-                "y2",
-                "cx",
-                "cy",
-                "r",
-                "d",
-                "width",
-                "height",
-                "transform",
-                "viewBox",
-            ):
-                assert not re.search(r"nan|inf", element.get(name, ""))
-
-
-def test_the_same_result_gives_the_same_bytes(synthetic):
-    assert page(synthetic.make("violated")) == page(synthetic.make("violated"))
+            places = [value for name, value in element.items() if name not in ("aria-label", "class", "href")]
+            assert not re.search(r"nan|inf", " ".join(places))
 
 
 def without_script(source):
@@ -105,7 +76,7 @@ def test_the_page_asks_for_nothing_from_outside(any_result):
     source = without_script(page(any_result))
     for tag, attributes in Page(source).elements:
         assert tag not in ("script", "link", "img", "iframe", "object", "base", "form")
-        assert attributes.get("href", "#").startswith("#")
+        assert attributes.get("href", "#").startswith(("#", "data:image/png;base64,"))
         assert not {name for name in attributes if name.startswith("on") or name in ("src", "action", "srcdoc")}
     style = re.search(r"<style>(.*?)</style>", source, flags=re.DOTALL).group(1)
     assert "url(" not in style and "@import" not in style
@@ -114,73 +85,6 @@ def test_the_page_asks_for_nothing_from_outside(any_result):
 def test_ids_are_unique(any_result):
     ids = [attributes["id"] for _, attributes in Page(page(any_result)).elements if "id" in attributes]
     assert len(ids) == len(set(ids))
-
-
-@pytest.mark.parametrize(
-    ("name", "words"),
-    [
-        ("violated", "Violated: the promise is broken for 8 of 396 pairs"),
-        ("single", "Violated: the promise is broken for 1 of 1 pair"),
-        ("not_refuted", "Not refuted: no broken promise found in 396 pairs"),
-        ("inconclusive", "Inconclusive: too little evidence to speak about 1 of 2 pairs"),
-        ("error", "Error: the audit broke for 1 of 3 pairs"),
-        ("empty", "Inconclusive: the claim asks nothing of these pairs"),
-    ],
-)
-def test_the_verdict_is_the_first_heading(synthetic, name, words):
-    source = page(synthetic.make(name))
-    assert re.search(r"<h1>(.*?)</h1>", source).group(1) == words
-    assert source.index("<h1>") < source.index("<h2")
-
-
-@pytest.mark.parametrize(
-    "name", ["violated", "not_refuted", "fixed", "error", "inconclusive", "single", "empty", "renyi"]
-)
-def test_no_page_says_private_safe_passed_or_compliant(synthetic, name):
-    for format in ("html", "md"):
-        source = reports.render(synthetic.make(name), format)
-        text = Page(source).text if format == "html" else source
-        assert not re.search(r"\b(private|safe|safely|passed|pass|compliant)\b", text, flags=re.IGNORECASE)
-
-
-def test_not_refuted_says_what_could_have_been_found(synthetic):
-    text = Page(page(synthetic.make("fixed"))).text
-    assert "a loss of 1.25 nats or more" in text
-    assert "found with probability at least 90%; the claim allows 1 nat of that kind" in text
-    assert "not a proof" in text
-
-
-def test_blind_audits_say_that_nothing_would_have_been_found(synthetic):
-    assert "no loss concentrated on outputs" in Page(page(synthetic.make("inconclusive"))).text
-
-
-def test_sections_stand_in_their_order(synthetic):
-    source = page(synthetic.make("violated"))
-    marks = ["<h1>", 'class="keys"', 'id="losses"', 'id="figure-matrix"', 'id="figure-bounds"', 'id="evidence"']
-    marks += ['id="figure-wealth"', 'id="worst"', 'id="pairs"', 'id="items"', 'id="method"', 'id="environment"']
-    places = [source.index(mark) for mark in marks]
-    assert places == sorted(places)
-
-
-def test_the_worst_pair_is_told_with_counts_bound_and_replay(synthetic):
-    text = Page(page(synthetic.make("single"))).text
-    assert "Guesses 0.0 when the output is above 0.37" in text
-    assert "right in 3,700 of 4,000 guesses (92.5%) and wrong in 300; it abstained on 6,000 draws" in text
-    assert "at most 73.11% of its guesses" in text  # e / (1 + e)
-    assert "ε ≥ 1.7 nats with 95% confidence; promised: ε ≤ 1" in text
-    assert "dpaudit replay audit.json --pair '0.0|1.0'" in text
-
-
-def test_a_renyi_claim_is_told_in_its_own_parameter_and_in_epsilon(synthetic):
-    text = Page(page(synthetic.make("renyi"))).text
-    assert "ρ ≥ 0.65 nats with 95% confidence; promised: ρ ≤ 0.5. As an epsilon at δ = 1e-6: at least 6.1 nats" in text
-    assert "of its guesses on average" not in text  # the share is known for pure claims alone
-
-
-def test_fixed_mode_has_no_wealth_figure_and_says_so(synthetic):
-    source = page(synthetic.make("fixed"))
-    assert "figure-wealth" not in source
-    assert "None: in fixed mode" in source
 
 
 def test_every_figure_has_title_labels_legend_description_and_data(synthetic):
@@ -215,9 +119,6 @@ def test_a_chain_of_many_inputs_gives_no_matrix(synthetic):
     chain = [synthetic.finding(f"x{k}", f"x{k + 1}") for k in range(40)]  # 40 of 820 cells
     assert figures.heatmap(synthetic.result(chain)) is None
     assert figures.scatter(synthetic.result(chain)) is not None
-
-
-def test_more_than_sixty_inputs_give_no_matrix(synthetic):
     star = [synthetic.finding("hub", f"x{k}") for k in range(60)]  # 61 inputs
     assert figures.heatmap(synthetic.result(star)) is None
 
@@ -237,11 +138,6 @@ def test_two_pairs_of_the_same_inputs_show_the_worse(synthetic):
 @pytest.mark.parametrize(("ratio", "step"), [(0.0, 0), (0.999, 7), (1.0, 7), (1.0001, 8), (2.0, 15), (math.inf, 15)])
 def test_colours_change_side_at_the_budget(ratio, step):
     assert figures.ratio_step(ratio, 2.0) == step
-
-
-def test_the_threshold_of_a_pair_is_the_logarithm_of_its_share(synthetic):
-    figure = figures.wealth(synthetic.result([synthetic.finding("a", "b", 1.5, error_share=0.05 / 400)]))
-    assert any("threshold log(1 / share of the error rate): 8.987" in text for _, text in figure.legend)  # log(8000)
 
 
 def test_a_curve_of_many_looks_is_thinned_and_keeps_its_end(synthetic):
@@ -264,40 +160,9 @@ def test_at_most_a_thousand_rows_and_the_rest_is_counted(synthetic):
     assert "100 more rows are in the saved result" in source
 
 
-def test_every_item_is_printed_whatever_its_status(any_result):
-    text = Page(page(any_result)).text
-    assert all(name in text for name in ITEMS.values())
-    assert text.count("not assessed") >= 5  # bias, learning, other releases, trust and security, at least
-
-
-def test_what_was_tested_depends_on_the_result(synthetic):
-    assert scope.loss(synthetic.make("violated"))[0] == "tested"
-    assert scope.loss(synthetic.make("error"))[0] == "tested in part"
-    assert scope.loss(synthetic.make("empty"))[0] == "not assessed"
-
-
-def test_hostile_names_stay_text(synthetic):
-    source = without_script(page(synthetic.make("hostile")))
-    assert "<script" not in source
-    assert not re.search("[\x00-\x08\x0b-\x1f\x7f\u202a-\u202e\u2066-\u2069\ud800-\udfff]", source)
-    assert "\\u202e" in Page(source).text  # seen, not obeyed
-    assert len(source) < 200_000  # a 500-character name in 40 places, cut
-
-
 def test_a_huge_message_and_input_are_cut(synthetic):
     finding = synthetic.finding(verdict="error", message="m" * 1_000_000, x="x" * 1_000_000, id="i" * 1_000_000)
     assert len(page(synthetic.result([finding]))) < 100_000
-
-
-def test_nan_and_none_are_printed_as_a_dash(synthetic):
-    text = Page(without_script(page(synthetic.make("infinite")))).text
-    assert not re.search(r"\b(nan|NaN|None at|null)\b", text)
-    assert "–" in text and "∞" in text
-
-
-def test_a_report_stays_within_its_size(synthetic):
-    assert len(page(synthetic.cities(30)).encode()) < 2_000_000  # 396 pairs
-    assert len(page(synthetic.cities(46)).encode()) < 5_000_000  # 970 pairs
 
 
 def test_the_suffix_chooses_the_format(synthetic, tmp_path):
@@ -310,51 +175,6 @@ def test_the_suffix_chooses_the_format(synthetic, tmp_path):
         assert written == (made if isinstance(made, bytes) else made.encode())
 
 
-def test_an_unknown_suffix_names_the_known_ones(synthetic, tmp_path):
-    with pytest.raises(UsageError, match=r"path must end in one of \.html, \.json, \.md, .*, got '.*audit\.txt'\."):
-        reports.write_report(synthetic.make("single"), tmp_path / "audit.txt")
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_an_unknown_format_names_the_known_ones(synthetic):
     with pytest.raises(UsageError, match=r"format must be one of html, json, md, junit, .*, oscal, got 'txt'"):
         reports.render(synthetic.make("single"), "txt")
-
-
-def run_chromium(tmp_path, *arguments):
-    command = [CHROMIUM, "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync", "--hide-scrollbars"]
-    command += [f"--user-data-dir={tmp_path / 'profile'}", *arguments]
-    return subprocess.run(command, capture_output=True, timeout=60, check=True, text=True).stdout
-
-
-MEASURE = """<!DOCTYPE html><body>
-<iframe id="page" style="border:0;width:390px;height:3000px"></iframe><pre id="found"></pre>
-<script>
-const frame = document.getElementById("page");
-frame.onload = () => {
-  const page = frame.contentDocument.documentElement;
-  document.getElementById("found").textContent = "scroll " + page.scrollWidth + " of " + page.clientWidth;
-};
-frame.srcdoc = SOURCE;
-</script></body>"""
-
-
-@needs_chromium
-@pytest.mark.long
-@pytest.mark.parametrize("name", ["violated", "hostile", "large"])
-def test_a_phone_needs_no_sideways_scrolling(synthetic, tmp_path, name):
-    text = json.dumps(page(synthetic.make(name))).replace("</", "<\\/").replace("<!--", "<\\!--")
-    frame = tmp_path / "frame.html"
-    frame.write_text(MEASURE.replace("SOURCE", text), encoding="utf-8")
-    found = run_chromium(tmp_path, "--virtual-time-budget=5000", "--dump-dom", frame.as_uri())
-    assert '<pre id="found">scroll 390 of 390</pre>' in found
-
-
-@needs_chromium
-@pytest.mark.long
-def test_the_page_prints(synthetic, tmp_path):
-    source = tmp_path / "audit.html"
-    reports.write_report(synthetic.make("violated"), source)
-    run_chromium(tmp_path, "--no-pdf-header-footer", f"--print-to-pdf={tmp_path / 'audit.pdf'}", source.as_uri())
-    assert (tmp_path / "audit.pdf").read_bytes().startswith(b"%PDF")

@@ -14,7 +14,7 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
-from dpaudit.reports import first_page
+from dpaudit.reports import first_page, rows
 from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 
@@ -44,25 +44,6 @@ def audit_scores(path, shift, claim="eps=1,delta=1e-5", seed=5):
     dpaudit.audit_scores(rng.normal(shift, 1.0, 400), rng.normal(0.0, 1.0, 400), claim, seed=1).save(path)
 
 
-@pytest.mark.parametrize(
-    ("mechanism", "claim", "verdict", "word", "said"),
-    [
-        (response, "eps=1.1", "not_refuted", "✓ proved for this pair", "the worst is at most 0.9987"),
-        (response, "eps=1", "violated", "✗ Broken: disproved", "has probability 3/4 on"),
-        (tells, "eps=1", "violated", "✗ Broken: disproved", "the loss is infinite, claimed 1. The output"),
-        (draws, "eps=1", "inconclusive", "? Open: not settled", "could not be traced"),
-    ],
-)
-def test_a_certificate_has_a_row_that_says_what_is_proved(project, mechanism, claim, verdict, word, said):
-    certify("c.json", mechanism, claim)
-    dossier = read_dossier(["c.json"])
-    line = first_page.ranked(dossier)[0]
-    assert (dossier.verdict, line.kind, line.verdict, line.words) == (verdict, "proof", verdict, word)
-    assert said in line.measured and first_page.together(dossier) == 0.0
-    text = reports.render(dossier, "md", "compliance")
-    assert line.words in text and "Nothing is proved of a pair that is not listed" in text
-
-
 def test_a_broken_promise_of_a_certificate_is_not_hidden_by_quiet_audits(synthetic, project):
     synthetic.make("single").save("audit.json")
     quiet = read_dossier(["audit.json"])
@@ -71,7 +52,7 @@ def test_a_broken_promise_of_a_certificate_is_not_hidden_by_quiet_audits(synthet
     assert read_dossier(["audit.json", "kept.json"]).verdict == quiet.verdict
     both = read_dossier(["audit.json", "broken.json"])
     assert both.verdict == redacted(both).verdict == "violated"
-    assert first_page.ranked(both)[0].verdict == "violated"
+    assert rows.ranked(both)[0].verdict == "violated"
     assert "failure" in reports.render(both, "junit").decode() and '"FAILED"' in reports.render(both, "in-toto")
     assert "broken.json" in reports.render(both, "in-toto")
 
@@ -82,7 +63,7 @@ def test_scores_have_a_row_with_the_bound_at_the_claims_delta_and_the_ceiling(pr
     # audit, of probability at most 0.05, and the seed is fixed.
     audit_scores("s.json", shift)
     dossier, saved = read_dossier(["s.json"]), dpaudit.load_scores("s.json")
-    line = first_page.ranked(dossier)[0]
+    line = rows.ranked(dossier)[0]
     assert (dossier.verdict, line.kind) == (saved.verdict, "scores") == (verdict, "scores")
     assert "at δ = 1e-5" in line.measured and "could have shown" in line.measured
     assert line.low == saved.parameter_lower / saved.budget
@@ -116,7 +97,7 @@ def test_a_redacted_certificate_and_scores_quote_nothing(project):
         text = reports.render(hidden, format, "compliance")
         text = text if isinstance(text, str) else text.decode()
         assert [secret for secret in secrets if secret in text] == [], format
-    assert [one.verdict for one in hidden.judged] == [one.verdict for one in original.judged]
+    assert [one.line.verdict for one in hidden.judged] == [one.line.verdict for one in original.judged]
     masked = hidden.attachments[1].result
     assert masked.parameter_lower <= original.attachments[1].result.parameter_lower
     assert masked.parameter_ceiling >= original.attachments[1].result.parameter_ceiling

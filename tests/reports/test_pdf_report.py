@@ -38,11 +38,7 @@ def test_the_first_page_is_the_summary_and_its_text_can_be_selected(synthetic):
 @pytest.mark.parametrize("name", ["infinite", "error", "empty", "doubles", "sides", "renyi", "fixed"])
 def test_results_of_every_kind_are_drawn(synthetic, name):
     content, pages = pages_of(synthetic.make(name), "plain")
-    assert content.startswith(b"%PDF") and len(pages) >= 2
-
-
-def test_the_same_result_gives_the_same_bytes(synthetic):
-    assert reports.render(synthetic.make("fixed"), "pdf") == reports.render(synthetic.make("fixed"), "pdf")
+    assert content.startswith(b"%PDF") and 2 <= len(pages) <= 8
 
 
 def test_hostile_names_are_shown_and_do_nothing(synthetic):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import copy
 import dataclasses
 import json
-import re
 from importlib import resources
 
 import jsonschema
@@ -76,42 +75,12 @@ def test_the_schema_names_every_field_of_a_result(validator, synthetic):
 
 
 FORBIDDEN = [
-    ("verdict", "passed"),
-    ("schema", "dpaudit.audit/2"),
-    ("confidence", "0.95"),
-    ("confidence", 1),
-    ("epsilon_lower", "Infinity"),
-    ("epsilon_lower", None),
-    ("ratio_lower", -0.5),
-    ("samples", 10.5),
-    ("samples", -1),
-    ("seed", "7"),
-    ("seed", None),
-    ("replayable", 1),
-    ("mode", "both"),
-    ("subject", {}),
-    ("subject", {"name": None}),
-    ("options", []),
-    ("pairs", {}),
-    ("not_asked", [1]),
-    ("unknown", 1),
-    ("pairs.verdict", "safe"),
-    ("pairs.budget", {"epsilon": 1.0}),
-    ("pairs.budget", {"epsilon": "-inf", "delta": 0.0}),
-    ("pairs.epsilon_lower", "inf "),
-    ("pairs.p_value", 1.5),
-    ("pairs.p_value", "inf"),
-    ("pairs.samples", True),
-    ("pairs.looks", [[1, 0.0]]),
-    ("pairs.looks", [[0.5, 0.0, 0.0]]),
-    ("pairs.witness", {"description": "x"}),
-    ("pairs.power", {"event_mass": 2.0, "probability": 0.9, "detectable": 1.0, "at_budget": 1.0}),
-    ("pairs.message", None),
-    ("pairs.unknown", 1),
-    ("floating_point", {}),
-    ("floating_point", "leaks"),
-    ("side_findings", [{}]),
-]
+    ("verdict", "passed"), ("schema", "dpaudit.audit/2"), ("confidence", 1), ("epsilon_lower", "Infinity"),
+    ("ratio_lower", -0.5), ("samples", 10.5), ("seed", None), ("subject", {"name": None}), ("unknown", 1),
+    ("pairs.verdict", "safe"), ("pairs.budget", {"epsilon": "-inf", "delta": 0.0}), ("pairs.p_value", 1.5),
+    ("pairs.looks", [[0.5, 0.0, 0.0]]), ("pairs.witness", {"description": "x"}), ("pairs.unknown", 1),
+    ("floating_point", {}), ("side_findings", [{}]),
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("place", "value"), FORBIDDEN)
@@ -121,14 +90,6 @@ def test_the_schema_refuses(synthetic, validator, place, value):
     target = record["pairs"][0] if place.startswith("pairs.") else record
     target[place.removeprefix("pairs.")] = value
     with pytest.raises(jsonschema.ValidationError):
-        validator.validate(record)
-
-
-@pytest.mark.parametrize("name", ["verdict", "seed", "pairs", "not_asked", "options"])
-def test_the_schema_misses_what_is_missing(synthetic, validator, name):
-    record = synthetic.make("single").to_dict()
-    del record[name]
-    with pytest.raises(jsonschema.ValidationError, match=re.escape(repr(name))):
         validator.validate(record)
 
 

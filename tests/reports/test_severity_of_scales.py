@@ -6,8 +6,9 @@ import math
 
 import dpaudit
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.first_page import line_of
-from dpaudit.reports.severity import UNSCALED, severity_of
+from dpaudit.reports.rows import line_of
+from dpaudit.reports.severity import severity_of
+from dpaudit.reports.words import said
 
 
 def flips(data, size, rng):
@@ -21,5 +22,5 @@ def test_what_no_larger_epsilon_covers_has_no_ratio():
     result = dpaudit.audit(flips, claim, [(0, 1)], samples=8_000, mode="fixed", seed=1, severity=False)
     assert result.verdict == "violated"
     graded = severity_of(result)
-    assert (graded.grade, graded.ratio, graded.reason) == ("clear", math.inf, UNSCALED)
+    assert (graded.grade, graded.ratio, graded.reason) == ("clear", math.inf, said("severity.unscaled"))
     assert line_of(Dossier.of(result).sources[0]).severity.words in ("clear", "at least clear")

@@ -17,10 +17,8 @@ import dpaudit
 from dpaudit import reports
 from dpaudit.cli import audit as command
 from dpaudit.pytest_plugin.texts import failure_text
-from dpaudit.reports import answers, compliance, figures, first_page, markdown, wording
-from dpaudit.reports.difference import difference
+from dpaudit.reports import answers, compliance, figures, markdown, rows, wording
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.redaction import redacted
 from dpaudit.results.model import Finding
 from dpaudit.results.utility_result import UtilityFinding
 
@@ -33,12 +31,8 @@ def errors(synthetic, *findings):
     return dataclasses.replace(synthetic.utility(), findings=findings)
 
 
-def one_pair(synthetic):
-    return synthetic.result([synthetic.finding("a", "b", 0.5)])
-
-
 def row(dossier, number=0):
-    return first_page.ranked(dossier)[number]
+    return rows.ranked(dossier)[number]
 
 
 @pytest.mark.parametrize("name", ["violated", "not_refuted", "inconclusive", "error", "empty"])
@@ -70,42 +64,6 @@ def test_a_measured_excess_is_not_settled_where_it_may_be_none(synthetic, change
     assert result.verdict == finding.verdict  # what is saved, and the exit status, are those of the test
 
 
-def test_no_form_of_a_report_has_a_tick_beside_a_measured_excess(synthetic):
-    dossier = Dossier.of(one_pair(synthetic), errors(synthetic, EXCESS))
-    line = row(dossier)
-    assert line.words == "? May be within it: not settled" and line.measured.endswith("(0.932 to 1.22)")
-    text = markdown.render(compliance.build(dossier))
-    assert "no error above a stated bound" not in text.lower()
-    assert not [one for one in text.splitlines() if "1.07" in one and "✓" in one]
-    assert answers.headline(dossier).startswith("Inconclusive: ") and "1 of 2 results" in answers.headline(dossier)
-    junit = ElementTree.fromstring(reports.render(dossier, "junit"))
-    assert [one.get("message", "").startswith("inconclusive: mean loss: 1.07") for one in junit.iter("skipped")] == [
-        True
-    ]
-    assert json.loads(reports.render(dossier, "in-toto"))["predicate"]["result"] == "WARNED"
-    (found,) = json.loads(reports.render(dossier, "sarif"))["runs"][0]["results"]
-    assert found["message"]["text"].endswith("it may be within it: not settled.")
-
-
-def test_every_form_of_a_report_names_a_bound_that_says_nothing(synthetic):
-    empty = dataclasses.replace(EXCESS, verdict="inconclusive", measured=0.1, says_nothing=True)
-    dossier = Dossier.of(errors(synthetic, empty))
-    assert row(dossier).measured.endswith("; 1 limit that no output can exceed, so nothing is said: mean")
-    text = markdown.render(compliance.build(dossier))
-    assert "In 1 test the bound says nothing" in text and "| says nothing |" in text
-    junit = ElementTree.fromstring(reports.render(dossier, "junit"))
-    assert ["The bound says nothing" in one.get("message", "") for one in junit.iter("skipped")] == [True]
-
-
-def test_a_difference_and_a_redacted_report_tell_a_measured_excess_too(synthetic):
-    results = [errors(synthetic, dataclasses.replace(EXCESS, measured=measured)) for measured in (0.9, 1.0000001)]
-    compared = difference(*(Dossier.of(result).sources[0] for result in results))
-    assert (compared.headline, compared.verdict) == ("From not refuted to inconclusive", "inconclusive")
-    assert "| not refuted | inconclusive |" in markdown.render(compared)
-    for result in results:
-        assert redacted(Dossier.of(result), bytes(32)).verdict == result.told
-
-
 def test_the_headline_counts_the_rows_below_it(synthetic):
     check = synthetic.check()
     kept = [record for record in check.records if record.status == "not_refuted"] * 23
@@ -116,7 +74,7 @@ def test_the_headline_counts_the_rows_below_it(synthetic):
     dossier = Dossier.of(synthetic.make("single"), check, errors(synthetic, EXCESS))
     headline = answers.headline(dossier)
     assert headline == "Violated: a promise is broken in 2 of 3 results; 24 of 47 checks failed; 1 not settled"
-    lines = first_page.ranked(dossier)
+    lines = rows.ranked(dossier)
     assert sum(line.words.startswith("✗ Broken") for line in lines) == 2
     assert sum("ot settled" in line.words for line in lines) == 1
     (behaviour,) = (line for line in lines if line.kind == "behaviour")
@@ -128,7 +86,7 @@ def test_the_headline_counts_the_rows_below_it(synthetic):
 
 @pytest.mark.parametrize("name", ["single", "error", "inconclusive", "not_refuted"])
 def test_the_verdict_stands_at_the_head_of_every_form(synthetic, name):
-    dossier = Dossier.of(one_pair(synthetic) if name == "not_refuted" else synthetic.make(name))
+    dossier = Dossier.of(synthetic.make(name))
     verdict = dossier.verdict
     word, head = WORDS[verdict], f"{MARKS[verdict]} {WORDS[verdict]}"
     page = reports.render(dossier, "label")

@@ -1,0 +1,146 @@
+"""The rows of page one: what each result says of one promise, and what it may have missed.
+
+A row is one subject and one kind of promise: privacy (an audit), proof (a certificate), scores (of canaries), errors (a
+test of stated error bounds) or behaviour (a run of the conformance suite). Measured figures are bounds; ratios are of a
+bound to its promise, 1 being the promise.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from dpaudit.conformance.result import CheckRecord, CheckResult
+from dpaudit.reports import wording
+from dpaudit.reports.dossier import FAILED, Dossier, Line, Source, subject_of
+from dpaudit.reports.items import status_word
+from dpaudit.reports.severity import FIRST_PROOF, Severity, severity_of
+from dpaudit.reports.wording import clean, compared, number_text, percent_text, plural, some
+from dpaudit.reports.words import said
+from dpaudit.results.model import VERDICTS, AuditResult
+from dpaudit.results.utility_result import UtilityResult
+
+NAMED = 3  # subjects or items that a sentence names
+KINDS = ("proof", "privacy", "scores", "errors", "behaviour")  # of promises, in the order of the rows
+CLAIM, LAW = ("claim_exact", "claim_audit"), "law_"  # checks of the privacy claim, and how those of its laws begin
+
+
+def ranked(dossier: Dossier) -> tuple[Line, ...]:
+    """A line for each result, the gravest first, privacy before errors before behaviour."""
+    lines = [*map(line_of, dossier.sources), *(one.line for one in dossier.judged)]
+    return tuple(sorted(lines, key=lambda one: (VERDICTS.index(one.verdict), KINDS.index(one.kind), -(one.low or 0.0))))
+
+
+def line_of(source: Source) -> Line:
+    """What a result says of its promise."""
+    result = source.result
+    if isinstance(result, AuditResult):
+        return _privacy(result)
+    return _behaviour(result) if isinstance(result, CheckResult) else _errors(result)
+
+
+def _privacy(result: AuditResult) -> Line:
+    worst, graded, claim = result.worst, severity_of(result), clean(result.claim, 80)
+    sure = "not to be relied on" if wording.is_unreliable(result) else percent_text(result.confidence)
+    name, count = wording.subject_name(result, 60), wording.asked_count(result)
+
+    def line(promised: str, measured: str, missed: str, **more: Any) -> Line:
+        return Line(name, "privacy", promised, measured, result.verdict, sure, missed, graded, **more)
+
+    if worst is None or math.isnan(worst.parameter_lower):
+        return line(claim, "nothing" if worst is None else "no bound", "everything")
+    if worst.verdict == "error":
+        unanswered = {"broken": wording.verdict_count(result, "error"), "pairs": plural(count, "pair")}
+        return line(claim, said("row.no_answer", **unanswered), said("row.missed_broken"))
+    lower, budget = compared(worst.parameter_lower, worst.parameter_budget)
+    sign, unit = wording.symbol(worst.parameter), wording.unit(worst.parameter)
+    delta = f" at δ = {number_text(worst.budget.delta)}" if wording.is_line(worst) and worst.budget.delta else ""
+    budgets = {finding.parameter_budget for finding in result.findings if not math.isnan(finding.parameter_budget)}
+    stated = f"{sign} ≤ {budget}{delta}"
+    broken = wording.verdict_count(result, "violated")
+    times = "" if worst.ratio_lower is None or math.isinf(worst.ratio_lower) else wording.ratio_text(worst)
+    ratio = said("row.of_promise", times=times) if times else ""
+    if len(budgets) > 1:
+        stated = said("row.range", name=sign, least=number_text(min(budgets)), most=number_text(max(budgets)))
+        which = said("row.worst" if broken else "row.nearest")
+        ratio = said("row.of_pair" if times else "row.of_limit", which=which, times=times, budget=budget + delta)
+    promised = claim if stated.replace("ε ≤ ", "eps=") == claim else f"{claim}\n{stated}"
+    tail = said("row.broken" if broken else "row.tested", broken=broken, pairs=plural(count, "pair"))
+    facts = {"name": sign, "lower": wording.at_least(lower), "unit": unit, "ratio": ratio}
+    measured = said("row.privacy", **facts, tail=tail if count > 1 else "")
+    low = None if worst.ratio_lower is None or math.isnan(worst.ratio_lower) else float(worst.ratio_lower)
+    missed, blind, found = _privacy_missed(result, graded)
+    settles = wording.settling_sentence(result) if result.verdict == "inconclusive" else ""
+    return line(promised, measured, missed, low=low, blind=blind, learned_with=found, settles=settles)
+
+
+def _privacy_missed(result: AuditResult, graded: Severity | None) -> tuple[str, float | None, float | None]:
+    """What the audit could have missed in words, and `blind` and `learned_with` of a line.
+
+    They are those of the pair whose loss that would have been noticed is the largest for its promise.
+    """
+    if result.verdict == "violated":
+        return FIRST_PROOF if graded is not None and graded.is_least else said("row.missed_larger"), None, None
+    if wording.is_unreliable(result) or wording.has_changed(result):
+        return said("row.missed_dependent"), None, None
+    if result.universe is not None:
+        return said("row.missed_universe", pairs=plural(result.universe.count("inconclusive"), "pair")), None, None
+    powers = [finding.power for finding in result.findings if finding.power is not None]
+    if not powers:
+        return "not known", None, None
+    deciding = [(power.at_budget, math.inf if math.isnan(power.deciding) else power.deciding) for power in powers]
+    blind = max((loss / allowed for allowed, loss in deciding if allowed > 0.0), default=None)
+    nats = max((loss for allowed, loss in deciding if not allowed > 0.0), default=0.0)  # of these there is no ratio
+    found = next((power.probability for power in powers if power.learned), None)
+    if math.inf in (blind, nats):
+        searched = "" if found is None else said("row.searched")
+        return said("row.missed_any", searched=searched), math.inf, found
+    sizes = [] if blind is None else [said("row.of_limits", times=number_text(blind, 3))]
+    sizes += [said("row.of_zero", loss=wording.nats_text(nats))] if nats > 0.0 else []
+    facts = {"size": " and ".join(sizes), "rare": percent_text(powers[0].event_mass)}
+    if found is None:
+        return said("row.missed_known", **facts), blind, None
+    often, lost = percent_text(found), percent_text(1.0 - found)
+    return said("row.missed_learned", **facts, often=often, lost=lost), blind, found
+
+
+def _errors(result: UtilityResult) -> Line:
+    name, sure = clean(subject_of(result.subject), 60), percent_text(result.confidence)
+    promised = said("row.errors", bounds=plural(len(result.bounds), "stated bound"))
+    usable = [f for f in result.findings if f.verdict != "error" and f.ratio is not None and not math.isnan(f.ratio)]
+    if not usable:
+        return Line(name, "errors", promised, "nothing", result.told, sure, "everything")
+    worst = min(usable, key=lambda f: (VERDICTS.index(f.told), -(f.ratio or 0.0)))
+    low, high = worst.ratio_lower, worst.ratio_upper
+    ends = f"{wording.lower_text(low, 3)} to {number_text(high, 3)}" if high is not None else ""
+    measured = said("row.errors_measured", ratio=number_text(worst.ratio, 3), ends=ends)
+    empty = [finding for finding in usable if finding.says_nothing]
+    if empty:
+        names = ", ".join(list(dict.fromkeys(clean(finding.bound, 60) for finding in empty))[:NAMED])
+        measured += said("row.errors_empty", limits=plural(len(empty), "limit"), names=names)
+    is_excess = worst.ratio is not None and worst.ratio > 1.0 and result.told == "inconclusive"
+    known = [f.detectable_ratio for f in usable if f.detectable_ratio is not None]
+    blind = math.inf if empty else max(known, default=math.inf)
+    missed = said("row.errors_missed" if math.isfinite(blind) else "row.errors_any", times=number_text(blind, 3))
+    word = said("row.excess") if is_excess else ""
+    return Line(name, "errors", promised, measured, result.told, sure, missed, None, low, high, word=word)
+
+
+def _behaviour(result: CheckResult) -> Line:
+    names = list(dict.fromkeys(subject_of(one) for one in result.mechanisms))
+    name = clean(names[0], 60) + (f" and {len(names) - 1:,} more" if len(names) > 1 else "")
+    promised = said("row.behaviour", checks=plural(len(result.records), "check"))
+    failed = sorted(result.of_status("violated"), key=lambda record: not breaks_claim(record))
+    named = f" ({some([clean(one.name, 40) for one in failed], NAMED)})" if failed else ""
+    counted = [f"{len(failed):,} failed{named}", f"{len(result.of_status('not_refuted')):,} passed"]
+    for status in ("error", "inconclusive", "xfail", "skipped"):
+        count = len(result.of_status(status))
+        counted += [f"{count:,} {status_word(status)}"] if count else []
+    word = FAILED if failed and not any(map(breaks_claim, failed)) else ""
+    sure, missed = percent_text(1.0 - result.error_rate), said("row.behaviour_missed")
+    return Line(name, "behaviour", promised, ", ".join(counted), result.verdict, sure, missed, word=word)
+
+
+def breaks_claim(record: CheckRecord) -> bool:
+    """Whether a violated check is of the privacy claim, or of what follows from it."""
+    return record.name in CLAIM or record.name.startswith(LAW)
