@@ -99,7 +99,8 @@ def independent_processes(case: Case) -> str | None:
     if likely >= 1.0 or size > 100 * LONG:
         raise CheckInconclusive("the outputs vary too little to tell whether two processes share their noise")
     first, second = (
-        in_a_child(lambda i=i: tokens(case.draw(data, size, name, 1, i), size)) for i in (0, 1)  # type: ignore[misc]
+        in_a_child(lambda i=i: tokens(case.draw(data, size, name, 1, i), size))
+        for i in (0, 1)  # type: ignore[misc]
     )
     if first == second:
         fail(f"two processes must not share noise, got the same {size} outputs {shown(first)} in both. "

@@ -158,13 +158,12 @@ def _two_bits(values: FloatArray, code: Any) -> FloatArray:
 def _interleaved(*columns: FloatArray) -> FloatArray:
     """The bits of numbers in (0, 1) by turns, the highest first: near codes are near in all columns (Morton 1966)."""
     bits, last = BOX_BITS // len(columns), np.nextafter(1.0, 0.0)
-    isnan = np.any(np.isnan(columns), axis=0)
-    whole = [np.ldexp(np.where(isnan, 0.0, np.minimum(own, last)), bits).astype(np.int64) for own in columns]
-    code = np.zeros(isnan.shape, dtype=np.int64)
+    whole = [np.ldexp(np.minimum(own, last), bits).astype(np.int64) for own in columns]
+    code = np.zeros(columns[0].shape, dtype=np.int64)
     for bit in range(bits - 1, -1, -1):
         for own in whole:
             code = 2 * code + (own >> bit & 1)
-    return np.where(isnan, np.nan, code)
+    return np.where(np.any(np.isnan(columns), axis=0), np.nan, code)
 
 
 def _far(a: FloatArray, b: FloatArray) -> FloatArray:
@@ -205,14 +204,14 @@ KINDS: dict[str, ViewKind] = {
 
 def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iterator[list[View]]:
     """All views that are scanned, those of one kind in one list; the first `n_read` columns were read off."""
-    size, columns = matrix.shape
+    columns = matrix.shape[1]
     finite = np.isfinite(matrix)
     low = np.where(finite, matrix, np.inf).min(axis=0)
     high = np.where(finite, matrix, -np.inf).max(axis=0)
     with np.errstate(invalid="ignore", over="ignore"):
         span = np.where(high > low, high - low, 0.0)
         whole = np.all(~finite | (matrix == np.rint(matrix)), axis=0) & (np.maximum(np.abs(low), np.abs(high)) < 2**53)
-    varies = [k for k in range(columns) if span[k] > 0.0 or (0 < finite[:, k].sum() < size) or _mixed(matrix[:, k])]
+    varies = [k for k in range(columns) if span[k] > 0.0 or len(np.unique(matrix[:, k])) > 1]
     yield [View("value", (k,)) for k in varies]
     few = varies if columns <= SIZES.max_columns else [k for k in varies if k < n_read]
     moduli = MODULI if columns <= SIZES.max_columns else (2,)
@@ -268,10 +267,6 @@ def levels_of(values: FloatArray) -> tuple[float, float]:
     """A middle and a scale that spread values over (0, 1), about evenly where they are noise with one peak."""
     low, middle, high = np.quantile(values, [0.25, 0.5, 0.75]).tolist()
     return middle, (high - low) / 2.2 or 1.0  # quartiles of a logistic law are 2.2 scales apart
-
-
-def _mixed(column: FloatArray) -> bool:
-    return bool(np.isposinf(column).any() + np.isneginf(column).any() + np.isnan(column).any() > 1)
 
 
 def lattice_steps(values: FloatArray, labels: NDArray[np.intp]) -> list[float]:

@@ -80,8 +80,7 @@ class LearningState:
         sides = (training.second, training.first)  # label 0, label 1
         total = sum(map(len, sides))
         if self._reader is None or total >= SIZES.reread * self._read_at:
-            density = training.hints.log_ratio
-            self._reader = Reader.learn(sides, _points(training), density=density)
+            self._reader = Reader.learn(sides, _points(training), density=training.hints.log_ratio)
             self._read_at = total
         matrices = [memory(self._reader, side) for memory, side in zip(self._memories, sides, strict=True)]
         labels = np.repeat([0, 1], [len(m) for m in matrices])

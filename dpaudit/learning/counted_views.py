@@ -98,17 +98,15 @@ class CountedView:
 
     def cells_of(self, matrix: FloatArray) -> NDArray[np.intp]:
         """The cell of each row."""
-        cells = np.searchsorted(self.edges, self.view(matrix))
-        if isinstance(self.view, View) and (swaps := self.view.swaps(matrix)) is not None:
-            cells = cells + (len(self.edges) + 1) * swaps
-        return np.asarray(cells)
+        return self._cells(self.view(matrix), self.view.swaps(matrix) if isinstance(self.view, View) else None)
+
+    def _cells(self, values: FloatArray, swaps: NDArray[np.bool_] | None) -> NDArray[np.intp]:
+        return np.asarray(np.searchsorted(self.edges, values) + (0 if swaps is None else (len(self.edges) + 1) * swaps))
 
     def counts_of(self, values: FloatArray, labels: Labels, swaps: NDArray[np.bool_] | None) -> NDArray[np.int64]:
         """Counts of label 0 and 1 by cell of rows with these values of the view, shape (2, cells)."""
-        cells = np.searchsorted(self.edges, values)
-        if swaps is not None:
-            cells = cells + (len(self.edges) + 1) * swaps
-        return np.bincount(labels * self.size + cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
+        cells = labels * self.size + self._cells(values, swaps)
+        return np.bincount(cells, minlength=2 * self.size).reshape(2, -1).astype(np.int64)
 
     def fit(self, counts: NDArray[np.int64]) -> tuple[Steps, Shifts]:
         """A tree on counts, and the shifts of what it says."""

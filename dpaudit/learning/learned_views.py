@@ -280,10 +280,7 @@ class Neighbours(Form):
         scale = np.array([_spread(view(matrix)) for view in self.views])
         scaled = dataclasses.replace(self, scale=scale)
         rows = scaled._read(matrix)
-        sides = rows[labels == 0], rows[labels == 1]
-        if rows.shape[1] == 1:
-            sides = np.sort(sides[0], axis=0), np.sort(sides[1], axis=0)
-        return dataclasses.replace(scaled, sides=sides)
+        return dataclasses.replace(scaled, sides=(rows[labels == 0], rows[labels == 1]))
 
     def _read(self, matrix: FloatArray) -> FloatArray:
         with np.errstate(over="ignore"):
@@ -296,22 +293,17 @@ class Neighbours(Form):
         even = math.log((sizes[0] + 1) / (sizes[1] + 1))
         if rows.shape[1] == 1:
             return self._of_one(rows[:, 0], even)
-        distances = []
-        for side in self.sides:
-            if not len(side):
-                distances.append(np.full(len(rows), self.largest))
-                continue
-            found = scipy.spatial.cKDTree(side).query(rows, min(self.k, len(side)))[0]
-            distances.append(found.reshape(len(rows), -1)[:, -1])
+        trees = [(scipy.spatial.cKDTree(side), [min(self.k, max(len(side), 1))]) for side in self.sides]
+        distances = [tree.query(rows, k)[0][:, 0] for tree, k in trees]  # infinite from a side without rows
         return self._ratio(distances[0], distances[1], min(rows.shape[1], 3)) + even
 
     def _of_one(self, values: FloatArray, even: float) -> FloatArray:
         order = np.argsort(values)  # what follows one another is found near: half of the time
         ordered, distances, counts = values[order], [], []
-        for side in self.sides:
-            at = np.searchsorted(side[:, 0], ordered, "left")
-            counts.append(np.searchsorted(side[:, 0], ordered, "right") - at)
-            distances.append(_kth_distance(ordered, side[:, 0], at, self.k))
+        for others in (np.sort(side[:, 0]) for side in self.sides):
+            at = np.searchsorted(others, ordered, "left")
+            counts.append(np.searchsorted(others, ordered, "right") - at)
+            distances.append(_kth_distance(ordered, others, at, self.k))
         repeats = counts[0] + counts[1] >= 2
         frequency = np.log((counts[1] + 0.5) / (counts[0] + 0.5))
         found = np.empty(len(values))
@@ -327,8 +319,6 @@ class Neighbours(Form):
         """The view that `to_dict` wrote; a side without rows has as many columns as there are views."""
         found = super().from_dict(record)
         sides = [side.reshape(-1, len(found.views)) for side in found.sides]
-        if len(found.views) == 1:
-            sides = [np.sort(side, axis=0) for side in sides]
         return dataclasses.replace(found, sides=(sides[0], sides[1]))
 
 

@@ -225,32 +225,26 @@ class Mixture:
     def from_dict(cls, record: dict[str, Any], density: LogRatio | None = None) -> Mixture:
         """The mixture that `to_dict` wrote; ValueError if it is damaged, or reads a density and none is given."""
         try:
-            return cls._from_dict(record, density)
+            views = [
+                reader_of(Learned)(one["learned"]) if "learned" in one else View.from_dict(one)
+                for one in record["views"]
+            ]
+            trees, parts = (tuple(Part.from_dict(part, views, Steps) for part in record[k]) for k in ("trees", "parts"))
+            shifted = tuple(Part.from_dict(part, views, Shifts) for part in record["shifted"])
+            weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
+            if weights.shape != NO_FORETELLING.shape or any(part.tree is None for part in shifted):
+                raise ValueError("mixture must have a weight for each structure and temperature.")
+            for each in (weights.ravel().tolist(), *([p.weight for p in some] for some in (trees, parts, shifted))):
+                if not all(weight >= 0.0 for weight in each) or not sum(each) <= 1.0 + 1e-6:
+                    raise ValueError("mixture must have weights that are not negative, and sum to at most 1.")
+            found = cls(Reader.from_dict(record["reader"], density), parts, shifted, weights, trees)
+            # Each view reads columns that the reader has, and all numbers of a learned one have their shapes.
+            with np.errstate(all="ignore"):
+                if np.isnan(found.of_matrix(np.broadcast_to(0.0, (1, found.reader.n_columns)))).any():
+                    raise ValueError("mixture must predict probabilities, got NaN.")
+            return found
         except (KeyError, TypeError, IndexError, AttributeError, OverflowError) as error:
             raise ValueError(f"mixture must be one that was saved, got {error!r:.200}.") from error
-
-    @classmethod
-    def _from_dict(cls, record: dict[str, Any], density: LogRatio | None) -> Mixture:
-        views = [
-            reader_of(Learned)(one["learned"]) if "learned" in one else View.from_dict(one) for one in record["views"]
-        ]
-        trees, parts = (tuple(Part.from_dict(part, views, Steps) for part in record[k]) for k in ("trees", "parts"))
-        shifted = tuple(Part.from_dict(part, views, Shifts) for part in record["shifted"])
-        weights = np.array([[float.fromhex(w) for w in row] for row in record["weights"]])
-        if weights.shape != NO_FORETELLING.shape or any(part.tree is None for part in shifted):
-            raise ValueError("mixture must have a weight for each structure and temperature.")
-        for each in (
-            weights.ravel().tolist(),
-            *([part.weight for part in several] for several in (trees, parts, shifted)),
-        ):
-            if not all(weight >= 0.0 for weight in each) or not sum(each) <= 1.0 + 1e-6:
-                raise ValueError("mixture must have weights that are not negative, and sum to at most 1.")
-        found = cls(Reader.from_dict(record["reader"], density), parts, shifted, weights, trees)
-        # Each view reads columns that the reader has, and all numbers of a learned one have their shapes.
-        with np.errstate(all="ignore"):
-            if np.isnan(found.of_matrix(np.broadcast_to(0.0, (1, found.reader.n_columns)))).any():
-                raise ValueError("mixture must predict probabilities, got NaN.")
-        return found
 
 
 @in_one_thread
@@ -281,18 +275,12 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
             direct.append(Model(evidence - SIZES.learned_cost, fitted))
     if not clues:  # nothing varies: a fair coin
         return mixture_of(reader, [], [], [], foretold), []
-    ordered = [ordered_by(one.view, one.values, matrix, labels) for one in clues]
-    forest = Forest(ordered)
-    grown = pruned_trees(forest)
-    models = [
-        Model(float(grown.evidence[k]) - one.cost, one.view, functools.partial(grown.steps, k))
-        for k, one in enumerate(clues)
-    ]
+    forest, models = _trees(clues, matrix, labels)
     mixture = mixture_of(reader, models, [*models, *direct], [], foretold)
     log_odds = scipy.special.logit(mixture.of_matrix(matrix, {id(one.view): one.values for one in clues})[-1])
     moved = told_by_shifts(log_odds, labels, np.ones(len(labels), dtype=np.intp))
     likelihoods = []
-    for one, own in zip(clues, ordered, strict=True):
+    for one, own in zip(clues, forest.views, strict=True):
         swaps = swaps_of(one.view, matrix)  # shifts are symmetric about 0: swapped labels see them backwards
         likelihoods.append(own.summed(moved if swaps is None else np.where(swaps, moved[::-1], moved)))
     shifts = shift_trees(forest, np.concatenate(likelihoods, axis=1))
@@ -311,16 +299,20 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
 def fit_views(reader: Reader, matrix: FloatArray, labels: Labels, max_views: int) -> Mixture:
     """Pruned trees on the few clearest views alone: in a tenth of the time, for a first look."""
     views = choose_views(matrix, labels, reader.n_read)[:max_views]
-    models: list[Model] = []
-    if views:
-        grown = pruned_trees(Forest([ordered_by(view, view(matrix), matrix, labels) for view in views]))
-        models = [
-            Model(float(grown.evidence[k]) - view.cost, view, functools.partial(grown.steps, k))
-            for k, view in enumerate(views)
-        ]
+    models = _trees([Clue(view, view.cost, view(matrix)) for view in views], matrix, labels)[1] if views else []
     as_they_are = np.zeros(NO_FORETELLING.shape)
     as_they_are[0, 0] = 1.0
     return dataclasses.replace(mixture_of(reader, models, models, [], NO_FORETELLING), weights=as_they_are)
+
+
+def _trees(clues: Sequence[Clue], matrix: FloatArray, labels: Labels) -> tuple[Forest, list[Model]]:
+    """A pruned tree on each clue, and the cells that all share."""
+    forest = Forest([ordered_by(one.view, one.values, matrix, labels) for one in clues])
+    grown = pruned_trees(forest)
+    evidence = grown.evidence - [one.cost for one in clues]
+    return forest, [
+        Model(float(evidence[k]), one.view, functools.partial(grown.steps, k)) for k, one in enumerate(clues)
+    ]
 
 
 def mixture_of(

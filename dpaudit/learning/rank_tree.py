@@ -16,7 +16,6 @@ The root is a fair coin, and shifts nothing: a view that tells nothing predicts 
 from __future__ import annotations
 
 import dataclasses
-import functools
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -48,22 +47,14 @@ class TreeSizes:
     min_split_smooth: int = 16  # of any other cell: fewer are not told from chance in the middle of a view
     min_atom: int = 4  # draws of one value that is an atom
     shifts: tuple[float, ...] = (-6.0, -2.5, -1.0, -0.4, -0.15, 0.0, 0.15, 0.4, 1.0, 2.5, 6.0)  # of log odds
-    tabled: int = 1 << 17  # counts with a table: more than fits see; counted views have few cells, and any counts
     differs: float = 0.02  # shifts of neighbouring cells that are told apart: less is worth no bet
 
 
 SIZES = TreeSizes()
 
 
-@functools.lru_cache(maxsize=8)
-def _log_rising_table(strength: float, size: int) -> FloatArray:
-    return np.asarray(scipy.special.gammaln(np.arange(size) + strength) - scipy.special.gammaln(strength))
-
-
 def _log_rising(strength: float, counts: NDArray[np.intp]) -> FloatArray:
-    """Logarithms of Gamma(k + strength) / Gamma(strength) for counts k: from a table, where all are in it."""
-    if counts.max(initial=0) < SIZES.tabled:
-        return _log_rising_table(strength, SIZES.tabled)[counts]
+    """Logarithms of Gamma(k + strength) / Gamma(strength) for counts k."""
     return np.asarray(scipy.special.gammaln(counts + strength) - scipy.special.gammaln(strength))
 
 
@@ -192,7 +183,8 @@ class Steps(Form):
 
     def steepest(self, most: int) -> FloatArray:
         """The edges at which the log odds move most."""
-        return _steepest(self.edges, scipy.special.logit(np.clip(self.probabilities, 1e-9, 1.0 - 1e-9)), most)
+        log_odds = scipy.special.logit(np.clip(self.probabilities, 1e-9, 1.0 - 1e-9))
+        return self.edges[np.argsort(-np.abs(np.diff(log_odds)), kind="stable")[:most]]
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Steps:
@@ -278,7 +270,7 @@ class Shifts(Form):
 
     def steepest(self, most: int) -> FloatArray:
         """The edges at which the log odds move most."""
-        return _steepest(self.edges, self.weights @ np.array(SIZES.shifts), most)
+        return self.edges[np.argsort(-np.abs(np.diff(self.weights @ np.array(SIZES.shifts))), kind="stable")[:most]]
 
     @classmethod
     def from_dict(cls, record: Mapping[str, Any]) -> Shifts:
@@ -361,10 +353,6 @@ def shift_trees(forest: Forest, told: FloatArray) -> list[Shifts]:
 def _left(of_shifts: ShortFloats, leave: ShortFloats) -> ShortFloats:
     """The same after a step that keeps a shift, or leaves it for any; shape (shifts, cells)."""
     return np.asarray((np.float32(1.0) - leave) * of_shifts + leave * of_shifts.mean(axis=0))
-
-
-def _steepest(edges: FloatArray, log_odds: FloatArray, most: int) -> FloatArray:
-    return edges[np.argsort(-np.abs(np.diff(log_odds)), kind="stable")[:most]]
 
 
 def rise(edges: FloatArray) -> bool:

@@ -4,8 +4,7 @@ import tracemalloc
 
 import numpy as np
 
-from dpaudit.learning import rank_tree
-from dpaudit.learning.rank_tree import SIZES, Forest, Ordered, pruned_trees
+from dpaudit.learning.rank_tree import Forest, Ordered, pruned_trees
 
 
 def test_a_tree_on_many_counted_draws_takes_no_memory_for_each_of_them():
@@ -16,12 +15,3 @@ def test_a_tree_on_many_counted_draws_takes_no_memory_for_each_of_them():
     tracemalloc.stop()
     assert np.allclose(tree.probabilities, 0.5, atol=1e-3)
     assert peak < 64 << 20
-
-
-def test_counts_beyond_the_table_are_the_same_numbers():
-    counts = np.arange(0, SIZES.tabled, 997)
-    beyond = np.append(counts, SIZES.tabled)
-    for strength in SIZES.strengths:
-        assert np.array_equal(
-            rank_tree._log_rising(strength, counts), rank_tree._log_rising(strength, beyond)[: len(counts)]
-        )
