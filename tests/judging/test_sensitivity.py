@@ -1,5 +1,6 @@
 """Sensitivities found without sampling: of functions that have a known one, and where one is known to be hard."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -48,6 +49,14 @@ def test_every_track_shows_the_difference(track):
     found = _climb(mechanism(FUNCTIONS[0], track, 3, 0.5), domain(3), parse_claim(CLAIMS[track]))
     best = found.best[0]
     assert abs(best.x.sum() - best.x_prime.sum()) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_walk_that_ends_before_its_time_gives_no_pair():
+    place = VectorDomain(10, 0.0, 1.0, adjacency="one")
+    for runs in range(20, 120, 10):
+        noise_free = NoiseFree(as_subject(lambda x, rng: sum(x) + rng.laplace()), EPS, SEED)
+        found = climb(noise_free, place, SEED, dataclasses.replace(LIMITS, runs=runs))
+        assert all(place.is_pair(one.x, one.x_prime) for one in (*found.best, *found.others))
 
 
 def test_a_number_moves_by_less_than_it_may():
