@@ -195,7 +195,8 @@ class _Climbing:
                 behind = self.noise_free.apart(here, space.path(a, b, high / steps))
                 is_before = (before or 0.0) / (middle - low) >= (behind or 0.0) / (high - middle)
                 low, high = (low, middle) if is_before else (middle, high)
-            self.look("walk", space.path(a, b, low / steps), space.path(a, b, high / steps))
+            if high - low == 1:  # what the time ended on its way is no pair of neighbours
+                self.look("walk", space.path(a, b, low / steps), space.path(a, b, high / steps))
 
     def _climb(self, space: Space, start: Climbed) -> Climbed:
         here, size = start, 1.0

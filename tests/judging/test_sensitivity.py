@@ -7,8 +7,9 @@ import pytest
 from hypothesis import strategies as st
 
 from dpaudit import PureDP, as_subject, parse_claim
-from dpaudit.audits.climbing import LIMITS, climb
+from dpaudit.audits.climbing import LIMITS, _Climbing, climb
 from dpaudit.audits.noise_free import NoiseFree
+from dpaudit.audits.spaces import space_of
 from dpaudit.bench.sensitivities import CLAIMS, FUNCTIONS, TRACKS, domain, mechanism
 from dpaudit.domains import DatasetDomain, ListedDomain, NumberDomain, TableDomain, VectorDomain
 
@@ -48,6 +49,13 @@ def test_every_track_shows_the_difference(track):
     found = _climb(mechanism(FUNCTIONS[0], track, 3, 0.5), domain(3), parse_claim(CLAIMS[track]))
     best = found.best[0]
     assert abs(best.x.sum() - best.x_prime.sum()) == pytest.approx(1.0, rel=1e-3)
+
+
+def test_a_walk_that_ends_before_its_time_gives_no_pair(monkeypatch):
+    monkeypatch.setattr(_Climbing, "is_over", lambda self, share=1.0: share == 1.0)  # after the ways were measured
+    search = _Climbing(NoiseFree(as_subject(lambda x, rng: sum(x) + rng.laplace()), EPS, SEED), None, LIMITS)
+    search._walk(space_of(VectorDomain(10, 0.0, 1.0, adjacency="one")))
+    assert not search.found
 
 
 def test_a_number_moves_by_less_than_it_may():
