@@ -5,6 +5,7 @@ Children are forked, which needs no pickling and is how web servers and pools ru
 
 from __future__ import annotations
 
+import functools
 import json
 import math
 import os
@@ -98,10 +99,8 @@ def independent_processes(case: Case) -> str | None:
     size = LONG if likely >= 1.0 else max(LONG, math.ceil(math.log(0.5 * case.level) / math.log(max(likely, 1e-9))))
     if likely >= 1.0 or size > 100 * LONG:
         raise CheckInconclusive("the outputs vary too little to tell whether two processes share their noise")
-    first, second = (
-        in_a_child(lambda i=i: tokens(case.draw(data, size, name, 1, i), size))
-        for i in (0, 1)  # type: ignore[misc]
-    )
+    runs = (functools.partial(case.draw, data, size, name, 1, run) for run in (0, 1))
+    first, second = (in_a_child(lambda run=run: tokens(run(), size)) for run in runs)  # type: ignore[misc]
     if first == second:
         fail(f"two processes must not share noise, got the same {size} outputs {shown(first)} in both. "
              "Draw from rng, or seed anew after a fork.")  # fmt: skip
