@@ -233,11 +233,8 @@ def _restored(record: dict[str, Any], mixture: Mixture) -> tuple[CountedView, Co
 
 
 def _points(training: Training) -> tuple[tuple[float, ...], ...]:
-    inputs = training.hints.inputs
-    if inputs is None:
-        return ()
     try:
-        points = [tuple(np.asarray(one, dtype=float).ravel().tolist()) for one in inputs]
+        points = [tuple(np.asarray(one, dtype=float).ravel().tolist()) for one in training.hints.inputs or ()]
     except (TypeError, ValueError):
         return ()
-    return tuple(points) if len(points[0]) == len(points[1]) and np.all(np.isfinite(points)) else ()
+    return tuple(points) if points and len(points[0]) == len(points[1]) and np.all(np.isfinite(points)) else ()

@@ -89,10 +89,18 @@ def objects(side, draws):
     return made
 
 
+def signs_of_zero(side, draws):
+    """Zeros whose sign tells, which a sort may lose, beside other numbers."""
+    rng = np.random.default_rng([9, side, draws])
+    zeros = np.where(rng.random(draws) < 0.2 + 0.6 * side, 0.0, -0.0)
+    return np.where(rng.random(draws) < 0.6, zeros, rng.normal(size=draws)).tolist()
+
+
 OUTPUTS = {
     made.__name__: made
     for made in (
         numbers,
+        signs_of_zero,
         vectors,
         matrices_or_nothing,
         integers_or_texts,
