@@ -95,11 +95,10 @@ def caption(result: AuditResult) -> str:
 def blocks(result: AuditResult) -> list[Block]:
     """The rows as a table with its caption; none where no form has a loss: a sentence says that."""
     found, lines = _learned(result), rows(result)
-    if found is None or all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines):
+    if found is None or all(loss in (NONE, NOT_PROMISED) for _, loss, _ in lines[1:]):
         return []
     columns = (FORM, f"loss found in {_in_ten(found[1].probability)} audits (nats)", RATIO)
-    title = "By form, and by how rare the outputs are"
-    return [Table(title, columns, lines), Paragraph(caption(result), "note")]
+    return [Table("By form, and by how rare the outputs are", columns, lines), Paragraph(caption(result), "note")]
 
 
 def _in_ten(probability: float) -> str:

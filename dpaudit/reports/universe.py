@@ -112,7 +112,7 @@ def blocks(result: AuditResult, prefix: str = "") -> list[Block]:
         found += [
             dataclasses.replace(image, id=f"{prefix}{image.id}") for image in (matrix_image(table), budget_image(table))
         ]
-    found.append(Table("The worst pairs of all", columns(table), listed, max(0, table.asked - WORST), marks))
+    found.append(Table("Pairs, the gravest verdicts first", columns(table), listed, max(0, table.asked - WORST), marks))
     return [*found, Paragraph(said("universe.p_value"), "note")]
 
 

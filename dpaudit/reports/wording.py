@@ -482,7 +482,8 @@ def plain_summary(result: AuditResult) -> str:
         facts = {"broken": broken, "worst": named, "rate": percent_text(1.0 - result.confidence)}
     if state(result) == "inconclusive":
         weak = [finding for finding in result.findings if finding.verdict == "inconclusive"]
-        facts = {"weak": weak_text(weak), "settling": settling_sentence(result)}
+        where = said("summary.some_pairs") if asked_count(result) > 1 else ""
+        facts = {"where": where, "weak": weak_text(weak), "settling": settling_sentence(result)}
     summary = said(f"summary.{state(result)}", pairs=plural(asked_count(result), "pair"), **facts)
     return joined(said("summary.opening", claim=clean(result.claim, 200)), summary, dependence_sentence(result))
 
