@@ -43,7 +43,7 @@ class WitnessSizes:
     agreement: float = 0.9  # of the rule's guesses, from which on its words are the rule
     max_points: int = 300  # of nearest neighbours, a side: with 1,000 records have up to 300 kB
     bins: int = 40  # of a sketch: each has some 50 of 2,000 draws, a standard error of 14%
-    least_bins: int = 12
+    least_bins: int = 12  # of a sketch of few draws: fewer show no form
     draws_per_bin: int = 12  # from which on a sketch has more bins: a standard error of 29%
     tails: float = 0.005  # of the draws beyond the outermost edges of a sketch, on either side
     joined: float = 0.1  # nats between steps that are joined; a bin has 0.18
