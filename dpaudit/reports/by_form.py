@@ -42,7 +42,7 @@ def rows_of(power: Power) -> tuple[tuple[str, str, str], ...]:
 
 def _counted(one: LearnedLoss) -> str:
     """The form, with how many plants were found and what that says of all, at 95% confidence (Clopper and Pearson)."""
-    at_least = wording.percent_text(round(binomial_lower(one.found, one.plants, 0.05), 2))
+    at_least = wording.percent_text(math.floor(100.0 * binomial_lower(one.found, one.plants, 0.05)) / 100.0)
     return f"{one.form} ({one.found} of {one.plants}: at least {at_least})" if one.plants else one.form
 
 
