@@ -92,11 +92,11 @@ def _of_call(*args: Any, **keywords: Any) -> Shown:
     return _numbers([*named, *((f"#{k}", value) for k, value in enumerate(args))])
 
 
-def _of_mechanism(mechanism: Any, *_: Any) -> Shown:
+def _of_mechanism(mechanism: Any, *_: Any, **__: Any) -> Shown:
     return _numbers([(key, getattr(mechanism, key, None)) for key in ("epsilon", "delta", "sensitivity")])
 
 
-def _of_measurement(measurement: Any, *_: Any) -> Shown:
+def _of_measurement(measurement: Any, *_: Any, **__: Any) -> Shown:
     try:
         found = _numbers([("map(1)", measurement.map(1))])
     except Exception:  # of another metric or measure: there is nothing to show

@@ -18,7 +18,6 @@ On x_prime a tape can be `frozen` to the tape of x: looks and numbers that are n
 
 from __future__ import annotations
 
-import copy
 import dataclasses
 import math
 import os
@@ -157,11 +156,12 @@ class Tape(Choices):
         """Numbers that are not followed: drawn, noted, and those of the other input where that run is frozen."""
         stream, number, frozen = self.stream(), len(self.events), self.frozen
         if frozen is not None and number in frozen.others and frozen.events[number].primitive == primitive:
-            value = copy.copy(frozen.others[number])
+            known = frozen.others[number]
+            value = known.copy() if isinstance(known, np.ndarray) else known
         else:
             value = draw(stream)
         self.add(primitive, parameters, np.shape(value) if isinstance(value, np.ndarray) else ())
-        self.others[number] = copy.copy(value)
+        self.others[number] = value.copy() if isinstance(value, np.ndarray) else value
         self.mark_opaque()
         return value
 

@@ -81,3 +81,17 @@ def test_words_are_counted(steps):
     before = stream.state
     stream.advance(steps)
     assert words_between(before, stream.state) == steps
+
+
+def test_calls_of_libraries_are_noted_with_keywords_and_hand_on_what_cannot_be_copied():
+    from dpaudit.symbolic.libraries import _noting, _of_measurement, _of_mechanism
+    from dpaudit.symbolic.tape import Tape
+
+    class Output:
+        def __copy__(self):
+            raise TypeError("an output that cannot be copied")
+
+    given = Output()
+    for shown in (_of_measurement, _of_mechanism):
+        call = _noting(Tape(1, 0), "a library", lambda *args, **keywords: given, shown)
+        assert call(object(), arg=1.0) is given
