@@ -165,11 +165,9 @@ def _value(claim: Claim | None, parts: Iterable[Part]) -> float:
 
 def _gaussian_of(epsilon: float) -> GaussianDP:
     """The least mu whose privacy profile is above that of a pure claim at epsilon 0."""
-    from scipy.special import ndtri
+    from scipy.special import expit, ndtri
 
-    return GaussianDP(
-        2.0 * float(ndtri(math.exp(epsilon) / (1.0 + math.exp(epsilon)))) if epsilon < 30.0 else 2.0 * epsilon
-    )
+    return GaussianDP(2.0 * float(ndtri(expit(epsilon))) if epsilon < 30.0 else 2.0 * epsilon)
 
 
 def _is_normal(path: Path, index: int) -> bool:

@@ -95,7 +95,7 @@ class Component:
 
 @functools.lru_cache(maxsize=4_096)
 def mass_of(component: Component, is_quick: bool = False) -> tuple[float, float]:
-    """The probability of a component in doubles, and a bound on its error beside rounding; -1 where it is not known.
+    """The probability of a component in doubles, and an estimate of its error beside rounding; -1 if it is unknown.
 
     A quick one, which only ranks inputs, is by quadrature where bounds by balls take long. So is any other that has no
     bounds: where python-flint is missing, or noises are many.

@@ -374,7 +374,9 @@ class Tape(Choices):
             if nodes.isdisjoint(without):
                 alone = nodes - self.units.keys()
                 found *= math.prod(self.noises[node].law.mass(*self.intervals[node]) for node in alone)
-                found *= 1.0 if alone else mass_of(self._component(nodes), self.is_quick)[0]
+                mass = 1.0 if alone else mass_of(self._component(nodes), self.is_quick)[0]
+                assert mass >= 0.0  # it was known when its last comparison was decided
+                found *= mass
         return found
 
     def doubt(self, without: Collection[int] = ()) -> float:
