@@ -138,7 +138,8 @@ def kind_of(name: str) -> ViewKind:
 
 
 def _decimals(values: FloatArray, _: float) -> FloatArray:
-    found, rest = np.full(values.size, 13.0), np.arange(values.size)
+    is_huge = (np.abs(values) >= 2.0**53) & np.isfinite(values)  # a whole number, which is too large to be rounded
+    found, rest = np.where(is_huge, 0.0, 13.0).ravel(), np.flatnonzero(~is_huge)
     for digits in range(12, -1, -1):  # what has more is not looked at again
         own = values.flat[rest]
         rest = rest[np.abs(np.round(own, digits) - own) <= 1e-13 * np.abs(own)]
@@ -204,8 +205,7 @@ KINDS: dict[str, ViewKind] = {
 
 def proposals(matrix: FloatArray, labels: NDArray[np.intp], n_read: int) -> Iterator[list[View]]:
     """All views that are scanned, those of one kind in one list; the first `n_read` columns were read off."""
-    columns = matrix.shape[1]
-    finite = np.isfinite(matrix)
+    columns, finite = matrix.shape[1], np.isfinite(matrix)
     low = np.where(finite, matrix, np.inf).min(axis=0)
     high = np.where(finite, matrix, -np.inf).max(axis=0)
     with np.errstate(invalid="ignore", over="ignore"):

@@ -52,3 +52,8 @@ def test_a_view_of_a_package_that_looks_at_other_rows_is_left_out(function, monk
     assert np.isfinite(View("centred", (1,))(MATRIX)).all()
     with pytest.warns(UserWarning, match="a view must give a row alone the number .* by the kind 'centred'"):
         assert "centred" not in {view.kind for view in choose_views(MATRIX, LABELS, MATRIX.shape[1])}
+
+
+def test_decimals_are_the_fewest_that_give_the_number():
+    numbers = np.array([0.0, 3.0, -2.5, 0.125, 1 / 3, 1e16, -1e297, np.inf, np.nan])
+    assert View("decimals", (0,))(numbers[:, None]).tolist() == [0.0, 0.0, 1.0, 3.0, 13.0, 0.0, 0.0, 13.0, 13.0]
