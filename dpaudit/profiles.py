@@ -1,9 +1,8 @@
 """Profiles: named sets of options for a pytest session, chosen by `--dp-profile`. Importing this imports nothing heavy.
 
-# conftest.py of the root folder
-dpaudit.register_profile("release", samples=1_000_000, seeds="fresh", strict=True)
+In `conftest.py` of the root folder, for `pytest --dp-profile release`:
 
-$ pytest --dp-profile release
+    dpaudit.register_profile("release", samples=1_000_000, seeds="fresh", strict=True)
 """
 
 from __future__ import annotations

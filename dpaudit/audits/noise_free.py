@@ -186,7 +186,7 @@ def _scale(law: Law) -> float:
 
 
 def _of_number(u: Noisy, v: Noisy) -> tuple[float, float]:
-    """What the scales and the grains of two noisy numbers add, and how far the numbers are apart in scales."""
+    """Distance of the scales and grains of two noisy numbers, and that of the numbers, in scales."""
     scales = [math.hypot(*(f * _scale(leaf.tape.noises[i].law) for i, f in leaf.terms.items())) for leaf in (u, v)]
     gap, smallest, more = abs(u.signal - v.signal), min(scales), 0.0
     if not math.isfinite(gap):

@@ -86,8 +86,7 @@ class CheckResult(Saved, Shown):
     @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted among the checks; inconclusive without any."""
-        found = {record.status for record in self.records}
-        return gravest(found)
+        return gravest({record.status for record in self.records})
 
     @property
     def counts(self) -> dict[str, int]:

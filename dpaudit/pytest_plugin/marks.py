@@ -1,12 +1,12 @@
 """The marks `dp_audit` and `dp_known_violation`, and the known violations that `[tool.dpaudit]` lists.
 
-@pytest.mark.dp_audit(samples=200_000, mode="fixed", calls=2)
-@pytest.mark.dp_known_violation(reason="issue 12: the scale is off by two", expires="2027-01-31")
-
-[[tool.dpaudit.known_violations]]
-test = "tests/test_release.py::test_release"
-reason = "issue 12: the scale is off by two"
-expires = 2027-01-31
+    @pytest.mark.dp_audit(samples=200_000, mode="fixed", calls=2)
+    @pytest.mark.dp_known_violation(reason="issue 12: the scale is off by two", expires="2027-01-31")
+In `pyproject.toml`:
+    [[tool.dpaudit.known_violations]]
+    test = "tests/test_release.py::test_release"
+    reason = "issue 12: the scale is off by two"
+    expires = 2027-01-31
 """
 
 from __future__ import annotations

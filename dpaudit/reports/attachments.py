@@ -93,7 +93,7 @@ def session_attachment(
 
 
 def _ended(statuses: Sequence[str]) -> str:
-    """How many ended how."""
+    """Numbers of those that ended in each way."""
     counts = Counter(str(status).replace("_", " ") for status in statuses)
     return f"{len(statuses):,}: " + ", ".join(f"{count:,} {word}" for word, count in counts.items())
 

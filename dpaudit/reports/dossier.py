@@ -51,7 +51,7 @@ class Source:
 
 @dataclasses.dataclass(frozen=True)
 class Line:
-    """What one result says of one promise: a row of page one.
+    """Statement of one result on one promise: a row of page one.
 
     `low` is a proven lower bound over the promise, `high` an upper one, `blind` the least excess that would have been
     noticed with 90% probability, of an event of the hardest form (of one that is known, in older
@@ -94,13 +94,13 @@ class Line:
 
     @property
     def is_broken(self) -> bool:
-        """Whether a promise of privacy or errors is broken, and not only checks of how the code behaves."""
+        """True where a promise of privacy or errors is broken, and not only checks of how the code behaves."""
         return self.verdict == "violated" and self.word != FAILED
 
 
 @dataclasses.dataclass(frozen=True)
 class Judged:
-    """What a certificate or an audit of scores says of one promise.
+    """Statement of a certificate or an audit of scores on one promise.
 
     `subject` is as results keep it (`name`, `target`, `fingerprint`); `error_rate` is the probability of a false alarm,
     at most: 0 of a proof.

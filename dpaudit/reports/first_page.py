@@ -120,7 +120,7 @@ def _outcome(lines: Sequence[Line]) -> Iterator[str]:
 
 
 def _broken(broken: Sequence[Line]) -> Iterator[str]:
-    """What breaks the gravest promise, and how many others are broken."""
+    """Sentence on what breaks the gravest promise, and on how many others are broken."""
     worst, others = broken[0], len(broken) - 1
     which = worst.kind if worst.kind in ("errors", "behaviour") else "stated" if worst.sentence else "broken"
     size = ""

@@ -6,6 +6,7 @@ nothing is imported until somebody looks; `dpaudit/__init__.py` does so for the 
 
 from __future__ import annotations
 
+import abc
 import contextlib
 import sys
 from collections.abc import Callable
@@ -39,9 +40,9 @@ class Shown:
     """Show a result in a notebook as HTML or Markdown, its pictures with `plot`, and its verdict to a shell."""
 
     @property
+    @abc.abstractmethod
     def verdict(self) -> Verdict:
-        """What the result says."""
-        raise NotImplementedError
+        """Verdict of the whole result."""
 
     @property
     def exit_status(self) -> int:

@@ -138,14 +138,12 @@ class UtilityResult(Saved, Shown):
     @property
     def verdict(self) -> Verdict:
         """The first of violated, error, inconclusive and not_refuted that any finding has."""
-        found = {finding.verdict for finding in self.findings}
-        return gravest(found)
+        return gravest({finding.verdict for finding in self.findings})
 
     @property
     def told(self) -> Verdict:
         """The verdict as reports show it (`UtilityFinding.told`)."""
-        found = {finding.told for finding in self.findings}
-        return gravest(found)
+        return gravest({finding.told for finding in self.findings})
 
     @property
     def worst(self) -> UtilityFinding | None:

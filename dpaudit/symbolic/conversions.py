@@ -29,7 +29,7 @@ _KNOWN: dict[tuple[int, frozenset[str]], tuple[CodeType, CodeType]] = {}
 
 
 def _keeping(kind: type) -> Callable[..., Any]:
-    """The class itself, which gives a number that is a symbol as a symbol."""
+    """A function that calls the class, but gives a number that is a symbol as a symbol."""
 
     def keep(*arguments: Any, **options: Any) -> Any:
         if len(arguments) == 1 and not options and isinstance(arguments[0], Symbol):

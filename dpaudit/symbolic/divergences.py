@@ -36,7 +36,7 @@ class Known:
 
     @classmethod
     def of(cls, law: Law) -> Known:
-        """A law that lacks nothing but what is left."""
+        """A law, with what its known probabilities leave of 1."""
         return cls(law, 1 - sum(law.values(), Fraction(0)))
 
 
