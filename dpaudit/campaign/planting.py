@@ -57,6 +57,7 @@ class PlantSizes:
     """Sizes of events."""
 
     pieces: int = 16  # intervals of each half of an event: the more there are, the less is found
+    few_pieces: int = 2  # the same of the form of few intervals, which are found far more easily
     bins: tuple[int, ...] = (4, 2)  # of either column of an event of two; the first that is as rare as it is asked for
     together: tuple[int, ...] = (3, 4)  # columns of an event of several
     words: tuple[int, ...] = (2, 4)  # of an event
@@ -180,8 +181,8 @@ def _level(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
     return _ends(_some(columns, 1, rng)[0], mass, rng)
 
 
-def _intervals(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
-    return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * SIZES.pieces / mass)), mass, rng)
+def _intervals(columns: Columns, mass: float, rng: np.random.Generator, pieces: int = SIZES.pieces) -> Event:
+    return sides_of(_bins(_some(columns, 1, rng)[0], math.ceil(2 * pieces / mass)), mass, rng)
 
 
 def _single_values(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
@@ -213,11 +214,6 @@ def _features(columns: Columns, mass: float, rng: np.random.Generator) -> Event:
         own = _scaled(_some(columns, 2, rng))
         total += rng.normal() * np.cos(own @ rng.normal(size=own.shape[1]) + 2.0 * math.pi * rng.random())
     return _ends(total, mass, rng)
-
-
-def _tokens(sides: Sequence[Outcomes]) -> list[str]:
-    texts: list[str] = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
-    return texts
 
 
 def _counts_of_words(tokens: Sequence[str]) -> Iterator[FloatArray]:
@@ -270,6 +266,7 @@ class PlantedForm:
     is_expected: bool = True
 
 
+_few_intervals = functools.partial(_intervals, pieces=SIZES.few_pieces)
 FORMS = (
     PlantedForm("one level", _level, of="numbers"),
     PlantedForm("intervals", _intervals, _has_many, of="numbers"),
@@ -277,6 +274,8 @@ FORMS = (
     PlantedForm("a token", _words, least=2, of="words"),
     PlantedForm("a number inside", _intervals, _has_many, of="objects"),
     PlantedForm("two columns together", _two, least=2),
+    PlantedForm("few intervals", _few_intervals, _has_many, of="numbers", is_expected=False),
+    PlantedForm("few intervals of a number inside", _few_intervals, _has_many, of="objects", is_expected=False),
     PlantedForm("several columns together", _several, least=3, is_expected=False),
     PlantedForm("a direction", _direction, least=2, is_expected=False),
     PlantedForm("random features", _features, is_expected=False),
@@ -311,7 +310,8 @@ class Seen:
         matrix = np.concatenate([reader.read(side) for side in sides])
         columns = tuple(np.ascontiguousarray(values) for values in matrix.T if _varies(values))
         if not reader.columns:
-            words = tuple(islice(_counts_of_words(_tokens(sides)), SIZES.usual))
+            texts = np.concatenate([np.asarray(side.as_objects().tokens) for side in sides]).tolist()
+            words = tuple(islice(_counts_of_words(texts), SIZES.usual))
             return cls(Outcomes(matrix, None, (matrix.shape[1],)), columns, words, "objects")
         whole = all(side.is_integer for side in sides)
         return cls(Outcomes(matrix, None, sides[0].shape, whole), columns, (), "numbers")

@@ -121,7 +121,7 @@ def test_a_full_map_of_a_small_audit():
     result = audited(power="full", samples=300, mode="fixed")
     power = result.findings[0].power
     forms = {cell.form for cell in power.cells}
-    assert {"one level", "intervals", "random features"} <= forms
+    assert {"one level", "intervals", "few intervals", "random features"} <= forms
     assert {cell.event_mass for cell in power.cells} >= {0.1, 0.3}
     for one in power.learned:  # the least loss of which enough were found, and none that is smaller
         own = [c for c in power.cells if (c.form, c.event_mass) == (one.form, 0.1)]

@@ -2,13 +2,15 @@
 
 Of leaks drawn from a family that plants are not made from (`dpaudit.bench.gallery.family`): how many of `PLANTS` leaks
 of the same form, loss and mass are found that are planted into outputs of the leak without its loss, beside how many of
-`AUDITS` audits find the leak itself. The stated power is the lower limit that a report gives of what was planted.
+`AUDITS` audits find the leak itself. The stated power is the lower limit that a report gives of what was planted. A
+leak in few intervals, or in an end or a value of a number inside, is matched with the form of few intervals.
 `--verdicts` counts the verdicts of audits with plants instead, where each leak has twice the claimed loss.
 """
 
 from __future__ import annotations
 
 import argparse
+import re
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -18,7 +20,7 @@ from scipy.stats import fisher_exact
 
 import dpaudit
 from dpaudit.bench.gallery.family import FamilyLeak, family
-from dpaudit.campaign.planting import Planting, Seen
+from dpaudit.campaign.planting import SIZES, Planting, Seen
 from dpaudit.campaign.schedules import MODES, Mode
 from dpaudit.features.outcomes import read_outputs
 from dpaudit.inference.binomial import binomial_lower
@@ -26,9 +28,17 @@ from dpaudit.privacy.claims import PureDP
 from dpaudit.results.model import AuditResult
 from dpaudit.running.streams import stream
 
-AUDITS, PLANTS = 10, 20
+AUDITS, PLANTS = 20, 20
 MASS, LOSSES, TWICE = 0.1, (1.5, 2.0, 3.0, 4.5), 2.0  # of a leak in turn; the claim is 1
 LEVEL = 0.05
+
+
+def matching(leak: FamilyLeak) -> str:
+    """The end of the name of the planted form that is as a leak is."""
+    pieces = re.match(r"(\d+) (pieces|narrow|bands)", leak.name)
+    is_few = pieces is None or int(pieces[1]) <= 2 * SIZES.few_pieces
+    few = {"intervals": "few intervals", "number inside": "few intervals of a number inside"}
+    return few.get(leak.form, leak.form) if is_few else leak.form
 
 
 def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> int | None:
@@ -36,7 +46,8 @@ def planted(leak: FamilyLeak, samples: int, mode: Mode, seed: int) -> int | None
     sound = leak.with_loss(0.0, leak.mass)
     rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
     seen = Seen.of([read_outputs(sound.sample(data, samples, rng), samples) for data in (1, 0)])
-    form = next((form for form in seen.suited if form.is_expected and form.name.endswith(leak.form)), None)
+    names = leak.form, "a " + leak.form, matching(leak)
+    form = next((form for form in reversed(seen.suited) if form.name in names), None)
     if form is None:
         return None
     planting = Planting(seen, PureDP(1.0), LEVEL, mode)
@@ -49,7 +60,7 @@ def audited(leak: FamilyLeak, seed: int, **options: Any) -> AuditResult:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print each leak whose form decides, and how often stated and had power agree."""
+    """Print each leak of whose form there are plants, and how often stated and had power agree."""
     parser = argparse.ArgumentParser(prog="python -m dpaudit.bench.gallery.planted", description=main.__doc__)
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--leaks", type=int, default=40)
