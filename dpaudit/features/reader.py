@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import dataclasses
 import functools
+import itertools
 import operator
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -70,9 +71,11 @@ class Reader(Form):
     keys : tuple of (path, what)
         Columns of single numbers.
     members : tuple of (path, what, member)
-        Columns that say whether, or how often, something occurs.
+        Columns that say whether, or how often, something occurs: how often, where it occurs twice in an output.
     wanted : frozenset of str
         Paths that are visited.
+    values : tuple of tuple of float
+        Of each block the values of its numbers, where these are categories: how often each occurs is worked out.
     points : tuple of tuple of float
         Two points of as many numbers as an output: the inputs, where they have its shape.
     density : LogRatio, optional
@@ -86,6 +89,7 @@ class Reader(Form):
     keys: tuple[Key, ...] = ()
     members: tuple[tuple[str, str, str], ...] = ()
     wanted: frozenset[str] = dataclasses.field(default=frozenset(), metadata={"write": sorted})
+    values: tuple[tuple[float, ...], ...] = ()
     points: tuple[tuple[float, ...], ...] = ()
     density: LogRatio | None = dataclasses.field(default=None, compare=False, metadata=UNSAVED)
     tokens: tuple[tuple[float, str], ...] = dataclasses.field(default=(), metadata={"exact": False})
@@ -107,7 +111,8 @@ class Reader(Form):
         if len(forms) == 1 and samples[0].tokens is None:
             width = samples[0].numbers.shape[1]
             points = points if len(points) == 2 and len(points[0]) == width else ()
-            return cls(width, (Block("", width),), points=points, density=density)
+            own = (_categories([one.numbers for one in samples]),)
+            return cls(width, (Block("", width),), values=own, points=points, density=density)
         some = [outputs_of(one) for one in samples]
         outputs = [output for raw in some for output in raw[:: max(1, len(raw) // VIEW_SIZES.scanned)]]
         sink = Sink()
@@ -121,11 +126,17 @@ class Reader(Form):
             if what == BLOCK:
                 found.append((count, Block(path, max(block.shape[1] for _, block in parts))))
             elif what in MEMBERS:
-                counts = Counter(member for _, sets in parts for one in sets for member in set(one))
+                held = [Counter(one) for _, several in parts for one in several]
+                counts = Counter(member for own in held for member in own)
                 # Members of a set come in the order of their hashes, which differ from process to process.
                 usual = sorted(counts.items(), key=lambda item: (-item[1], item[0]))[: 4 * SIZES.max_members]
-                own = [m for m, n in usual if n >= SIZES.min_count and (n < count or what == COUNT)]
-                members += [(path, what, member) for member in own[: SIZES.max_members]]
+                if what == COUNT:  # of what is never there twice membership says as much
+                    repeated = {m for own in held if own.total() > len(own) for m, n in own.items() if n > 1}
+                    usual = [(m, n) for m, n in usual if m in repeated]
+                vary = [
+                    m for m, n in usual if n >= SIZES.min_count and (n < count or len({own[m] for own in held}) > 1)
+                ]
+                members += [(path, what, member) for member in vary[: SIZES.max_members]]
             elif count >= SIZES.min_count:
                 values = np.concatenate([numbers for _, numbers in parts])
                 is_constant = np.all((values == values[0]) | (np.isnan(values) & np.isnan(values[0])))
@@ -144,22 +155,16 @@ class Reader(Form):
             while path not in wanted:
                 wanted.add(path)
                 path = sink.parents.get(path, "")
+        of_blocks = tuple(_categories([part for _, part in sink.found[block.path, BLOCK]]) for block in blocks)
         kept = [number for number, count in tokens_often.most_common(SIZES.max_tokens) if count >= SIZES.min_count]
         tokens = tuple((number, sink.tokens[number][: SIZES.max_tokens]) for number in kept)
-        return cls(0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), tokens=tokens)
+        return cls(0, tuple(blocks), tuple(keys), tuple(members), frozenset(wanted), of_blocks, tokens=tokens)
 
     def __call__(self, outcomes: Outcomes) -> FloatArray:
         """The matrix of outputs, shape (draws, columns)."""
         found = self.read(outcomes)
-        if self.columns:
-            own = found[:, : self.columns]
-            return found if self.columns == 1 else np.concatenate([found, summaries(own, self.points)], axis=1)
-        ends = np.cumsum([block.width for block in self.blocks[: SIZES.max_summaries]]).tolist()
-        worked_out = [
-            summaries(found[:, end - block.width : end])
-            for end, block in zip(ends, self.blocks, strict=False) if block.width > 1
-        ]  # fmt: skip
-        return np.concatenate([found, *worked_out], axis=1) if worked_out else found
+        wholes = [summaries(found[:, own], values, self.points) for _, own, values in self._wholes]
+        return np.concatenate([found, *wholes], axis=1) if wholes else found
 
     def read(self, outcomes: Outcomes) -> FloatArray:
         """The columns that are read, shape (draws, n_read)."""
@@ -231,12 +236,19 @@ class Reader(Form):
         names += [f"the output{path}" if not what else f"the {what} of the output{path}" for path, what in self.keys]
         names += [f"the {what} of {member} in the output{path}" for path, what, member in self.members]
         names += ["the mechanism's own log density ratio"] * (self.density is not None)
-        for block in self.blocks[: SIZES.max_summaries]:
-            if block.width > 1:
-                names += [f"the {name} of the numbers of the output{block.path}" for name in SUMMARIES]
+        for path, _, values in self._wholes:
+            of = [*SUMMARIES, *(f"count of {value:.4g}" for value in values)]
+            names += [f"the {name} of the numbers of the output{path}" for name in of]
         if len(self.points) == 2:
             names += ["nearness to x", "nearness to x by sizes", "distance from x", "distance from x_prime"]
         return names
+
+    @functools.cached_property
+    def _wholes(self) -> list[tuple[str, slice, tuple[float, ...]]]:
+        """The blocks that are worked out as a whole: their paths, their columns and their values."""
+        ends = np.cumsum([block.width for block in self.blocks]).tolist()
+        several = zip(self.blocks[: SIZES.max_summaries], ends, self.values or itertools.repeat(()), strict=False)
+        return [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
 
     @property
     def n_read(self) -> int:
@@ -247,9 +259,8 @@ class Reader(Form):
     @property
     def n_columns(self) -> int:
         """The number of columns of the matrix."""
-        summarised = sum(block.width > 1 for block in self.blocks[: SIZES.max_summaries])
-        to_points = 4 if summarised and len(self.points) == 2 else 0
-        return self.n_read + summarised * len(SUMMARIES) + to_points
+        to_points = 4 if self._wholes and len(self.points) == 2 else 0
+        return self.n_read + sum(len(SUMMARIES) + len(values) for *_, values in self._wholes) + to_points
 
     def _to_saved(self, record: dict[str, Any]) -> dict[str, Any]:
         density = self.density
@@ -302,8 +313,20 @@ def outputs_of(outcomes: Outcomes) -> Sequence[Any]:
     return outcomes.raw
 
 
-def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> FloatArray:
-    """Summaries of sequences of numbers, shape (draws, summaries): `SUMMARIES`, and nearness to two points.
+def _categories(parts: Sequence[FloatArray]) -> tuple[float, ...]:
+    """The values of some numbers, where these are categories: from three on, as two have a sum, up to `max_members`."""
+    for most in (8, VIEW_SIZES.scanned):  # rows; that there are too many values mostly shows in a few
+        found = np.unique(np.concatenate([part[:: max(1, len(part) // most)].ravel() for part in parts])) + 0.0
+        found = found[np.isfinite(found)]
+        if len(found) > SIZES.max_members:
+            return ()
+    return tuple(found.tolist()) if len(found) > 2 else ()
+
+
+def summaries(block: FloatArray, values: Sequence[float] = (), points: Sequence[Sequence[float]] = ()) -> FloatArray:
+    """Summaries of sequences of numbers, shape (draws, summaries).
+
+    They are `SUMMARIES`, how often each of the values occurs, and nearness to two points.
 
     NaN is missing. Sums are rounded to 36 bits of the sum of sizes.
     """
@@ -342,6 +365,7 @@ def summaries(block: FloatArray, points: Sequence[Sequence[float]] = ()) -> Floa
             rounded(np.abs(finite_steps).sum(axis=1), size), runs,
             rounded((z[:, : len(_DIRECTION)] * _DIRECTION[: block.shape[1]]).sum(axis=1), size),
         ]  # fmt: skip
+        columns += [(block == value).sum(axis=1) for value in values]
         if len(points) == 2:
             first, second = (np.abs(z - np.asarray(point)) for point in points)
             one, two = np.sqrt((first * first).sum(axis=1)), np.sqrt((second * second).sum(axis=1))

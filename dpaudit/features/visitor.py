@@ -416,8 +416,9 @@ def _wholes(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: str) 
     """Sequences as a whole: numbers as a block; of others a code of each item, and how often each occurs."""
     values, rows = _put_blocks(sink, values, rows, path, are_flat=True)
     values = [value[: LIMITS.max_places] for value in values]
-    if sink.asks(path, COUNT):
+    if sink.asks(path, MEMBERSHIP) or sink.asks(path, COUNT):
         names = [[item if isinstance(item, str) else canonical(item) for item in value] for value in values]
+        sink.put(path, MEMBERSHIP, rows, list(map(set, names)))
         sink.put(path, COUNT, rows, names)
     if sink.asks(path, BLOCK):
         for _, some, own in apart(values, rows, map(len, values)):
@@ -447,9 +448,10 @@ def _texts(sink: Sink, values: Sequence[str], rows: Rows, path: str, depth: int)
         return
     rows, which = rows[rich[which]], (np.cumsum(rich) - 1)[which[rich[which]]]
     ours = [one for one, is_rich in zip(ours, rich.tolist(), strict=True) if is_rich]
-    if sink.asks(path, WORD):
-        words = [set(texts.LETTERS.findall(one[: LIMITS.max_text])) for one in ours]
-        sink.put(path, WORD, rows, [words[k] for k in which.tolist()])
+    if sink.asks(path, WORD) or sink.asks(path, COUNT):
+        words = [texts.LETTERS.findall(one[: LIMITS.max_text]) for one in ours]
+        sink.put(path, WORD, rows, [set(words[k]) for k in which.tolist()])
+        sink.put(path, COUNT, rows, [words[k] for k in which.tolist()])
     _letters(sink, ours, which, rows, path)
     decoded: dict[str, list[Any]] = {}
     if sink.paths is not None and not any(f"{path} as {name}" in sink.paths for name in texts.TEXTS):

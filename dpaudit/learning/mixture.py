@@ -21,12 +21,12 @@ from typing import Any
 
 import numpy as np
 import scipy
+import threadpoolctl
 from numpy.typing import NDArray
 
 from dpaudit.features.density import LogRatio
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
-from dpaudit.features.threads import in_one_thread
 from dpaudit.features.views import View, choose_views
 from dpaudit.learning.learned_views import Known, Learned, LearnedView, Logistic, fit_with_scores, learners
 from dpaudit.learning.rank_tree import (
@@ -59,6 +59,7 @@ class MixtureSizes:
 
 
 SIZES = MixtureSizes()
+BLAS = functools.cache(threadpoolctl.ThreadpoolController)  # of the libraries that are loaded when it is asked
 STRUCTURES = ("trees", "trees and learned views", "shifted")
 
 
@@ -247,7 +248,6 @@ class Mixture:
             raise ValueError(f"mixture must be one that was saved, got {error!r:.200}.") from error
 
 
-@in_one_thread
 def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: FloatArray) -> tuple[Mixture, list[Clue]]:
     """The mixture on earlier draws, and the views that tell most, with what they tell of these draws.
 
@@ -263,7 +263,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     views = choose_views(matrix, labels, reader.n_read)
     clues = [Clue(view, view.cost, view(matrix)) for view in views]
     direct: list[Model] = []  # learned views with the evidence of their own probability
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), BLAS().limit(limits=1, user_api="blas"):  # small matrices: threads would wait
         warnings.simplefilter("ignore")
         density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
         all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views)]

@@ -1,4 +1,4 @@
-"""Fits hold linear algebra to one thread, and leave it as it was."""
+"""A fit holds linear algebra to one thread, and leaves it as it was."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,6 @@ import threadpoolctl
 
 from dpaudit.features.outcomes import Outcomes
 from dpaudit.features.reader import Reader
-from dpaudit.features.threads import in_one_thread
 from dpaudit.learning.mixture import NO_FORETELLING, fit_mixture
 
 
@@ -20,18 +19,6 @@ def two_threads():
         if threads() != {2}:
             pytest.skip("no linear algebra here has two threads")
         yield
-
-
-@pytest.mark.usefixtures("two_threads")
-def test_a_fit_has_one_thread_and_what_comes_after_as_many_as_before():
-    assert in_one_thread(threads)() == {1} and threads() == {2}
-
-    def failing():
-        raise ValueError("no")
-
-    with pytest.raises(ValueError, match="no"):
-        in_one_thread(failing)()
-    assert threads() == {2}
 
 
 @pytest.mark.usefixtures("two_threads")
