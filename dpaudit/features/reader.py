@@ -250,6 +250,16 @@ class Reader(Form):
         several = zip(self.blocks[: SIZES.max_summaries], ends, self.values or itertools.repeat(()), strict=False)
         return [(block.path, slice(end - block.width, end), own) for block, end, own in several if block.width > 1]
 
+    @functools.cached_property
+    def counts(self) -> tuple[int, ...]:
+        """The columns of how often values of a block occur."""
+        found: list[int] = []
+        end = self.n_read
+        for *_, values in self._wholes:
+            end += len(SUMMARIES) + len(values)
+            found += range(end - len(values), end)
+        return tuple(found)
+
     @property
     def n_read(self) -> int:
         """The number of columns that are read; summaries stand behind them."""

@@ -370,27 +370,22 @@ Learned = Known | Logistic | MeanDifference | Additive | Neighbours  # in what i
 
 
 def learners(
-    matrix: FloatArray, n_read: int, views: Sequence[View], max_columns: int = 200, min_columns: int = 6
+    matrix: FloatArray, n_read: int, views: Sequence[View], counts: tuple[int, ...] = (), max_columns: int = 200
 ) -> list[LearnedView]:
     """The learned views that are worth a fit on these draws.
 
-    A regression has at most `max_columns`, which the chosen views name where more were read. A difference of means has
-    all that were read, where these are at least `min_columns`: of three it saves nothing, of six a tenth of the draws.
+    A regression has at most `max_columns`, which the chosen views name where more were read; one more has `counts`. A
+    difference of means has all that were read, from six on: of three it saves nothing, of six a tenth of the draws.
     """
     size = len(matrix)
     read = [k for k in range(n_read) if np.ptp(np.nan_to_num(matrix[:, k], posinf=1e300, neginf=-1e300)) > 0.0]
-    found: list[LearnedView] = []
-    if not read:
-        return found
-    few = tuple(
-        read if len(read) <= max_columns else sorted({k for v in views for k in v.columns if k < n_read})[:max_columns]
-    )
-    if size >= 24 and few:
-        found += [
-            Logistic("logistic regression", few),
-            Logistic("logistic regression of soft signs", few, "soft signs"),
-        ]
-    if size >= 24 and len(read) >= min_columns:
+    if size < 24 or not read:
+        return []
+    named = sorted({k for view in views for k in view.columns if k < n_read})
+    few = tuple(read if len(read) <= max_columns else named[:max_columns])
+    kinds = (("", few, "values"), (" of soft signs", few, "soft signs"), (" of counts", counts[:max_columns], "values"))
+    found: list[LearnedView] = [Logistic(f"logistic regression{name}", own, of) for name, own, of in kinds if own]
+    if len(read) >= 6:
         found += [MeanDifference(f"difference of mean {of}", tuple(read), of) for of in ("values", "soft signs")]
     if len(few) > 1 and size >= 60:
         found += [Logistic("logistic regression of signs", few, "signs")]

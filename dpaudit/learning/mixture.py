@@ -266,7 +266,7 @@ def fit_mixture(reader: Reader, matrix: FloatArray, labels: Labels, foretold: Fl
     with warnings.catch_warnings(), BLAS().limit(limits=1, user_api="blas"):  # small matrices: threads would wait
         warnings.simplefilter("ignore")
         density = [Known("the mechanism's own density", reader.columns)] * (reader.density is not None)
-        all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views)]
+        all_learners: list[LearnedView] = [*density, *learners(matrix, reader.n_read, views, reader.counts)]
         for learner in all_learners:
             fitted, past = fit_with_scores(learner, matrix, labels)
             is_known = isinstance(fitted, Logistic) and len(fitted.columns) == 1
