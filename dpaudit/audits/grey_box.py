@@ -237,7 +237,7 @@ class Run:
 
     @property
     def took_nothing(self) -> bool:
-        """Whether the generator was left as it was, and nobody had the stream itself."""
+        """Tell whether the generator was left as it was, and nobody had the stream itself."""
         return self.words == 0 and self.log.count == 0 and not self.log.is_open
 
     @property
@@ -248,7 +248,7 @@ class Run:
 
     @property
     def failed(self) -> bool:
-        """Whether the call raised."""
+        """Tell whether the call raised."""
         return bool(self.outcome.raw) and isinstance(self.outcome.raw[0], Failed)
 
 

@@ -81,7 +81,7 @@ def why_kept(
 
 
 def keeps_noise(subject: Subject, x: Any, rng: np.random.Generator) -> bool:
-    """Whether one call more on an input that has moved its randomness before takes none now."""
+    """Tell whether one call more on an input that has moved its randomness before takes none now."""
     moved = randomness_moved(subject, rng)
     try:
         read_outputs(subject.observe(x, 1, rng), 1)

@@ -55,7 +55,7 @@ class Options:
 
     @property
     def looks_at_doubles(self) -> bool:
-        """Whether the floating-point check is asked for, or may be left to what the audit finds."""
+        """Tell whether the floating-point check is asked for, or may be left to what the audit finds."""
         return self.floating_point is None or bool(self.floating_point)
 
     @property

@@ -254,7 +254,7 @@ def _widest_gap(seconds: NDArray[np.float64]) -> float:
 
 
 def independence_finding(subject: IsolatedSubject, pair: Pair, seed: int) -> SideFinding:
-    """Whether calls of one worker share noise. See the module for its validity.
+    """Tell whether calls of one worker share noise. See the module for its validity.
 
     `details`: `workers` that were looked at behind the pilot, the number of `tests`, the least `p_value`, its feature.
     """

@@ -47,7 +47,7 @@ class TooSlowError(UsageError):
 
     @property
     def fits(self) -> bool:
-        """Whether an audit of `plan.samples` samples fits into the time."""
+        """Tell whether an audit of `plan.samples` samples fits into the time."""
         return self.plan.time_limit is not None and self.plan.seconds <= self.plan.time_limit
 
     def __reduce__(self) -> tuple[Any, ...]:

@@ -158,7 +158,7 @@ class Draws:
         return self.joined(i).rows(slice(begin, begin + MAX_OBJECTS))
 
     def change(self, i: int) -> Change | None:
-        """Whether the outcomes of one input changed from call to call, of those that this run has drawn."""
+        """Tell whether the outcomes of one input changed from call to call, of those that this run has drawn."""
         first = self.first(i)
         if first is None or i in self._trimmed:  # Validity: which are looked at must go by their places alone
             return None

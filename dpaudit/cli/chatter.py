@@ -53,7 +53,7 @@ class Sparing:
 
     @property
     def count(self) -> int:
-        """How many lines there were; one that has begun counts."""
+        """Number of lines; one that has begun counts."""
         return self.lines + (self._place > 0)
 
     def __getattr__(self, name: str) -> Any:

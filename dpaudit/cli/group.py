@@ -81,7 +81,7 @@ class Commands(click.Group):
 
 
 def _has_left(error: BaseException) -> bool:
-    """Whether the reader of a pipe left: a command ends quietly then."""
+    """Tell whether the reader of a pipe left: a command ends quietly then."""
     return isinstance(error, OSError) and error.errno == errno.EPIPE
 
 

@@ -162,7 +162,7 @@ def law(case: Case, name: str) -> str | None:
 
 
 def _changes(case: Case, derived: PostProcessed, pairs: Sequence[Pair]) -> bool:
-    """Whether a function of outputs makes anything else of some, on the inputs of these pairs."""
+    """Tell whether a function of outputs makes anything else of some, on the inputs of these pairs."""
     for number, data in enumerate(distinct_inputs(pairs)[0]):
         outputs = copied(case.replayed.sample(data, UNCHANGED, case.rng("unchanged", number)))
         before = tokens(outputs, UNCHANGED)

@@ -164,5 +164,5 @@ def check_names() -> tuple[str, ...]:
 
 
 def statistical_count() -> int:
-    """How many checks share the error rate: all that a sound mechanism can fail by chance."""
+    """Number of checks that share the error rate: all that a sound mechanism can fail by chance."""
     return sum(spec.is_statistical for spec in all_checks())

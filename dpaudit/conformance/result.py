@@ -90,7 +90,7 @@ class CheckResult(Saved, Shown):
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many checks have each status, in the order of `STATUSES`."""
+        """Number of checks of each status, in the order of `STATUSES`."""
         found: Counter[str] = Counter(record.status for record in self.records)
         return {status: found[status] for status in STATUSES if found[status]}
 

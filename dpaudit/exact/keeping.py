@@ -1,4 +1,4 @@
-"""Whether a finite mechanism keeps a claim, exactly, and the mechanism nearest to a given one that does.
+"""Tell whether a finite mechanism keeps a claim, exactly, and the mechanism nearest to a given one that does.
 
 `tempered` moves every row towards one common row, by the same share t. Every divergence of two rows is then a convex
 function of t that is 0 at t = 1, so it does not grow with t: the least share that keeps a claim is found by bisection,

@@ -24,7 +24,7 @@ from dpaudit.subjects.foreign import own
 
 @dataclasses.dataclass(frozen=True)
 class FactSizes:
-    """How many numbers facts are computed of, and how near outputs must lie."""
+    """Numbers that facts are computed of, at most, and how near outputs must lie."""
 
     max_numbers: int = 1_000_000  # of an input: sums of more take longer than a call of most mechanisms
     min_outputs: int = 50  # of an input: the standard error of a median is known to 10% from there on

@@ -319,7 +319,7 @@ def state_of(value: Any) -> Mapping[str, Any] | None:
 
 
 def is_one_value(outcomes: Outcomes) -> bool:
-    """Whether there are several outcomes, numbers that are not all integers, and all of them are equal."""
+    """Tell whether there are several outcomes, numbers that are not all integers, and all of them are equal."""
     numbers = outcomes.numbers
     if outcomes.tokens is not None or len(numbers) < 2 or outcomes.is_integer:
         return False
@@ -354,13 +354,13 @@ def _unseen(value: Any, depth: int) -> str:
 
 
 def _is_seen(value: Opaque) -> bool:
-    """Whether something of an object is seen: its printed form, or what it hands to pickle."""
+    """Tell whether something of an object is seen: its printed form, or what it hands to pickle."""
     rest = value.beside.get("state")
     return value.text is not None or (_is_seen(rest) if isinstance(rest, Opaque) else rest is not None)
 
 
 def is_number(value: Any) -> bool:
-    """Whether a value is a real number of any kind, booleans included."""
+    """Tell whether a value is a real number of any kind, booleans included."""
     kind = type(value)
     return kind is float or kind is int or isinstance(value, numbers.Real | Decimal | np.floating | np.bool_)
 
@@ -475,12 +475,12 @@ def _numeric(outputs: Sequence[Any]) -> NDArray[Any] | None:
 
 
 def _are_doubles(dtype: np.dtype[Any]) -> bool:
-    """Whether all numbers of a type are doubles."""
+    """Tell whether all numbers of a type are doubles."""
     return dtype.kind in "biuf" and (dtype.itemsize < 8 or dtype == np.float64)
 
 
 def _is_exact(value: Any) -> bool:
-    """Whether a value is a number, and equal to the double that it would become."""
+    """Tell whether a value is a number, and equal to the double that it would become."""
     if isinstance(value, np.generic):
         value = plain(value)
     return isinstance(value, float) or (isinstance(value, int) and -WHOLE_FROM < value < WHOLE_FROM)

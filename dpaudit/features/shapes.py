@@ -58,7 +58,7 @@ def read_edges(sink: Sink, values: Sequence[Sequence[Any]], rows: Rows, path: st
 
 
 def _asks(sink: Sink, path: str, steps: Sequence[str]) -> bool:
-    """Whether one of these parts is read; a list, since each of them is noted."""
+    """Tell whether one of these parts is read; a list, since each of them is noted."""
     return any([sink.opens(f"{path} {step}", path) for step in steps])
 
 

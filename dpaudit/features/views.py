@@ -32,7 +32,7 @@ from dpaudit.results.codec import UNSAVED, Form
 
 @dataclasses.dataclass(frozen=True)
 class ViewSizes:
-    """How many views are proposed, scanned and fitted."""
+    """Numbers of views that are proposed, scanned and fitted."""
 
     scanned: int = 1_500  # draws that columns and views are chosen on
     screened: int = 500  # draws on which the best `max_paired` are chosen first, of more than `max_columns` views

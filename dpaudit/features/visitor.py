@@ -91,7 +91,7 @@ class Sink:
         return number
 
     def opens(self, path: str, parent: str) -> bool:
-        """Whether a part is visited; notes where it is."""
+        """Tell whether a part is visited; notes where it is."""
         if self.paths is not None:
             return path in self.paths
         if path not in self.parents and len(self.parents) >= self.max_paths:
@@ -100,7 +100,7 @@ class Sink:
         return True
 
     def asks(self, path: str, what: str) -> bool:
-        """Whether a column is read."""
+        """Tell whether a column is read."""
         return self.wanted is None or (path, what) in self.wanted
 
     def put(self, path: str, what: str, rows: Rows, values: Any) -> None:
@@ -199,7 +199,7 @@ def _numbers(sink: Sink, values: Sequence[Any], rows: Rows, path: str, depth: in
 
 
 def _is_more(value: Any) -> bool:
-    """Whether a number is more than a double with the name of a class."""
+    """Tell whether a number is more than a double with the name of a class."""
     return _is_long(value) or (isinstance(value, Noted) and value.is_more)
 
 
@@ -290,7 +290,7 @@ def _arrays(sink: Sink, values: Sequence[NDArray[Any]], rows: Rows, path: str, d
 
 
 def _is_block(value: NDArray[Any]) -> bool:
-    """Whether an array is one of numbers that are doubles."""
+    """Tell whether an array is one of numbers that are doubles."""
     is_short = value.dtype.kind in "bf" or (value.dtype.kind in "iu" and value.dtype.itemsize < 8)
     is_short = is_short or (value.dtype.kind in "iu" and not np.any(np.abs(value.astype(float)) >= WHOLE_FROM))
     return bool(value.ndim and value.size and is_short)
@@ -407,7 +407,7 @@ def _columns_of(value: Sequence[Any]) -> dict[str, list[Any]]:
 
 
 def _is_series(value: Sequence[Any]) -> bool:
-    """Whether items are of one form, None aside, or too many for the fields of a record."""
+    """Tell whether items are of one form, None aside, or too many for the fields of a record."""
     forms = set(map(_form, map(type, value))) - {"none"}
     return len(value) > 1 and (len(forms) == 1 or len(value) > LIMITS.max_columns)
 

@@ -1,4 +1,4 @@
-"""Whether numbers are integers, or doubles of a size at which all doubles are whole."""
+"""Tell whether numbers are integers, or doubles of a size at which all doubles are whole."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MIN_SHARE_OF_SIZE = 1e-11  # of a step, by the largest number: 2^15 times the sp
 
 
 def are_integers(numbers: ArrayLike) -> bool:
-    """Whether all numbers are integers, and not whole for their size alone; NaN and infinities are none.
+    """Tell whether all numbers are integers, and not whole for their size alone; NaN and infinities are none.
 
     A real number that is rounded to doubles 2^-k apart is whole with probability 2^-k. Different numbers that are all
     whole are evidence of integers by the sum of their k, which must be `MIN_BITS` or more; 0 adds nothing, as it is
@@ -34,7 +34,7 @@ def are_integers(numbers: ArrayLike) -> bool:
 
 
 def are_above_rounding(numbers: ArrayLike, step: float) -> bool:
-    """Whether what numbers leave modulo a step says more than how they are rounded: of integers always.
+    """Tell whether what numbers leave modulo a step says more than how they are rounded: of integers always.
 
     Examples
     --------

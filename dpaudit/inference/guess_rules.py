@@ -58,7 +58,7 @@ class GuessRule(Form):
 
     @property
     def sides(self) -> tuple[bool, bool]:
-        """Whether there are bins in which label 1 is guessed, and label 0."""
+        """Tell whether there are bins in which label 1 is guessed, and label 0."""
         return self.first_up < N_BINS, self.end_down > 0
 
     @property

@@ -148,7 +148,7 @@ class Feature:
         return words[self.kind] + (f" in {self.place}" if self.place else "")
 
     def asks_as(self, other: Feature) -> bool:
-        """Whether another feature, of another pilot, is of the same kind and place."""
+        """Tell whether another feature, of another pilot, is of the same kind and place."""
         return (self.kind, self.place) == (other.kind, other.place)
 
 

@@ -57,7 +57,7 @@ def event_mass_measured() -> float:
 
 
 def times(form: str, is_fixed: bool, draws: float) -> float:
-    """How many times the draws of a witness an audit takes that learns; inf: it may not find the event at all.
+    """Draws of an audit that learns, over those of a witness; inf: it may not find the event at all.
 
     `is_fixed`: its rule is fixed before the test, else its bets go on learning. `draws` labelled ones are counted, for
     an event of mass 0.1. Between the numbers of draws that were measured it is the larger of both figures, beyond the

@@ -93,7 +93,7 @@ def choose_columns(first: Outcomes, second: Outcomes) -> RealColumns:
 
 
 def _holds_reals(value: Any) -> bool:
-    """Whether a float is among what a value holds: integers have no low bits, however large."""
+    """Tell whether a float is among what a value holds: integers have no low bits, however large."""
     parts = value.state if isinstance(value, Opaque) else value
     if isinstance(parts, Mapping):
         parts = list(parts.values())

@@ -130,7 +130,7 @@ class PairGame:
 
     @property
     def is_broken(self) -> bool:
-        """Whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
+        """Tell whether every call of the pilot raised, on both inputs: an error, not an outcome to compare."""
         return self.failure is not None
 
     @property
@@ -161,7 +161,7 @@ class PairGame:
 
     @property
     def is_far(self) -> bool:
-        """Whether its wealth is so low, after many draws, that a few more would hardly decide it."""
+        """Tell whether its wealth is so low, after many draws, that a few more would hardly decide it."""
         return self.labelled >= FAR_DRAWS * self.pool.breadth and self.wealth < -FAR_SHARE * math.log(self.level)
 
     @property

@@ -249,7 +249,7 @@ def _game(pairs: Sequence[tuple[int, int]], where: Sequence[FloatArray | None]) 
 
 
 def _is_same(claim: Claim, other: Claim) -> bool:
-    """Whether two claims are one family at values that agree to nine digits."""
+    """Tell whether two claims are one family at values that agree to nine digits."""
     if claim is other:
         return True
     return other.with_value(claim.value) == claim and math.isclose(claim.value, other.value, rel_tol=BUDGET_PRECISION)

@@ -75,7 +75,7 @@ class Test(ABC):
 
     @property
     def has_started(self) -> bool:
-        """Whether its level is known. Before, it has no p-value, and its power is none."""
+        """Tell whether its level is known. Before, it has no p-value, and its power is none."""
         return not math.isnan(self.level)
 
     # --- the draws that are counted ---
@@ -107,7 +107,7 @@ class Test(ABC):
 
     @property
     def is_rejected(self) -> bool:
-        """Whether the budget is rejected, which is the verdict."""
+        """Tell whether the budget is rejected, which is the verdict."""
         return self._lower > self.claim.value
 
     @property

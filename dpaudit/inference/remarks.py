@@ -67,7 +67,7 @@ def not_read(inputs: Sequence[Sequence[Outcomes]]) -> tuple[str, ...]:
 
 
 def _have_texts_of_their_own(inputs: Sequence[Sequence[Outcomes]]) -> bool:
-    """Whether exceptions on each of two inputs repeat some texts, and these are others on each.
+    """Tell whether exceptions on each of two inputs repeat some texts, and these are others on each.
 
     A text may also tell when it was raised, or where in memory; then it hardly comes twice.
     """
@@ -113,7 +113,7 @@ def _one_value(parts: Sequence[Outcomes]) -> str:
 
 
 def _are_equal(rows: FloatArray) -> bool:
-    """Whether all rows are the same, NaN included."""
+    """Tell whether all rows are the same, NaN included."""
     return bool(np.all((rows == rows[0]) | (np.isnan(rows) & np.isnan(rows[0]))))
 
 

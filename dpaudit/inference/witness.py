@@ -255,7 +255,7 @@ def rule_record(mixture: Mixture, predicted: Predicted, **more: Any) -> dict[str
 
 
 def is_current(record: dict[str, Any]) -> bool:
-    """Whether a saved rule is of this version, or one of a table of pairs, whose form is still the same."""
+    """Tell whether a saved rule is of this version, or one of a table of pairs, whose form is still the same."""
     return record.get("version") == VERSION or (record.get("score") or {}).get("kind") == "cells"
 
 

@@ -159,7 +159,7 @@ class Judgement(Saved):
 
 
 def _is_readable(claim: str) -> bool:
-    """Whether the command line can read the text of a claim; a metric has a name there, which is no file."""
+    """Tell whether the command line can read the text of a claim; a metric has a name there, which is no file."""
     if claim.strip().startswith("metric="):
         return False
     try:

@@ -176,7 +176,7 @@ def judge(
 
 
 def _is_table(examples: Any) -> bool:
-    """Whether the first example is a table: then its columns say what others may hold."""
+    """Tell whether the first example is a table: then its columns say what others may hold."""
     first = examples[0] if isinstance(examples, list | tuple) and examples else None
     return is_frame(first) or (isinstance(first, list | tuple) and bool(first) and isinstance(first[0], Mapping))
 
@@ -414,7 +414,7 @@ class _Judging:
         return self._judgement("not_refuted", by, statement, pairs=pairs, next_step=advice)
 
     def _samples(self, pairs: Sequence[Pair], wanted: int, least: float = 0.0) -> int | None:
-        """How many samples fit into the time that is left, at most those that are wanted; None where none do.
+        """Number of samples that fit into the time that is left, at most those that are wanted; None where none do.
 
         `least` is what a draw takes in seconds at least, as far as is known.
         """

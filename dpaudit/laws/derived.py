@@ -74,7 +74,7 @@ class Derived(ABC):
 
     @property
     def replayable(self) -> bool:
-        """Whether all parts take their randomness from the generator that they are given."""
+        """Tell whether all parts take their randomness from the generator that they are given."""
         return all(part.replayable for part in self.parts)
 
     @abstractmethod
@@ -177,7 +177,7 @@ def shared_pairs(subjects: Sequence[Subject], pairs: Iterable[Any] | None) -> Se
 
 
 def is_same_input(a: Any, b: Any) -> bool:
-    """Whether two inputs are equal, by type and value; where that cannot be said, whether they are one object."""
+    """Tell whether two inputs are equal, by type and value; where that cannot be said, whether they are one object."""
     if a is b:
         return True
     if type(a) is not type(b):
@@ -252,7 +252,7 @@ def _shape_of(output: Any) -> Shape | None:
 
 
 def _is_plain(outputs: Outputs) -> bool:
-    """Whether a batch is an array of numbers each of which is the double it would become."""
+    """Tell whether a batch is an array of numbers each of which is the double it would become."""
     if not isinstance(outputs, np.ndarray) or outputs.dtype.kind not in "biuf" or outputs.dtype.itemsize > 8:
         return False
     is_small = outputs.dtype.kind in "bf" or outputs.dtype.itemsize < 8

@@ -64,7 +64,7 @@ class ExactCheck:
 
     @property
     def holds(self) -> NDArray[np.bool_]:
-        """Whether the law holds for all pairs of a mechanism, shape (...)."""
+        """Tell whether the law holds for all pairs of a mechanism, shape (...)."""
         return np.asarray(np.all(self.excess <= self.tolerance, axis=(-2, -1)))
 
     @property

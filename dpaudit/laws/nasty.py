@@ -49,7 +49,7 @@ class NastyFunction:
 
     @property
     def is_randomised(self) -> bool:
-        """Whether it takes a generator."""
+        """Tell whether it takes a generator."""
         return self.noise is not None
 
     def __call__(self, outputs: Any, rng: np.random.Generator | None = None) -> Any:

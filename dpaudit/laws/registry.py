@@ -53,7 +53,7 @@ class Law:
     rule: Callable[[Any, Claim, Iterable[Any] | None], Derivation] = dataclasses.field(repr=False)
 
     def applies(self, subject: Any, claim: Claim, pairs: Iterable[Any] | None = None) -> bool:
-        """Whether there is a rule for the family of the claim, and pairs where the law needs them."""
+        """Tell whether there is a rule for the family of the claim, and pairs where the law needs them."""
         try:
             self.derive(subject, claim, pairs)
         except UsageError:

@@ -89,7 +89,7 @@ class CountedView:
 
     @property
     def is_mirrored(self) -> bool:
-        """Whether rows above the view's centre swap their labels: they have cells of their own."""
+        """Tell whether rows above the view's centre swap their labels: they have cells of their own."""
         return isinstance(self.view, View) and self.view.kind == "distance from the centre"
 
     @property

@@ -32,7 +32,7 @@ IntArray = NDArray[np.int64]
 
 @dataclasses.dataclass(frozen=True)
 class PartitionSizes:
-    """How many cells there are, and what they are fitted on."""
+    """Numbers of cells, and of draws that they are fitted on."""
 
     max_cells: int = 512  # leaves of the tree, and as many atoms: a pair's test has a count of each
     # Draws of an atom, and of an input in a leaf on average: fewer tell little of a log ratio. At 4,000 samples bounds
@@ -100,7 +100,7 @@ class Partition(Form):
         return np.zeros(self.size, dtype=np.int64)
 
     def count(self, outcomes: Outcomes) -> IntArray:
-        """How many outcomes fall into each cell, shape (cells,)."""
+        """Number of outcomes in each cell, shape (cells,)."""
         return np.bincount(self.cells(outcomes), minlength=self.size) if len(outcomes) else self.zeros()
 
     def cells(self, outcomes: Outcomes) -> IntArray:

@@ -356,7 +356,7 @@ def _left(of_shifts: ShortFloats, leave: ShortFloats) -> ShortFloats:
 
 
 def rise(edges: FloatArray) -> bool:
-    """Whether edges are in order, and none is NaN."""
+    """Tell whether edges are in order, and none is NaN."""
     return not np.isnan(edges).any() and bool(np.all(edges[1:] >= edges[:-1]))
 
 

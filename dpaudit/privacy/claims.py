@@ -145,12 +145,12 @@ class Claim(ABC):
 
     @property
     def depends_on_pair(self) -> bool:
-        """Whether `for_pair` gives other claims for other pairs, as `MetricDP` does."""
+        """Tell whether `for_pair` gives other claims for other pairs, as `MetricDP` does."""
         return type(self).for_pair is not Claim.for_pair
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether the claim promises the same of (P, Q) and of (Q, P)."""
+        """Tell whether the claim promises the same of (P, Q) and of (Q, P)."""
         return True
 
     def in_order(self, reverse: bool) -> Claim:
@@ -174,7 +174,7 @@ class Claim(ABC):
 
     @property
     def is_order_of_pair(self) -> bool:
-        """Whether which input of a pair is named first decides what is promised: of `FDP(f, ordered=True)`."""
+        """Tell whether which input of a pair is named first decides what is promised: of `FDP(f, ordered=True)`."""
         return not self.is_symmetric and not self.depends_on_pair
 
     @classmethod
@@ -185,7 +185,7 @@ class Claim(ABC):
 
     @property
     def is_vacuous(self) -> bool:
-        """Whether the claim promises nothing, so that the pair is not asked."""
+        """Tell whether the claim promises nothing, so that the pair is not asked."""
         return math.isinf(self.value) or self.delta >= 1.0
 
     @abstractmethod
@@ -742,7 +742,7 @@ class MetricDP(Claim):
 
 
 def _are_close(budget: float, other: float) -> bool:
-    """Whether two budgets are equal but for rounding error."""
+    """Tell whether two budgets are equal but for rounding error."""
     return math.isclose(budget, other, rel_tol=TOLERANCE, abs_tol=1e-12)
 
 

@@ -47,7 +47,7 @@ def difference(x: Any, x_prime: Any) -> str:
 
 
 def is_frame(value: Any) -> bool:
-    """Whether it is a pandas DataFrame, without importing pandas."""
+    """Tell whether it is a pandas DataFrame, without importing pandas."""
     kind = type(value)
     return kind.__name__ == "DataFrame" and kind.__module__.split(".")[0] == "pandas"
 

@@ -328,7 +328,7 @@ class _PositionMetric(Metric):
 
 
 def is_same(value: Any, other: Any) -> bool:
-    """Whether two values are equal; a NaN equals a NaN, and arrays are equal when all their entries are."""
+    """Tell whether two values are equal; a NaN equals a NaN, and arrays are equal when all their entries are."""
     if isinstance(value, np.ndarray) or isinstance(other, np.ndarray):
         return bool(np.array_equal(value, other))
     return value is other or bool(value == other) or bool(value != value and other != other)

@@ -158,7 +158,7 @@ _ADVICE = "State another relation with the claim: adjacency=add_remove, replace_
 
 
 def has_one_budget(claim: Claim) -> bool:
-    """Whether a claim is the same for every pair, so that a relation can be stated of it."""
+    """Tell whether a claim is the same for every pair, so that a relation can be stated of it."""
     return not claim.depends_on_pair
 
 
@@ -347,7 +347,7 @@ def _rows(data: Any) -> list[Any] | None:
 
 
 def _is_table(data: Any) -> bool:
-    """Whether it is an array, a frame or a series of rows."""
+    """Tell whether it is an array, a frame or a series of rows."""
     kind = type(data)
     is_series = kind.__name__ == "Series" and kind.__module__.split(".")[0] == "pandas"
     return is_series or is_frame(data) or (isinstance(data, np.ndarray) and data.ndim > 0)

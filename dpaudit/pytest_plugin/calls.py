@@ -144,7 +144,7 @@ class _Call:
             self.record["cut"] = text
 
     def _accumulates(self, confidence: float | None) -> bool:
-        """Whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
+        """Tell whether the audit goes on from the evidence of earlier sessions (`--dp-store`).
 
         Only where the test says its confidence, so that it is the same every night: the store's is for all nights
         together. Then no night, and so no session, raises a false alarm with more than the call's share. Not in
@@ -164,12 +164,12 @@ class _Call:
 
     @property
     def _reports(self) -> bool:
-        """Whether results are kept for the end of the session."""
+        """Tell whether results are kept for the end of the session."""
         return bool(self.settings.formats)
 
     @property
     def _may_repeat(self) -> bool:
-        """Whether the same seed gives the same bits."""
+        """Tell whether the same seed gives the same bits."""
         return self.subject.replayable and len(self.pairs) <= MAX_COMPARED
 
     def _key(self, stated: tuple[float | None, float | None]) -> Any:
@@ -373,7 +373,7 @@ def _located(result: AuditResult, item: pytest.Item) -> AuditResult:
 
 
 def _leak_at(result: AuditResult, share: float) -> bool:
-    """Whether low bits leak at an error rate of `share` over the pairs, and not only at that of the check.
+    """Tell whether low bits leak at an error rate of `share` over the pairs, and not only at that of the check.
 
     Validity: each pair's p-value is that of an exact test; the check divides its rate over the pairs beforehand, and
     `share` is divided alike.

@@ -109,7 +109,7 @@ def public(record: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def counted(records: Sequence[Mapping[str, Any]]) -> str:
-    """How many checks ran, and how they ended."""
+    """Number of checks that ran, and how they ended."""
     counts = Counter(record["check"]["status"] for record in records)
     lists = len({record["list"] for record in records})
     parts = [f"{counts[status]:,} {word}" for status, word in WORDS if counts[status]]

@@ -105,11 +105,11 @@ class KnownViolation:
 
     @property
     def is_expired(self) -> bool:
-        """Whether the date has come."""
+        """Tell whether the date has come."""
         return datetime.date.today() >= self.expires
 
     def covers(self, violated: list[str]) -> bool:
-        """Whether all these pairs are known."""
+        """Tell whether all these pairs are known."""
         return self.pairs is None or set(violated) <= set(self.pairs)
 
     def unknown_text(self, ids: Sequence[str]) -> str:
@@ -155,7 +155,7 @@ def known_violation(item: pytest.Item, listed: tuple[Mapping[str, Any], ...]) ->
 
 
 def is_of(entry: Mapping[str, Any], node_id: str) -> bool:
-    """Whether an entry of `[tool.dpaudit]` is for the test of this node id."""
+    """Tell whether an entry of `[tool.dpaudit]` is for the test of this node id."""
     return entry.get("test") in (node_id, node_id.partition("[")[0])
 
 

@@ -146,7 +146,7 @@ class Settings:
                 check_folder(f"--dp-{name}", folder)
 
     def _is_in_project_file(self) -> bool:
-        """Whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""
+        """Tell whether the nearest pyproject.toml speaks of dpaudit at all; one that does not is not read."""
         root = self.config.rootpath
         files = (folder / PROJECT_FILE for folder in (root, *root.parents))
         file = next((file for file in files if file.is_file()), None)
@@ -154,7 +154,7 @@ class Settings:
 
     @property
     def is_worker(self) -> bool:
-        """Whether this is a worker of pytest-xdist."""
+        """Tell whether this is a worker of pytest-xdist."""
         return hasattr(self.config, "workerinput")
 
     @property
@@ -191,7 +191,7 @@ class Settings:
 
     @property
     def strict(self) -> bool:
-        """Whether what would warn fails."""
+        """Tell whether what would warn fails."""
         if self.config.getoption("dp_strict"):
             return True
         if self.profile.strict is not None:

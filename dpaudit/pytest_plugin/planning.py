@@ -124,7 +124,7 @@ class Plan:
 
     @property
     def is_used(self) -> bool:
-        """Whether a test of this process has spent of it."""
+        """Tell whether a test of this process has spent of it."""
         return self._budget is not None
 
     @property
@@ -182,7 +182,7 @@ class Plan:
 
 
 def can_audit(item: pytest.Item) -> bool:
-    """Whether a test has the fixture, itself or through another one, or says by a mark that it asks for it."""
+    """Tell whether a test has the fixture, itself or through another one, or says by a mark that it asks for it."""
     return FIXTURE in getattr(item, "fixturenames", ()) or item.get_closest_marker(FIXTURE) is not None
 
 

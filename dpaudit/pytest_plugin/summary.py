@@ -140,7 +140,7 @@ class Summary:
         return [self.checks[node_id] for node_id in sorted(self.checks)]
 
     def notes_lines(self) -> list[str]:
-        """How many tests have notes that a warning told, and each of these once."""
+        """Number of tests with notes that a warning told, and each of these once."""
         notes: dict[str, list[str]] = {}
         for node_id, record in self.records:
             for note in record.get("notes", ()):
@@ -152,7 +152,7 @@ class Summary:
         return [head, *(f"  {node_id}: {note}" for node_id, told in notes.items() for note in told)]
 
     def store_text(self) -> str:
-        """How many audits add to the evidence that accumulates, and what keeps the others from it."""
+        """Number of audits that add to the evidence that accumulates, and what keeps the others from it."""
         kept = sum(bool(record.get("accumulates")) for _, record in self.records)
         text = f"the evidence of {kept:,} of {_plural(len(self.records), 'audit')} accumulates in {self.settings.store}"
         if kept == len(self.records):

@@ -86,7 +86,7 @@ def judged(
 
 
 def _is_below(config: pytest.Config, test: str) -> bool:
-    """Whether the session was to collect the file of a node id."""
+    """Tell whether the session was to collect the file of a node id."""
     if config.args_source is config.ArgsSource.TESTPATHS:
         return True
     file = config.rootpath / test.partition("::")[0]

@@ -79,7 +79,7 @@ class Power:
         return max(self.samples, math.ceil(self.samples * math.log(error) / math.log(self.error) - 1e-6))
 
     def reaches(self, other: Power) -> bool:
-        """Whether an audit of this power is at least as strong as the other one.
+        """Tell whether an audit of this power is at least as strong as the other one.
 
         >>> Power(5000, 0.01, "fixed").reaches(Power(100_000, 0.01, "fixed"))
         False
@@ -117,7 +117,7 @@ class Saved:
 
     @property
     def is_current(self) -> bool:
-        """Whether its rule is of a form that this version replays."""
+        """Tell whether its rule is of a form that this version replays."""
         from dpaudit.inference.witness import is_current
 
         witness = self.result.findings[0].witness if self.result.findings else None

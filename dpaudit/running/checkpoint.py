@@ -252,7 +252,7 @@ class CheckpointPlan:
             self.checkpoint.close(finished=finished)
 
     def _holds(self) -> bool:
-        """Whether there is something at the path: a folder too, which is refused when it is opened."""
+        """Tell whether there is something at the path: a folder too, which is refused when it is opened."""
         return self.path is not None and self.path.exists() and (self.path.is_dir() or self.path.stat().st_size > 0)
 
     def _resumed_text(self, checkpoint: Checkpoint, begins: str) -> str:

@@ -227,7 +227,7 @@ class WorkerPool:
         return [(k, counted(batch, task)) for (k, task), batch in zip(missing.items(), outputs, strict=True)]
 
     def _is_interleaved(self, job: DrawJob, missing: dict[int, Task]) -> bool:
-        """Whether calls on several inputs are made in one random order, where they are made here.
+        """Tell whether calls on several inputs are made in one random order, where they are made here.
 
         Validity: a mechanism that changes from call to call, or a machine that does, cannot tell then which input it
         is. Of many inputs the outputs that have to be held until a task is complete would be too many. Calls on one

@@ -45,7 +45,7 @@ class Failed:
 
     @property
     def took_process(self) -> bool:
-        """Whether the process that made the call ended with it: a program's, or an isolated worker."""
+        """Tell whether the process that made the call ended with it: a program's, or an isolated worker."""
         return self.kind == PROGRAM_DIED
 
 
@@ -63,7 +63,7 @@ class Ended(Failed):
 
     @property
     def took_process(self) -> bool:
-        """Whether the process that made the call ended with it."""
+        """Tell whether the process that made the call ended with it."""
         return True
 
 

@@ -83,12 +83,12 @@ class Subject:
 
     @property
     def is_vectorised(self) -> bool:
-        """Whether one call gives many outputs."""
+        """Tell whether one call gives many outputs."""
         return self._gives_batches and not self.one_by_one
 
     @property
     def draws_together(self) -> bool:
-        """Whether it makes all calls of a round itself, in one random order (`together`).
+        """Tell whether it makes all calls of a round itself, in one random order (`together`).
 
         Then an outcome may depend on when its call is made, and pairs must share no draws: see
         `dpaudit.subjects.isolation.subject`.
@@ -102,12 +102,12 @@ class Subject:
 
     @property
     def is_program(self) -> bool:
-        """Whether it is a program, which runs in processes of its own."""
+        """Tell whether it is a program, which runs in processes of its own."""
         return getattr(self.mechanism, "is_program", False) is True
 
     @property
     def has_lost_calls(self) -> bool:
-        """Whether some call did not come back, so far."""
+        """Tell whether some call did not come back, so far."""
         return False
 
     def recycle(self) -> None:
@@ -151,7 +151,7 @@ class Subject:
         return self._outcomes(data, size, rng, seen)
 
     def makes_calls_one_by_one(self, inputs: Iterable[Any]) -> bool:
-        """Whether others' calls may come between any two on these inputs (`observe_one_by_one`)."""
+        """Tell whether others' calls may come between any two on these inputs (`observe_one_by_one`)."""
         return not self.is_vectorised and all(self._given(data) is data or is_small(data) for data in inputs)
 
     def _drawn(self, data: Any, size: int, rng: np.random.Generator, hold: Callable[[Any], Any]) -> Any:
@@ -271,7 +271,7 @@ class Subject:
 
     @property
     def has_log_density(self) -> bool:
-        """Whether the mechanism offers a log density (which may suggest a witness, and proves nothing)."""
+        """Tell whether the mechanism offers a log density (which may suggest a witness, and proves nothing)."""
         return callable(getattr(self.mechanism, "log_density", None))
 
     @property
@@ -309,7 +309,7 @@ class Subject:
             raise UsageError(f"{error} This is what {self.name} states.") from error
 
     def states(self, claim: str) -> bool:
-        """Whether the mechanism's own claim prints as this one; what is no claim, or cannot be read, does not."""
+        """Tell whether the mechanism's own claim prints as this one; what is no claim, or cannot be read, does not."""
         try:
             return self.claim is not None and str(self.claim) == claim
         except UsageError:
@@ -357,7 +357,7 @@ class Subject:
 
     @functools.cached_property
     def _gives_batches(self) -> bool:
-        """Whether it can be asked for several outputs in one call."""
+        """Tell whether it can be asked for several outputs in one call."""
         return "size" in self.interface
 
     @functools.cached_property
@@ -515,7 +515,7 @@ def _source(kind: Any) -> str:
 
 
 def _is_filled(cell: CellType) -> bool:
-    """Whether a variable that a function closes over has a value yet."""
+    """Tell whether a variable that a function closes over has a value yet."""
     try:
         _ = cell.cell_contents
     except ValueError:

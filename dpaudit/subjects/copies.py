@@ -151,7 +151,7 @@ def copied_output(output: Any) -> Any:
 
 
 def is_small(value: Any) -> bool:
-    """Whether to compare a value with its copy takes no longer than a call, about."""
+    """Tell whether to compare a value with its copy takes no longer than a call, about."""
     return _bytes_of(value, MAX_COMPARED) <= MAX_COMPARED
 
 
@@ -178,7 +178,7 @@ def _bytes_of(value: Any, most: float = math.inf) -> int:
 
 
 def are_same(first: Any, second: Any) -> bool:
-    """Whether a value and a copy of it, that calls have worked on, are the same; of what is not copied, always."""
+    """Tell whether a value and a copy of it, that calls have worked on, are the same; of what is not copied, always."""
     return _are_same(first, second, set())
 
 
@@ -230,7 +230,7 @@ def _are_same(first: Any, second: Any, asked: set[tuple[int, int]]) -> bool:
 
 
 def _are_same_values(first: Any, second: Any) -> bool:
-    """Whether lists of values that cannot change are surely the same; 1, 1.0 and True are not."""
+    """Tell whether lists of values that cannot change are surely the same; 1, 1.0 and True are not."""
     kinds = list(map(type, first))
     if not FIXED.issuperset(kinds) or kinds != list(map(type, second)) or first != second:
         return False
@@ -238,7 +238,7 @@ def _are_same_values(first: Any, second: Any) -> bool:
 
 
 def _are_same_sets(first: Any, second: Any) -> bool:
-    """Whether sets of numbers and texts, some of them NaN, are the same."""
+    """Tell whether sets of numbers and texts, some of them NaN, are the same."""
     if not isinstance(first, set | frozenset) or not all(type(item) in FIXED for item in first | second):
         return False
     return sorted(map(repr, first)) == sorted(map(repr, second))

@@ -60,7 +60,7 @@ def own(value: Any) -> Any:
 
 
 def is_standard(dtype: np.dtype[Any]) -> bool:
-    """Whether numbers of a type count as Python's own: they become these on their way from a worker.
+    """Tell whether numbers of a type count as Python's own: they become these on their way from a worker.
 
     Examples
     --------

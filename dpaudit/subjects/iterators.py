@@ -141,7 +141,7 @@ def _to_the_end(values: Iterator[Any], returned: list[Any]) -> Iterator[Any]:
 
 
 def is_asynchronous(function: Any) -> bool:
-    """Whether calling it gives a coroutine, or an asynchronous generator: no output, but the promise of one."""
+    """Tell whether calling it gives a coroutine, or an asynchronous generator: no output, but the promise of one."""
     called = function if inspect.isroutine(function) else getattr(function, "__call__", None)  # noqa: B004
     kinds = (inspect.iscoroutinefunction, inspect.isasyncgenfunction)
     return any(kind(one) for kind in kinds for one in (function, called))

@@ -69,7 +69,7 @@ def end_of_time() -> float:
 
 
 def is_time_over() -> bool:
-    """Whether the time of calls is over."""
+    """Tell whether the time of calls is over."""
     return _clock() > _until.get()
 
 

@@ -71,7 +71,7 @@ class Analyst(Protocol):
 
 
 def says_so(mechanism: Any) -> bool:
-    """Whether a mechanism states that it is a translation family."""
+    """Tell whether a mechanism states that it is a translation family."""
     return getattr(mechanism, "translation_family", False) is True
 
 

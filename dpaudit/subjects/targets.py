@@ -122,12 +122,12 @@ def resolve_pairs(text: str) -> Sequence[Pair]:
 
 
 def names_pairs(text: str) -> bool:
-    """Whether a text for pairs names where they are, Python code or a file, and does not list them."""
+    """Tell whether a text for pairs names where they are, Python code or a file, and does not list them."""
     return is_python_pairs(text) or text.strip().endswith(".json")
 
 
 def is_python_pairs(text: str) -> bool:
-    """Whether a text for pairs names Python code; no JSON value ends in a colon and a name outside of quotes."""
+    """Tell whether a text for pairs names Python code; no JSON value ends in a colon and a name outside of quotes."""
     location, colon, attribute = text.strip().rpartition(":")
     is_location = location.endswith(".py") or _DOTTED.fullmatch(location) is not None
     return bool(colon) and is_location and _DOTTED.fullmatch(attribute) is not None

@@ -39,7 +39,7 @@ def signal_handlers() -> frozenset[Any]:
 
 
 def is_outcome(error: BaseException, handlers: frozenset[Any]) -> bool:
-    """Whether an exception that a call raised is the outcome of the call.
+    """Tell whether an exception that a call raised is the outcome of the call.
 
     An interrupt from the keyboard is none, nor what one of these signal handlers raised while the call was made (a time
     limit by `signal.alarm` around the audit). Anything else is, also what is no `Exception`: `SystemExit`,
@@ -73,7 +73,7 @@ def located_once(failed: Failed, error: BaseException, told: set[str]) -> Failed
 
 
 def is_news(kind: str, told: Collection[str]) -> bool:
-    """Whether an exception of this kind is to be located, after those that `told` has."""
+    """Tell whether an exception of this kind is to be located, after those that `told` has."""
     return kind not in told and len(told) < MAX_TOLD
 
 
@@ -94,7 +94,7 @@ def located(failed: Failed, error: BaseException) -> Failed:
 
 
 def is_users(file: str) -> bool:
-    """Whether a file is the user's own: of no library, nor of dpaudit."""
+    """Tell whether a file is the user's own: of no library, nor of dpaudit."""
     return not file.startswith(NOT_USERS)
 
 

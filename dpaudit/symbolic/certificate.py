@@ -90,7 +90,7 @@ class CertifiedPair:
 
     @property
     def is_explored(self) -> bool:
-        """Whether nothing was left unexplored."""
+        """Tell whether nothing was left unexplored."""
         return self.mass_left == 0.0
 
     def row(self) -> tuple[str, ...]:

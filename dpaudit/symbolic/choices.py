@@ -65,7 +65,7 @@ class Choices:
 
     @property
     def is_replayed(self) -> bool:
-        """Whether all choices of the path were made again."""
+        """Tell whether all choices of the path were made again."""
         return self.depth >= len(self.steps)
 
     def next_step(self) -> Step | None:

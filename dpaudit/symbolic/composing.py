@@ -132,7 +132,7 @@ def imply(claim: Claim | None, first: Paths, second: Paths) -> Implied | None:
 
 
 def asks_of_ratios(claim: Claim) -> bool:
-    """Whether a claim bounds the ratios of probabilities, without a delta."""
+    """Tell whether a claim bounds the ratios of probabilities, without a delta."""
     return claim.family == "hockey-stick" and not claim.anchored and claim.delta == 0.0
 
 
@@ -237,7 +237,7 @@ def _moved(one: Path, other: Path, compared: set[int]) -> _Move | None:
 
 
 def _have_one_order(a: Tape, b: Tape) -> bool:
-    """Whether the same multiples of the same noises were compared on both inputs."""
+    """Tell whether the same multiples of the same noises were compared on both inputs."""
     pairs = [[(one.lower, one.upper) for one in tape.comparisons] for tape in (a, b)]
     return pairs[0] == pairs[1] and a.units == b.units and a.intervals.keys() == b.intervals.keys()
 

@@ -46,12 +46,12 @@ class NoisyNumber:
 
     @property
     def is_whole(self) -> bool:
-        """Whether its noise is in the output as it was drawn: nothing was asked of it, and nothing rounds it."""
+        """Tell whether its noise is in the output as it was drawn: nothing was asked of it, and nothing rounds it."""
         return self.is_free and self.by is None
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing was asked of its noise."""
+        """Tell whether nothing was asked of its noise."""
         return all(math.isinf(low) and math.isinf(high) for low, high in self.intervals)
 
     @property
@@ -63,7 +63,7 @@ class NoisyNumber:
 
     @property
     def has_one_scale(self) -> bool:
-        """Whether the noise is the same on both inputs, up to rounding."""
+        """Tell whether the noise is the same on both inputs, up to rounding."""
         a, b = self.scales
         same_sign = self.factors[0] * self.factors[1] > 0 or self.laws[0].is_symmetric
         same_law = not self.laws[0].is_discrete or abs(self.laws[0].scale - self.laws[1].scale) <= ROUNDING
@@ -71,12 +71,12 @@ class NoisyNumber:
 
     @property
     def is_never_a_number(self) -> bool:
-        """Whether a noise-free part is NaN or infinite, so that no noise changes it."""
+        """Tell whether a noise-free part is NaN or infinite, so that no noise changes it."""
         return not all(map(math.isfinite, self.signals))
 
     @property
     def differs_for_ever(self) -> bool:
-        """Whether such a part is another one on the other input."""
+        """Tell whether such a part is another one on the other input."""
         a, b = self.signals
         return not (a == b or (math.isnan(a) and math.isnan(b)))
 
@@ -94,7 +94,7 @@ class NoisyNumber:
 
     @property
     def is_in_doubt(self) -> bool:
-        """Whether it differs between the inputs by more than rounding, and by too little for a proof."""
+        """Tell whether it differs between the inputs by more than rounding, and by too little for a proof."""
         (a, b), (one, other) = self.signals, self.scales
         if self.is_never_a_number:
             return False
@@ -245,7 +245,7 @@ def largest_ratio(leaf: NoisyNumber) -> float:
 
 
 def has_exact_ratio(leaf: NoisyNumber) -> bool:
-    """Whether `largest_ratio` is the largest one, and not only that of the points it looks at."""
+    """Tell whether `largest_ratio` is the largest one, and not only that of the points it looks at."""
     if leaf.by is not None:
         return leaf.is_free and leaf.has_one_scale and leaf.laws[0].family in ("laplace", "normal")
     if any(law.is_discrete for law in leaf.laws):
@@ -262,7 +262,7 @@ def is_none(shift: float, size: float, scale: float) -> bool:
 
 
 def is_whole(steps: float) -> bool:
-    """Whether a shift leaves whole numbers among whole numbers, up to rounding."""
+    """Tell whether a shift leaves whole numbers among whole numbers, up to rounding."""
     return abs(steps - round(steps)) <= LAST_BITS * max(steps, 1.0)
 
 

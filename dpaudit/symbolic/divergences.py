@@ -83,7 +83,7 @@ def divergence_bounds(p: Known, q: Known, t: Fraction) -> tuple[Fraction, Fracti
 
 
 def is_above(p: Known, q: Known, epsilon: Fraction, delta: Fraction) -> bool | None:
-    """Whether the hockey-stick divergence of p from q at epsilon is above delta; None where what is left decides.
+    """Tell whether the hockey-stick divergence of p from q at epsilon is above delta; None where what is left decides.
 
     Proved either way: e^epsilon is between two fractions, and the divergence decreases in it.
     """

@@ -151,7 +151,7 @@ class Node:
 
     @property
     def is_free(self) -> bool:
-        """Whether nothing is known of the noise."""
+        """Tell whether nothing is known of the noise."""
         return math.isinf(self.low) and math.isinf(self.high)
 
 

@@ -121,7 +121,7 @@ class Exploration:
 
     @property
     def is_open(self) -> bool:
-        """Whether there is more to explore, and room for it."""
+        """Tell whether there is more to explore, and room for it."""
         return 0 < len(self.open) < MAX_OPEN
 
     def step(self, deadline: float = math.inf) -> None:
@@ -155,7 +155,7 @@ class Exploration:
 
 
 def is_python_face(subject: Subject) -> bool:
-    """Whether the subject says that its generator is a `random.Random`, by an annotation."""
+    """Tell whether the subject says that its generator is a `random.Random`, by an annotation."""
     return any(role == "random" for _, role in subject.keywords)
 
 

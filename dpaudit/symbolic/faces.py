@@ -354,7 +354,7 @@ class Log(Source):
 
 
 def words_between(first: Any, last: Any) -> int:
-    """How many words of 64 bits a PCG64 stream gave between two of its states (`bit_generator.state`).
+    """Number of words of 64 bits that a PCG64 stream gave between two of its states (`bit_generator.state`).
 
     The lowest k bits of its state repeat after 2^k steps and not before. So the lowest bit says whether the number of
     steps is odd; after so many steps the next bit says whether it is odd in twos; and so on.

@@ -112,16 +112,16 @@ class Law:
 
     @property
     def is_discrete(self) -> bool:
-        """Whether it is of whole numbers."""
+        """Tell whether it is of whole numbers."""
         return self.family in DISCRETE
 
     @property
     def is_symmetric(self) -> bool:
-        """Whether noise of the other sign has the same law."""
+        """Tell whether noise of the other sign has the same law."""
         return self.family == "two-sided geometric" or (not self.is_discrete and FAMILIES[self.family].above is None)
 
     def is_close(self, other: Law) -> bool:
-        """Whether another law is this one, up to the rounding of a few sums."""
+        """Tell whether another law is this one, up to the rounding of a few sums."""
         return self.family == other.family and abs(self.scale - other.scale) <= LAST_BITS * self.scale
 
     @property

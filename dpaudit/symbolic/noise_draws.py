@@ -132,7 +132,7 @@ def _is_symbol(value: Any) -> bool:
 
 
 def _is_small(method: str, given: Mapping[str, Any]) -> bool:
-    """Whether a draw is a few choices, each among few outcomes."""
+    """Tell whether a draw is a few choices, each among few outcomes."""
     size = given.get("size")
     count, outcomes = 1 if size is None else math.prod(np.atleast_1d(size).tolist()), 0
     if method == "choice" and given.get("axis", 0) == 0 and (count == 1 or given.get("replace", True)):

@@ -189,7 +189,7 @@ def _groups(first: Paths, second: Paths) -> list[_Group] | None:
 
 
 def _relation(one: Path, path: Path) -> str:
-    """Whether two paths have one signature, outputs of their own, or neither for sure."""
+    """Tell whether two paths have one signature, outputs of their own, or neither for sure."""
     a, b = one.output, path.output
     if a is None or b is None:
         return "same" if a is b and one.raised == path.raised else "apart"
@@ -209,7 +209,7 @@ def _relation(one: Path, path: Path) -> str:
 
 
 def _are_apart(a: Laid, b: Laid, k: int) -> bool:
-    """Whether a noisy number of the one output takes the value of the other's with probability 0."""
+    """Tell whether a noisy number of the one output takes the value of the other's with probability 0."""
     leaf, number = a.leaves[k], b.leaves[k]
     if not isinstance(leaf, Noisy) or isinstance(number, Noisy):
         return True

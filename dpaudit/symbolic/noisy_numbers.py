@@ -81,7 +81,7 @@ class Noisy(Symbol):
 
     @property
     def is_far_from_zero(self) -> bool:
-        """Whether it has no noise left, and more than the rounding errors that are in its place; or is NaN."""
+        """Tell whether it has no noise left, and more than the rounding errors that are in its place; or is NaN."""
         return not self.terms and not abs(self.signal) <= MIN_SHARE * (self.reach + self.width)
 
     def as_class(self, kind: type) -> Any:
@@ -230,7 +230,7 @@ class Noisy(Symbol):
         return not (-self)._is_at_most(-other) if is_strict else self._is_at_most(other)
 
     def _is_at_most(self, other: Any) -> bool:
-        """Whether self - other <= 0; equality has probability 0 or is discrete."""
+        """Tell whether self - other <= 0; equality has probability 0 or is discrete."""
         gap = self._sum(other, -1)
         if gap.is_far_from_zero:
             return bool(gap.signal <= 0.0)

@@ -64,7 +64,7 @@ class Component:
         return found
 
     def holds(self, values: Mapping[int, float]) -> bool:
-        """Whether it does for some numbers."""
+        """Tell whether it does for some numbers."""
         nodes = dict(self.nodes)
         scaled = {number: float(node.factor) * values[number] for number, node in self.nodes}
         return all(nodes[number].low < values[number] <= nodes[number].high for number in nodes) and all(

@@ -41,7 +41,7 @@ class Laid:
 
     @property
     def is_noisy(self) -> bool:
-        """Whether noise is part of it."""
+        """Tell whether noise is part of it."""
         return any(isinstance(leaf, Noisy) for leaf in self.leaves)
 
 

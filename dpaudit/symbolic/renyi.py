@@ -54,7 +54,7 @@ def _power(base: Fraction, order: Fraction, places: int) -> tuple[Fraction, Frac
 
 
 def zcdp_verdict(p: Known, q: Known, rho: Fraction, orders: tuple[float, ...]) -> bool | None:
-    """Whether rho-zCDP is broken in one direction (True), proved to hold (False), or neither.
+    """Tell whether rho-zCDP is broken in one direction (True), proved to hold (False), or neither.
 
     Broken where the divergence of one of the orders is above rho times it. Proved by finitely many orders: D_r grows
     with r, so D_s <= rho r for two orders r < s covers all between them; D_s <= rho those up to s; and the largest loss

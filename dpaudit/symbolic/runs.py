@@ -66,7 +66,7 @@ class Path:
 
     @property
     def is_known(self) -> bool:
-        """Whether the run gives the output for all noise that takes the same branches."""
+        """Tell whether the run gives the output for all noise that takes the same branches."""
         return not self.problem and not self.tape.is_opaque
 
 
@@ -270,7 +270,7 @@ def explore(
 
 
 def is_repeatable(subject: Subject, x: Any, paths: Paths) -> bool:
-    """Whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
+    """Tell whether one more run with numbers is what the first was: what runs out (a budget of calls) shows late."""
     tape = paths.plain.tape
     return _are_same_run(paths.plain, run(subject, x, Tape(tape.seed, 0, is_plain=True, is_strict=tape.is_strict)))
 
@@ -312,7 +312,7 @@ def _paths(
 
 
 def _is_repeated(subject: Subject, x: Any, path: Path) -> bool:
-    """Whether a run with the numbers of a path makes the same calls and gives the same output."""
+    """Tell whether a run with the numbers of a path makes the same calls and gives the same output."""
     first = path.tape
     plain = run(subject, x, Tape(first.seed, first.run, is_plain=True, replayed=first, is_strict=first.is_strict))
     calls = [[(event.primitive, event.shape) for event in one.tape.events] for one in (path, plain)]
@@ -324,7 +324,7 @@ def _calls(path: Path) -> list[str]:
 
 
 def _are_equal(first: Path, second: Path) -> bool:
-    """Whether two runs on the same noise ended in the same way, up to rounding."""
+    """Tell whether two runs on the same noise ended in the same way, up to rounding."""
     if first.output is None or second.output is None:
         return first.output is second.output and first.raised == second.raised and first.problem == second.problem
     if first.output.skeleton != second.output.skeleton:
@@ -334,7 +334,7 @@ def _are_equal(first: Path, second: Path) -> bool:
 
 
 def _are_same_run(one: Path, other: Path) -> bool:
-    """Whether two runs on equal tapes made the same calls, on the same way, to the same end."""
+    """Tell whether two runs on equal tapes made the same calls, on the same way, to the same end."""
     return _calls(one) == _calls(other) and one.way == other.way and _are_equal(one, other)
 
 
@@ -362,7 +362,7 @@ def check_runs(subject: Subject) -> None:
 
 
 def is_equal(number: float, other: float) -> bool:
-    """Whether two numbers without noise are one; NaN equals NaN."""
+    """Tell whether two numbers without noise are one; NaN equals NaN."""
     return number == other or (math.isnan(number) and math.isnan(other))
 
 

@@ -55,7 +55,7 @@ def class_of_result(operation: Any, first: type, second: type) -> type | None:
 
 
 def is_nan(value: Any) -> bool:
-    """Whether a number, which may be a symbol, is NaN."""
+    """Tell whether a number, which may be a symbol, is NaN."""
     return not isinstance(value, Symbol) and isinstance(value, float | np.floating | Decimal) and math.isnan(value)
 
 
@@ -91,7 +91,7 @@ class Symbol:
         return 0.0
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
-        """Whether the symbol is below a number or another symbol; `NotImplemented` where that cannot say."""
+        """Tell whether the symbol is below a number or another symbol; `NotImplemented` where that cannot say."""
         raise NotImplementedError
 
     def _equals(self, other: Any) -> Any:
@@ -569,7 +569,7 @@ _PROBED: dict[str, Any] = {}
 
 
 def _is_rebound(array: Any, frame: Any) -> bool:
-    """Whether a statement such as `a += noise` gives the only name of an array to what it results in.
+    """Tell whether a statement such as `a += noise` gives the only name of an array to what it results in.
 
     Called by `call_ufunc`, which `__array_ufunc__` called; `frame` is that of the statement.
     """
@@ -593,7 +593,7 @@ def _probe() -> None:
 
 
 def _is_double_or_integer(value: Any) -> bool:
-    """Whether numpy computes with a value in doubles or 64-bit integers."""
+    """Tell whether numpy computes with a value in doubles or 64-bit integers."""
     if isinstance(value, np.ndarray | np.generic) and not isinstance(value, Symbol):
         return value.dtype in (np.dtype(float), np.dtype(np.int64), np.dtype(bool), np.dtype(object))
     return True

@@ -137,7 +137,7 @@ class Tape(Choices):
 
     @property
     def is_opaque(self) -> bool:
-        """Whether the program got at a value that is not accounted for."""
+        """Tell whether the program got at a value that is not accounted for."""
         return bool(self.opaque_at)
 
     def stream(self) -> np.random.Generator:
@@ -183,7 +183,7 @@ class Tape(Choices):
 
     @property
     def is_over(self) -> bool:
-        """Whether it is known already that the run gets at something that no draw accounts for."""
+        """Tell whether it is known already that the run gets at something that no draw accounts for."""
         return bool(self.unseen)
 
     def suspend(self) -> None:
@@ -224,7 +224,7 @@ class Tape(Choices):
         return outcome
 
     def is_below(self, index: int, threshold: float) -> bool:
-        """Whether a noise is at most a threshold: a decision, unless that is known."""
+        """Tell whether a noise is at most a threshold: a decision, unless that is known."""
         self.is_stale = self.is_stale or self.is_closed
         noise = self.noises[index]
         low, high = self.intervals.get(index, FREE)

@@ -127,7 +127,7 @@ class Tracer(Choices):
 
     @property
     def is_over(self) -> bool:
-        """Whether the run was refused or put back."""
+        """Tell whether the run was refused or put back."""
         return self.is_suspended or bool(self.refusal)
 
     def lose(self, reason: str) -> None:

@@ -65,7 +65,7 @@ class UniformSource:
         self.tracer, self.low, self.high = tracer, Fraction(0), Fraction(1)
 
     def is_below(self, cut: Fraction) -> bool:
-        """Whether U < cut; splits the interval where both are possible."""
+        """Tell whether U < cut; splits the interval where both are possible."""
         if cut >= self.high:
             return True
         if cut <= self.low:
@@ -110,7 +110,7 @@ class UniformNumber(Symbol):
     # Comparisons
 
     def _is_below(self, other: Any, is_strict: bool) -> Any:
-        """Whether the symbol is below `other`; `is_strict` matters for two symbols of one draw."""
+        """Tell whether the symbol is below `other`; `is_strict` matters for two symbols of one draw."""
         if type(other) is UniformNumber:
             if other._source is not self._source:
                 self._refuse("two uniform numbers are compared with each other")
@@ -166,7 +166,7 @@ class UniformNumber(Symbol):
             self._refuse(f"a uniform number is compared with {type(other).__name__}")
 
     def _is_same(self, other: UniformNumber) -> bool:
-        """Whether another symbol is the same double, and not only the same real number."""
+        """Tell whether another symbol is the same double, and not only the same real number."""
         return self is other or (self._is_drawn and other._is_drawn and self._source is other._source)
 
     def _check_apart(self, other: UniformNumber) -> None:
@@ -281,7 +281,7 @@ class UniformNumber(Symbol):
 
 
 def _cut(source: UniformSource, scale: Fraction, value: Fraction) -> bool:
-    """Whether scale * U < value."""
+    """Tell whether scale * U < value."""
     below = source.is_below(value / scale)
     return below if scale > 0 else not below
 

@@ -74,7 +74,7 @@ class WatchedRun(Protocol):
 
     @property
     def is_over(self) -> bool:
-        """Whether nothing more is asked of the run."""
+        """Tell whether nothing more is asked of the run."""
 
     def suspend(self) -> None:
         """End the run where it is, as its time is up."""
@@ -113,7 +113,7 @@ class Watch:
         return ""
 
     def has_new(self) -> bool:
-        """Whether a generator was made meanwhile that is kept."""
+        """Tell whether a generator was made meanwhile that is kept."""
         known = {id(item) for item in self.others}
 
         def is_new() -> bool:
@@ -257,7 +257,7 @@ def reason_of_reading(function: Any) -> str:
 
 
 def is_device(file: Any) -> bool:
-    """Whether a path or the number of a file is a device, a pipe or a socket, other than the null device.
+    """Tell whether a path or the number of a file is a device, a pipe or a socket, other than the null device.
 
     Examples
     --------

@@ -105,7 +105,7 @@ class WholeNumber(Symbol):
             tell(self._run, variable)
 
     def is_negative(self) -> bool:
-        """Whether the number is below 0, by as few choices as that takes."""
+        """Tell whether the number is below 0, by as few choices as that takes."""
         while True:
             self._settle()
             constant, terms = self._constant, self._terms

@@ -38,7 +38,7 @@ class Domain(ABC):
         """Pairs that differ a little from this one, at most a handful; some may be the pair itself."""
 
     def is_pair(self, x: Any, x_prime: Any) -> bool:
-        """Whether both inputs are of the domain and adjacent in its sense; False where the domain cannot say."""
+        """Tell whether both inputs are of the domain and adjacent in its sense; False where the domain cannot say."""
         return False
 
     @abstractmethod
@@ -59,7 +59,7 @@ def check_among(name: str, value: Any, known: Sequence[str]) -> None:
 
 
 def is_number(value: Any) -> bool:
-    """Whether it is a finite number, and no truth value."""
+    """Tell whether it is a finite number, and no truth value."""
     is_plain = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
     return is_plain and math.isfinite(value)
 
@@ -93,7 +93,7 @@ def distinct(values: Iterable[Any], most: int | None = None) -> list[Any]:
 
 
 def is_plain(value: Any) -> bool:
-    """Whether it is a number, a text or none of builtin types, or a tuple of such: the hash goes with equality."""
+    """Tell whether it is a number, a text or none of builtin types, or a tuple of such: the hash goes with equality."""
     if type(value) is tuple:
         return all(map(is_plain, value))
     return type(value) in PLAIN

@@ -273,7 +273,7 @@ class WorkerProxy:
 
 
 def _is_false(content: bytearray, limit: int) -> bool:
-    """Whether this can be no answer: another head, or longer than any answer is."""
+    """Tell whether this can be no answer: another head, or longer than any answer is."""
     if len(content) < HEADER.size:
         return not MAGIC.startswith(bytes(content[: len(MAGIC)]))
     magic, length = HEADER.unpack_from(content)

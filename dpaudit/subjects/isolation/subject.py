@@ -109,7 +109,7 @@ class IsolatedSubject(Subject):
 
     @property
     def has_lost_calls(self) -> bool:
-        """Whether some call did not come back, so far."""
+        """Tell whether some call did not come back, so far."""
         return bool(self.shared.record.ended)
 
     def contained_so_far(self) -> dict[str, Any] | None:

@@ -84,7 +84,7 @@ def receive(channel: socket.socket) -> bytes:
 
 
 def is_fixed(data: Any) -> bool:
-    """Whether an input cannot be changed by a call."""
+    """Tell whether an input cannot be changed by a call."""
     kind = type(data)
     if kind in (tuple, frozenset):
         return all(is_fixed(item) for item in data)

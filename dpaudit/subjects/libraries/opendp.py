@@ -203,7 +203,7 @@ def _adjacency(measurement: Any, d_in: Any) -> Adjacency:
 
 
 def _steps(measurement: Any, d_in: Any, x: Any, x_prime: Any) -> float | None:
-    """How many times `d_in` two inputs are apart; None where that is not known, inf where nothing joins them."""
+    """Distance of two inputs in units of `d_in`; None where that is not known, inf where nothing joins them."""
     apart = distance(measurement, x, x_prime)
     if apart is None or isinstance(d_in, tuple):
         has_lengths = isinstance(x, Sequence | np.ndarray) and isinstance(x_prime, Sequence | np.ndarray)
@@ -213,7 +213,7 @@ def _steps(measurement: Any, d_in: Any, x: Any, x_prime: Any) -> float | None:
 
 
 def _alike(one: Claim, other: Claim) -> bool:
-    """Whether two claims promise the same; privacy profiles are compared on a grid."""
+    """Tell whether two claims promise the same; privacy profiles are compared on a grid."""
     if type(one) is not type(other):
         return False
     if one.anchored:
