@@ -37,6 +37,11 @@ def geometric_law(rate: float) -> Law:
     return finite_law([high, 1.0 - high], [1.0 - high, high])
 
 
+def event_law(p: float, q: float) -> Law:
+    """An event of these probabilities on the two inputs, and nothing else that tells."""
+    return finite_law([p, 1.0 - p], [q, 1.0 - q])
+
+
 def response_law(epsilon: float, categories: int = 2) -> Law:
     """Randomised response between two of several categories."""
     truth = math.exp(epsilon) / (math.exp(epsilon) + categories - 1)

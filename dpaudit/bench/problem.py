@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import entry_points, load
-from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, epsilon_of_profile
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, PureDP, epsilon_of_profile
 
 FloatArray = NDArray[np.float64]
 GROUP = "dpaudit.problems"  # the entry-point group
@@ -270,6 +270,45 @@ class Problem:
         if self.exact is not None:
             return self.exact
         return self.law.epsilon_at(self.pair_claim.report_delta) if self.law is not None else None
+
+
+def problem(
+    id: str,
+    family: str,
+    kind: Kind,
+    mechanism: Any,
+    claim: Claim,
+    make_law: Callable[[], Law],
+    source: str,
+    pair: tuple[Any, Any] = (0.0, 1.0),
+    dimensions: int = 1,
+    *,
+    true: Literal["tight", "sound", "faulty"] = "faulty",
+    **options: Any,
+) -> Problem:
+    """A problem with a known law; one that breaks its claim by default, `options` are further ones of `Problem`."""
+    return Problem(
+        id,
+        family,
+        kind,
+        mechanism,
+        claim,
+        pair,
+        dimensions,
+        true != "faulty",
+        source,
+        true == "tight",
+        make_law,
+        **options,
+    )
+
+
+def graded(prefix: str, claim: float, loss: float, *about: Any, **options: Any) -> Problem:
+    """A problem of a claimed and a true epsilon, which its name and state follow from; `about` goes on at `family`."""
+    family, kind, mechanism, *rest = about
+    name = f"{prefix} {claim:g}" + (f", true {loss:g}" if loss > claim else "")
+    true: Any = "tight" if loss == claim else "sound" if loss < claim else "faulty"
+    return problem(name, family, kind, mechanism, PureDP(claim), *rest, true=true, **options)
 
 
 def load_problems(names: Sequence[str] = ()) -> list[Problem]:
