@@ -40,23 +40,12 @@ TRACKS = tuple(CLAIMS)
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    """A function of n numbers in [0, 1], and its sensitivity as a function of n.
-
-    Attributes
-    ----------
-    name : str
-    value : callable
-        Of an array of shape (n,).
-    sensitivity : callable
-        Of n; 0 where nothing changes.
-    is_public : bool
-        Whether it is of the public bank; else of our second half.
-    """
+    """A function of n numbers in [0, 1], and its sensitivity as a function of n."""
 
     name: str
-    value: Callable[[Any], Any]
-    sensitivity: Callable[[int], float]
-    is_public: bool = True
+    value: Callable[[Any], Any]  # of an array of shape (n,)
+    sensitivity: Callable[[int], float]  # of n; 0 where nothing changes
+    is_public: bool = True  # of the public bank, or else of our second half
 
 
 def _turns(x: Any) -> Any:

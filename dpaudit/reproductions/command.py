@@ -6,7 +6,7 @@ plot is `NAME.png`. Both are written complete or not at all.
 
 from __future__ import annotations
 
-import difflib
+import dataclasses
 import io
 import json
 import platform
@@ -22,6 +22,7 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.reproductions.reproduction import (
@@ -30,6 +31,7 @@ from dpaudit.reproductions.reproduction import (
     HasRun,
     Options,
     Outcome,
+    Statement,
     Table,
     load_reproduction,
     reproduction_names,
@@ -63,9 +65,7 @@ def chosen(names: Sequence[str]) -> dict[str, HasRun]:
     entries = reproduction_names()
     for name in names:
         if name not in entries:
-            close = difflib.get_close_matches(name, entries, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            known = ", ".join(entries) or "none installed"
+            known, hint = ", ".join(entries) or "none installed", did_you_mean(name, entries)
             raise UsageError(f"name must be a reproduction ({known}), got {name!r}.{hint}")
     return {name: load_reproduction(entries[name]) for name in dict.fromkeys(names)}
 
@@ -113,13 +113,8 @@ def saved_form(
             "dpaudit": __version__, "python": platform.python_version(), "numpy": np.__version__,
             "scipy": scipy.__version__,
         },
-        "statements": [
-            {"source": s.source, "printed": s.printed, "ours": s.ours, "agrees": s.agrees} for s in outcome.statements
-        ],
-        "tables": [
-            {"title": t.title, "columns": list(t.columns), "rows": [list(row) for row in t.rows], "note": t.note}
-            for t in outcome.tables
-        ],
+        "statements": [dataclasses.asdict(statement) for statement in outcome.statements],
+        "tables": [dataclasses.asdict(table) for table in outcome.tables],
         "numbers": dict(outcome.numbers),
     }  # fmt: skip
     strict: dict[str, Any] = to_json(content)
@@ -149,10 +144,10 @@ def shown(name: str, reproduction: HasRun, outcome: Outcome, seconds: float, qui
         parts.extend(_table(table))
     if outcome.statements:
         listed = RichTable(title="Printed and ours", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in ("source", "printed", "ours", "agrees"):
-            listed.add_column(column, overflow="fold")
-        for s in outcome.statements:
-            listed.add_row(*(Text(cell) for cell in (s.source, s.printed, s.ours, s.agrees)))
+        for field in dataclasses.fields(Statement):
+            listed.add_column(field.name, overflow="fold")
+        for statement in outcome.statements:
+            listed.add_row(*map(Text, dataclasses.astuple(statement)))
         parts.append(listed)
     parts.append(Text(f"{seconds:.1f} s"))
     return Group(*parts)

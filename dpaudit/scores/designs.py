@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.scores.order import is_sorted, order_p_value, sorted_probability
+from dpaudit.scores.order import below_all, is_sorted, order_p_value, sorted_probability
 
 FloatArray = NDArray[np.float64]
 DESIGNS = ("one-run", "many-runs", "sequential", "paired")
@@ -139,7 +139,7 @@ def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tupl
 
 def _is_sorted_beyond_doubt(scores: FloatArray) -> bool:
     """Whether a column is sorted, and is so by chance with probability below `BEYOND_DOUBT`."""
-    kept = np.where(np.isnan(scores), -np.inf, scores)
+    kept = below_all(scores)
     return is_sorted(kept) and 2.0 * sorted_probability(kept) < BEYOND_DOUBT
 
 
@@ -153,7 +153,7 @@ def _signs_of_dependence(scores: FloatArray) -> list[str]:
     if len(scores) >= 20 and different > 0.5 * len(scores):
         if _is_sorted_beyond_doubt(scores):
             return [*found, "the scores are sorted, so that nothing can be seen of whether the runs are independent."]
-        ranks = scipy.stats.rankdata(np.where(np.isnan(scores), -np.inf, scores))
+        ranks = scipy.stats.rankdata(below_all(scores))
         lagged = float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) * math.sqrt(len(scores))
         if abs(lagged) > 5.0:  # under independence about normal: 6e-7
             found.append("neighbouring scores are correlated. Runs that share state are not independent.")

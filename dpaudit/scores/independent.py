@@ -172,21 +172,9 @@ class Evidence:
 def independent_bound(
     found: Ordered, claim: Claim, level: float, p_value: float | None, stated: int | None = None, seed: int = 0
 ) -> IndependentBound:
-    """The bounds of one run, or of pairs, if canaries are answered independently.
+    """The bounds of one run, or of pairs, if canaries are answered independently; `level` is for all of them together.
 
-    Parameters
-    ----------
-    found : Ordered
-        Labels in the order of scores.
-    claim : Claim
-    level : float
-        In (0, 1), for all bounds together.
-    p_value : float or None
-        Of the assumption, to be kept with the bounds.
-    stated : int, optional
-        The number of guesses, if it was stated beforehand.
-    seed : int
-        Of the sum's draws.
+    `p_value` is of the assumption, `stated` a number of guesses that was stated beforehand, `seed` of the sum's draws.
     """
     evidence = evidence_of(found, claim, level, stated, seed)
     perfect = [dataclasses.replace(one, correct=one.guesses) for one in evidence.lists]

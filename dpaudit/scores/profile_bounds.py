@@ -90,10 +90,15 @@ class ProfileBound:
         on delta does not increase; beyond the grid delta is at least 0. So the staircase is above the supremum over all
         epsilons.
         """
-        at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
-        rest, slope = 1.0 - np.append(self.delta(FINE_GRID)[1:], 0.0), np.exp(FINE_GRID)
-        sides = np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1)
-        return np.asarray(np.clip(sides, 0.0, 1.0 - at[:, 0]))
+        lines = trade_off_of_lines(FINE_GRID, np.append(self.delta(FINE_GRID)[1:], 0.0), type_one)
+        return np.asarray(np.clip(lines, 0.0, 1.0 - np.asarray(type_one, dtype=float)))
+
+
+def trade_off_of_lines(epsilons: FloatArray, deltas: FloatArray, type_one: FloatArray) -> FloatArray:
+    """The supremum over lines (epsilon, delta) of what each leaves of the type II error, in both directions."""
+    at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
+    rest, slope = 1.0 - deltas, np.exp(epsilons)
+    return np.asarray(np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1))
 
 
 def parameter_lower(claim: Claim, bound: ProfileBound) -> float:

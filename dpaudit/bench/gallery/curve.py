@@ -199,9 +199,5 @@ def main(arguments: Sequence[str]) -> None:
                 print(f"{mode:10s} {form.name:18s} eps={epsilon:<5g} {draws:7,d} {said}", flush=True)
 
 
-def _never(*_: Any) -> Any:
-    raise AssertionError("a game that is only sized draws nothing")
-
-
 if __name__ == "__main__":
     main(sys.argv[1:])

@@ -25,18 +25,10 @@ Maker = Callable[[Places, float, np.random.Generator], Any]  # (places, mass, rn
 
 @dataclasses.dataclass(frozen=True)
 class Form:
-    """A way in which an event shows in outputs.
+    """A way in which an event shows in outputs."""
 
-    Attributes
-    ----------
-    name : str
-        As reports print it.
-    make : callable
-        Outputs from where each is: an array or a list.
-    """
-
-    name: str
-    make: Maker
+    name: str  # as reports print it
+    make: Maker  # outputs from where each is: an array or a list
 
 
 @dataclasses.dataclass(frozen=True)
