@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -11,6 +10,7 @@ from rich.console import Group
 from rich.table import Table
 from rich.text import Text
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.bench.benching import FILE, run_bench
 from dpaudit.bench.design import PARTS, make_design
 from dpaudit.bench.extra import Extra
@@ -36,12 +36,7 @@ def bench(
     page: str | None = None,
     tell: Callable[[str], None],
 ) -> tuple[Group, list[Path], bool]:
-    """Run the bench of the named problems (all without names).
-
-    Returns
-    -------
-    tuple
-        What to print, the files that were written, and whether anything broke.
+    """Run the bench of the named problems (all without names): what to print, the files, and whether anything broke.
 
     Raises
     ------
@@ -82,13 +77,10 @@ def chosen_parts(
         asked = list(PARTS)
     else:
         given, all_names = [name.strip() for name in only.split(",") if name.strip()], [*PARTS, *known, *SETS]
-        for name in given:
-            if name not in all_names:
-                close = difflib.get_close_matches(name, all_names, 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise UsageError(f"only must name parts among {', '.join(all_names)}, got {name!r}.{hint}")
-        if not given:
-            raise UsageError(f"only must name parts among {', '.join(all_names)}, got {only!r}.")
+        wrong = only if not given else next((name for name in given if name not in all_names), None)
+        if wrong is not None:
+            hint = did_you_mean(wrong, all_names)
+            raise UsageError(f"only must name parts among {', '.join(all_names)}, got {wrong!r}.{hint}")
         names = [name for one in given for name in SETS.get(one, (one,))]
         asked = [name for name in names if name in PARTS]
         extras = [known[name] for name in dict.fromkeys(names) if name in known]

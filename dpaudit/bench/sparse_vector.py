@@ -167,13 +167,9 @@ def numeric_law(
 
 
 def first_above_masses(answers: FloatArray, start: float, threshold: float, query: float) -> FloatArray:
-    nodes, weights = _quadrature(answers - start, threshold, query)
-    still = np.ones_like(nodes)
-    masses = []
-    for answer in answers.tolist():
-        masses.append(float((still * stats.laplace.sf(nodes + start - answer, scale=query)) @ weights))
-        still = still * stats.laplace.cdf(nodes + start - answer, scale=query)
-    return normalised(np.array([*masses, float(still @ weights)]))
+    """Probability that each query is the first above, and that none is."""
+    positions = [*((place,) for place in range(len(answers))), ()]
+    return above_masses(answers, positions, start, threshold, query, 1)
 
 
 def above_masses(

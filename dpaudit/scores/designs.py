@@ -27,6 +27,7 @@ _RUNS = (
     "scores_out from a run without it, and everything else is the same."
 )
 _RUNS_SCORE = "The score is a fixed function of the output, chosen before these runs (or on others)."
+_FAIR = "A score depends on the output of the run and on the canary, not on whether the canary was in."
 _RUNS_CLAIM = "The claim is for the change of the data between the two kinds of run."
 EVERY_NIGHT = "All scores came into the store, whatever they showed, and none of them under another form."
 INDEPENDENT = (
@@ -41,13 +42,13 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "one-run": (
         "One run of the mechanism. Before it, a fair coin of its own decided for each canary whether it is in.",
         "scores_in has the canaries that are in, scores_out all others: none is left out, none is counted twice.",
-        "A score depends on the output of the run and on the canary, not on whether the canary was in.",
+        _FAIR,
         "The claim is for adding or removing one canary.",
     ),
     "paired": (
         "One run of the mechanism. Before it, a fair coin of its own decided for each pair which canary is in.",
         "scores_in[i] and scores_out[i] are of the same pair, and all pairs are there.",
-        "A score depends on the output of the run and on the canary, not on whether the canary was in.",
+        _FAIR,
         "The claim is for replacing one canary by the other one of its pair (under add or remove: for two changes).",
     ),
     "many-runs": (

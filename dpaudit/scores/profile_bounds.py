@@ -38,23 +38,16 @@ TYPE_ONE = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.02
 
 @dataclasses.dataclass(frozen=True)
 class ProfileBound:
-    """The largest of several lower bounds on the profile that hold together.
+    """The largest of several lower bounds on the profile that hold together."""
 
-    Attributes
-    ----------
-    pieces : tuple of callables
-        Each from epsilons (ndarray, >= 0) to lower bounds on delta, which do not increase in epsilon.
-    """
-
-    pieces: tuple[Callable[[FloatArray], FloatArray], ...]
+    pieces: tuple[
+        Callable[[FloatArray], FloatArray], ...
+    ]  # from epsilons >= 0 to bounds on delta, which do not increase
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
         """The bound at each epsilon, in [0, 1]; 0 where nothing is known."""
         epsilon = np.asarray(epsilon, dtype=float)
-        found = np.zeros_like(epsilon)
-        for piece in self.pieces:
-            found = np.maximum(found, piece(epsilon))
-        return found
+        return np.asarray(np.max([np.zeros_like(epsilon), *(piece(epsilon) for piece in self.pieces)], axis=0))
 
     def epsilon(self, delta: float) -> float:
         """The lower bound on epsilon at a delta in [0, 1]; rounded down, by at most 1e-9."""
