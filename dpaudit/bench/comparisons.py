@@ -109,7 +109,7 @@ COMPARISONS = (
       for epsilon, published in ((0.01, 173), (0.1, 228))),
     *(_of_laplace(f"Laplace, loss 1, claim {epsilon:g}", 1.0, PAIR, epsilon, published)
       for epsilon, published in ((0.5, 439), (0.8, 3_400))),
-    *(Comparison(f"Gaussian, mu 1, claim {mu:g}", functools.partial(gaussian, sigma=1.0), f"mu={mu:g}", PAIR, published)
+    *(Comparison(f"Gaussian, mu 1, claim {mu:g}", gaussian, f"mu={mu:g}", PAIR, published)
       for mu, published in ((0.5, 376), (0.8, 2_906))),
     *(Comparison(f"noisy descent, {STEPS} steps, curve of {steps}", noisy_descent,
                  functools.partial(descent_claim, steps), ((0.0,) * 10, (1.0,) + (0.0,) * 9), published)

@@ -33,12 +33,12 @@ Rng = np.random.Generator
 # --- Mechanisms -------------------------------------------------------------------------------------------------------
 
 
-def laplace(data: float, size: int, rng: Rng, *, scale: float) -> FloatArray:
+def laplace(data: float, size: int, rng: Rng, *, scale: float = 1.0) -> FloatArray:
     """The answer plus Laplace noise."""
     return data + rng.laplace(scale=scale, size=size)
 
 
-def gaussian(data: float, size: int, rng: Rng, *, sigma: float) -> FloatArray:
+def gaussian(data: float, size: int, rng: Rng, *, sigma: float = 1.0) -> FloatArray:
     """The answer plus normal noise."""
     return data + rng.normal(scale=sigma, size=size)
 

@@ -61,8 +61,6 @@ def table(data, rng):
 """
 
 
-LAPLACE, GAUSSIAN = functools.partial(laplace, scale=1.0), functools.partial(gaussian, sigma=1.0)
-VECTORS = functools.partial(laplace_vector, scale=1.0)
 Line = dict[str, Any]  # what is measured, the value, what is asked for, and whether that is met
 
 
@@ -132,9 +130,9 @@ def checks(design: Design) -> dict[str, Any]:
 
 def one_pair(design: Design) -> dict[str, Any]:
     """Sequential audits of one pair whose noise keeps the claim exactly, and their time over that of drawing alone."""
-    _audit(LAPLACE, PAIR, 500)  # so that no later one imports anything
+    _audit(laplace, PAIR, 500)  # so that no later one imports anything
     lines = []
-    for claim, sample, most in (("eps=1", LAPLACE, 0.4), ("mu=1", GAUSSIAN, 1.0), ("rho=0.5", GAUSSIAN, 1.0)):
+    for claim, sample, most in (("eps=1", laplace, 0.4), ("mu=1", gaussian, 1.0), ("rho=0.5", gaussian, 1.0)):
         run = functools.partial(_audit, sample, PAIR, ONE_PAIR // 2, claim)
         lines.append(_line(f"one pair, {ONE_PAIR:,} draws, {claim}", median_seconds(run, design), most))
     for mode, limit in zip(MODES, (4.0, 1.5), strict=True):
@@ -146,7 +144,7 @@ def one_pair(design: Design) -> dict[str, Any]:
 
 def pairs(design: Design) -> dict[str, Any]:
     """Audits of many pairs, on both sides of the switch to universes."""
-    _audit(LAPLACE, PAIR, 500)
+    _audit(laplace, PAIR, 500)
     lines = []
     for count, most in zip(MANY, (5.0, 20.0), strict=True):
         took = median_seconds(functools.partial(_audit_pairs, count), design)
@@ -159,11 +157,11 @@ def curves(design: Design) -> dict[str, Any]:
 
     One audit a point: what is asked of them is their course. `curves` has (size, seconds) by name.
     """
-    _audit(LAPLACE, PAIR, 500)
+    _audit(laplace, PAIR, 500)
     most = 1 if design.overhead_repeats == 1 else None  # of each curve, points, in a quick run
     found = {
         "pairs": _curve(PAIRS_AT[:most], _audit_pairs),
-        "draws": _curve(DRAWS_AT[:most], lambda draws: _audit(LAPLACE, PAIR, draws // 2)),
+        "draws": _curve(DRAWS_AT[:most], lambda draws: _audit(laplace, PAIR, draws // 2)),
         "dimensions": _curve(DIMENSIONS_AT[:most], _audit_of_vectors),
         "processes": _of_processes(),
     }
@@ -198,7 +196,7 @@ def _audit_pairs(count: int) -> None:
     inputs = [float(k) for k in range(2 + int((2.0 * count) ** 0.5))]
     chosen = [(a, b) for k, a in enumerate(inputs) for b in inputs[k + 1 :]][:count]
     claim = dpaudit.MetricDP(lambda x, y: abs(x - y))
-    dpaudit.audit(LAPLACE, claim, chosen, samples=PAIR_SAMPLES, seed=1, floating_point=False)
+    dpaudit.audit(laplace, claim, chosen, samples=PAIR_SAMPLES, seed=1, floating_point=False)
 
 
 def _audit(sample: Any, pair: tuple[Any, Any], samples: int, claim: str = "eps=1") -> None:
@@ -206,7 +204,7 @@ def _audit(sample: Any, pair: tuple[Any, Any], samples: int, claim: str = "eps=1
 
 
 def _audit_of_vectors(dimensions: int) -> None:
-    _audit(VECTORS, (np.zeros(dimensions), np.eye(dimensions)[0]), DIMENSION_SAMPLES)
+    _audit(laplace_vector, (np.zeros(dimensions), np.eye(dimensions)[0]), DIMENSION_SAMPLES)
 
 
 def _of_process(command: Sequence[str], folder: str | None = None, statuses: Collection[int] = (0,)) -> float:

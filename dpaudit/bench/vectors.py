@@ -59,7 +59,7 @@ def cornered(data: float, size: int, rng: Rng) -> FloatArray:
     return outputs
 
 
-def laplace_vector(data: FloatArray, size: int, rng: Rng, *, scale: float) -> FloatArray:
+def laplace_vector(data: FloatArray, size: int, rng: Rng, *, scale: float = 1.0) -> FloatArray:
     """A vector plus Laplace noise in every coordinate."""
     return data + rng.laplace(scale=scale, size=(size, len(data)))
 

@@ -24,7 +24,6 @@ NOISE: dict[str, Sampler] = {
     "normal": lambda x, n, r: r.normal(size=n),
     "uniform": lambda x, n, r: r.random(n),
 }
-HOLES = {"uniform": (0.4, 1.0), "normal": (0.1, 0.397)}  # where the hole begins, and the density there
 RELATIONS: dict[str, Callable[[Any, Any], Any]] = {  # the third column, of the first two
     "line": lambda a, b: 0.7 - 2.0 * a,
     "product": lambda a, b: 0.3 / a,
@@ -116,7 +115,8 @@ def related(relation: str, shown: list[int]) -> Sampler:
 
 def hole(x: int, size: int, rng: Rng, base: str, mass: float) -> Any:
     """Numbers that are never between two quantiles."""
-    ranks, numbers, (low, density) = 0.2 + 0.6 * rng.random(size), NOISE[base](0, size, rng), HOLES[base]
+    ranks, numbers = 0.2 + 0.6 * rng.random(size), NOISE[base](0, size, rng)
+    low, density = (0.4, 1.0) if base == "uniform" else (0.1, 0.397)  # where the hole begins, and the density there
     high = low + mass / density
     is_in = (numbers > low) & (numbers < high) & (x == 1)
     numbers[is_in] = high + 0.1 * ranks[is_in]
