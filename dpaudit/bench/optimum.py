@@ -31,9 +31,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from dpaudit.bench.problem import Law
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 
-FloatArray = NDArray[np.float64]
 LEVELS = 100  # thresholds tried on each side before the search goes on around the best
 GUESSES = 2_000  # values of the number of guesses in one sum
 SPREAD = 7.0  # standard deviations of that number that a sum covers: what is left out is below 1e-11

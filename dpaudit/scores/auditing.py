@@ -29,7 +29,7 @@ from numpy.typing import NDArray
 from dpaudit.arguments import RngLike, check_options, seed_from, whole_number, with_near_names
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.results.trade_off import TradeOffPoint
@@ -65,7 +65,6 @@ from dpaudit.scores.profile_bounds import (
 from dpaudit.scores.reading import as_scores
 from dpaudit.scores.result import ASSUME, GuessRecord, ScoresResult
 
-FloatArray = NDArray[np.float64]
 BETS_SHARE = 0.8  # of the error rate, of many runs; the rest is the band's
 
 

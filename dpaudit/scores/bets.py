@@ -27,10 +27,9 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.payoffs import Inequalities, log_factors
 from dpaudit.inference.tables import Predicted, Round, bins_of
 from dpaudit.learning.rank_tree import Forest, Ordered, pruned_trees
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.scores.order import below_all
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WAY = 4  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them

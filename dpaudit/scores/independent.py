@@ -45,13 +45,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
 from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
 from dpaudit.scores.result import IndependentBound
 from dpaudit.scores.sums import SIZES, RankSum, most_right, steps_of
 
-FloatArray = NDArray[np.float64]
 Accuracy = Callable[[FloatArray], FloatArray]  # from shares u of all canaries to (an upper bound on) A(u)
 
 SUM_PART = 0.95  # of the error rate, for the sum; short lists have the rest. It costs less than 1% of mu

@@ -35,16 +35,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.running.store import Store
 from dpaudit.scores.bets import WAY
 from dpaudit.scores.designs import BEYOND_DOUBT
 
-FloatArray = NDArray[np.float64]
 COLUMNS = {
     "score_ledgers": (
         "id integer primary key", "digest text not null unique", "name text not null", "claim text not null",

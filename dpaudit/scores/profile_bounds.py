@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.bound_search import largest_rejected
-from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
 
-FloatArray = NDArray[np.float64]
 LARGEST_EPSILON = 60.0  # nats; e^-60 is below what any number of scores shows
 GRID = np.concatenate([np.linspace(0.0, 12.0, 121), np.linspace(13.0, LARGEST_EPSILON, 48)])  # epsilons of anchors
 FINE_GRID = np.linspace(0.0, LARGEST_EPSILON, 6_001)  # of slopes of f
