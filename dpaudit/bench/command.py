@@ -5,9 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
 from dpaudit.arguments import did_you_mean
@@ -20,6 +18,8 @@ from dpaudit.bench.problem import load_problems
 from dpaudit.bench.speed_page import into_page, write_speed
 from dpaudit.bench.summary import overall_lines, tables
 from dpaudit.errors import UsageError
+from dpaudit.reports import terminal
+from dpaudit.reports.document import Table
 
 
 def bench(
@@ -89,13 +89,10 @@ def chosen_parts(
     return asked, extras
 
 
-def problem_table(names: Sequence[str]) -> Table:
+def problem_table(names: Sequence[str]) -> Group:
     """The problems as a table: what each is, and what it stands for."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("problem", "kind", "claim", "size", "", "source"):
-        table.add_column(name, overflow="fold")
-    for problem in load_problems(names):
-        state = "tight" if problem.tight else "sound" if problem.sound else "faulty"
-        row = (problem.id, problem.kind, str(problem.claim), str(problem.dimensions), state, problem.source)
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+    rows = [
+        (problem.id, problem.kind, str(problem.claim), str(problem.dimensions), problem.state, problem.source)
+        for problem in load_problems(names)
+    ]
+    return terminal.show([Table("", ("problem", "kind", "claim", "size", "state", "source"), tuple(rows))])

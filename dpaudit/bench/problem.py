@@ -213,6 +213,11 @@ class Problem:
         if self.tight and not self.sound:
             raise UsageError(f"tight must be of a sound problem, got a faulty one at problem {self.id!r}.")
 
+    @property
+    def state(self) -> str:
+        """Whether it keeps its claim, and exactly: "tight", "sound" or "faulty"."""
+        return "tight" if self.tight else "sound" if self.sound else "faulty"
+
     @functools.cached_property
     def law(self) -> Law | None:
         """What is known of the two output laws; None where nothing is."""
