@@ -40,29 +40,11 @@ def run_bench(
     resume: bool = False,
     tell: Tell = lambda text: None,
 ) -> Record:
-    """Measure the problems and write `bench.json` after every record.
+    """Measure the problems and write `bench.json` in the folder `out` after every record; its content.
 
-    Parameters
-    ----------
-    problems : sequence of Problem
-    design : Design
-    out : Path
-        Folder of `bench.json`.
-    parts : sequence of str
-        Among `PARTS`.
-    extras : sequence of Extra
-        Measured after the problems, one after the other and in this process: they are about time and memory.
-    jobs : int
-        Worker processes; the records do not depend on it (their times do).
-    resume : bool
-        Go on from the file that is there, and measure what it lacks or what broke.
-    tell : callable
-        Called with a line of text on each measurement.
-
-    Returns
-    -------
-    dict
-        The content of `bench.json`, infinities as floats.
+    Records do not depend on `jobs` (their times do). Extras are measured after the problems, one after the other and in
+    this process: they are about time and memory. `resume` goes on from the file that is there, and measures what it
+    lacks or what broke. `tell` takes a line of text on each measurement.
 
     Raises
     ------

@@ -15,7 +15,8 @@ from __future__ import annotations
 import functools
 import math
 from collections.abc import Callable
-from typing import Any
+from functools import partial as of
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,9 +25,9 @@ from scipy import special, stats
 from dpaudit.bench import sparse_vector
 from dpaudit.bench.laws import bits_law, laplace_law
 from dpaudit.bench.numbers import laplace
-from dpaudit.bench.problem import CELLS, FloatArray, Kind, Law, Peer, Problem, finite_law, grid_law, product_law
+from dpaudit.bench.problem import CELLS, Kind, Law, Peer, Problem, finite_law, grid_law, problem, product_law
 from dpaudit.bench.vectors import laplace_vector
-from dpaudit.privacy.claims import PureDP
+from dpaudit.privacy.claims import FloatArray, PureDP
 
 EPSILON = 0.1
 # DP-Sniper at its defaults: 10.7 million runs for the search, 200 million for the final count. StatDP's runs are not
@@ -118,12 +119,7 @@ def position_law(x: FloatArray, x_prime: FloatArray, noise: Any) -> Law:
 
 def position_masses(answers: FloatArray, noise: Any) -> FloatArray:
     """Probability of each position: an integral over the largest value, by Gauss-Legendre between the kinks."""
-    far = noise.std() * np.array([0.25, 0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 40.0])
-    kinks = np.unique(answers)
-    ends = np.concatenate([kinks[0] - far[::-1], kinks, kinks[-1] + far])
-    unit, share = np.polynomial.legendre.leggauss(40)
-    half = 0.5 * np.diff(ends)[:, None]
-    nodes, weights = (ends[:-1, None] + half * (unit + 1.0)).ravel(), (half * share).ravel()
+    nodes, weights = sparse_vector.panels(np.unique(answers), noise.std())
     below = [noise.cdf(nodes - answer) for answer in answers.tolist()]
     result = []
     for i, answer in enumerate(answers.tolist()):
@@ -155,84 +151,25 @@ def maximum_law(x: FloatArray, x_prime: FloatArray, noise: Any) -> Law:
 # --- The problems ----------------------------------------------------------------------------------------------------
 
 
-def problems() -> list[Problem]:
-    """The classic subjects, in the order in which the literature's tables list them."""
-    return [
-        _classic("laplace", "continuous", functools.partial(laplace, scale=1.0 / EPSILON), (0.0, 1.0), 1,
-                 functools.partial(laplace_law, EPSILON), "Dwork, McSherry, Nissim and Smith 2006",
-                 (0.0891, None), exact=EPSILON, tight=True, runs=12.5e6),
-        *_histograms(),
-        *_maxima(),
-        *_sparse_vectors(),
-        *_others(),
-    ]  # fmt: skip
-
-
 def _classic(
     name: str,
     kind: Kind,
     mechanism: Any,
     pair: tuple[Any, Any],
     dimensions: int,
-    make_law: Callable[[], Law],
+    law: Callable[[], Law],
     source: str,
     bounds: tuple[float, float | None],
     *,
     claim: float = EPSILON,
+    true: Literal["tight", "sound", "faulty"] = "sound",
     exact: float | None = None,
-    sound: bool = True,
-    tight: bool = False,
     runs: float = DP_SNIPER_RUNS,
 ) -> Problem:
     peers = [Peer("DP-Sniper", bounds[0], 0.9, runs)]
     peers += [Peer("StatDP", bounds[1], None, None)] if bounds[1] is not None else []
-    return Problem(
-        f"classic {name}",
-        "classic",
-        kind,
-        mechanism,
-        PureDP(claim),
-        pair,
-        dimensions,
-        sound,
-        source,
-        tight=tight,
-        make_law=make_law,
-        exact=exact,
-        peers=tuple(peers),
-    )
-
-
-def _histograms() -> list[Problem]:
-    pair = patterns(5)["one below"]
-    return [
-        _classic("noisy histogram 1", "vector", functools.partial(laplace_vector, scale=1.0 / EPSILON), pair, 5,
-                 functools.partial(laplace_law, EPSILON), DING, (0.098, 0.099), exact=EPSILON, tight=True),
-        _classic("noisy histogram 2", "vector", functools.partial(laplace_vector, scale=EPSILON), pair, 5,
-                 functools.partial(laplace_law, 1.0 / EPSILON), f"{DING}: scale epsilon in the place of 1 / epsilon",
-                 (4.60, 10.0), exact=1.0 / EPSILON, sound=False),
-    ]  # fmt: skip
-
-
-def _maxima() -> list[Problem]:
-    scale = 2.0 / EPSILON
-    found = []
-    for number, noise, value, pattern, sound, bounds in (
-        (1, "laplace", False, "one below, rest above", True, (0.092, 0.092)),
-        (2, "exponential", False, "one above, rest below", True, (0.098, 0.100)),
-        (3, "laplace", True, "all above", False, (0.248, 0.199)),
-        (4, "exponential", True, "all above", False, (0.346, 0.199)),
-    ):
-        pair = patterns(5)[pattern]
-        law = maximum_law if value else position_law
-        frozen = stats.laplace(scale=scale) if noise == "laplace" else stats.expon(scale=scale)
-        found.append(
-            _classic(f"report noisy max {number}", "continuous" if value else "category",
-                     functools.partial(largest, noise=noise, scale=scale, value=value), pair, 1,
-                     functools.partial(law, *pair, frozen), DING + (", the value released" if value else ""), bounds,
-                     sound=sound, exact={3: 5 * EPSILON / 2, 4: math.inf}.get(number))
-        )  # fmt: skip
-    return found
+    return problem(f"classic {name}", "classic", kind, mechanism, PureDP(claim), law, source, pair, dimensions,
+                   true=true, exact=exact, peers=tuple(peers))  # fmt: skip
 
 
 # name, sampler, scales (start, threshold, query), cut-off, law, pattern, dp-sniper, statdp, sound
@@ -256,40 +193,56 @@ def sparse_vector_law(law: Any, pair: tuple[FloatArray, FloatArray], scales: tup
     return result
 
 
-def _sparse_vectors() -> list[Problem]:
-    return [
-        _classic(f"sparse vector {number}", "sequence",
-                 functools.partial(sampler, start=scales[0], threshold=scales[1] / EPSILON,
-                                   query=scales[2] / EPSILON, cut_off=cut_off),
-                 patterns(10)[pattern], 10, functools.partial(sparse_vector_law, law, patterns(10)[pattern], scales),
-                 f"{LYU} {number}", bounds, sound=sound)
-        for number, sampler, scales, cut_off, law, pattern, bounds, sound in SPARSE_VECTORS
-    ]  # fmt: skip
+def _maximum(
+    number: int, noise: Any, value: bool, pattern: str, bounds: tuple[float, float], **options: Any
+) -> Problem:
+    pair, scale, law = patterns(5)[pattern], 2.0 / EPSILON, maximum_law if value else position_law
+    return _classic(
+        f"report noisy max {number}", "continuous" if value else "category",
+        of(largest, noise="laplace" if noise is stats.laplace else "exponential", scale=scale, value=value), pair, 1,
+        of(law, *pair, noise(scale=scale)), DING + (", the value released" if value else ""), bounds, **options,
+    )  # fmt: skip
 
 
-def _others() -> list[Problem]:
+def problems() -> list[Problem]:
+    """The classic subjects, in the order in which the literature's tables list them."""
+    one_below, all_above, x_shape = patterns(5)["one below"], patterns(10)["all above"], patterns(10)["x shape"]
     permanent, reported = 1.0 - 0.95 / 2.0, 0.75 * 0.5 + 0.25 * 0.55  # P(1 | bit set); with p = 1 - q both symmetric
-    numeric: dict[str, Any] = {"start": 1.0, "threshold": 3.0 / EPSILON, "query": 12.0 / EPSILON}
-    numeric |= {"value": 6.0 / EPSILON, "cut_off": 2}
-    for_numeric = patterns(10)["x shape"]
+    scales = {"threshold": 3.0 / EPSILON, "query": 12.0 / EPSILON, "value": 6.0 / EPSILON}
+    numeric: dict[str, Any] = {"start": 1.0, **scales, "cut_off": 2}
     return [
+        _classic("laplace", "continuous", of(laplace, scale=1.0 / EPSILON), (0.0, 1.0), 1, of(laplace_law, EPSILON),
+                 "Dwork, McSherry, Nissim and Smith 2006", (0.0891, None), true="tight", exact=EPSILON, runs=12.5e6),
+        _classic("noisy histogram 1", "vector", of(laplace_vector, scale=1.0 / EPSILON), one_below, 5,
+                 of(laplace_law, EPSILON), DING, (0.098, 0.099), true="tight", exact=EPSILON),
+        _classic("noisy histogram 2", "vector", of(laplace_vector, scale=EPSILON), one_below, 5,
+                 of(laplace_law, 1.0 / EPSILON), f"{DING}: scale epsilon in the place of 1 / epsilon", (4.60, 10.0),
+                 true="faulty", exact=1.0 / EPSILON),
+        _maximum(1, stats.laplace, False, "one below, rest above", (0.092, 0.092)),
+        _maximum(2, stats.expon, False, "one above, rest below", (0.098, 0.100)),
+        _maximum(3, stats.laplace, True, "all above", (0.248, 0.199), true="faulty", exact=5 * EPSILON / 2),
+        _maximum(4, stats.expon, True, "all above", (0.346, 0.199), true="faulty", exact=math.inf),
+        *(_classic(f"sparse vector {number}", "sequence",
+                   of(sampler, start=scales[0], threshold=scales[1] / EPSILON, query=scales[2] / EPSILON,
+                      cut_off=cut_off),
+                   patterns(10)[pattern], 10, of(sparse_vector_law, law, patterns(10)[pattern], scales),
+                   f"{LYU} {number}", bounds, true="sound" if sound else "faulty")
+          for number, sampler, scales, cut_off, law, pattern, bounds, sound in SPARSE_VECTORS),
         _classic("truncated geometric", "integer", truncated_geometric, (1, 2), 1, truncated_geometric_law,
-                 "Balcer and Vadhan 2018, its bits counted with the natural logarithm", (0.116, 0.117), sound=False),
-        _classic("prefix sum", "vector", functools.partial(prefix_sums, scale=1.0 / EPSILON),
-                 patterns(10)["all above"], 10, functools.partial(laplace_product_law, EPSILON, 10), WANG,
-                 (0.504, 0.352), claim=10 * EPSILON, exact=10 * EPSILON, tight=True),
-        _classic("numerical sparse vector", "sequence", functools.partial(sparse_vector.numeric, **numeric),
-                 for_numeric, 10, functools.partial(sparse_vector.numeric_law, *for_numeric, **numeric), WANG,
-                 (0.034, None)),
-        _classic("rappor", "bit vector", functools.partial(rappor, high=reported), (0, 1), BLOOM_BITS,
-                 functools.partial(bits_law, float(special.logit(reported)), 6),
-                 "Erlingsson, Pihur and Korolova 2014", (0.293, 0.242), claim=0.4),
-        _classic("one-time rappor", "bit vector", functools.partial(rappor, high=permanent), (0, 1), BLOOM_BITS,
-                 functools.partial(bits_law, float(special.logit(permanent)), 6),
-                 "Erlingsson, Pihur and Korolova 2014", (0.598, 0.471), claim=0.8006),
-        _classic("20 laplace", "vector", functools.partial(repeated_laplace, scale=20.0 / EPSILON, times=20),
-                 (0.0, 1.0), 20, functools.partial(laplace_product_law, EPSILON / 20.0, 20),
-                 "composition of 20 releases", (0.035, 0.014), exact=EPSILON, tight=True),
+                 "Balcer and Vadhan 2018, its bits counted with the natural logarithm", (0.116, 0.117), true="faulty"),
+        _classic("prefix sum", "vector", of(prefix_sums, scale=1.0 / EPSILON), all_above, 10,
+                 of(laplace_product_law, EPSILON, 10), WANG, (0.504, 0.352), claim=10 * EPSILON, true="tight",
+                 exact=10 * EPSILON),
+        _classic("numerical sparse vector", "sequence", of(sparse_vector.numeric, **numeric), x_shape, 10,
+                 of(sparse_vector.numeric_law, *x_shape, **numeric), WANG, (0.034, None)),
+        *(_classic(name, "bit vector", of(rappor, high=high), (0, 1), BLOOM_BITS,
+                   of(bits_law, float(special.logit(high)), 6), "Erlingsson, Pihur and Korolova 2014", bounds,
+                   claim=claim)
+          for name, high, bounds, claim in (("rappor", reported, (0.293, 0.242), 0.4),
+                                            ("one-time rappor", permanent, (0.598, 0.471), 0.8006))),
+        _classic("20 laplace", "vector", of(repeated_laplace, scale=20.0 / EPSILON, times=20), (0.0, 1.0), 20,
+                 of(laplace_product_law, EPSILON / 20.0, 20), "composition of 20 releases", (0.035, 0.014),
+                 true="tight", exact=EPSILON),
     ]  # fmt: skip
 
 

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from rich import box
 from rich.console import Group
-from rich.table import Table
 from rich.text import Text
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.bench.benching import FILE, run_bench
 from dpaudit.bench.design import PARTS, make_design
 from dpaudit.bench.extra import Extra
@@ -20,6 +18,8 @@ from dpaudit.bench.problem import load_problems
 from dpaudit.bench.speed_page import into_page, write_speed
 from dpaudit.bench.summary import overall_lines, tables
 from dpaudit.errors import UsageError
+from dpaudit.reports import terminal
+from dpaudit.reports.document import Table
 
 
 def bench(
@@ -36,12 +36,7 @@ def bench(
     page: str | None = None,
     tell: Callable[[str], None],
 ) -> tuple[Group, list[Path], bool]:
-    """Run the bench of the named problems (all without names).
-
-    Returns
-    -------
-    tuple
-        What to print, the files that were written, and whether anything broke.
+    """Run the bench of the named problems (all without names): what to print, the files, and whether anything broke.
 
     Raises
     ------
@@ -82,13 +77,10 @@ def chosen_parts(
         asked = list(PARTS)
     else:
         given, all_names = [name.strip() for name in only.split(",") if name.strip()], [*PARTS, *known, *SETS]
-        for name in given:
-            if name not in all_names:
-                close = difflib.get_close_matches(name, all_names, 1)
-                hint = f" Did you mean {close[0]!r}?" if close else ""
-                raise UsageError(f"only must name parts among {', '.join(all_names)}, got {name!r}.{hint}")
-        if not given:
-            raise UsageError(f"only must name parts among {', '.join(all_names)}, got {only!r}.")
+        wrong = only if not given else next((name for name in given if name not in all_names), None)
+        if wrong is not None:
+            hint = did_you_mean(wrong, all_names)
+            raise UsageError(f"only must name parts among {', '.join(all_names)}, got {wrong!r}.{hint}")
         names = [name for one in given for name in SETS.get(one, (one,))]
         asked = [name for name in names if name in PARTS]
         extras = [known[name] for name in dict.fromkeys(names) if name in known]
@@ -97,13 +89,10 @@ def chosen_parts(
     return asked, extras
 
 
-def problem_table(names: Sequence[str]) -> Table:
+def problem_table(names: Sequence[str]) -> Group:
     """The problems as a table: what each is, and what it stands for."""
-    table = Table(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("problem", "kind", "claim", "size", "", "source"):
-        table.add_column(name, overflow="fold")
-    for problem in load_problems(names):
-        state = "tight" if problem.tight else "sound" if problem.sound else "faulty"
-        row = (problem.id, problem.kind, str(problem.claim), str(problem.dimensions), state, problem.source)
-        table.add_row(*(Text(cell) for cell in row))
-    return table
+    rows = [
+        (problem.id, problem.kind, str(problem.claim), str(problem.dimensions), problem.state, problem.source)
+        for problem in load_problems(names)
+    ]
+    return terminal.show([Table("", ("problem", "kind", "claim", "size", "state", "source"), tuple(rows))])

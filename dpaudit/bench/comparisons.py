@@ -23,8 +23,9 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-import dpaudit
 from dpaudit.bench.design import CONFIDENCE, Design
+from dpaudit.bench.numbers import gaussian
+from dpaudit.bench.repeats import PAIR, audits
 from dpaudit.privacy.claims import Claim
 from dpaudit.privacy.trade_off import FDP
 
@@ -57,31 +58,25 @@ class Comparison:
     epsilon: float = math.nan
 
 
-def _of_private_size(epsilon: float) -> Sample:
-    def sample(data: tuple[float, ...], size: int, rng: np.random.Generator) -> Any:
-        return sum(data) / len(data) + rng.laplace(scale=2.0 / (len(data) * epsilon), size=size)
+@dataclasses.dataclass(frozen=True)
+class LaplaceMean:
+    """The mean of a dataset of n numbers, or one number, with Laplace noise of scale `width` / n."""
 
-    return sample
+    width: float
 
+    def sample(self, data: Any, size: int, rng: np.random.Generator) -> Any:
+        """As a mechanism."""
+        return np.mean(data) + rng.laplace(scale=self.width / np.size(data), size=size)
 
-def _density_of_private_size(epsilon: float) -> Callable[[Any, NDArray[np.float64]], NDArray[np.float64]]:
-    def density(data: tuple[float, ...], outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-        scale = 2.0 / (len(data) * epsilon)
-        return np.exp(-np.abs(outputs - sum(data) / len(data)) / scale) / (2.0 * scale)
-
-    return density
-
-
-def _laplace(data: float, size: int, rng: np.random.Generator) -> Any:
-    return data + rng.laplace(size=size)
+    def density(self, data: Any, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Of outputs."""
+        scale = self.width / np.size(data)
+        return np.asarray(np.exp(-np.abs(outputs - np.mean(data)) / scale) / (2.0 * scale))
 
 
-def _laplace_density(data: float, outputs: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.exp(-np.abs(outputs - data)) / 2.0
-
-
-def _gaussian(data: float, size: int, rng: np.random.Generator) -> Any:
-    return data + rng.normal(size=size)
+def _of_laplace(name: str, width: float, pair: tuple[Any, Any], epsilon: float, published: int) -> Comparison:
+    noisy, spread = LaplaceMean(width), 40.0 * max(1.0, width / 2.0)
+    return Comparison(name, noisy.sample, f"eps={epsilon:g}", pair, published, noisy.density, spread, epsilon)
 
 
 def noisy_descent(data: tuple[float, ...], size: int, rng: np.random.Generator, noise: float = NOISE) -> Any:
@@ -109,49 +104,17 @@ def descent_claim(steps: int) -> FDP:
     return FDP(trade_off, name=f"curve of {steps} steps", ordered=True)
 
 
-ROWS = ((0.0,), (0.0, 1.0))
 COMPARISONS = (
-    *(
-        Comparison(
-            f"non-DP Laplace mean, eps={epsilon:g}",
-            _of_private_size(epsilon),
-            f"eps={epsilon:g}",
-            ROWS,
-            published,
-            _density_of_private_size(epsilon),
-            40.0 / epsilon,
-            epsilon,
-        )
-        for epsilon, published in ((0.01, 173), (0.1, 228))
-    ),
-    *(
-        Comparison(
-            f"Laplace, loss 1, claim {claim:g}",
-            _laplace,
-            f"eps={claim:g}",
-            (0.0, 1.0),
-            published,
-            _laplace_density,
-            40.0,
-            claim,
-        )
-        for claim, published in ((0.5, 439), (0.8, 3_400))
-    ),
-    *(
-        Comparison(f"Gaussian, mu 1, claim {claim:g}", _gaussian, f"mu={claim:g}", (0.0, 1.0), published)
-        for claim, published in ((0.5, 376), (0.8, 2_906))
-    ),
-    *(
-        Comparison(
-            f"noisy descent, {STEPS} steps, curve of {steps}",
-            noisy_descent,
-            functools.partial(descent_claim, steps),
-            ((0.0,) * 10, (1.0,) + (0.0,) * 9),
-            published,
-        )
-        for steps, published in TOO_FEW_STEPS.items()
-    ),
-)
+    *(_of_laplace(f"non-DP Laplace mean, eps={epsilon:g}", 2.0 / epsilon, ((0.0,), (0.0, 1.0)), epsilon, published)
+      for epsilon, published in ((0.01, 173), (0.1, 228))),
+    *(_of_laplace(f"Laplace, loss 1, claim {epsilon:g}", 1.0, PAIR, epsilon, published)
+      for epsilon, published in ((0.5, 439), (0.8, 3_400))),
+    *(Comparison(f"Gaussian, mu 1, claim {mu:g}", gaussian, f"mu={mu:g}", PAIR, published)
+      for mu, published in ((0.5, 376), (0.8, 2_906))),
+    *(Comparison(f"noisy descent, {STEPS} steps, curve of {steps}", noisy_descent,
+                 functools.partial(descent_claim, steps), ((0.0,) * 10, (1.0,) + (0.0,) * 9), published)
+      for steps, published in TOO_FEW_STEPS.items()),
+)  # fmt: skip
 
 
 def comparisons(design: Design) -> dict[str, Any]:
@@ -168,19 +131,15 @@ def comparisons(design: Design) -> dict[str, Any]:
         of_case: dict[str, Any] = {"published": case.published, "least": least_draws(case)}
         claim = case.claim() if callable(case.claim) else case.claim
         for behind, options in BEHIND.items():
-            labelled, runs, doubles, found = [], [], [], 0
-            for number in range(design.seeds * (SEEDS_TIMES if behind == "nothing" else 1)):
-                seed = design.audit_seed(case.name, "comparisons", number)
-                result = dpaudit.audit(case.sample, claim, [case.pair], samples=SAMPLES, seed=seed, **options)
-                found += result.verdict == "violated"
-                labelled.append(result.findings[0].samples)
-                runs.append(result.samples)
-                doubles.append(0 if result.floating_point is None else result.floating_point.samples)
+            count = design.seeds * (SEEDS_TIMES if behind == "nothing" else 1)
+            options = {"samples": SAMPLES, **options}
+            results = audits(design, "comparisons", case.name, case.sample, count, claim, case.pair, **options)
+            doubles = [0 if (found := result.floating_point) is None else found.samples for result in results]
             of_case[behind] = {
-                "found": found,
-                "labelled": statistics.median(labelled),
-                "runs": statistics.median(runs),
-                "mean": statistics.mean(runs),
+                "found": sum(result.verdict == "violated" for result in results),
+                "labelled": statistics.median(result.findings[0].samples for result in results),
+                "runs": statistics.median(result.samples for result in results),
+                "mean": statistics.mean(result.samples for result in results),
                 "low_bits": statistics.median(doubles),
             }
         record["cases"][case.name] = of_case

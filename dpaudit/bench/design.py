@@ -25,63 +25,29 @@ TARGETS = {  # what `dpaudit bench` prints its figures against
 
 @dataclasses.dataclass(frozen=True)
 class Design:
-    """Sizes of all measurements.
+    """Sizes of all measurements; draws are draws a side."""
 
-    Attributes
-    ----------
-    seed : int
-        From which the seed of every audit is derived, with the problem, the part and the number of the audit.
-    seeds : int
-        Sequential audits of a faulty problem.
-    cap_factor, least_cap, most_cap : float, int, int
-        A sequential audit may take `cap_factor` times the optimum's draws a side, within [least_cap, most_cap].
-    unknown_cap : int
-        The same where there is no optimum.
-    bound_seeds, doubtful_seeds, bound_draws : int
-        Fixed-mode audits of a problem, in all where the first of them leave it in doubt whether the bound is near the
-        optimum's, and their draws a side.
-    alarm_samples, alarm_audits, tight_audits : int
-        Draws a side of the small audits of sound problems; how many of each problem that is not tight; and how many of
-        all tight ones together, spread evenly.
-    counted_from : int
-        Draws a side that the optimum must need for a problem to count in the overall ratios.
-    classic_seeds : int
-        Fixed-mode audits of a classic subject.
-    runs_share : float
-        Of another tool's runs that each of these may take.
-    most_runs : float
-        The same as a number, for quick runs.
-    overhead_draws, overhead_repeats : int
-        Labelled draws of the audit whose time is compared with drawing them, and how often.
-    long_draws : int
-        The same of one long audit, in which what an audit costs once no longer counts.
-    overhead_calls : int
-        The same of an audit of calls with one output each.
-    memory_draws : tuple of int
-        Labelled draws of the two audits whose peak memory is compared.
-    """
-
-    seed: int = 0
-    seeds: int = 20
-    cap_factor: float = 8.0
+    seed: int = 0  # from which that of every audit is derived, with the problem, the part and the number of the audit
+    seeds: int = 20  # sequential audits of a faulty problem
+    cap_factor: float = 8.0  # times the optimum's draws, within the two caps, that a sequential audit may take
     least_cap: int = 2_000
     most_cap: int = 3_000_000
-    unknown_cap: int = 100_000
-    bound_seeds: int = 5
-    doubtful_seeds: int = 20
+    unknown_cap: int = 100_000  # where there is no optimum
+    bound_seeds: int = 5  # fixed audits of a problem
+    doubtful_seeds: int = 20  # where the first of these leave it in doubt whether the bound is near the optimum's
     bound_draws: int = 100_000
-    alarm_samples: int = 200
-    alarm_audits: int = 100
-    tight_audits: int = 10_000
-    counted_from: int = 100
-    classic_seeds: int = 9
-    runs_share: float = 0.05
-    most_runs: float = 2e7
-    overhead_draws: int = 1_000_000
+    alarm_samples: int = 200  # of the small audits of sound problems
+    alarm_audits: int = 100  # of each problem that is not tight
+    tight_audits: int = 10_000  # of all tight ones together, spread evenly
+    counted_from: int = 100  # draws that the optimum must need for a problem to count in the overall ratios
+    classic_seeds: int = 9  # fixed audits of a classic subject
+    runs_share: float = 0.05  # of another tool's runs that each of these may take
+    most_runs: float = 2e7  # the same as a number, for quick runs
+    overhead_draws: int = 1_000_000  # labelled draws of the audit whose time is compared with drawing them
     overhead_repeats: int = 5
-    long_draws: int = 100_000_000
-    overhead_calls: int = 1_000_000
-    memory_draws: tuple[int, int] = (1_000_000, 100_000_000)
+    long_draws: int = 100_000_000  # of one long audit, in which what an audit costs once no longer counts
+    overhead_calls: int = 1_000_000  # of an audit of calls with one output each
+    memory_draws: tuple[int, int] = (1_000_000, 100_000_000)  # of the two audits whose peak memory is compared
 
     def audit_seed(self, problem: str, part: str, number: int) -> int:
         """The seed of one audit: the same whatever else is measured, and by whatever process."""

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
-import dpaudit
 from dpaudit.bench.design import Design
+from dpaudit.bench.repeats import audits
 from dpaudit.errors import DpauditError
 from dpaudit.results.model import FloatingPointFinding
 
@@ -55,20 +55,14 @@ def floating_point(design: Design) -> dict[str, Any]:
     contradict the check's own error rate.
     """
     started = time.perf_counter()
-    bounds, rate = [], 0.0
-    for number in range(design.seeds):
-        finding = _finding(naive, design.audit_seed("naive noise", "floating_point", number))
-        rate = finding.error_rate
-        bounds.append(finding.pairs[0].epsilon_lower)
+    found = _findings(design, naive, "naive noise", design.seeds)
+    rate, bounds = found[-1].error_rate, [finding.pairs[0].epsilon_lower for finding in found]
     accused = {
-        name: sum(
-            _finding(sampler, design.audit_seed(name, "floating_point", number)).verdict == "leaks"
-            for number in range(design.alarm_audits)
-        )
+        name: sum(finding.verdict == "leaks" for finding in _findings(design, sampler, name, design.alarm_audits))
         for name, sampler in SOUND.items()
     }
-    audits, alarms = len(SOUND) * design.alarm_audits, sum(accused.values())
-    p_value = float(stats.binom.sf(alarms - 1, audits, rate))
+    sound, alarms = len(SOUND) * design.alarm_audits, sum(accused.values())
+    p_value = float(stats.binom.sf(alarms - 1, sound, rate))
     median, leaking = statistics.median(bounds), sum(bound > EPSILON for bound in bounds)
     return {
         "samples": SAMPLES,
@@ -76,21 +70,23 @@ def floating_point(design: Design) -> dict[str, Any]:
         "bounds": bounds,
         "bound": median,
         "leaking": leaking,
-        "sound_audits": audits,
+        "sound_audits": sound,
         "accused": accused,
         "error_rate": rate,
         "p_value": p_value,
         "seconds": time.perf_counter() - started,
         "says": f"naive Laplace noise, ε = {EPSILON:g}: ε ≥ {median:.2f} from {SAMPLES:,} draws of each input (median; "
-        f"{leaking} of {len(bounds)} leak); sound noise accused: {alarms} of {audits} (promised: at most {rate:.1%})",
+        f"{leaking} of {len(bounds)} leak); sound noise accused: {alarms} of {sound} (promised: at most {rate:.1%})",
         "met": median >= NAIVE_BOUND and leaking == len(bounds) and p_value >= MIN_P_VALUE,
     }
 
 
-def _finding(sampler: Sampler, seed: int) -> FloatingPointFinding:
-    result = dpaudit.audit(sampler, f"eps={EPSILON}", [(0.0, 1.0)], samples=AUDIT_SAMPLES, mode="fixed", seed=seed)
-    finding = result.floating_point
-    if finding is None or not finding.pairs:
-        reason = finding.message if finding is not None else "nothing"
-        raise DpauditError(f"the floating-point check must run, got {reason!r}.")
-    return finding
+def _findings(design: Design, sampler: Sampler, name: str, count: int) -> list[FloatingPointFinding]:
+    options = {"claim": f"eps={EPSILON}", "samples": AUDIT_SAMPLES, "mode": "fixed"}
+    results = audits(design, "floating_point", name, sampler, count, **options)
+    found = [result.floating_point for result in results]
+    for finding in found:
+        if finding is None or not finding.pairs:
+            reason = finding.message if finding is not None else "nothing"
+            raise DpauditError(f"the floating-point check must run, got {reason!r}.")
+    return [finding for finding in found if finding is not None]

@@ -13,20 +13,11 @@ from dpaudit.bench.design import Design
 class Extra:
     """A named measurement.
 
-    Attributes
-    ----------
-    name : str
-        As `--only` takes it.
-    title : str
-        What it measures, in words.
-    run : callable
-        `Design` to a dictionary of plain values; `ratio` in it is compared with the target of the name, if any. With
-        `says` (a sentence) and `met` (whether its targets are met) it is told in the summary in its own words.
-    by_default : bool
-        Whether it runs without being asked for.
+    A record has plain values. `ratio` in it is compared with the target of the name, if any; with `says` (a sentence)
+    and `met` (whether its targets are met) it is told in the summary in its own words.
     """
 
-    name: str
-    title: str
-    run: Callable[[Design], dict[str, Any]]
-    by_default: bool = True
+    name: str  # as `--only` takes it
+    title: str  # what it measures, in words
+    run: Callable[[Design], dict[str, Any]]  # to a record
+    by_default: bool = True  # whether it runs without being asked for

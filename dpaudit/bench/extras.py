@@ -10,7 +10,7 @@ import statistics
 import subprocess
 import sys
 import time
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,13 @@ from dpaudit.bench.comparisons import comparisons
 from dpaudit.bench.design import TARGETS, Design
 from dpaudit.bench.doubles import floating_point
 from dpaudit.bench.extra import Extra
+from dpaudit.bench.repeats import MODES, PAIR, Mode, audit_and_drawing, seconds_of
 from dpaudit.bench.runs import runs
 from dpaudit.bench.scaling import jobs
 from dpaudit.errors import DpauditError, UsageError
 from dpaudit.extensions import entry_points, load
 
 GROUP = "dpaudit.measurements"
-MODES: tuple[Literal["sequential", "fixed"], ...] = ("sequential", "fixed")
 # Peak resident memory in kilobytes (bytes on macOS) of one audit in a process of its own.
 MEMORY_PROGRAM = """
 import resource, sys, dpaudit
@@ -40,9 +40,8 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 def overhead(design: Design) -> dict[str, Any]:
     """Time of an audit of Laplace noise exactly on its budget over the time of drawing the same outputs.
 
-    The drawing is of the same sizes in the same order, in turn with the audit, so that both meet the same machine. One
-    long audit says what a draw more costs, beside what an audit costs once, and one of calls with one output each, what
-    a call costs; `met` is about batches, and the shorter ones.
+    One long audit says what a draw more costs, beside what an audit costs once, and one of calls with one output each,
+    what a call costs; `met` is about batches, and the shorter ones.
     """
     record: dict[str, Any] = {
         "draws": design.overhead_draws,
@@ -50,15 +49,13 @@ def overhead(design: Design) -> dict[str, Any]:
         "calls": {"draws": design.overhead_calls},
     }
     for mode in MODES:
-        times = [_audit_and_drawing(mode, design.overhead_draws, repeat) for repeat in range(design.overhead_repeats)]
+        repeats = range(design.overhead_repeats)
+        times = [audit_and_drawing(mode, design.overhead_draws, repeat, time.perf_counter) for repeat in repeats]
+        audit, drawing = (statistics.median(column) for column in zip(*times, strict=True))
         ratios = [audit / drawing for audit, drawing in times]
-        record[mode] = {
-            "ratio": statistics.median(ratios),
-            "ratios": ratios,
-            "audit_seconds": statistics.median(audit for audit, _ in times),
-            "drawing_seconds": statistics.median(drawing for _, drawing in times),
-        }
-        audit, drawing = _audit_and_drawing(mode, design.long_draws, 0)
+        record[mode] = {"ratio": statistics.median(ratios), "ratios": ratios}
+        record[mode] |= {"audit_seconds": audit, "drawing_seconds": drawing}
+        audit, drawing = audit_and_drawing(mode, design.long_draws, 0, time.perf_counter)
         record["long"][mode] = {"ratio": audit / drawing, "audit_seconds": audit, "drawing_seconds": drawing}
         audit, calling = _audit_and_calls(mode, design.overhead_calls)
         record["calls"][mode] = {"ratio": audit / calling, "audit_seconds": audit, "calling_seconds": calling}
@@ -74,37 +71,18 @@ def overhead(design: Design) -> dict[str, Any]:
     return record
 
 
-def _audit_and_drawing(mode: Literal["sequential", "fixed"], draws: int, seed: int) -> tuple[float, float]:
-    """Seconds of an audit with so many labelled draws, and of drawing what it drew."""
-    sizes: list[int] = []
-
-    def laplace(data: float, size: int, rng: np.random.Generator) -> Any:
-        sizes.append(size)
-        return data + rng.laplace(size=size)
-
-    start = time.perf_counter()
-    dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], samples=draws // 2, mode=mode, seed=seed)
-    audit = time.perf_counter() - start
-    rng, start = np.random.default_rng(seed), time.perf_counter()
-    for size in sizes:
-        _ = 1.0 + rng.laplace(size=size)
-    return audit, time.perf_counter() - start
-
-
-def _audit_and_calls(mode: Literal["sequential", "fixed"], draws: int) -> tuple[float, float]:
+def _audit_and_calls(mode: Mode, draws: int) -> tuple[float, float]:
     """Seconds of an audit with so many labelled draws, each of them a call, and of as many calls as it made."""
 
     def laplace(data: float, rng: np.random.Generator) -> float:
         return data + rng.laplace()
 
     start = time.perf_counter()
-    result = dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], samples=draws // 2, mode=mode, seed=0)
+    result = dpaudit.audit(laplace, "eps=1", [PAIR], samples=draws // 2, mode=mode, seed=0)
     audit = time.perf_counter() - start
     calls = result.samples + (result.floating_point.samples if result.floating_point is not None else 0)
-    rng, start = np.random.default_rng(0), time.perf_counter()
-    for _ in range(calls):
-        laplace(1.0, rng)
-    return audit, time.perf_counter() - start
+    rng = np.random.default_rng(0)
+    return audit, seconds_of(lambda: [laplace(1.0, rng) for _ in range(calls)], time.perf_counter)
 
 
 def memory(design: Design) -> dict[str, Any]:

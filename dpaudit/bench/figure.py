@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from dpaudit.bench.design import TARGETS
+from dpaudit.bench.summary import records_of
 from dpaudit.results.saving import SHARED, write_whole
 
 ROW = 0.19  # inches a problem
@@ -17,52 +18,47 @@ POINT, FAR, LIMIT, SPREAD = "#0072b2", "#d55e00", "#555555", "#56b4e9"
 
 
 def write_figure(content: Mapping[str, Any], folder: Path) -> list[Path]:
-    """Write `bench.svg` and `bench.png`; no file where nothing is there to draw.
+    """Write `bench.svg` and `bench.png`; no file where nothing is there to draw."""
+    draws = [row for row in _rows(content, "draws", "ratio") if row[1]["optimum"] < math.inf]
+    bounds = _rows(content, "bounds", "shortfall")
+    heights = [ROW * len(rows) + 1.0 for rows in (draws, bounds) if rows]
+    if not heights:
+        return []
+    figure = new_figure(9.5, sum(heights) + 0.8)
+    axes = figure.subplots(len(heights), 1, squeeze=False, height_ratios=heights)[:, 0]
+    if draws:
+        _draw_ratios(axes[0], draws, content["design"]["counted_from"])
+    if bounds:
+        _draw_shortfalls(axes[-1], bounds, content["design"]["bound_draws"])
+    return save(figure, folder, "bench", 110)
 
-    Returns
-    -------
-    list of Path
-    """
+
+def new_figure(width: float, height: float) -> Any:
+    """An empty figure of so many inches."""
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.figure import Figure
 
-    draws, bounds = _draws(content), _bounds(content)
-    panels = [rows for rows in (draws, bounds) if rows]
-    if not panels:
-        return []
-    heights = [ROW * len(rows) + 1.0 for rows in panels]
-    figure = Figure(figsize=(9.5, sum(heights) + 0.8), layout="constrained")
+    figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    axes = figure.subplots(len(panels), 1, squeeze=False, height_ratios=heights)[:, 0]
-    position = 0
-    if draws:
-        _draw_ratios(axes[position], draws, content["design"]["counted_from"])
-        position += 1
-    if bounds:
-        _draw_shortfalls(axes[position], bounds, content["design"]["bound_draws"])
+    return figure
+
+
+def save(figure: Any, folder: Path, name: str, dots_per_inch: int) -> list[Path]:
+    """Write `name.svg` and `name.png`: the same files for the same figure."""
     written = []
     for suffix in ("svg", "png"):
         buffer = io.BytesIO()
-        metadata = {"Date": None} if suffix == "svg" else None  # the same file for the same results
-        figure.savefig(buffer, format=suffix, dpi=110, metadata=metadata)
-        write_whole(folder / f"bench.{suffix}", buffer.getvalue(), SHARED)
-        written.append(folder / f"bench.{suffix}")
+        metadata = {"Date": None} if suffix == "svg" else None
+        figure.savefig(buffer, format=suffix, dpi=dots_per_inch, metadata=metadata)
+        written.append(folder / f"{name}.{suffix}")
+        write_whole(written[-1], buffer.getvalue(), SHARED)
     return written
 
 
-def _records(content: Mapping[str, Any], part: str) -> list[tuple[str, Mapping[str, Any]]]:
-    records = [(name, entry["parts"].get(part)) for name, entry in content["problems"].items()]
-    return [(name, record) for name, record in records if record is not None and "error" not in record]
-
-
-def _draws(content: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    rows = [row for row in _records(content, "draws") if row[1]["ratio"] is not None and row[1]["optimum"] < math.inf]
-    return sorted(rows, key=lambda row: -row[1]["ratio"])
-
-
-def _bounds(content: Mapping[str, Any]) -> list[tuple[str, Mapping[str, Any]]]:
-    rows = [row for row in _records(content, "bounds") if row[1]["shortfall"] is not None]
-    return sorted(rows, key=lambda row: -row[1]["shortfall"])
+def _rows(content: Mapping[str, Any], part: str, figure: str) -> list[tuple[str, Mapping[str, Any]]]:
+    """Problems with a figure of a part, and their records, the largest figure first."""
+    rows = [(name, record) for name, record in records_of(content, part).items() if record[figure] is not None]
+    return sorted(rows, key=lambda row: -row[1][figure])
 
 
 def _draw_ratios(axes: Any, rows: Sequence[tuple[str, Mapping[str, Any]]], least: int) -> None:

@@ -37,6 +37,11 @@ def geometric_law(rate: float) -> Law:
     return finite_law([high, 1.0 - high], [1.0 - high, high])
 
 
+def event_law(p: float, q: float) -> Law:
+    """An event of these probabilities on the two inputs, and nothing else that tells."""
+    return finite_law([p, 1.0 - p], [q, 1.0 - q])
+
+
 def response_law(epsilon: float, categories: int = 2) -> Law:
     """Randomised response between two of several categories."""
     truth = math.exp(epsilon) / (math.exp(epsilon) + categories - 1)
@@ -54,19 +59,14 @@ def truncated_laplace_law(epsilon: float, reach: float) -> Law:
     """Laplace noise of scale 1/epsilon cut off at +-reach, answers 0 and 1."""
     total = -math.expm1(-epsilon * reach)  # twice the mass on one side
 
-    class Cut:
-        def __init__(self, centre: float) -> None:
-            self.centre = centre
+    edges = np.array([-reach, 1.0 - reach, *np.linspace(0.0, 1.0, CELLS + 1).tolist(), reach, 1.0 + reach])
 
-        def cdf(self, values: FloatArray) -> FloatArray:
-            far = np.clip(values - self.centre, -reach, reach)
-            return np.asarray(0.5 + 0.5 * np.sign(far) * -np.expm1(-epsilon * np.abs(far)) / total)
+    def masses(centre: float) -> FloatArray:
+        far = np.clip(edges - centre, -reach, reach)
+        below = 0.5 + 0.5 * np.sign(far) * -np.expm1(-epsilon * np.abs(far)) / total
+        return np.diff(np.concatenate([[0.0], below, [1.0]]))
 
-        def sf(self, values: FloatArray) -> FloatArray:
-            return 1.0 - self.cdf(values)
-
-    edges = [-reach, 1.0 - reach, *np.linspace(0.0, 1.0, CELLS + 1).tolist(), reach, 1.0 + reach]
-    p, q = (np.diff(np.concatenate([[0.0], Cut(centre).cdf(np.array(edges)), [1.0]])) for centre in (0.0, 1.0))
+    p, q = masses(0.0), masses(1.0)
     inner = slice(2, -2)  # beyond the other input's support a mass is exactly 0, not the rounding of a difference
     p[:1], q[:2], p[-2:], q[-1:] = 0.0, 0.0, 0.0, 0.0
     assert p[inner].all() and q[inner].all()

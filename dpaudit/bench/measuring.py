@@ -7,6 +7,7 @@ clock; `inside` is the share of them that the mechanism's own `sample` took.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 import statistics
 import time
@@ -70,6 +71,28 @@ def audited(problem: Problem, **options: Any) -> tuple[AuditResult, float]:
     return result, timed.seconds
 
 
+@dataclasses.dataclass
+class Spent:
+    """Seconds of audits, and of the mechanism in them."""
+
+    audits: float = 0.0
+    inside: float = 0.0
+
+    def finding(self, problem: Problem, design: Design, part: str, number: int, **options: Any) -> Any:
+        """The finding of one more audit of a problem; `SubjectError` where the audit of it broke."""
+        result, inside = audited(problem, seed=design.audit_seed(problem.id, part, number), **options)
+        self.audits, self.inside = self.audits + result.seconds, self.inside + inside
+        finding = result.findings[0]
+        if finding.verdict == "error" and finding.message:
+            raise dpaudit.SubjectError(finding.message)
+        return finding
+
+    def record(self) -> Record:
+        """As plain values: seconds, and the share of them in the mechanism."""
+        share = round(self.inside / self.audits, 4) if self.audits > 0.0 else None
+        return {"audit_seconds": round(self.audits, 4), "inside": share}
+
+
 def measure(problem: Problem, part: str, design: Design, tight_problems: int) -> Record:
     """One part of one problem. What it raises is a record with `error`, so that the other problems go on."""
     start = time.perf_counter()
@@ -93,20 +116,12 @@ def concerns(problem: Problem, part: str) -> bool:
 
 def draws(problem: Problem, design: Design, _: int) -> Record:
     """Draws at detection over the seeds, in sequential mode, and the optimum's."""
-    claim = problem.pair_claim
-    best = draws_to_detection(problem.law, claim, CONFIDENCE) if problem.law is not None else None
+    best = draws_to_detection(problem.law, problem.pair_claim, CONFIDENCE) if problem.law is not None else None
     optimum = best.draws if best is not None else None
-    cap = design.cap(optimum)
-    found, inside, spent = [], 0.0, 0.0
-    for number in range(design.seeds):
-        seed = design.audit_seed(problem.id, "draws", number)
-        result, seconds = audited(problem, samples=cap, seed=seed)
-        finding = _finding(result)
-        found.append(0.5 * finding.samples if finding.verdict == "violated" else math.inf)
-        inside, spent = inside + seconds, spent + result.seconds
-    median, ratio = statistics.median(found), None
-    if optimum is not None:
-        ratio = median / optimum
+    cap, spent = design.cap(optimum), Spent()
+    findings = [spent.finding(problem, design, "draws", number, samples=cap) for number in range(design.seeds)]
+    found = [0.5 * finding.samples if finding.verdict == "violated" else math.inf for finding in findings]
+    median = statistics.median(found)
     return {
         "optimum": optimum,
         "cap": cap,
@@ -114,9 +129,8 @@ def draws(problem: Problem, design: Design, _: int) -> Record:
         "median": median,
         "worst": max(found),
         "missed": sum(math.isinf(value) for value in found),
-        "ratio": ratio,
-        "audit_seconds": round(spent, 4),
-        "inside": round(inside / spent, 4) if spent > 0.0 else None,
+        "ratio": median / optimum if optimum is not None else None,
+        **spent.record(),
     }
 
 
@@ -131,20 +145,12 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
     best = parameter_bound(problem.law, problem.pair_claim, design.bound_draws, CONFIDENCE)
     assert best is not None
     lower: list[float] = []
-    inside, spent = 0.0, 0.0
-
-    def median_of(audits: int) -> float:
-        nonlocal inside, spent
-        for number in range(len(lower), audits):
-            seed = design.audit_seed(problem.id, "bounds", number)
-            result, seconds = audited(problem, samples=design.bound_draws, mode="fixed", seed=seed)
-            lower.append(_finding(result).parameter_lower)
-            inside, spent = inside + seconds, spent + result.seconds
-        return statistics.median(lower)
-
-    error, median = best.standard_error, median_of(design.bound_seeds)
-    if best.median - median > DOUBTFUL * error:
-        median = median_of(design.doubtful_seeds)
+    error, spent, size = best.standard_error, Spent(), {"samples": design.bound_draws, "mode": "fixed"}
+    for audits in (design.bound_seeds, design.doubtful_seeds):
+        if not lower or best.median - statistics.median(lower) > DOUBTFUL * error:
+            findings = (spent.finding(problem, design, "bounds", k, **size) for k in range(len(lower), audits))
+            lower += [finding.parameter_lower for finding in findings]
+    median = statistics.median(lower)
     return {
         "parameter": problem.pair_claim.parameter,
         "lower": lower,
@@ -153,24 +159,22 @@ def bounds(problem: Problem, design: Design, _: int) -> Record:
         "standard_error": error,
         "shortfall": (best.median - median) / error if error > 0.0 else None,
         "ratio": median / best.median if best.median > 0.0 else None,
-        "audit_seconds": round(spent, 4),
-        "inside": round(inside / spent, 4) if spent > 0.0 else None,
+        **spent.record(),
     }
 
 
 def alarms(problem: Problem, design: Design, tight_problems: int) -> Record:
     """Small sequential audits of a sound problem: how many cried wolf, and how many bounds were above the truth."""
-    audits = math.ceil(design.tight_audits / tight_problems) if problem.tight else design.alarm_audits
-    violated = above = errors = 0
-    for number in range(audits):
-        seed = design.audit_seed(problem.id, "alarms", number)
-        result, _ = audited(problem, samples=design.alarm_samples, seed=seed)
-        finding = _finding(result)
-        violated += finding.verdict == "violated"
-        errors += finding.verdict == "error"
-        if problem.truth is not None:
-            above += finding.epsilon_lower > problem.truth + 1e-9
-    return {"audits": audits, "violated": violated, "above_truth": above, "errors": errors, "tight": problem.tight}
+    audits, spent = math.ceil(design.tight_audits / tight_problems) if problem.tight else design.alarm_audits, Spent()
+    truth = math.inf if problem.truth is None else problem.truth
+    findings = [spent.finding(problem, design, "alarms", k, samples=design.alarm_samples) for k in range(audits)]
+    return {
+        "audits": audits,
+        "violated": sum(finding.verdict == "violated" for finding in findings),
+        "above_truth": sum(finding.epsilon_lower > truth + 1e-9 for finding in findings),
+        "errors": sum(finding.verdict == "error" for finding in findings),
+        "tight": problem.tight,
+    }
 
 
 def classics(problem: Problem, design: Design, _: int) -> Record:
@@ -241,11 +245,3 @@ def _planned(law: Law, peer: Peer, most: int) -> int:
         middle = int(math.sqrt(low * high))
         low, high = (low, middle) if is_enough(middle) else (middle, high)
     return min(most, max(MIN_CLASSIC, MARGIN * high))
-
-
-def _finding(result: AuditResult) -> Any:
-    """The one finding; `SubjectError` where the audit of it broke."""
-    finding = result.findings[0]
-    if finding.verdict == "error" and finding.message:
-        raise dpaudit.SubjectError(finding.message)
-    return finding

@@ -5,13 +5,15 @@ Every mechanism is a function of (data, size, rng); `data` is what the pair diff
 
 from __future__ import annotations
 
-import functools
 import math
+from functools import partial as of
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpaudit.bench.laws import (
+    event_law,
     exact_or_laplace_law,
     gaussian_law,
     geometric_law,
@@ -22,8 +24,8 @@ from dpaudit.bench.laws import (
     tight_mu,
     truncated_laplace_law,
 )
-from dpaudit.bench.problem import FloatArray, Problem, finite_law
-from dpaudit.privacy.claims import ApproxDP, GaussianDP, ProfileClaim, PureDP, ZeroConcentratedDP
+from dpaudit.bench.problem import FloatArray, Problem, finite_law, graded, problem
+from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP, ProfileClaim, PureDP, ZeroConcentratedDP
 
 Rng = np.random.Generator
 
@@ -31,12 +33,12 @@ Rng = np.random.Generator
 # --- Mechanisms -------------------------------------------------------------------------------------------------------
 
 
-def laplace(data: float, size: int, rng: Rng, *, scale: float) -> FloatArray:
+def laplace(data: float, size: int, rng: Rng, *, scale: float = 1.0) -> FloatArray:
     """The answer plus Laplace noise."""
     return data + rng.laplace(scale=scale, size=size)
 
 
-def gaussian(data: float, size: int, rng: Rng, *, sigma: float) -> FloatArray:
+def gaussian(data: float, size: int, rng: Rng, *, sigma: float = 1.0) -> FloatArray:
     """The answer plus normal noise."""
     return data + rng.normal(scale=sigma, size=size)
 
@@ -95,212 +97,83 @@ def response(data: int, size: int, rng: Rng, *, epsilon: float, categories: int 
 
 # --- The problems -----------------------------------------------------------------------------------------------------
 
+EXACT, HIDDEN = "an exact value leaks", "hidden in a number"
+CATASTROPHE = "the textbook catastrophe: everything is published with probability delta"
+CUT = "Geng, Ding, Guo and Kumar 2020"
+NORMAL, BUN = "Dong, Roth and Su 2019", "Bun and Steinke 2016"
+
 
 def problems() -> list[Problem]:
     """All problems on numbers."""
     return [*_scalars(), *_atoms_and_deltas(), *_free_lines(), *_discrete()]
 
 
-def _laplace(claim: float, loss: float) -> Problem:
-    sound = loss <= claim
-    return Problem(
-        f"laplace {claim:g}" + ("" if sound else f", true {loss:g}"),
-        "Laplace noise",
-        "continuous",
-        functools.partial(laplace, scale=1.0 / loss),
-        PureDP(claim),
-        (0.0, 1.0),
-        1,
-        sound,
-        "Dwork, McSherry, Nissim and Smith 2006",
-        tight=loss == claim,
-        make_law=functools.partial(laplace_law, loss),
-        exact=loss,
-    )
-
-
 def _scalars() -> list[Problem]:
     return [
-        _laplace(1.0, 1.0),
-        _laplace(10.0, 10.0),
-        _laplace(0.2, 0.3),
-        _laplace(1.0, 1.2),
-        _laplace(1.0, 2.0),
-        _laplace(5.0, 6.0),
-        Problem(
-            "parity of the integer part",
-            "hidden in a number",
-            "continuous",
-            even_part,
-            PureDP(0.5),
-            (0.7, 0.3),
-            1,
-            False,
-            "no threshold on the output sees it",
-            make_law=functools.partial(finite_law, [0.7, 0.3], [0.3, 0.7]),
-        ),
-        Problem(
-            "spread of the noise",
-            "hidden in a number",
-            "continuous",
-            spread,
-            ApproxDP(0.5, 0.01),
-            (1.0, 1.5),
-            1,
-            False,
-            "noise scaled by the data, as with a local sensitivity (Nissim, Raskhodnikova and Smith 2007)",
-            make_law=spread_law,
-        ),
-    ]
+        *(graded("laplace", claim, loss, "Laplace noise", "continuous", of(laplace, scale=1.0 / loss),
+                 of(laplace_law, loss), "Dwork, McSherry, Nissim and Smith 2006", exact=loss)
+          for claim, loss in ((1.0, 1.0), (10.0, 10.0), (0.2, 0.3), (1.0, 1.2), (1.0, 2.0), (5.0, 6.0))),
+        problem("parity of the integer part", HIDDEN, "continuous", even_part, PureDP(0.5),
+                of(finite_law, [0.7, 0.3], [0.3, 0.7]), "no threshold on the output sees it", (0.7, 0.3)),
+        problem("spread of the noise", HIDDEN, "continuous", spread, ApproxDP(0.5, 0.01), spread_law,
+                "noise scaled by the data, as with a local sensitivity (Nissim, Raskhodnikova and Smith 2007)",
+                (1.0, 1.5)),
+    ]  # fmt: skip
 
 
-def _gaussian(epsilon: float, delta: float, shrink: float) -> Problem:
+def _gaussian(name: str, claim: Claim, mu: float, source: str, is_sound: bool) -> Problem:
+    return problem(f"gaussian {name}", "Gaussian noise", "continuous", of(gaussian, sigma=1.0 / mu), claim,
+                   of(gaussian_law, mu), source, true="tight" if is_sound else "faulty")  # fmt: skip
+
+
+def _calibrated(epsilon: float, delta: float, shrink: float) -> Problem:
+    name = f"{epsilon:g}, {delta:g}" + ("" if shrink == 1.0 else f", noise {shrink:g} times too small")
     mu = tight_mu(epsilon, delta) * shrink
-    return Problem(
-        f"gaussian {epsilon:g}, {delta:g}" + ("" if shrink == 1.0 else f", noise {shrink:g} times too small"),
-        "Gaussian noise",
-        "continuous",
-        functools.partial(gaussian, sigma=1.0 / mu),
-        ApproxDP(epsilon, delta),
-        (0.0, 1.0),
-        1,
-        shrink <= 1.0,
-        "Balle and Wang 2018, the analytic calibration",
-        tight=shrink == 1.0,
-        make_law=functools.partial(gaussian_law, mu),
-    )
+    source = "Balle and Wang 2018, the analytic calibration"
+    return _gaussian(name, ApproxDP(epsilon, delta), mu, source, shrink == 1.0)
+
+
+def _truncated(name: str, delta: float, source: str, **options: Any) -> Problem:
+    reach = reach_for(1.0, delta)
+    return problem(f"truncated laplace {name}", "truncated noise", "continuous",
+                   of(truncated_laplace, epsilon=1.0, reach=reach), ApproxDP(1.0, 1e-3),
+                   of(truncated_laplace_law, 1.0, reach), source, **options)  # fmt: skip
+
+
+def _catastrophe(name: str, claim: Claim, leak: float, **options: Any) -> Problem:
+    return problem(f"catastrophe {name}", EXACT, "continuous", of(exact_or_laplace, leak=leak, scale=2.0), claim,
+                   of(exact_or_laplace_law, leak, 0.5), CATASTROPHE, **options)  # fmt: skip
 
 
 def _atoms_and_deltas() -> list[Problem]:
-    catastrophe = "the textbook catastrophe: everything is published with probability delta"
-    reach, short = reach_for(1.0, 1e-3), reach_for(1.0, 5e-3)
     return [
-        _gaussian(1.0, 1e-5, 1.0),
-        _gaussian(0.5, 0.01, 1.0),
-        _gaussian(0.5, 0.01, 1.5),
-        _gaussian(1.0, 1e-6, 2.0),
-        _gaussian(4.0, 1e-3, 1.5),
-        Problem(
-            "truncated laplace 1, 0.001",
-            "truncated noise",
-            "continuous",
-            functools.partial(truncated_laplace, epsilon=1.0, reach=reach),
-            ApproxDP(1.0, 1e-3),
-            (0.0, 1.0),
-            1,
-            True,
-            "Geng, Ding, Guo and Kumar 2020",
-            tight=True,
-            make_law=functools.partial(truncated_laplace_law, 1.0, reach),
-            exact=1.0,
-        ),
-        Problem(
-            "truncated laplace 1, 0.001, true 0.005",
-            "truncated noise",
-            "continuous",
-            functools.partial(truncated_laplace, epsilon=1.0, reach=short),
-            ApproxDP(1.0, 1e-3),
-            (0.0, 1.0),
-            1,
-            False,
-            "Geng, Ding, Guo and Kumar 2020, cut too early",
-            make_law=functools.partial(truncated_laplace_law, 1.0, short),
-        ),
-        Problem(
-            "catastrophe 0.01",
-            "an exact value leaks",
-            "continuous",
-            functools.partial(exact_or_laplace, leak=0.01, scale=2.0),
-            ApproxDP(0.5, 0.01),
-            (0.0, 1.0),
-            1,
-            True,
-            catastrophe,
-            tight=True,
-            make_law=functools.partial(exact_or_laplace_law, 0.01, 0.5),
-        ),
-        Problem(
-            "catastrophe 0.01, true 0.02",
-            "an exact value leaks",
-            "continuous",
-            functools.partial(exact_or_laplace, leak=0.02, scale=2.0),
-            ApproxDP(0.5, 0.01),
-            (0.0, 1.0),
-            1,
-            False,
-            catastrophe,
-            make_law=functools.partial(exact_or_laplace_law, 0.02, 0.5),
-        ),
-        Problem(
-            "catastrophe 0, true 0.01",
-            "an exact value leaks",
-            "continuous",
-            functools.partial(exact_or_laplace, leak=0.01, scale=2.0),
-            PureDP(0.5),
-            (0.0, 1.0),
-            1,
-            False,
-            catastrophe,
-            make_law=functools.partial(exact_or_laplace_law, 0.01, 0.5),
-        ),
-        Problem(
-            "clamped laplace 1",
-            "an exact value leaks",
-            "continuous",
-            functools.partial(clamped_laplace, scale=1.0),
-            PureDP(1.0),
-            (0.0, 1.0),
-            1,
-            True,
-            "post-processing of Laplace noise: atoms at the ends, a density between",
-            tight=True,
-            make_law=functools.partial(laplace_law, 1.0),
-            exact=1.0,
-        ),
-        Problem(
-            "sometimes exactly zero",
-            "an exact value leaks",
-            "continuous",
-            sometimes_zero,
-            PureDP(1.0),
-            (0.2, 0.04),
-            1,
-            False,
-            "an atom in a density, as of a filter that removes a value",
-            make_law=functools.partial(finite_law, [0.2, 0.8], [0.04, 0.96]),
-        ),
-    ]
+        _calibrated(1.0, 1e-5, 1.0),
+        _calibrated(0.5, 0.01, 1.0),
+        _calibrated(0.5, 0.01, 1.5),
+        _calibrated(1.0, 1e-6, 2.0),
+        _calibrated(4.0, 1e-3, 1.5),
+        _truncated("1, 0.001", 1e-3, CUT, true="tight", exact=1.0),
+        _truncated("1, 0.001, true 0.005", 5e-3, f"{CUT}, cut too early"),
+        _catastrophe("0.01", ApproxDP(0.5, 0.01), 0.01, true="tight"),
+        _catastrophe("0.01, true 0.02", ApproxDP(0.5, 0.01), 0.02),
+        _catastrophe("0, true 0.01", PureDP(0.5), 0.01),
+        problem("clamped laplace 1", EXACT, "continuous", of(clamped_laplace, scale=1.0), PureDP(1.0),
+                of(laplace_law, 1.0), "post-processing of Laplace noise: atoms at the ends, a density between",
+                true="tight", exact=1.0),
+        problem("sometimes exactly zero", EXACT, "continuous", sometimes_zero, PureDP(1.0), of(event_law, 0.2, 0.04),
+                "an atom in a density, as of a filter that removes a value", (0.2, 0.04)),
+    ]  # fmt: skip
 
 
 def _free_lines() -> list[Problem]:
-    normal = "Dong, Roth and Su 2019"
+    own = "a privacy profile of the user's own (Balle, Barthe and Gaboardi 2018)"
+    laplace_profile = ProfileClaim(_laplace_profile, "laplace profile")
     return [
-        Problem(
-            f"gaussian {name}",
-            "Gaussian noise",
-            "continuous",
-            functools.partial(gaussian, sigma=1.0 / mu),
-            claim,
-            (0.0, 1.0),
-            1,
-            sound,
-            source,
-            tight=sound,
-            make_law=functools.partial(gaussian_law, mu),
-        )
-        for name, claim, mu, sound, source in (
-            ("mu 1", GaussianDP(1.0), 1.0, True, normal),
-            ("mu 1, true 1.3", GaussianDP(1.0), 1.3, False, normal),
-            (
-                "against the profile of Laplace noise",
-                ProfileClaim(_laplace_profile, "laplace profile"),
-                1.0,
-                False,
-                "a privacy profile of the user's own (Balle, Barthe and Gaboardi 2018)",
-            ),
-            ("rho 0.5", ZeroConcentratedDP(0.5), 1.0, True, "Bun and Steinke 2016"),
-            ("rho 0.5, true 0.72", ZeroConcentratedDP(0.5), 1.2, False, "Bun and Steinke 2016"),
-        )
+        _gaussian("mu 1", GaussianDP(1.0), 1.0, NORMAL, True),
+        _gaussian("mu 1, true 1.3", GaussianDP(1.0), 1.3, NORMAL, False),
+        _gaussian("against the profile of Laplace noise", laplace_profile, 1.0, own, False),
+        _gaussian("rho 0.5", ZeroConcentratedDP(0.5), 1.0, BUN, True),
+        _gaussian("rho 0.5, true 0.72", ZeroConcentratedDP(0.5), 1.2, BUN, False),
     ]
 
 
@@ -311,47 +184,13 @@ def _laplace_profile(epsilon: float) -> float:
 
 def _discrete() -> list[Problem]:
     return [
-        Problem(
-            f"geometric {claim:g}" + ("" if rate <= claim else f", true {rate:g}"),
-            "integer noise",
-            "integer",
-            functools.partial(geometric, rate=rate),
-            PureDP(claim),
-            (10, 11),
-            1,
-            rate <= claim,
-            "Ghosh, Roughgarden and Sundararajan 2009",
-            tight=rate == claim,
-            make_law=functools.partial(geometric_law, rate),
-        )
-        for claim, rate in ((0.5, 0.5), (0.5, 0.6))
-    ] + [
-        Problem(
-            "bounded integer 0.1, 0.01, true 0.016",
-            "integer noise",
-            "integer",
-            functools.partial(bounded_integer, reach=30),
-            ApproxDP(0.1, 0.01),
-            (10, 11),
-            1,
-            False,
-            "uniform noise: nothing but its two ends says anything",
-            make_law=functools.partial(finite_law, [1 / 61, 60 / 61, 0.0], [0.0, 60 / 61, 1 / 61]),
-        ),
-        *(
-            Problem(
-                f"response {categories} categories {claim:g}" + ("" if epsilon <= claim else f", true {epsilon:g}"),
-                "randomised response",
-                "category",
-                functools.partial(response, epsilon=epsilon, categories=categories),
-                PureDP(claim),
-                (0, categories - 1),
-                1,
-                epsilon <= claim,
-                "Warner 1965; Kairouz, Oh and Viswanath 2014",
-                tight=epsilon == claim,
-                make_law=functools.partial(response_law, epsilon, categories),
-            )
-            for categories, claim, epsilon in ((2, 1.0, 1.0), (10, 2.0, 2.0), (10, 2.0, 2.5), (100, 3.0, 4.0))
-        ),
-    ]
+        *(graded("geometric", 0.5, rate, "integer noise", "integer", of(geometric, rate=rate), of(geometric_law, rate),
+                 "Ghosh, Roughgarden and Sundararajan 2009", (10, 11)) for rate in (0.5, 0.6)),
+        problem("bounded integer 0.1, 0.01, true 0.016", "integer noise", "integer", of(bounded_integer, reach=30),
+                ApproxDP(0.1, 0.01), of(finite_law, [1 / 61, 60 / 61, 0.0], [0.0, 60 / 61, 1 / 61]),
+                "uniform noise: nothing but its two ends says anything", (10, 11)),
+        *(graded(f"response {size} categories", claim, loss, "randomised response", "category",
+                 of(response, epsilon=loss, categories=size), of(response_law, loss, size),
+                 "Warner 1965; Kairouz, Oh and Viswanath 2014", (0, size - 1))
+          for size, claim, loss in ((2, 1.0, 1.0), (10, 2.0, 2.0), (10, 2.0, 2.5), (100, 3.0, 4.0))),
+    ]  # fmt: skip

@@ -6,16 +6,16 @@ Conventions: a batch is a list of `size` outputs. Each kind has a problem exactl
 
 from __future__ import annotations
 
-import functools
 import math
 from collections.abc import Callable
+from functools import partial as of
 from typing import Any
 
 import numpy as np
 
-from dpaudit.bench.laws import bits_law, geometric_law, laplace_law, response_law
+from dpaudit.bench.laws import bits_law, event_law, geometric_law, laplace_law, response_law
 from dpaudit.bench.numbers import geometric, response
-from dpaudit.bench.problem import SAME, Kind, Law, Problem, finite_law, union_law
+from dpaudit.bench.problem import SAME, Kind, Law, Problem, finite_law, problem, union_law
 from dpaudit.bench.sparse_vector import first_above_law
 from dpaudit.privacy.claims import ApproxDP, Claim, PureDP
 
@@ -23,6 +23,7 @@ Rng = np.random.Generator
 WORDS = ("north", "east", "south", "west")
 ITEMS = tuple(f"item {i}" for i in range(12))
 QUERIES = 8  # of the sequences
+PROMISE = PureDP(1.0)  # of most problems
 STOPS = ((1.0,) * QUERIES, (2.0,) * (QUERIES // 2) + (0.0,) * (QUERIES // 2))  # the two inputs, query by query
 
 
@@ -131,12 +132,6 @@ def raises(data: tuple[float, float], rng: Rng, *, scale: float) -> float:
 # --- Laws ------------------------------------------------------------------------------------------------------------
 
 
-def clamped_geometric_law(first: int, second: int, rate: float) -> Law:
-    """A noisy count that is at least 0: the clamp keeps both tails, so it is as without it."""
-    assert first >= 0 and second == first + 1
-    return geometric_law(rate)
-
-
 def answer_and_count_law(answer: float, count: float) -> Law:
     """The two parts are independent, and both differ."""
     first, second = response_law(answer, len(WORDS)), geometric_law(count)
@@ -160,120 +155,78 @@ def raises_law(first: tuple[float, float], second: tuple[float, float], loss: fl
 # --- The problems ----------------------------------------------------------------------------------------------------
 
 
-def _problem(
+def _row(
     name: str,
     kind: Kind,
     mechanism: Any,
-    claim: Claim,
     pair: tuple[Any, Any],
     dimensions: int,
-    make_law: Callable[[], Law],
+    law: Callable[[], Law],
     source: str,
-    *,
-    tight: bool = False,
-    sound: bool | None = None,
-    exact: float | None = None,
+    claim: Claim = PROMISE,
+    **options: Any,
 ) -> Problem:
-    return Problem(
-        name,
-        "objects",
-        kind,
-        mechanism,
-        claim,
-        pair,
-        dimensions,
-        tight if sound is None else sound,
-        source,
-        tight=tight,
-        make_law=make_law,
-        exact=exact,
-    )
+    return problem(name, "objects", kind, mechanism, claim, law, source, pair, dimensions, **options)  # fmt: skip
+
+
+def _stops(threshold: float, query: float) -> dict[str, Any]:
+    law = of(first_above_law, np.array(STOPS[0]), np.array(STOPS[1]), 1.0, threshold, query)
+    mechanism = of(stops_early, threshold=threshold, query=query)
+    return {"kind": "sequence", "mechanism": mechanism, "pair": STOPS, "dimensions": QUERIES, "law": law}
 
 
 def problems() -> list[Problem]:
     """All problems on outputs that are no arrays."""
-    return [*_sequences(), *_strings(), *_tuples_and_dictionaries(), *_sets_and_ragged(), *_mixtures()]
-
-
-def _sequences() -> list[Problem]:
-    def stopping(name: str, threshold: float, query: float, sound: bool, source: str) -> Problem:
-        law = functools.partial(first_above_law, np.array(STOPS[0]), np.array(STOPS[1]), 1.0, threshold, query)
-        mechanism = functools.partial(stops_early, threshold=threshold, query=query)
-        return _problem(name, "sequence", mechanism, PureDP(1.0), STOPS, QUERIES, law, source, sound=sound)
-
-    return [
-        stopping("list until the first above 1", 2.0, 4.0, True, "sparse vector 1 (Lyu, Su and Li 2017) as a list"),
-        stopping("list until the first above 1, true 1.73", 4.0, 4.0 / 3.0, False, "sparse vector 4, as a list"),
-        _problem("length of a list 1", "sequence", functools.partial(waits, rate=1.0), PureDP(1.0), (6, 7), 30,
-                 functools.partial(clamped_geometric_law, 6, 7, 1.0), "padding of traffic", tight=True),
-    ]  # fmt: skip
-
-
-def _strings() -> list[Problem]:
-    return [
-        _problem("word 1", "string", functools.partial(word, epsilon=1.0), PureDP(1.0), (0, 3), 1,
-                 functools.partial(response_law, 1.0, len(WORDS)), "randomised response on words", tight=True),
-        _problem("fifth letter 1, true 2.5", "string", functools.partial(code, epsilon=2.5), PureDP(1.0), (3, 11), 12,
-                 functools.partial(response_law, 2.5, 16), "an identifier with a part that is not random"),
-        _problem("length of a text 0.5, true 0.8", "string", functools.partial(padded, rate=0.8), PureDP(0.5), (9, 10),
-                 30, functools.partial(clamped_geometric_law, 9, 10, 0.8), "padding of messages"),
-    ]  # fmt: skip
-
-
-def _tuples_and_dictionaries() -> list[Problem]:
-    inputs = ((0, 5), (1, 6))
-    return [
-        _problem("tuple of word and count 1", "tuple", functools.partial(answer_and_count, answer=0.5, count=0.5),
-                 PureDP(1.0), inputs, 2, functools.partial(answer_and_count_law, 0.5, 0.5), "composition", tight=True),
-        _problem("tuple of word and count 1, true 1.4", "tuple",
-                 functools.partial(answer_and_count, answer=0.6, count=0.8), PureDP(1.0), inputs, 2,
-                 functools.partial(answer_and_count_law, 0.6, 0.8), "composition, one part forgotten"),
-        _problem("count in a dictionary 1", "dictionary", functools.partial(record, scale=1.0), PureDP(1.0), (3.0, 4.0),
-                 3, functools.partial(laplace_law, 1.0), "a release as JSON", tight=True, exact=1.0),
-        _problem("count in a dictionary 1, true 1.5", "dictionary", functools.partial(record, scale=1.0 / 1.5),
-                 PureDP(1.0), (3.0, 4.0), 3, functools.partial(laplace_law, 1.5), "a release as JSON", exact=1.5),
-        _problem("set of keys", "dictionary", keys, PureDP(1.0), (0.3, 0.06), 3,
-                 functools.partial(finite_law, [0.3, 0.7], [0.06, 0.94]),
-                 "cells without records are left out (Korolova, Kenthapadi, Mishra and Ntoulas 2009)"),
-    ]  # fmt: skip
-
-
-def _sets_and_ragged() -> list[Problem]:
+    half = PureDP(0.5)
+    asked, counts = ((0, 5), (1, 6)), (3.0, 4.0)
     sets = (frozenset({0, 1, 2, 3}), frozenset({2, 3, 4, 5}))
-    return [
-        _problem("set of items 1", "set", functools.partial(subset, epsilon=0.25), PureDP(1.0), sets, 12,
-                 functools.partial(bits_law, 0.25, 4), "randomised response on every item", tight=True),
-        _problem("set of items 1, true 2", "set", functools.partial(subset, epsilon=0.5), PureDP(1.0), sets, 12,
-                 functools.partial(bits_law, 0.5, 4), "randomised response on every item, distance counted half"),
-        _problem("rows of a ragged table 1", "ragged", functools.partial(rows, rate=1.0), PureDP(1.0), (4, 5), 30,
-                 functools.partial(clamped_geometric_law, 4, 5, 1.0), "a noisy number of records", tight=True),
-        _problem("rows of a ragged table 1, true 1.5", "ragged", functools.partial(rows, rate=1.5), PureDP(1.0),
-                 (4, 5), 30, functools.partial(clamped_geometric_law, 4, 5, 1.5), "a noisy number of records"),
-        _problem("entry of a ragged table 1, true 2", "ragged", functools.partial(buried, scale=0.5), PureDP(1.0),
-                 (0.0, 1.0), 6, functools.partial(laplace_law, 2.0), "an answer whose place varies", exact=2.0),
-    ]  # fmt: skip
-
-
-def _mixtures() -> list[Problem]:
     ratio = math.exp(-1.0)
     # A special value of loss 1 on either side, so that what is left has the same mass on both.
-    tight = ((0.2, 0.2 * ratio, 0.0), (0.2 * ratio, 0.2, 1.0))
+    even = ((0.2, 0.2 * ratio, 0.0), (0.2 * ratio, 0.2, 1.0))
     leaky = ((0.2, 0.06, 0.0), (0.2, 0.006, 0.0))
-    failing = ((0.1, 0.0), (0.1 * ratio, 1.0))
-    likely = ((0.12, 0.0), (0.02, 0.0))
-    rest = (1.0 - failing[0][0]) / (1.0 - failing[1][0])  # the noise may use what this leaves of the claim
-    loss = 1.0 + math.log(rest)
-    deltas = ((0.02, 0.0), (0.0, 0.5))
+    failing, likely, deltas = ((0.1, 0.0), (0.1 * ratio, 1.0)), ((0.12, 0.0), (0.02, 0.0)), ((0.02, 0.0), (0.0, 0.5))
+    # The noise may use what an exception of this loss leaves of the claim.
+    loss = 1.0 + math.log((1.0 - failing[0][0]) / (1.0 - failing[1][0]))
     return [
-        _problem("numbers, None, NaN and infinity 1", "mixed", functools.partial(mixed, scale=1.0), PureDP(1.0), tight,
-                 1, functools.partial(mixed_law, *tight, 1.0), "missing values", tight=True, exact=1.0),
-        _problem("NaN leaks", "mixed", functools.partial(mixed, scale=1.0), PureDP(1.0), leaky, 1,
-                 functools.partial(mixed_law, *leaky, 1.0), "an undefined ratio, as of a division by a small count"),
-        _problem("exception 1", "exception", functools.partial(raises, scale=1.0 / loss), PureDP(1.0), failing, 1,
-                 functools.partial(raises_law, *failing, loss), "a side channel of the call", tight=True, exact=1.0),
-        _problem("exception 1, true 1.8", "exception", functools.partial(raises, scale=1.0), PureDP(1.0), likely, 1,
-                 functools.partial(raises_law, *likely, 1.0), "a side channel of the call"),
-        _problem("exception on one input 0.5, 0.001", "exception", functools.partial(raises, scale=1.0),
-                 ApproxDP(0.5, 1e-3), deltas, 1, functools.partial(raises_law, *deltas, 0.5),
-                 "an error that only one input can cause", sound=False),
+        _row("list until the first above 1", **_stops(2.0, 4.0),
+             source="sparse vector 1 (Lyu, Su and Li 2017) as a list", true="sound"),
+        _row("list until the first above 1, true 1.73", **_stops(4.0, 4.0 / 3.0), source="sparse vector 4, as a list"),
+        _row("length of a list 1", "sequence", of(waits, rate=1.0), (6, 7), 30, of(geometric_law, 1.0),
+             "padding of traffic", true="tight"),
+        _row("word 1", "string", of(word, epsilon=1.0), (0, 3), 1, of(response_law, 1.0, len(WORDS)),
+             "randomised response on words", true="tight"),
+        _row("fifth letter 1, true 2.5", "string", of(code, epsilon=2.5), (3, 11), 12, of(response_law, 2.5, 16),
+             "an identifier with a part that is not random"),
+        _row("length of a text 0.5, true 0.8", "string", of(padded, rate=0.8), (9, 10), 30, of(geometric_law, 0.8),
+             "padding of messages", half),
+        _row("tuple of word and count 1", "tuple", of(answer_and_count, answer=0.5, count=0.5), asked, 2,
+             of(answer_and_count_law, 0.5, 0.5), "composition", true="tight"),
+        _row("tuple of word and count 1, true 1.4", "tuple", of(answer_and_count, answer=0.6, count=0.8), asked, 2,
+             of(answer_and_count_law, 0.6, 0.8), "composition, one part forgotten"),
+        _row("count in a dictionary 1", "dictionary", of(record, scale=1.0), counts, 3, of(laplace_law, 1.0),
+             "a release as JSON", true="tight", exact=1.0),
+        _row("count in a dictionary 1, true 1.5", "dictionary", of(record, scale=1.0 / 1.5), counts, 3,
+             of(laplace_law, 1.5), "a release as JSON", exact=1.5),
+        _row("set of keys", "dictionary", keys, (0.3, 0.06), 3, of(event_law, 0.3, 0.06),
+             "cells without records are left out (Korolova, Kenthapadi, Mishra and Ntoulas 2009)"),
+        _row("set of items 1", "set", of(subset, epsilon=0.25), sets, 12, of(bits_law, 0.25, 4),
+             "randomised response on every item", true="tight"),
+        _row("set of items 1, true 2", "set", of(subset, epsilon=0.5), sets, 12, of(bits_law, 0.5, 4),
+             "randomised response on every item, distance counted half"),
+        _row("rows of a ragged table 1", "ragged", of(rows, rate=1.0), (4, 5), 30, of(geometric_law, 1.0),
+             "a noisy number of records", true="tight"),
+        _row("rows of a ragged table 1, true 1.5", "ragged", of(rows, rate=1.5), (4, 5), 30, of(geometric_law, 1.5),
+             "a noisy number of records"),
+        _row("entry of a ragged table 1, true 2", "ragged", of(buried, scale=0.5), (0.0, 1.0), 6, of(laplace_law, 2.0),
+             "an answer whose place varies", exact=2.0),
+        _row("numbers, None, NaN and infinity 1", "mixed", of(mixed, scale=1.0), even, 1, of(mixed_law, *even, 1.0),
+             "missing values", true="tight", exact=1.0),
+        _row("NaN leaks", "mixed", of(mixed, scale=1.0), leaky, 1, of(mixed_law, *leaky, 1.0),
+             "an undefined ratio, as of a division by a small count"),
+        _row("exception 1", "exception", of(raises, scale=1.0 / loss), failing, 1, of(raises_law, *failing, loss),
+             "a side channel of the call", true="tight", exact=1.0),
+        _row("exception 1, true 1.8", "exception", of(raises, scale=1.0), likely, 1, of(raises_law, *likely, 1.0),
+             "a side channel of the call"),
+        _row("exception on one input 0.5, 0.001", "exception", of(raises, scale=1.0), deltas, 1,
+             of(raises_law, *deltas, 0.5), "an error that only one input can cause", ApproxDP(0.5, 1e-3)),
     ]  # fmt: skip

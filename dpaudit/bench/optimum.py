@@ -24,16 +24,15 @@ from __future__ import annotations
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import stats
 
 from dpaudit.bench.problem import Law
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 
-FloatArray = NDArray[np.float64]
 LEVELS = 100  # thresholds tried on each side before the search goes on around the best
 GUESSES = 2_000  # values of the number of guesses in one sum
 SPREAD = 7.0  # standard deviations of that number that a sum covers: what is left out is below 1e-11
@@ -47,6 +46,8 @@ ANCHORS = 32  # lines tried for a claim that leaves the line free
 
 
 Score = Callable[[FloatArray, FloatArray, FloatArray], FloatArray]  # of (correct, wrong, sides); the least is best
+Lower = Callable[[FloatArray, FloatArray, FloatArray, FloatArray], FloatArray]  # of counts, mass and sides: a bound
+Value = Callable[[FloatArray], FloatArray]  # a bound, in the claim's parameter
 
 
 @dataclasses.dataclass(frozen=True)
@@ -85,20 +86,9 @@ class BestBound:
 def draws_to_detection(law: Law, claim: Claim, confidence: float = 0.95, power: float = 0.9) -> Optimum | None:
     """The least draws a side at which the best fixed test of the claim rejects with probability `power`.
 
-    Parameters
-    ----------
-    law : Law
-        Of the pair.
-    claim : Claim
-        For the pair. A claim that leaves its line free (Gaussian, profile) is tested on its best line.
-    confidence, power : float
-        In (0, 1).
-
-    Returns
-    -------
-    Optimum or None
-        `draws` is inf where the claim is kept (or not found with 1e10 draws a side). None for Renyi claims: they are
-        not characterised by lines, so the test above is not their optimum.
+    A claim that leaves its line free (Gaussian, profile) is tested on its best line. `draws` is inf where the claim is
+    kept (or not found with 1e10 draws a side). None for Renyi claims: they are not characterised by lines, so the test
+    above is not their optimum.
 
     Examples
     --------
@@ -139,18 +129,7 @@ def draws_to_detection(law: Law, claim: Claim, confidence: float = 0.95, power: 
 def bound(law: Law, delta: float, draws_per_side: int = 100_000, confidence: float = 0.95) -> BestBound:
     """Median and standard error of the best fixed lower bound on epsilon at `delta`.
 
-    The accuracy of the guess has a Clopper-Pearson lower limit a given the number of guesses. The optimum knows the
-    mass m of its guess, so that c >= a m and w <= (1 - a) m, and epsilon >= log((a m - delta sides / 2) / ((1 - a) m)),
-    which is logit(a) for delta = 0. The thresholds are those of the largest bound at the expected counts.
-
-    Parameters
-    ----------
-    law : Law
-    delta : float
-        In [0, 1).
-    draws_per_side : int
-    confidence : float
-        In (0, 1), one-sided.
+    The guess is the one with the largest bound on its expected counts; its bound knows the mass of the guess.
 
     Examples
     --------
@@ -159,20 +138,8 @@ def bound(law: Law, delta: float, draws_per_side: int = 100_000, confidence: flo
     >>> round(bound(finite_law([truth, 1 - truth], [1 - truth, truth]), 0.0).median, 2)
     0.99
     """
-    alpha, labelled = 1.0 - confidence, 2 * draws_per_side
-    table = _Tails(law)
-
-    def expected(correct: FloatArray, wrong: FloatArray, sides: FloatArray) -> FloatArray:
-        return -_lower(labelled * correct, labelled * wrong, correct + wrong, 0.5 * delta * sides, alpha)
-
-    i, j, score = table.best(expected)
-    if score[0] >= 0.0:
-        return BestBound(0.0, 0.0, None)
-    guess = table.guess(int(i[0]), int(j[0]))
-    correct, wrong = _simulated(guess, labelled)
-    cost, mass = np.full(SIMULATIONS, 0.5 * delta * guess.sides), np.full(SIMULATIONS, guess.mass)
-    bounds = np.maximum(0.0, _lower(correct, wrong, mass, cost, alpha))
-    return BestBound(float(np.median(bounds)), float(bounds.std()), guess)
+    lower = functools.partial(_lower, delta=delta, alpha=1.0 - confidence)
+    return _best_bound(law, [(lower, lambda found: np.maximum(0.0, found))], draws_per_side)
 
 
 def parameter_bound(
@@ -187,25 +154,32 @@ def parameter_bound(
         return None
     if not claim.anchored:
         return bound(law, claim.delta, draws_per_side, confidence)
-    alpha, labelled = 1.0 - confidence, 2 * draws_per_side
-    table, values = _Tails(law), np.geomspace(1e-3, 50.0, 2_000)
-    best = (0.0, 0.0, np.zeros(2_000), Guess(0.0, 0.0, 1))
+    values, lines = np.geomspace(1e-3, 50.0, 2_000), []
     for epsilon, _ in _lines(claim):
-        deltas = claim.lines(values, epsilon)[1]
+        lower = functools.partial(_delta_lower, epsilon=epsilon, alpha=1.0 - confidence)
+        lines.append((lower, functools.partial(_value_of, values=values, deltas=claim.lines(values, epsilon)[1])))
+    return _best_bound(law, lines, draws_per_side)
 
-        def expected(correct: FloatArray, wrong: FloatArray, sides: FloatArray, epsilon: float = epsilon) -> FloatArray:
-            return -_delta_lower(labelled * correct, labelled * wrong, correct + wrong, sides, epsilon, alpha)
+
+def _best_bound(law: Law, lines: Sequence[tuple[Lower, Value]], draws_per_side: int) -> BestBound:
+    """The best of some bounds by its expected counts, and its median and standard error over draws."""
+    labelled, table = 2 * draws_per_side, _Tails(law)
+    best: tuple[float, Lower, Value, Guess] | None = None
+    for lower, value_of in lines:
+
+        def expected(correct: FloatArray, wrong: FloatArray, sides: FloatArray, lower: Lower = lower) -> FloatArray:
+            return -lower(labelled * correct, labelled * wrong, correct + wrong, sides)
 
         i, j, score = table.best(expected)
-        value = _value_of(-score[:1], values, deltas)[0]
-        if value > best[0]:
-            best = (float(value), epsilon, deltas, table.guess(int(i[0]), int(j[0])))
-    if best[0] <= 0.0:
+        value = float(value_of(-score[:1])[0])
+        if value > (best[0] if best is not None else 0.0):
+            best = value, lower, value_of, table.guess(int(i[0]), int(j[0]))
+    if best is None:
         return BestBound(0.0, 0.0, None)
-    _, epsilon, deltas, guess = best
+    _, lower, value_of, guess = best
     correct, wrong = _simulated(guess, labelled)
     mass, sides = np.full(SIMULATIONS, guess.mass), np.full(SIMULATIONS, float(guess.sides))
-    bounds = _value_of(_delta_lower(correct, wrong, mass, sides, epsilon, alpha), values, deltas)
+    bounds = value_of(lower(correct, wrong, mass, sides))
     return BestBound(float(np.median(bounds)), float(bounds.std()), guess)
 
 
@@ -374,8 +348,11 @@ def _less_divergence(
     return np.where(correct - factor * wrong > cost * (1.0 + 1e-9) + 1e-15, -np.maximum(total, 0.0), 0.0)
 
 
-def _lower(correct: FloatArray, wrong: FloatArray, mass: FloatArray, cost: FloatArray, alpha: float) -> FloatArray:
+def _lower(
+    correct: FloatArray, wrong: FloatArray, mass: FloatArray, sides: FloatArray, delta: float, alpha: float
+) -> FloatArray:
     """Lower bound on epsilon from counts and the known mass of the guess; -inf where nothing can be said."""
+    cost = 0.5 * delta * sides
     with np.errstate(invalid="ignore", divide="ignore"):
         accuracy = np.where(correct > 0.0, stats.beta.ppf(alpha, np.maximum(correct, 1e-9), wrong + 1.0), 0.0)
         gain = accuracy * mass - cost

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.extensions import entry_points, load
-from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, epsilon_of_profile
+from dpaudit.privacy.claims import LARGEST_EPSILON, Claim, PureDP, epsilon_of_profile
 
 FloatArray = NDArray[np.float64]
 GROUP = "dpaudit.problems"  # the entry-point group
@@ -50,12 +50,8 @@ SAME_LOSS = 1e-10  # nats: cells whose losses agree to this are one cell (roundi
 class Law:
     """The output laws of one pair as masses of finitely many cells, in increasing order of the loss.
 
-    Attributes
-    ----------
-    p, q : numpy.ndarray of float, shape (cells,)
-        Masses on x and on x_prime; each sums to 1 within 1e-9.
-    note : str
-        How it was made, and its error; empty where it is exact up to rounding.
+    Masses `p` on x and `q` on x_prime have shape (cells,), and each sum to 1 within 1e-9. `note` says how the law was
+    made, and its error; it is empty where the law is exact up to rounding.
 
     Examples
     --------
@@ -129,14 +125,9 @@ def finite_law(p: ArrayLike, q: ArrayLike, note: str = "") -> Law:
 
 
 def grid_law(first: Any, second: Any, edges: ArrayLike, note: str = "") -> Law:
-    """The law of two distributions on the line, in cells between edges (and two tails).
+    """The law of two distributions on the line (anything with `cdf` and `sf`), in cells between edges, and two tails.
 
-    Parameters
-    ----------
-    first, second : scipy.stats frozen distributions
-        Anything with `cdf` and `sf`.
-    edges : array_like of float, shape (cells + 1,)
-        Increasing; put the kinks of the two densities among them.
+    Edges increase; put the kinks of the two densities among them.
     """
     edges = np.asarray(edges, dtype=float)
 
@@ -152,13 +143,7 @@ def grid_law(first: Any, second: Any, edges: ArrayLike, note: str = "") -> Law:
 def product_law(laws: Sequence[Law], cells: int = CELLS) -> Law:
     """The law of independent outputs: losses add. Each loss is rounded to a grid, so each cell is a set of outputs.
 
-    Parameters
-    ----------
-    laws : sequence of Law
-        At least one.
-    cells : int
-        Steps of the grid over the whole range of finite losses: within one cell of the result, losses differ by at
-        most len(laws) steps.
+    The grid has `cells` steps over the range of finite losses: within a cell losses differ by at most len(laws) steps.
     """
     finite = [law.losses[np.isfinite(law.losses)] for law in laws]
     span = sum(float(np.ptp(losses)) if losses.size else 0.0 for losses in finite)
@@ -206,46 +191,20 @@ class Peer:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class Problem:
-    """One problem of the bench.
+    """One problem of the bench."""
 
-    Attributes
-    ----------
-    id : str
-        Unique over all problem sets.
-    family : str
-        What it is a member of, for tables and plots.
-    kind : one of `KINDS`
-        What an output is.
-    mechanism : object or callable
-        Anything that `dpaudit.audit` takes.
-    claim : Claim
-    pair : tuple
-        (x, x_prime).
-    dimensions : int
-        Numbers, bits or entries in an output (the largest, where they vary).
-    sound, tight : bool
-        Whether the pair keeps its claim; whether it sits exactly on it.
-    source : str
-        One line: the paper, or what it stands for.
-    make_law : callable, optional
-        Gives the `Law` of the pair; `law` caches it.
-    exact : float, optional
-        Epsilon of the pair at the claim's delta, where the grid of the law would hide it (an unbounded loss).
-    peers : tuple of Peer
-    """
-
-    id: str
-    family: str
-    kind: Kind
-    mechanism: Any
+    id: str  # unique over all problem sets
+    family: str  # what it is a member of, for tables and plots
+    kind: Kind  # what an output is
+    mechanism: Any  # anything that `dpaudit.audit` takes
     claim: Claim
-    pair: tuple[Any, Any]
-    dimensions: int
-    sound: bool
-    source: str
-    tight: bool = False
-    make_law: Callable[[], Law] | None = None
-    exact: float | None = None
+    pair: tuple[Any, Any]  # (x, x_prime)
+    dimensions: int  # numbers, bits or entries in an output (the largest, where they vary)
+    sound: bool  # whether the pair keeps its claim
+    source: str  # one line: the paper, or what it stands for
+    tight: bool = False  # whether the pair sits exactly on its claim
+    make_law: Callable[[], Law] | None = None  # gives the `Law` of the pair; `law` caches it
+    exact: float | None = None  # epsilon at the claim's delta, where a grid would hide it (an unbounded loss)
     peers: tuple[Peer, ...] = ()
 
     def __post_init__(self) -> None:
@@ -253,6 +212,11 @@ class Problem:
             raise UsageError(f"kind must be one of {', '.join(KINDS)}, got {self.kind!r} at problem {self.id!r}.")
         if self.tight and not self.sound:
             raise UsageError(f"tight must be of a sound problem, got a faulty one at problem {self.id!r}.")
+
+    @property
+    def state(self) -> str:
+        """Whether it keeps its claim, and exactly: "tight", "sound" or "faulty"."""
+        return "tight" if self.tight else "sound" if self.sound else "faulty"
 
     @functools.cached_property
     def law(self) -> Law | None:
@@ -270,6 +234,45 @@ class Problem:
         if self.exact is not None:
             return self.exact
         return self.law.epsilon_at(self.pair_claim.report_delta) if self.law is not None else None
+
+
+def problem(
+    id: str,
+    family: str,
+    kind: Kind,
+    mechanism: Any,
+    claim: Claim,
+    make_law: Callable[[], Law],
+    source: str,
+    pair: tuple[Any, Any] = (0.0, 1.0),
+    dimensions: int = 1,
+    *,
+    true: Literal["tight", "sound", "faulty"] = "faulty",
+    **options: Any,
+) -> Problem:
+    """A problem with a known law; one that breaks its claim by default, `options` are further ones of `Problem`."""
+    return Problem(
+        id,
+        family,
+        kind,
+        mechanism,
+        claim,
+        pair,
+        dimensions,
+        true != "faulty",
+        source,
+        true == "tight",
+        make_law,
+        **options,
+    )
+
+
+def graded(prefix: str, claim: float, loss: float, *about: Any, **options: Any) -> Problem:
+    """A problem of a claimed and a true epsilon, which its name and state follow from; `about` goes on at `family`."""
+    family, kind, mechanism, *rest = about
+    name = f"{prefix} {claim:g}" + (f", true {loss:g}" if loss > claim else "")
+    true: Any = "tight" if loss == claim else "sound" if loss < claim else "faulty"
+    return problem(name, family, kind, mechanism, PureDP(claim), *rest, true=true, **options)
 
 
 def load_problems(names: Sequence[str] = ()) -> list[Problem]:

@@ -5,13 +5,15 @@ Each is counted over the runs that the decision took. Runs are exact: they do no
 
 from __future__ import annotations
 
+import functools
 import statistics
 from typing import Any
 
 import numpy as np
 
-import dpaudit
 from dpaudit.bench.design import Design
+from dpaudit.bench.numbers import laplace
+from dpaudit.bench.repeats import audits
 from dpaudit.inference.order import (
     BATCHES,
     MIN_BEHIND_VIOLATION,
@@ -23,7 +25,6 @@ from dpaudit.inference.order import (
 SAMPLES = 20_000  # of an input, at most: a violation ends an audit long before
 LITTLE = {"0.6": 0.6, "0.4": 0.4, "0.2": 0.2}  # Laplace scales on (0, 1) against a claim of epsilon 1
 CALLS_SAMPLES = 20_000  # of an input, of an audit of calls that keep their claim on the real line
-EPSILON = 1.0
 MIN_RUNS_IN_BATCHES = BATCHES * MIN_BEHIND_VIOLATION  # runs in small batches behind any violation
 
 
@@ -33,62 +34,49 @@ def runs(design: Design) -> dict[str, Any]:
     "met": of three subjects that are violated, the median of the runs of small batches is at most what they may take
     (`_allowed`); and the low bits of naive noise leak in all audits of calls.
     """
-    record: dict[str, Any] = {"subjects": {}}
-    for name, scale in LITTLE.items():
-        decided, behind = [], []
-        for number in range(design.seeds):
-            result = dpaudit.audit(
-                _batches(scale),
-                f"eps={EPSILON}",
-                [(0.0, 1.0)],
-                samples=SAMPLES,
-                seed=design.audit_seed(f"scale {name}", "runs", number),
-                floating_point=False,
-                severity=False,
-            )
-            decided.append(result.findings[0].samples)
-            behind.append(result.samples - decided[-1])
-        record["subjects"][name] = {
-            "decided": statistics.median(decided),
-            "behind": statistics.median(behind),
-            "most": max(behind),
-            "over_share": sum(b > _allowed(d) for b, d in zip(behind, decided, strict=True)),
-            "ratio": statistics.median(b / _allowed(d) for b, d in zip(behind, decided, strict=True)),
-        }
-    taken, bounds = [], []
-    for number in range(design.seeds):
-        result = dpaudit.audit(
-            _call,
-            f"eps={EPSILON}",
-            [(0.0, 1.0)],
-            samples=CALLS_SAMPLES,
-            mode="fixed",
-            seed=design.audit_seed("calls", "runs", number),
-            floating_point=True,
-        )
-        assert result.floating_point is not None
-        taken.append(result.floating_point.samples)
-        bounds.append(result.floating_point.pairs[0].epsilon_lower if result.floating_point.pairs else 0.0)
-    leaking = sum(bound > EPSILON for bound in bounds)
-    record["calls"] = {
-        "audit": 2 * CALLS_SAMPLES,
-        "runs": statistics.median(taken),
-        "bound": statistics.median(bounds),
-        "leaking": leaking,
-        "audits": len(bounds),
-    }
-    ratios = [of["ratio"] for of in record["subjects"].values()]
-    record["says"] = "; ".join(
+    subjects = {name: _behind(design, name, scale) for name, scale in LITTLE.items()}
+    calls = _calls(design)
+    said = [
         f"scale {name}: decided after {of['decided']:g} runs, {of['behind']:g} behind it (at most {of['most']}; over "
         f"that in {of['over_share']} of {design.seeds})"
-        for name, of in record["subjects"].items()
+        for name, of in subjects.items()
+    ]
+    said.append(
+        f"low bits of {2 * CALLS_SAMPLES:,} calls: {calls['runs']:g} calls more, ε ≥ {calls['bound']:.2f} (medians), "
+        f"{calls['leaking']} of {calls['audits']} leak"
     )
-    record["says"] += (
-        f"; low bits of {2 * CALLS_SAMPLES:,} calls: {record['calls']['runs']:g} calls more, ε ≥ "
-        f"{record['calls']['bound']:.2f} (medians), {leaking} of {len(bounds)} leak"
-    )
-    record["met"] = max(ratios) <= 1.0 and leaking == len(bounds)
-    return record
+    is_met = all(of["ratio"] <= 1.0 for of in subjects.values()) and calls["leaking"] == calls["audits"]
+    return {"subjects": subjects, "calls": calls, "says": "; ".join(said), "met": is_met}
+
+
+def _behind(design: Design, name: str, scale: float) -> dict[str, Any]:
+    subject = functools.partial(laplace, scale=scale)
+    options = {"samples": SAMPLES, "floating_point": False, "severity": False}
+    results = audits(design, "runs", f"scale {name}", subject, design.seeds, **options)
+    decided = [result.findings[0].samples for result in results]
+    behind = [result.samples - samples for result, samples in zip(results, decided, strict=True)]
+    shares = [more / _allowed(samples) for more, samples in zip(behind, decided, strict=True)]
+    return {
+        "decided": statistics.median(decided),
+        "behind": statistics.median(behind),
+        "most": max(behind),
+        "over_share": sum(share > 1.0 for share in shares),
+        "ratio": statistics.median(shares),
+    }
+
+
+def _calls(design: Design) -> dict[str, Any]:
+    options = {"samples": CALLS_SAMPLES, "mode": "fixed", "floating_point": True}
+    results = audits(design, "runs", "calls", _call, design.seeds, **options)
+    found = [result.floating_point for result in results if result.floating_point is not None]
+    bounds = [finding.pairs[0].epsilon_lower if finding.pairs else 0.0 for finding in found]
+    return {
+        "audit": 2 * CALLS_SAMPLES,
+        "runs": statistics.median(finding.samples for finding in found),
+        "bound": statistics.median(bounds),
+        "leaking": sum(bound > 1.0 for bound in bounds),
+        "audits": len(results),
+    }
 
 
 def _allowed(decided: int) -> float:
@@ -96,9 +84,5 @@ def _allowed(decided: int) -> float:
     return max(MIN_RUNS_IN_BATCHES, SHARE_OF_DRAWN * decided) + runs_in_one_call(most_runs_of_batches(decided, 1.0))
 
 
-def _batches(scale: float) -> Any:
-    return lambda data, size, rng: data + rng.laplace(scale=scale, size=size)
-
-
 def _call(data: float, rng: np.random.Generator) -> float:
-    return data + rng.laplace(scale=1.0 / EPSILON)
+    return data + rng.laplace()

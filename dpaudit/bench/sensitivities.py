@@ -40,23 +40,12 @@ TRACKS = tuple(CLAIMS)
 
 @dataclasses.dataclass(frozen=True)
 class Function:
-    """A function of n numbers in [0, 1], and its sensitivity as a function of n.
-
-    Attributes
-    ----------
-    name : str
-    value : callable
-        Of an array of shape (n,).
-    sensitivity : callable
-        Of n; 0 where nothing changes.
-    is_public : bool
-        Whether it is of the public bank; else of our second half.
-    """
+    """A function of n numbers in [0, 1], and its sensitivity as a function of n."""
 
     name: str
-    value: Callable[[Any], Any]
-    sensitivity: Callable[[int], float]
-    is_public: bool = True
+    value: Callable[[Any], Any]  # of an array of shape (n,)
+    sensitivity: Callable[[int], float]  # of n; 0 where nothing changes
+    is_public: bool = True  # of the public bank, or else of our second half
 
 
 def _turns(x: Any) -> Any:
@@ -149,31 +138,26 @@ def mechanism(function: Function, track: str, n: int, share: float = 1.0) -> Cal
     True
     """
     f, scale = function.value, share * function.sensitivity(n)
+    noises: dict[str, Callable[[Any], Any]] = {
+        "laplace": lambda rng: rng.laplace(scale=scale / EPSILON),
+        "gdp": lambda rng: rng.normal(scale=scale / MU),
+        "zcdp": lambda rng: rng.normal(scale=scale / math.sqrt(2.0 * RHO)),
+    }
 
-    def laplace(x: Any, rng: Any) -> Any:
-        return f(x) + rng.laplace(scale=scale / EPSILON)
+    def noisy(x: Any, rng: Any) -> Any:
+        return f(x) + noises[track](rng)
 
-    def gdp(x: Any, rng: Any) -> Any:
-        return f(x) + rng.normal(scale=scale / MU)
+    def selected(x: Any, rng: Any) -> Any:
+        return ("f", "-f")[_selected(np.array([1.0, -1.0]) * f(x), track, scale, rng)]
 
-    def zcdp(x: Any, rng: Any) -> Any:
-        return f(x) + rng.normal(scale=scale / math.sqrt(2.0 * RHO))
+    return noisy if track in noises else selected
 
-    def exponential(x: Any, rng: Any) -> Any:
-        scores = np.array([1.0, -1.0]) * f(x) * EPSILON / (2.0 * scale)
-        weights = np.exp(scores - scores.max())
-        return ("f", "-f")[int(rng.choice(2, p=weights / weights.sum()))]
 
-    def noisy_max(x: Any, rng: Any) -> Any:
-        scores = np.array([1.0, -1.0]) * f(x) + rng.laplace(scale=2.0 * scale / EPSILON, size=2)
-        return ("f", "-f")[int(np.argmax(scores))]
-
-    def permute_and_flip(x: Any, rng: Any) -> Any:
-        scores = np.array([1.0, -1.0]) * f(x)
-        for place in rng.permutation(2):
-            if rng.random() <= math.exp((scores[place] - scores.max()) * EPSILON / (2.0 * scale)):
-                return ("f", "-f")[int(place)]
-        raise AssertionError("the largest score is always kept")
-
-    made = {one.__name__: one for one in (laplace, gdp, zcdp, exponential, noisy_max, permute_and_flip)}
-    return made[track]
+def _selected(scores: Any, track: str, scale: float, rng: Any) -> int:
+    """The place of the answer that one of the ways to select takes."""
+    if track == "noisy_max":
+        return int(np.argmax(scores + rng.laplace(scale=2.0 * scale / EPSILON, size=2)))
+    odds = np.exp((scores - scores.max()) * EPSILON / (2.0 * scale))
+    if track == "exponential":
+        return int(rng.choice(2, p=odds / odds.sum()))
+    return next(int(place) for place in rng.permutation(2) if rng.random() <= odds[place])

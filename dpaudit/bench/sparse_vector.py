@@ -167,13 +167,9 @@ def numeric_law(
 
 
 def first_above_masses(answers: FloatArray, start: float, threshold: float, query: float) -> FloatArray:
-    nodes, weights = _quadrature(answers - start, threshold, query)
-    still = np.ones_like(nodes)
-    masses = []
-    for answer in answers.tolist():
-        masses.append(float((still * stats.laplace.sf(nodes + start - answer, scale=query)) @ weights))
-        still = still * stats.laplace.cdf(nodes + start - answer, scale=query)
-    return normalised(np.array([*masses, float(still @ weights)]))
+    """Probability that each query is the first above, and that none is."""
+    positions = [*((place,) for place in range(len(answers))), ()]
+    return above_masses(answers, positions, start, threshold, query, 1)
 
 
 def above_masses(
@@ -199,13 +195,17 @@ def above_masses(
 
 def _quadrature(kinks: FloatArray, threshold: float, query: float) -> tuple[FloatArray, FloatArray]:
     """Nodes and weights of an integral against the threshold's Laplace noise."""
-    inner = np.unique(np.append(kinks, 0.0))
-    far = np.array(PANELS) * max(threshold, query)
-    ends = np.concatenate([inner[0] - far[::-1], inner, inner[-1] + far])
+    nodes, weights = panels(np.unique(np.append(kinks, 0.0)), max(threshold, query))
+    return nodes, weights * stats.laplace.pdf(nodes, scale=threshold)
+
+
+def panels(kinks: FloatArray, scale: float) -> tuple[FloatArray, FloatArray]:
+    """Nodes and weights of an integral over the line, by Gauss-Legendre on panels between increasing kinks."""
+    far = np.array(PANELS) * scale
+    ends = np.concatenate([kinks[0] - far[::-1], kinks, kinks[-1] + far])
     unit, share = np.polynomial.legendre.leggauss(NODES)
     half = 0.5 * np.diff(ends)[:, None]
-    nodes = (ends[:-1, None] + half * (unit + 1.0)).ravel()
-    return nodes, (half * share).ravel() * stats.laplace.pdf(nodes, scale=threshold)
+    return (ends[:-1, None] + half * (unit + 1.0)).ravel(), (half * share).ravel()
 
 
 def normalised(masses: FloatArray) -> FloatArray:

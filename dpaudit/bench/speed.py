@@ -7,7 +7,8 @@ measured in turn in one run. A line says what is asked for as text, and `met` co
 
 from __future__ import annotations
 
-import dataclasses
+import functools
+import importlib.util
 import os
 import statistics
 import subprocess
@@ -16,16 +17,19 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 
 import dpaudit
 from dpaudit.bench.design import Design
-from dpaudit.bench.scaling import Drawing, calibrated
+from dpaudit.bench.numbers import gaussian, laplace
+from dpaudit.bench.repeats import MODES, PAIR, audit_and_drawing, median_seconds, seconds_of
+from dpaudit.bench.scaling import calibrated, drawing_seconds
+from dpaudit.bench.vectors import laplace_vector
 from dpaudit.errors import DpauditError
 from dpaudit.features.outcomes import read_outputs
-from dpaudit.running.workers import LokyWorkers, Packed
+from dpaudit.running.workers import LokyWorkers
 
 OUTPUTS = 10_000  # that are read
 TABLES = 1_000  # the same of tables, which are larger; what is reported is for as many as `OUTPUTS`
@@ -57,35 +61,23 @@ def table(data, rng):
 """
 
 
-@dataclasses.dataclass(frozen=True)
-class Line:
-    """One line of the table: what is measured, what came out, what is asked for and whether that is met."""
-
-    what: str
-    value: str
-    asked: str
-    met: bool | None
-
-    def record(self) -> dict[str, Any]:
-        """As plain values."""
-        return dataclasses.asdict(self)
+Line = dict[str, Any]  # what is measured, the value, what is asked for, and whether that is met
 
 
 def start(design: Design) -> dict[str, Any]:
     """`import dpaudit; dpaudit.audit` and `dpaudit --help`, over `BASE`, in turn in processes of their own."""
-    commands = {
-        "base": [sys.executable, "-c", BASE],
-        "audit": [sys.executable, "-c", "import dpaudit; dpaudit.audit"],
-        "help": [sys.executable, "-m", "dpaudit", "--help"],
-    }
-    seconds: dict[str, list[float]] = {name: [] for name in commands}
-    for _ in range(design.overhead_repeats):
-        for name, command in commands.items():
-            seconds[name].append(_of_process(command))
-    base, audit, helped = (statistics.median(seconds[name]) for name in ("base", "audit", "help"))
+    program = "import dpaudit; dpaudit.audit"
+    commands = (
+        [sys.executable, "-c", BASE],
+        [sys.executable, "-c", program],
+        [sys.executable, "-m", "dpaudit", "--help"],
+    )
+    times = [[_of_process(command) for command in commands] for _ in range(design.overhead_repeats)]
+    base, audit, helped = (statistics.median(column) for column in zip(*times, strict=True))
+    over = f"times `{BASE}`"
     return _told(
-        Line("`import dpaudit; dpaudit.audit`", _over(audit, base, BASE), "0.6 s", audit <= 0.6),
-        Line("`dpaudit --help`", _over(helped, base, BASE), "0.15 s", helped <= 0.15),
+        _line(f"`{program}`", audit, 0.6, f" s, {audit / base:.2f} {over}"),
+        _line("`dpaudit --help`", helped, 0.15, f" s, {helped / base:.2f} {over}"),
     )
 
 
@@ -100,72 +92,63 @@ def reading(design: Design) -> dict[str, Any]:
         for key in ("count", "mean", "kind"):
             np.array([output[key] for output in flat], dtype=float)
 
+    def milliseconds(outputs: list[Any]) -> float:
+        return 1e3 * median_seconds(lambda: read_outputs(outputs, len(outputs)), design)
+
     read_outputs(flat, OUTPUTS)
-    base = _median(columns, design)
+    base, of_flat, of_nested = 1e3 * median_seconds(columns, design), milliseconds(flat), milliseconds(nested)
+    listed = "times as long as to list the numbers"
     lines = [
-        Line(f"{OUTPUTS:,} flat dictionaries", _milliseconds(flat, base, design), "10 ms", None),
-        Line(f"{OUTPUTS:,} records in records", _milliseconds(nested, base, design), "column by column", None),
+        _line(f"{OUTPUTS:,} flat dictionaries", of_flat, 10.0, f" ms, {of_flat / base:.3g} {listed}", unit=" ms"),
+        _line(f"{OUTPUTS:,} records in records", of_nested, None, f" ms, {of_nested / base:.3g} {listed}"),
     ]
-    lines[0] = dataclasses.replace(lines[0], met=_median(lambda: read_outputs(flat, OUTPUTS), design) <= 0.01)
-    try:
+    if importlib.util.find_spec("pandas") is not None:
         import pandas
-    except ImportError:
-        return _told(*lines)
-    tables = [pandas.DataFrame({"cell": ["a", "b"], "count": pair}) for pair in numbers[:TABLES]]
-    took = _median(lambda: read_outputs(tables, TABLES), design) * OUTPUTS / TABLES
-    lines.append(Line(f"{OUTPUTS:,} tables of pandas", f"{1e3 * took:.3g} ms", "column by column", None))
+
+        tables = [pandas.DataFrame({"cell": ["a", "b"], "count": pair}) for pair in numbers[:TABLES]]
+        lines.append(_line(f"{OUTPUTS:,} tables of pandas", milliseconds(tables) * OUTPUTS / TABLES, None, " ms"))
     return _told(*lines)
 
 
 def checks(design: Design) -> dict[str, Any]:
     """`dpaudit check` on a function that returns a table, and a histogram in a test at the `ci` profile."""
+    check = [sys.executable, "-m", "dpaudit", "check", "table.py:table", "--claim", "eps=1"]
+    check += ["--pairs", "[0.0,0.0],[1.0,0.0]", "--seed", "1"]
+    test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_histogram.py", "--dp-profile", "ci"]
+    asked = [("a histogram in a test at the `ci` profile", test, 3.0)]
+    if importlib.util.find_spec("pandas") is not None:
+        asked.insert(0, ("`dpaudit check` on a function that returns a table", check, 10.0))
     lines = []
     with tempfile.TemporaryDirectory() as folder:
         Path(folder, "table.py").write_text(TABLE_SUBJECT, encoding="utf-8")
         Path(folder, "test_histogram.py").write_text(HISTOGRAM_TEST, encoding="utf-8")
-        check = [sys.executable, "-m", "dpaudit", "check", "table.py:table", "--claim", "eps=1"]
-        check += ["--pairs", "[0.0,0.0],[1.0,0.0]", "--seed", "1"]
-        test = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "test_histogram.py"]
-        test += ["--dp-profile", "ci"]
-        asked = [("a histogram in a test at the `ci` profile", test, 3.0)]
-        if _has("pandas"):
-            asked.insert(0, ("`dpaudit check` on a function that returns a table", check, 10.0))
         for what, command, most in asked:
             took = statistics.median(_of_process(command, folder, (0, 1, 5)) for _ in range(design.overhead_repeats))
-            lines.append(Line(what, f"{took:.3g} s", f"{most:g} s", took <= most))
+            lines.append(_line(what, took, most))
     return _told(*lines)
 
 
 def one_pair(design: Design) -> dict[str, Any]:
     """Sequential audits of one pair whose noise keeps the claim exactly, and their time over that of drawing alone."""
-    _warm()
+    _audit(laplace, PAIR, 500)  # so that no later one imports anything
     lines = []
-    for claim, sample, most in (
-        ("eps=1", _laplace, 0.4),
-        ("mu=1", _gaussian, 1.0),
-        ("rho=0.5", _gaussian, 1.0),
-    ):
-
-        def audit(claim: str = claim, sample: Any = sample) -> None:
-            dpaudit.audit(sample, claim, [(0.0, 1.0)], samples=ONE_PAIR // 2, seed=1, floating_point=False)
-
-        took = _median(audit, design)
-        lines.append(Line(f"one pair, {ONE_PAIR:,} draws, {claim}", f"{took:.3g} s", f"{most:g} s", took <= most))
-    modes: tuple[tuple[Literal["sequential", "fixed"], float], ...] = (("sequential", 4.0), ("fixed", 1.5))
-    for mode, limit in modes:
-        ratio = statistics.median(_over_drawing(mode, number) for number in range(design.overhead_repeats))
-        what = f"{DRAWS:,} Laplace draws, {mode}, over the drawing"
-        lines.append(Line(what, f"{ratio:.3g} times", f"{limit:g} times", ratio <= limit))
+    for claim, sample, most in (("eps=1", laplace, 0.4), ("mu=1", gaussian, 1.0), ("rho=0.5", gaussian, 1.0)):
+        run = functools.partial(_audit, sample, PAIR, ONE_PAIR // 2, claim)
+        lines.append(_line(f"one pair, {ONE_PAIR:,} draws, {claim}", median_seconds(run, design), most))
+    for mode, limit in zip(MODES, (4.0, 1.5), strict=True):
+        times = [audit_and_drawing(mode, DRAWS, k, time.process_time) for k in range(design.overhead_repeats)]
+        ratio = statistics.median(audit / drawing for audit, drawing in times)
+        lines.append(_line(f"{DRAWS:,} Laplace draws, {mode}, over the drawing", ratio, limit, unit=" times"))
     return _told(*lines)
 
 
 def pairs(design: Design) -> dict[str, Any]:
     """Audits of many pairs, on both sides of the switch to universes."""
-    _warm()
+    _audit(laplace, PAIR, 500)
     lines = []
     for count, most in zip(MANY, (5.0, 20.0), strict=True):
-        took = _median(lambda count=count: _audit_pairs(count), design)  # type: ignore[misc]
-        lines.append(Line(f"{count:,} pairs, {PAIR_SAMPLES:,} samples", f"{took:.3g} s", f"{most:g} s", took <= most))
+        took = median_seconds(functools.partial(_audit_pairs, count), design)
+        lines.append(_line(f"{count:,} pairs, {PAIR_SAMPLES:,} samples", took, most))
     return _told(*lines)
 
 
@@ -174,11 +157,11 @@ def curves(design: Design) -> dict[str, Any]:
 
     One audit a point: what is asked of them is their course. `curves` has (size, seconds) by name.
     """
-    _warm()
+    _audit(laplace, PAIR, 500)
     most = 1 if design.overhead_repeats == 1 else None  # of each curve, points, in a quick run
     found = {
         "pairs": _curve(PAIRS_AT[:most], _audit_pairs),
-        "draws": _curve(DRAWS_AT[:most], lambda draws: _audit_of(_laplace, 0.0, 1.0, draws // 2)),
+        "draws": _curve(DRAWS_AT[:most], lambda draws: _audit(laplace, PAIR, draws // 2)),
         "dimensions": _curve(DIMENSIONS_AT[:most], _audit_of_vectors),
         "processes": _of_processes(),
     }
@@ -194,23 +177,17 @@ def _curve(sizes: Sequence[int], run: Callable[[int], None]) -> list[tuple[int, 
     for size in sizes:
         if points and points[-1][1] > SLOWEST:
             break
-        points.append((size, _seconds(lambda size=size: run(size))))  # type: ignore[misc]
+        points.append((size, seconds_of(functools.partial(run, size))))
     return points
 
 
 def _of_processes() -> list[tuple[int, float]]:
     """Seconds of the clock of drawing with 1, 2, ... processes: those of the processor do not fall."""
-    subject = calibrated()
-    points = []
+    subject, points = calibrated(), []
     for count in range(1, min(os.cpu_count() or 1, 8) + 1):
-        workers, each = LokyWorkers(count), CURVE_OF_PROCESSES // count
-        packed = Packed(Drawing(subject), f"drawing by {count}")
-        for _ in workers.run(packed, [[1]] * count):  # they have started then
-            pass
-        began = time.perf_counter()
-        for _ in workers.run(packed, [[each]] * count):
-            pass
-        points.append((count, time.perf_counter() - began))
+        workers = LokyWorkers(count)
+        drawing_seconds(subject, 1, workers)  # they have started then
+        points.append((count, drawing_seconds(subject, CURVE_OF_PROCESSES // count, workers)))
     return points
 
 
@@ -219,69 +196,15 @@ def _audit_pairs(count: int) -> None:
     inputs = [float(k) for k in range(2 + int((2.0 * count) ** 0.5))]
     chosen = [(a, b) for k, a in enumerate(inputs) for b in inputs[k + 1 :]][:count]
     claim = dpaudit.MetricDP(lambda x, y: abs(x - y))
-    dpaudit.audit(_laplace, claim, chosen, samples=PAIR_SAMPLES, seed=1, floating_point=False)
+    dpaudit.audit(laplace, claim, chosen, samples=PAIR_SAMPLES, seed=1, floating_point=False)
 
 
-def _audit_of(sample: Any, x: Any, x_prime: Any, samples: int) -> None:
-    dpaudit.audit(sample, "eps=1", [(x, x_prime)], samples=samples, seed=1, floating_point=False)
+def _audit(sample: Any, pair: tuple[Any, Any], samples: int, claim: str = "eps=1") -> None:
+    dpaudit.audit(sample, claim, [pair], samples=samples, seed=1, floating_point=False)
 
 
 def _audit_of_vectors(dimensions: int) -> None:
-    _audit_of(_vectors, (0.0,) * dimensions, (1.0,) + (0.0,) * (dimensions - 1), DIMENSION_SAMPLES)
-
-
-def _laplace(data: float, size: int, rng: np.random.Generator) -> Any:
-    return data + rng.laplace(size=size)
-
-
-def _gaussian(data: float, size: int, rng: np.random.Generator) -> Any:
-    return data + rng.normal(size=size)
-
-
-def _vectors(data: tuple[float, ...], size: int, rng: np.random.Generator) -> Any:
-    return np.asarray(data) + rng.laplace(size=(size, len(data)))
-
-
-def _over_drawing(mode: Literal["sequential", "fixed"], seed: int) -> float:
-    """Seconds of an audit of `DRAWS` labelled draws over those of drawing what it drew."""
-    sizes: list[int] = []
-
-    def laplace(data: float, size: int, rng: np.random.Generator) -> Any:
-        sizes.append(size)
-        return data + rng.laplace(size=size)
-
-    audit = _seconds(lambda: dpaudit.audit(laplace, "eps=1", [(0.0, 1.0)], samples=DRAWS // 2, mode=mode, seed=seed))
-
-    def draw() -> None:
-        rng = np.random.default_rng(seed)
-        for size in sizes:
-            _ = 1.0 + rng.laplace(size=size)
-
-    return audit / _seconds(draw)
-
-
-def _milliseconds(outputs: list[Any], base: float, design: Design) -> str:
-    took = _median(lambda: read_outputs(outputs, len(outputs)), design)
-    return f"{1e3 * took:.3g} ms, {took / base:.3g} times as long as to list the numbers"
-
-
-def _over(seconds: float, base: float, of: str) -> str:
-    return f"{seconds:.3g} s, {seconds / base:.2f} times `{of}`"
-
-
-def _seconds(run: Callable[[], Any]) -> float:
-    began = time.process_time()
-    run()
-    return time.process_time() - began
-
-
-def _warm() -> None:
-    """A small audit, so that no later one imports anything."""
-    _audit_of(_laplace, 0.0, 1.0, 500)
-
-
-def _median(run: Callable[[], Any], design: Design) -> float:
-    return statistics.median(_seconds(run) for _ in range(design.overhead_repeats))
+    _audit(laplace_vector, (np.zeros(dimensions), np.eye(dimensions)[0]), DIMENSION_SAMPLES)
 
 
 def _of_process(command: Sequence[str], folder: str | None = None, statuses: Collection[int] = (0,)) -> float:
@@ -303,13 +226,12 @@ def _of_process(command: Sequence[str], folder: str | None = None, statuses: Col
     return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
 
 
-def _has(library: str) -> bool:
-    from importlib.util import find_spec
-
-    return find_spec(library) is not None
+def _line(what: str, value: float, most: float | None, said: str = "", unit: str = " s") -> Line:
+    """One line of the table; with no limit it is asked that columns are read as such."""
+    asked, is_met = ("column by column", None) if most is None else (f"{most:g}{unit}", value <= most)
+    return {"what": what, "value": f"{value:.3g}{said or unit}", "asked": asked, "met": is_met}
 
 
 def _told(*lines: Line) -> dict[str, Any]:
-    said = "; ".join(f"{line.what}: {line.value} (asked for: {line.asked})" for line in lines)
-    is_met = all(line.met is not False for line in lines)
-    return {"lines": [line.record() for line in lines], "says": said, "met": is_met}
+    said = "; ".join(f"{line['what']}: {line['value']} (asked for: {line['asked']})" for line in lines)
+    return {"lines": list(lines), "says": said, "met": all(line["met"] is not False for line in lines)}

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from dpaudit.bench.figure import FAR, POINT
+from dpaudit.bench.figure import FAR, POINT, new_figure, save
 from dpaudit.errors import UsageError
 from dpaudit.results.saving import SHARED, write_whole
 
@@ -65,24 +64,20 @@ def into_page(content: Mapping[str, Any], page: Path) -> Path:
 
 def _write_figure(curves: Mapping[str, Any], folder: Path) -> list[Path]:
     """One panel a curve, both axes logarithmic, with the line on which what is measured grows in proportion."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
     from matplotlib.ticker import LogLocator, NullFormatter, ScalarFormatter
 
-    figure = Figure(figsize=(9.0, 6.4), layout="constrained")
-    FigureCanvasAgg(figure)
+    figure = new_figure(9.0, 6.4)
     for axis, (name, (across, up, title)) in zip(figure.subplots(2, 2).flat, LABELS.items(), strict=True):
         sizes, seconds = zip(*curves[name], strict=True)
-        power = -1.0 if name == "processes" else 1.0
+        falls = name == "processes"
+        anchor, power = (0, -1.0) if falls else (-1, 1.0)
+        in_proportion = [seconds[anchor] * (size / sizes[anchor]) ** power for size in sizes]
         axis.loglog(sizes, seconds, "o-", color=POINT, label="measured")
-        in_proportion = [seconds[-1] * (size / sizes[-1]) ** power for size in sizes]
-        if name == "processes":
-            in_proportion = [seconds[0] * (size / sizes[0]) ** power for size in sizes]
         axis.loglog(sizes, in_proportion, "--", color=FAR, label="in proportion")
         axis.set_xlabel(across)
         axis.set_ylabel(up)
         axis.set_title(title, fontsize="medium")
-        if name == "processes":
+        if falls:  # few sizes, close together: every one is a tick
             axis.set_xticks(list(sizes), [str(size) for size in sizes], minor=False)
             axis.xaxis.set_minor_formatter(NullFormatter())
             axis.yaxis.set_major_locator(LogLocator(subs=(1.0, 2.0, 5.0)))
@@ -90,10 +85,4 @@ def _write_figure(curves: Mapping[str, Any], folder: Path) -> list[Path]:
             axis.yaxis.set_minor_formatter(NullFormatter())
         axis.grid(True, which="major", alpha=0.3)
         axis.legend(fontsize="small")
-    written = []
-    for suffix in ("svg", "png"):
-        buffer = io.BytesIO()
-        figure.savefig(buffer, format=suffix, dpi=80, metadata={"Date": None} if suffix == "svg" else None)
-        write_whole(folder / f"speed.{suffix}", buffer.getvalue(), SHARED)
-        written.append(folder / f"speed.{suffix}")
-    return written
+    return save(figure, folder, "speed", 80)

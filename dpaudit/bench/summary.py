@@ -28,16 +28,18 @@ def summary(content: Record) -> dict[str, Any]:
     """
     result: dict[str, Any] = {}
     least = content["design"]["counted_from"]
-    draws = _parts(content, "draws")
+    draws = records_of(content, "draws")
     counted = {i: r["ratio"] for i, r in draws.items() if r["ratio"] is not None and r["optimum"] >= least}
     if counted:
         result["draws ratio"] = _worst_and_median(counted)
-    bounds = {i: r["shortfall"] for i, r in _parts(content, "bounds").items() if r["shortfall"] is not None}
+    bounds = {i: r["shortfall"] for i, r in records_of(content, "bounds").items() if r["shortfall"] is not None}
     if bounds:
         result["shortfall"] = _worst_and_median(bounds)
-        result["bound ratio"] = statistics.median(r["ratio"] for r in _parts(content, "bounds").values() if r["ratio"])
+        result["bound ratio"] = statistics.median(
+            r["ratio"] for r in records_of(content, "bounds").values() if r["ratio"]
+        )
     for name, is_tight in (("false alarms", True), ("false alarms, not tight", False)):
-        records = [r for r in _parts(content, "alarms").values() if r["tight"] == is_tight]
+        records = [r for r in records_of(content, "alarms").values() if r["tight"] == is_tight]
         if records:
             audits, violated = sum(r["audits"] for r in records), sum(r["violated"] for r in records)
             result[name] = {
@@ -48,7 +50,7 @@ def summary(content: Record) -> dict[str, Any]:
                 "p_value": alarm_p_value(violated, audits),
                 "above_truth": sum(r["above_truth"] for r in records),
             }
-    rows = _parts(content, "classics")
+    rows = records_of(content, "classics")
     if rows:
         result["classics"] = {"rows": len(rows), "reached": sum(r["reached"] for r in rows.values())}
     for name, record in content["extras"].items():
@@ -56,7 +58,7 @@ def summary(content: Record) -> dict[str, Any]:
             result[name] = record["ratio"]
     broken = [f"{i}, {part}" for i, e in content["problems"].items() for part, r in e["parts"].items() if "error" in r]
     result["errors"] = broken + [name for name, record in content["extras"].items() if "error" in record]
-    shares = [r for part in ("draws", "bounds") for r in _parts(content, part).values() if r["inside"] is not None]
+    shares = [r for part in ("draws", "bounds") for r in records_of(content, part).values() if r["inside"] is not None]
     if shares:
         spent = sum(r["audit_seconds"] for r in shares)
         result["seconds"] = spent
@@ -75,7 +77,7 @@ def overall_lines(content: Record) -> list[Text]:
     if shortfall := figures.get("shortfall"):
         what = f"Bound below the optimum's, in its standard errors ({shortfall['problems']} problems)"
         lines += _against(what, shortfall, "shortfall")
-        if more := sum(_is_of_more(content, record) for record in _parts(content, "bounds").values()):
+        if more := sum(_is_of_more(content, record) for record in records_of(content, "bounds").values()):
             audits = content["design"]["doubtful_seeds"]
             lines.append(Text(f"  * {more} of them left in doubt by the first audits: the median of {audits}"))
     if alarms := figures.get("false alarms"):
@@ -145,7 +147,7 @@ def _is_of_more(content: Record, bounds: Record) -> bool:
 
 
 def _classic_table(content: Record) -> Table | None:
-    rows = _parts(content, "classics")
+    rows = records_of(content, "classics")
     if not rows:
         return None
     table = _table("classic\nsubject", "truth", "median\nbound\n(95%)", "runs\neach", "best bound at\nthese runs",
@@ -168,7 +170,7 @@ def _classic_table(content: Record) -> Table | None:
 
 def _reasons(content: Record) -> Group | None:
     """Why a classic subject's bound is lower than the other tool's, where it is."""
-    lower = {name: record for name, record in _parts(content, "classics").items() if not record["reached"]}
+    lower = {name: record for name, record in records_of(content, "classics").items() if not record["reached"]}
     lines = [
         f"{name}: {_fixed(record['lower'])} is below {_fixed(record['peers'][0]['bound'])}; {record['reason']}"
         for name, record in lower.items()
@@ -184,7 +186,7 @@ def _table(first: str, *others: str) -> Table:
     return table
 
 
-def _parts(content: Record, part: str) -> dict[str, Any]:
+def records_of(content: Record, part: str) -> dict[str, Any]:
     """The records of one part that did not break, by problem."""
     records = {name: entry["parts"].get(part) for name, entry in content["problems"].items()}
     return {name: record for name, record in records.items() if record is not None and "error" not in record}

@@ -2,16 +2,16 @@
 
 from __future__ import annotations
 
-import functools
 import math
-from typing import Any
+from functools import partial as of
+from typing import Any, Final
 
 import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.bench.laws import bits_law, coupled_law, gaussian_law, laplace_law, laplace_sum_law, tight_mu
-from dpaudit.bench.problem import FloatArray, Problem, finite_law
+from dpaudit.bench.laws import bits_law, coupled_law, event_law, gaussian_law, laplace_law, laplace_sum_law, tight_mu
+from dpaudit.bench.problem import FloatArray, Problem, finite_law, problem
 from dpaudit.privacy.claims import ApproxDP, PureDP
 
 Rng = np.random.Generator
@@ -59,7 +59,7 @@ def cornered(data: float, size: int, rng: Rng) -> FloatArray:
     return outputs
 
 
-def laplace_vector(data: FloatArray, size: int, rng: Rng, *, scale: float) -> FloatArray:
+def laplace_vector(data: FloatArray, size: int, rng: Rng, *, scale: float = 1.0) -> FloatArray:
     """A vector plus Laplace noise in every coordinate."""
     return data + rng.laplace(scale=scale, size=(size, len(data)))
 
@@ -80,153 +80,44 @@ def coupled_bits(data: float, size: int, rng: Rng) -> NDArray[np.int8]:
 
 # --- The problems -----------------------------------------------------------------------------------------------------
 
+VECTOR: Final = ("where in a vector", "vector")
+BITS: Final = ("bits", "bit vector")
+DWORK = "Dwork, McSherry, Nissim and Smith 2006"
+RAPPOR = "Erlingsson, Pihur and Korolova 2014"
+
 
 def problems() -> list[Problem]:
     """All problems on vectors and bits."""
-    return [*_vectors(), *_bits()]
-
-
-def _vectors() -> list[Problem]:
     direction = np.cos(np.arange(50.0))
     direction /= math.sqrt(float(direction @ direction))
-    tight = tight_mu(1.0, 1e-3)
+    tight, three = tight_mu(1.0, 1e-3), (np.zeros(3), np.ones(3))
     return [
-        Problem(
-            "one coordinate of 1,000",
-            "where in a vector",
-            "vector",
-            functools.partial(needle, scale=1.0 / 1.6),
-            PureDP(1.0),
-            (0.0, 1.0),
-            HAYSTACK,
-            False,
-            "sparse signal among noise that says nothing",
-            make_law=functools.partial(laplace_law, 1.6),
-            exact=1.6,
-        ),
-        Problem(
-            "sum of 100 weak coordinates",
-            "where in a vector",
-            "vector",
-            functools.partial(many_weak, coordinates=100),
-            ApproxDP(1.0, 0.01),
-            (0.0, 0.13),
-            100,
-            False,
-            "dense signal: 1.3 standard deviations in the sum, 0.13 in any one",
-            make_law=functools.partial(gaussian_law, 1.3),
-        ),
-        Problem(
-            "direction in 50 coordinates",
-            "where in a vector",
-            "vector",
-            functools.partial(along, sigma=1.0 / tight),
-            ApproxDP(1.0, 1e-3),
-            (np.zeros(50), direction),
-            50,
-            True,
-            "the Gaussian mechanism on a gradient (Abadi et al. 2016)",
-            tight=True,
-            make_law=functools.partial(gaussian_law, tight),
-        ),
-        Problem(
-            "correlation of two coordinates",
-            "where in a vector",
-            "vector",
-            coupled,
-            PureDP(1.0),
-            (0.6, -0.6),
-            10,
-            False,
-            "no single coordinate differs in law",
-            make_law=functools.partial(coupled_law, 0.6),
-            exact=math.inf,
-        ),
-        Problem(
-            "corner of a cube",
-            "where in a vector",
-            "vector",
-            cornered,
-            PureDP(1.0),
-            (0.08, 0.016),
-            5,
-            False,
-            "a conjunction of two coordinates",
-            make_law=functools.partial(finite_law, [0.08, 0.92], [0.016, 0.984]),
-        ),
-        Problem(
-            "laplace on 3 coordinates",
-            "where in a vector",
-            "vector",
-            functools.partial(laplace_vector, scale=3.0),
-            PureDP(1.0),
-            (np.zeros(3), np.ones(3)),
-            3,
-            True,
-            "Dwork, McSherry, Nissim and Smith 2006",
-            tight=True,
-            make_law=functools.partial(laplace_sum_law, 1.0 / 3.0, 3),
-            exact=1.0,
-        ),
-        Problem(
-            "laplace on 3 coordinates, true 1.8",
-            "where in a vector",
-            "vector",
-            functools.partial(laplace_vector, scale=1.0 / 0.6),
-            PureDP(1.0),
-            (np.zeros(3), np.ones(3)),
-            3,
-            False,
-            "Dwork, McSherry, Nissim and Smith 2006, calibrated to 0.56 of the sensitivity",
-            make_law=functools.partial(laplace_sum_law, 0.6, 3),
-            exact=1.8,
-        ),
-    ]
+        problem("one coordinate of 1,000", *VECTOR, of(needle, scale=1.0 / 1.6), PureDP(1.0), of(laplace_law, 1.6),
+                "sparse signal among noise that says nothing", (0.0, 1.0), HAYSTACK, exact=1.6),
+        problem("sum of 100 weak coordinates", *VECTOR, of(many_weak, coordinates=100), ApproxDP(1.0, 0.01),
+                of(gaussian_law, 1.3), "dense signal: 1.3 standard deviations in the sum, 0.13 in any one",
+                (0.0, 0.13), 100),
+        problem("direction in 50 coordinates", *VECTOR, of(along, sigma=1.0 / tight), ApproxDP(1.0, 1e-3),
+                of(gaussian_law, tight), "the Gaussian mechanism on a gradient (Abadi et al. 2016)",
+                (np.zeros(50), direction), 50, true="tight"),
+        problem("correlation of two coordinates", *VECTOR, coupled, PureDP(1.0), of(coupled_law, 0.6),
+                "no single coordinate differs in law", (0.6, -0.6), 10, exact=math.inf),
+        problem("corner of a cube", *VECTOR, cornered, PureDP(1.0), of(event_law, 0.08, 0.016),
+                "a conjunction of two coordinates", (0.08, 0.016), 5),
+        problem("laplace on 3 coordinates", *VECTOR, of(laplace_vector, scale=3.0), PureDP(1.0),
+                of(laplace_sum_law, 1.0 / 3.0, 3), DWORK, three, 3, true="tight", exact=1.0),
+        problem("laplace on 3 coordinates, true 1.8", *VECTOR, of(laplace_vector, scale=1.0 / 0.6), PureDP(1.0),
+                of(laplace_sum_law, 0.6, 3), f"{DWORK}, calibrated to 0.56 of the sensitivity", three, 3, exact=1.8),
+        problem("16 bits 1", *BITS, of(noisy_bits, epsilon=0.125), PureDP(1.0), of(bits_law, 0.125, 8),
+                f"{RAPPOR} (RAPPOR, permanent responses)", bits(16, 8), 16, true="tight"),
+        problem("50 bits 1, true 4", *BITS, of(noisy_bits, epsilon=0.2), PureDP(1.0), of(bits_law, 0.2, 20),
+                f"{RAPPOR}, the number of differing bits underestimated", bits(50, 20), 50),
+        problem("two bits that agree", *BITS, coupled_bits, PureDP(0.5), of(finite_law, [0.7, 0.3], [0.3, 0.7]),
+                "every single bit is fair on both inputs", (0.7, 0.3), 10),
+    ]  # fmt: skip
 
 
-def _bits() -> list[Problem]:
-    def bits(length: int, differing: int) -> tuple[Any, Any]:
-        first = (np.arange(length) % 3 == 0).astype(np.int8)
-        second = first.copy()
-        second[:differing] ^= 1
-        return first, second
-
-    return [
-        Problem(
-            "16 bits 1",
-            "bits",
-            "bit vector",
-            functools.partial(noisy_bits, epsilon=0.125),
-            PureDP(1.0),
-            bits(16, 8),
-            16,
-            True,
-            "Erlingsson, Pihur and Korolova 2014 (RAPPOR, permanent responses)",
-            tight=True,
-            make_law=functools.partial(bits_law, 0.125, 8),
-        ),
-        Problem(
-            "50 bits 1, true 4",
-            "bits",
-            "bit vector",
-            functools.partial(noisy_bits, epsilon=0.2),
-            PureDP(1.0),
-            bits(50, 20),
-            50,
-            False,
-            "Erlingsson, Pihur and Korolova 2014, the number of differing bits underestimated",
-            make_law=functools.partial(bits_law, 0.2, 20),
-        ),
-        Problem(
-            "two bits that agree",
-            "bits",
-            "bit vector",
-            coupled_bits,
-            PureDP(0.5),
-            (0.7, 0.3),
-            10,
-            False,
-            "every single bit is fair on both inputs",
-            make_law=functools.partial(finite_law, [0.7, 0.3], [0.3, 0.7]),
-        ),
-    ]
+def bits(length: int, differing: int) -> tuple[Any, Any]:
+    """Two rows of bits, the first of which differ."""
+    first = (np.arange(length) % 3 == 0).astype(np.int8)
+    return first, first ^ (np.arange(length) < differing)

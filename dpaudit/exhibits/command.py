@@ -34,25 +34,10 @@ def run_museum(
     libraries: Path | None = None,
     tell: Callable[[str], None] = lambda text: None,
 ) -> list[dict[str, Any]]:
-    """Run exhibits one by one and save the records of all that were ever run here.
+    """Run exhibits one by one and save the records of all that were ever run here; the records of these, in order.
 
-    Parameters
-    ----------
-    exhibits : sequence of Exhibit
-    folder : Path
-        Of `museum.json`, `museum.md` and `museum.html`.
-    all_exhibits : int
-        Of the whole museum, over which the mended versions share their error rate.
-    parts, seed, seeds, libraries : see `dpaudit.exhibits.running.run`
-    resume : bool
-        Whether to leave out parts that are saved already for this seed.
-    tell : callable
-        Takes a line after each exhibit.
-
-    Returns
-    -------
-    list of dict
-        The records of these exhibits, in order.
+    Mended versions share their error rate over `all_exhibits` of the museum. `resume` leaves out parts that are saved
+    already for this seed. `tell` takes a line after each exhibit. For the others see `dpaudit.exhibits.running.run`.
     """
     for exhibit in exhibits:
         known = {record["name"]: record for record in saved(folder)}  # read again: another process may have written

@@ -42,13 +42,7 @@ def command(release: Release, python: Path) -> tuple[str, ...]:
 def install(releases: Sequence[Release], folder: Path, tell: Callable[[str], None] = lambda text: None) -> list[str]:
     """Make the environments that are not there yet; the releases that could not be installed.
 
-    Parameters
-    ----------
-    releases : sequence of Release
-        Those without a program are left out: they are installed where dpaudit is.
-    folder : Path
-    tell : callable
-        Takes a line after each release.
+    Those without a program are left out: they are installed where dpaudit is. `tell` takes a line after each release.
     """
     failed = []
     wanted = {environment(release, folder): release for release in releases if release.program is not None}

@@ -6,9 +6,10 @@ import statistics
 from collections.abc import Sequence
 from typing import Any
 
-from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
+from dpaudit.reports.document import Document, Paragraph, Section, Table
 from dpaudit.results.model import Verdict
 
+PARTS = {"told": "known pair", "searched": "searched pair"}
 COLUMNS = ("bug", "source", "claim", "known pair", "runs", "searched pair", "runs", "mended", "witness")
 
 
@@ -17,9 +18,8 @@ def page(records: Sequence[dict[str, Any]]) -> Document:
     kinds = list(dict.fromkeys(record["kind"] for record in records))
     sections = [Section("figures", "Figures", (Table("", ("what", "figure"), tuple(figures(records))),))]
     for kind in kinds:
-        of_kind = [record for record in records if record["kind"] == kind]
-        blocks: list[Block] = [Table("", COLUMNS, tuple(_row(record) for record in of_kind))]
-        sections.append(Section(kind.replace(" ", "-"), kind.capitalize(), tuple(blocks)))
+        rows = tuple(_row(record) for record in records if record["kind"] == kind)
+        sections.append(Section(kind.replace(" ", "-"), kind.capitalize(), (Table("", COLUMNS, rows),)))
     missed = [record for record in records if not _found(record, "told") or not _found(record, "searched")]
     if missed:
         reasons = tuple((record["name"], _missed(record), record["out_of_reach"] or "not known") for record in missed)
@@ -46,7 +46,7 @@ def figures(records: Sequence[dict[str, Any]]) -> list[tuple[str, str]]:
     """The figures of a whole run, in words and numbers."""
     rows = [("bugs", str(len(records)))]
     rows.append(("sources", str(len({_origin(record["source"]) for record in records}))))
-    for part, name in (("told", "known pair"), ("searched", "searched pair")):
+    for part, name in PARTS.items():
         seen = [record[part] for record in records if part in record]
         found = [entry for entry in seen if entry["found"]]
         if not seen:
@@ -90,8 +90,7 @@ def _found(record: dict[str, Any], part: str) -> bool:
 
 
 def _missed(record: dict[str, Any]) -> str:
-    parts = [name for part, name in (("told", "known pair"), ("searched", "searched pair")) if not _found(record, part)]
-    return ", ".join(parts)
+    return ", ".join(name for part, name in PARTS.items() if not _found(record, part))
 
 
 def _row(record: dict[str, Any]) -> tuple[str, ...]:

@@ -5,9 +5,9 @@ The object of an entry point is a function without arguments that returns exhibi
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Callable, Iterable
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
 from dpaudit.exhibits.exhibit import Exhibit
 from dpaudit.extensions import entry_points
@@ -36,9 +36,7 @@ def museum(*names: str) -> tuple[Exhibit, ...]:
             found[exhibit.name] = exhibit
     for name in names:
         if name not in found:
-            close = difflib.get_close_matches(name, found, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            raise UsageError(f"name must be an exhibit of the museum, got {name!r}.{hint}")
+            raise UsageError(f"name must be an exhibit of the museum, got {name!r}.{did_you_mean(name, found)}")
     chosen = [found[name] for name in dict.fromkeys(names)] if names else list(found.values())
     return tuple(sorted(chosen, key=lambda exhibit: (exhibit.kind, exhibit.name)))
 

@@ -44,52 +44,22 @@ SHOWN = 160  # characters of a witness or a pair
 
 @dataclasses.dataclass(frozen=True)
 class Seen:
-    """What one audit of a faulty version found.
+    """What one audit of a faulty version found."""
 
-    Attributes
-    ----------
-    found : bool
-        Whether the bug was found: a violation, or a leak in the low bits where the exhibit says so.
-    verdict : str
-        Of the audit.
-    runs : int
-        Of the mechanism, all in all: of the search, the audit and the check of low bits.
-    searching : int
-        Runs of the search among them.
-    seconds : float
-        Of the clock.
-    bound : float or None
-        The largest lower bound on a pair's epsilon in nats (at the claim's delta).
-    pair : str
-        The pair that it was found on, in short form.
-    witness : str
-        The event, in words.
-    rows : int or None
-        Records in the larger input of that pair; None where inputs are no lists of records.
-    small : str
-        The pair made small, as a difference; empty where fresh draws did not confirm it, or none was shrunk.
-    small_rows : int or None
-        Records in its larger input.
-    shrinking, shrinking_seconds : int and float, or None
-        Runs and seconds that shrinking took, its last audit not counted; `runs` has neither.
-    message : str
-        What broke, where something did.
-    """
-
-    found: bool
+    found: bool  # a violation, or a leak in the low bits where the exhibit says so
     verdict: str
-    runs: int = 0
-    searching: int = 0
-    seconds: float = 0.0
-    bound: float | None = None
-    pair: str = ""
-    witness: str = ""
-    rows: int | None = None
-    small: str = ""
-    small_rows: int | None = None
-    shrinking: int | None = None
+    runs: int = 0  # of the mechanism, all in all: of the search, the audit and the check of low bits
+    searching: int = 0  # those of the search among them
+    seconds: float = 0.0  # of the clock
+    bound: float | None = None  # the largest lower bound on a pair's epsilon in nats (at the claim's delta)
+    pair: str = ""  # that it was found on, in short form
+    witness: str = ""  # the event, in words
+    rows: int | None = None  # records in the larger input of that pair; None where inputs are no lists of records
+    small: str = ""  # the pair made small, as a difference; empty where fresh draws did not confirm it, or none was
+    small_rows: int | None = None  # records in its larger input
+    shrinking: int | None = None  # runs that shrinking took, its last audit not counted; `runs` has none of them
     shrinking_seconds: float | None = None
-    message: str = ""
+    message: str = ""  # what broke, where something did
 
 
 def run(
@@ -106,15 +76,11 @@ def run(
 
     Parameters
     ----------
-    exhibit : Exhibit
-    parts : sequence of str
-        Of `PARTS`: what to run.
     exhibits : int
         How many are run: the mended versions share the error rate `MENDED_RATE` of one seed.
-    seed : int, optional
-        Of the audits; one is drawn by default.
-    seeds : int
-        The mended version is audited with so many seeds, from `seed` on; the faulty one with the first.
+    seed, seeds : int
+        The mended version is audited with so many seeds, from `seed` on; the faulty one with the first. One is drawn
+        by default.
     samples : int
         Of an audit of the faulty version.
     libraries : Path, optional
@@ -232,21 +198,18 @@ def _released(exhibit: Exhibit, release: Release, seed: int, libraries: Path | N
     """What was found in a real library: one that is absent says so."""
     record: dict[str, Any] = {"package": release.package, "versions": release.versions, "called": release.called}
     record["mended"] = release.mended
-    if release.program is None:
-        python, version = None, release.installed()
-    else:
-        python = interpreter(release, libraries)
-        version = None if python is None else release.versions
+    python = None if release.program is None else interpreter(release, libraries)
+    version = release.installed() if release.program is None else release.versions if python is not None else None
     record["installed"] = version
     if version is None:
         name = release.package if release.program is None else f"{release.package} {release.versions}"
         return record | {"found": None, "reason": f"{name} is not installed"}
     try:
-        if python is not None:
-            mechanism: Any = exec_subject(command(release, python), timeout=RELEASE_SECONDS, name=release.package)
-        else:
-            assert release.mechanism is not None  # one of the two is given
+        if release.mechanism is not None:
             mechanism = release.mechanism()
+        else:
+            assert python is not None  # it is where a program has a version
+            mechanism = exec_subject(command(release, python), timeout=RELEASE_SECONDS, name=release.package)
     except (DpauditError, ImportError) as error:
         return record | {"found": None, "reason": f"{release.package} does not run: {short_form(str(error), SHOWN)}"}
     return record | dataclasses.asdict(look(exhibit, mechanism, [exhibit.pair], seed, RELEASE_SAMPLES))

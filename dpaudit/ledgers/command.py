@@ -35,17 +35,9 @@ def claims(
 ) -> tuple[Group, list[Path], bool]:
     """The table of claims, the files that were written, and whether every id has a test and every mark names an id.
 
-    Parameters
-    ----------
-    paper, verdict : str or None
-        Show entries of this paper, or with this verdict, only. The files have all of them.
-    tests : str or None
-        The folder of the tests whose marks count. None: the folder "tests", if a test there marks a claim; else the
-        table says nothing of tests, and no claim is called untested.
-    out : str or None
-        The folder for the files; None writes none.
-    only_check : bool
-        Write nothing; a folder of tests is then needed.
+    Entries of one `paper`, or with one `verdict`, are shown alone; files in the folder `out` have all of them. `tests`
+    is the folder of the tests whose marks count: by default the folder "tests", if a test there marks a claim; else the
+    table says nothing of tests, and no claim is called untested. `only_check` writes nothing, and needs such a folder.
 
     Raises
     ------

@@ -40,64 +40,28 @@ GENERAL = ("Thm", "Theorem", "Lemma", "Prop.", "Proposition", "Cor.", "Corollary
 
 @dataclasses.dataclass(frozen=True)
 class Entry:
-    """One claim of a paper.
+    """One claim of a paper."""
 
-    Parameters
-    ----------
-    id : str
-        As the tests' marks name it.
-    kind : str
-        Definition, law, privacy guarantee, ...
-    locator : str
-        Where the paper has it.
-    statement : str
-        What is printed, in our own words; constants, conditions and directions as printed.
-    printed : tuple of str
-        The formulas of the statement in LaTeX, verbatim: signs, indices and constants as they are in the print.
-    verdict : str
-        One of `VERDICTS`.
-    how : tuple of str
-        Among `METHODS`: the ways in which it was checked; "reading" alone where nothing was run.
-    evidence : str
-        What was run, over which instances, and with which result.
-    error_rate : str
-        Of the statistical part: needed with "statistical" among `how`, empty without it.
-    reading : str
-        Which reading of the statement was checked, where it is ambiguous.
-    counterexample : mapping
-        The smallest one found, as data that a test replays; needed where the statement is refuted, empty elsewhere.
-    corrected : str
-        What holds instead; needed where the statement is refuted.
-    severity : str
-        One of `SEVERITIES`, of a refuted statement; empty elsewhere.
-    reason : str
-        Why it cannot be checked; needed for "not checkable", empty elsewhere.
-    unchecked : str
-        What of the statement no test touches; needed for "verified in part", empty elsewhere.
-    scope : str
-        For what the statement is made, and for what it was checked; needed where a theorem, a lemma, a proposition or a
-        corollary (by `locator`) is verified, wholly or in part.
-    extraction : str
-        What of the print may be the fault of the text that was extracted from it, such as a lost bar or index.
-    """
-
-    id: str
-    kind: str
-    locator: str
-    statement: str
-    verdict: str
-    how: tuple[str, ...]
-    evidence: str
-    printed: tuple[str, ...] = ()
-    error_rate: str = ""
-    reading: str = ""
+    id: str  # as the tests' marks name it
+    kind: str  # definition, law, privacy guarantee, ...
+    locator: str  # where the paper has it
+    statement: str  # what is printed, in our own words; constants, conditions and directions as printed
+    verdict: str  # one of `VERDICTS`
+    how: tuple[str, ...]  # among `METHODS`: the ways in which it was checked; "reading" alone where nothing was run
+    evidence: str  # what was run, over which instances, and with which result
+    printed: tuple[str, ...] = ()  # the formulas in LaTeX, verbatim: signs, indices and constants as in the print
+    error_rate: str = ""  # of the statistical part: needed with "statistical" among `how`, empty without it
+    reading: str = ""  # which reading of the statement was checked, where it is ambiguous
+    # The smallest counterexample found, as data that a test replays; needed where the statement is refuted, else empty.
     counterexample: Mapping[str, Any] = dataclasses.field(default_factory=dict)
-    corrected: str = ""
-    severity: str = ""
-    reason: str = ""
-    unchecked: str = ""
+    corrected: str = ""  # what holds instead; needed where the statement is refuted
+    severity: str = ""  # one of `SEVERITIES`, of a refuted statement; empty elsewhere
+    reason: str = ""  # why it cannot be checked; needed for "not checkable", empty elsewhere
+    unchecked: str = ""  # what of the statement no test touches; needed for "verified in part", empty elsewhere
+    # For what the statement is made, and for what it was checked; needed where a theorem, a lemma, a proposition or a
+    # corollary (by `locator`) is verified, wholly or in part.
     scope: str = ""
-    extraction: str = ""
+    extraction: str = ""  # what of the print may be the fault of the extracted text, such as a lost bar or index
 
     def __post_init__(self) -> None:
         where = f" in the entry {self.id!r}"
@@ -136,30 +100,15 @@ class Entry:
 
 @dataclasses.dataclass(frozen=True)
 class Ledger:
-    """The claims of one paper: all ids that it has, and the entries that exist.
+    """The claims of one paper: all ids that it has, and the entries that exist."""
 
-    Parameters
-    ----------
-    paper : str
-        Short name, such as "dx-linear-queries".
-    title : str
-        Authors and title.
-    ids : tuple of str
-        Every claim id of the paper, in its order.
-    year : int, optional
-    venue, arxiv : str, optional
-        Where it was published, and its id on arXiv.
-    entries : tuple of Entry, optional
-        None where the paper's mechanisms do not exist yet; else one an id, in the order of `ids`.
-    """
-
-    paper: str
-    title: str
-    ids: tuple[str, ...]
-    entries: tuple[Entry, ...] = ()
+    paper: str  # short name, such as "dx-linear-queries"
+    title: str  # authors and title
+    ids: tuple[str, ...]  # every claim id of the paper, in its order
+    entries: tuple[Entry, ...] = ()  # one an id, in this order; none where the paper's mechanisms do not exist yet
     year: int = 0
-    venue: str = ""
-    arxiv: str = ""
+    venue: str = ""  # where it was published
+    arxiv: str = ""  # its id on arXiv
 
     def __post_init__(self) -> None:
         if len(set(self.ids)) < len(self.ids):

@@ -6,7 +6,7 @@ plot is `NAME.png`. Both are written complete or not at all.
 
 from __future__ import annotations
 
-import difflib
+import dataclasses
 import io
 import json
 import platform
@@ -22,14 +22,19 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from dpaudit.arguments import did_you_mean
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.reports import terminal
+from dpaudit.reports.document import Block, Paragraph
+from dpaudit.reports.document import Table as Grid
 from dpaudit.reproductions.reproduction import (
     GROUP,
     Cell,
     HasRun,
     Options,
     Outcome,
+    Statement,
     Table,
     load_reproduction,
     reproduction_names,
@@ -44,18 +49,14 @@ TERMINAL = 80  # columns, of output that is not a terminal
 DOTS_PER_INCH = 110
 
 
-def listing() -> RenderableType:
+def listing() -> Group:
     """All reproductions, one a line, as `dpaudit reproduce` without a name prints them."""
-    table = RichTable(box=box.SIMPLE_HEAD, padding=(0, 1, 0, 0), pad_edge=False)
-    for name in ("reproduction", "what it reproduces", "source"):
-        table.add_column(name, overflow="fold")
     entries = reproduction_names()
     if not entries:
-        return Text(f"No reproductions are installed (entry-point group {GROUP}).")
-    for name, entry in entries.items():
-        found = load_reproduction(entry)
-        table.add_row(Text(name), Text(found.description), Text(str(getattr(found, "source", ""))))
-    return table
+        return terminal.show([Paragraph(f"No reproductions are installed (entry-point group {GROUP}).")])
+    found = [(name, load_reproduction(entry)) for name, entry in entries.items()]
+    rows = tuple((name, one.description, str(getattr(one, "source", ""))) for name, one in found)
+    return terminal.show([Grid("", ("reproduction", "what it reproduces", "source"), rows)])
 
 
 def chosen(names: Sequence[str]) -> dict[str, HasRun]:
@@ -63,16 +64,14 @@ def chosen(names: Sequence[str]) -> dict[str, HasRun]:
     entries = reproduction_names()
     for name in names:
         if name not in entries:
-            close = difflib.get_close_matches(name, entries, 1)
-            hint = f" Did you mean {close[0]!r}?" if close else ""
-            known = ", ".join(entries) or "none installed"
+            known, hint = ", ".join(entries) or "none installed", did_you_mean(name, entries)
             raise UsageError(f"name must be a reproduction ({known}), got {name!r}.{hint}")
     return {name: load_reproduction(entries[name]) for name in dict.fromkeys(names)}
 
 
 def reproduce(
     name: str, reproduction: HasRun, *, seed: int, quick: bool, out: str, tell: Callable[[str], None], data: str = ""
-) -> tuple[RenderableType, list[Path]]:
+) -> tuple[Group, list[Path]]:
     """Run one reproduction, write its files, and return what to print and the files.
 
     Raises
@@ -113,13 +112,8 @@ def saved_form(
             "dpaudit": __version__, "python": platform.python_version(), "numpy": np.__version__,
             "scipy": scipy.__version__,
         },
-        "statements": [
-            {"source": s.source, "printed": s.printed, "ours": s.ours, "agrees": s.agrees} for s in outcome.statements
-        ],
-        "tables": [
-            {"title": t.title, "columns": list(t.columns), "rows": [list(row) for row in t.rows], "note": t.note}
-            for t in outcome.tables
-        ],
+        "statements": [dataclasses.asdict(statement) for statement in outcome.statements],
+        "tables": [dataclasses.asdict(table) for table in outcome.tables],
         "numbers": dict(outcome.numbers),
     }  # fmt: skip
     strict: dict[str, Any] = to_json(content)
@@ -139,23 +133,20 @@ def picture(outcome: Outcome) -> bytes:
     return buffer.getvalue()
 
 
-def shown(name: str, reproduction: HasRun, outcome: Outcome, seconds: float, quick: bool) -> RenderableType:
+def shown(name: str, reproduction: HasRun, outcome: Outcome, seconds: float, quick: bool) -> Group:
     """The tables and the printed statements beside ours."""
     source = str(getattr(reproduction, "source", ""))
-    parts: list[RenderableType] = [Text(f"{name}: {reproduction.description}" + (f" ({source})" if source else ""))]
+    head: list[Block] = [Paragraph(f"{name}: {reproduction.description}" + (f" ({source})" if source else ""))]
     if quick:
-        parts.append(Text("Quick: few repetitions. A smoke test, not a reproduction."))
-    for table in outcome.tables:
-        parts.extend(_table(table))
+        head.append(Paragraph("Quick: few repetitions. A smoke test, not a reproduction."))
+    foot: list[Block] = []
     if outcome.statements:
-        listed = RichTable(title="Printed and ours", title_justify="left", box=box.SIMPLE_HEAD, pad_edge=False)
-        for column in ("source", "printed", "ours", "agrees"):
-            listed.add_column(column, overflow="fold")
-        for s in outcome.statements:
-            listed.add_row(*(Text(cell) for cell in (s.source, s.printed, s.ours, s.agrees)))
-        parts.append(listed)
-    parts.append(Text(f"{seconds:.1f} s"))
-    return Group(*parts)
+        columns = tuple(field.name for field in dataclasses.fields(Statement))
+        foot += [Paragraph("Printed and ours", "lead")]
+        foot += [Grid("", columns, tuple(map(dataclasses.astuple, outcome.statements)))]
+    foot.append(Paragraph(f"{seconds:.1f} s"))
+    tables = [part for table in outcome.tables for part in _table(table)]
+    return Group(terminal.show(head), *tables, terminal.show(foot))
 
 
 def _table(table: Table) -> list[RenderableType]:
@@ -177,8 +168,6 @@ def _table(table: Table) -> list[RenderableType]:
 
 
 def _cell(cell: Cell) -> str:
-    if cell is None:
-        return ""
-    if isinstance(cell, str):
-        return cell
+    if cell is None or isinstance(cell, str):
+        return cell or ""
     return f"{cell:,}" if isinstance(cell, int | np.integer) else f"{cell:.{DIGITS}g}"

@@ -25,23 +25,12 @@ MARKERS = ("o", "s", "^", "D", "v", "x")
 
 @dataclasses.dataclass(frozen=True)
 class Table:
-    """One table of a reproduction.
-
-    Attributes
-    ----------
-    title : str
-    columns : sequence of str
-        Names, with units where a column has one.
-    rows : sequence of sequence
-        As long as `columns`; numbers are rounded when printed, None is an empty cell.
-    note : str
-        What to read before the numbers.
-    """
+    """One table of a reproduction."""
 
     title: str
-    columns: Sequence[str]
-    rows: Sequence[Sequence[Cell]]
-    note: str = ""
+    columns: Sequence[str]  # names, with units where a column has one
+    rows: Sequence[Sequence[Cell]]  # as long as columns; numbers are rounded when printed, None is an empty cell
+    note: str = ""  # to be read before the numbers
 
     def __post_init__(self) -> None:
         for row in self.rows:
@@ -51,52 +40,33 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class Statement:
-    """A printed statement, what we found, and whether it agrees: "yes", "no", or a word in between.
+    """A printed statement beside ours."""
 
-    `source` is the id of the claim, `printed` what the paper says, `ours` what was measured.
-    """
-
-    source: str
-    printed: str
-    ours: str
-    agrees: str
+    source: str  # the id of the claim
+    printed: str  # what the paper says
+    ours: str  # what was measured
+    agrees: str  # "yes", "no", or a word in between
 
 
 @dataclasses.dataclass(frozen=True)
 class Outcome:
-    """What a run found.
-
-    Attributes
-    ----------
-    tables : sequence of Table
-    statements : sequence of Statement
-        The printed results, one by one, beside ours.
-    numbers : mapping
-        Everything that is worth saving: plain numbers, strings, lists and dictionaries; numpy's are converted.
-    draw : callable
-        Draws the plot on an empty matplotlib figure.
-    size : tuple of float
-        Of the figure, in inches.
-    """
+    """What a run found."""
 
     tables: Sequence[Table]
-    statements: Sequence[Statement]
-    numbers: Mapping[str, Any]
-    draw: Callable[[Any], None]
-    size: tuple[float, float] = (9.0, 4.5)
+    statements: Sequence[Statement]  # the printed results, one by one, beside ours
+    numbers: Mapping[str, Any]  # worth saving: plain numbers, strings, lists and dictionaries; numpy's are converted
+    draw: Callable[[Any], None]  # draws the plot on an empty matplotlib figure
+    size: tuple[float, float] = (9.0, 4.5)  # of the figure, in inches
 
 
 @dataclasses.dataclass(frozen=True)
 class Options:
-    """How to run: `seed` of everything random; `quick` for a smoke test with few repetitions; `tell` for progress.
+    """How to run."""
 
-    `data` is the path of a file of the user's own, where the experiment reads one; empty elsewhere.
-    """
-
-    seed: int = 0
-    quick: bool = False
-    tell: Callable[[str], None] = lambda text: None
-    data: str = ""
+    seed: int = 0  # of everything random
+    quick: bool = False  # a smoke test with few repetitions
+    tell: Callable[[str], None] = lambda text: None  # takes lines on progress
+    data: str = ""  # the path of a file of the user's own, where the experiment reads one
 
 
 @runtime_checkable

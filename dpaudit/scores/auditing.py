@@ -29,11 +29,12 @@ from numpy.typing import NDArray
 from dpaudit.arguments import RngLike, check_options, seed_from, whole_number, with_near_names
 from dpaudit.environment import environment
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
 from dpaudit.privacy.neighbours import one_step
 from dpaudit.privacy.parsing import as_claim
 from dpaudit.results.trade_off import TradeOffPoint
 from dpaudit.running.store import Store
+from dpaudit.running.streams import stream
 from dpaudit.scores import ledger
 from dpaudit.scores.bands import Bands, anytime_bands, band
 from dpaudit.scores.bets import ScoreBets, labelled, perfect_lower
@@ -58,12 +59,12 @@ from dpaudit.scores.profile_bounds import (
     check_claim,
     largest_value,
     parameter_lower,
+    trade_off_of_lines,
     values_rejected,
 )
 from dpaudit.scores.reading import as_scores
 from dpaudit.scores.result import ASSUME, GuessRecord, ScoresResult
 
-FloatArray = NDArray[np.float64]
 BETS_SHARE = 0.8  # of the error rate, of many runs; the rest is the band's
 
 
@@ -176,18 +177,16 @@ def _audit_ledger(
     result = _audited(*kept.scores, claim, "sequential", confidence, kept.seed)
     ledger.note_look(store, kept, result.log_wealth, result.parameter_lower, result.verdict == "violated")
     nights = len(kept.current)
-    said = f"Evidence of {nights} {'night' if nights == 1 else 'nights'} in the store"
+    added = "all of these scores were counted before, and are not counted again"
     if sum(new):
-        said += f"; {new[0]:,} scores in and {new[1]:,} out are new."
-    else:
-        said += "; all of these scores were counted before, and are not counted again."
+        added = f"{new[0]:,} scores in and {new[1]:,} out are new"
+    said = f"Evidence of {nights} {'night' if nights == 1 else 'nights'} in the store; {added}."
     return dataclasses.replace(result, assumptions=(*result.assumptions, EVERY_NIGHT), notes=(said, *result.notes))
 
 
 def _check_order(scores_in: FloatArray, scores_out: FloatArray, seed: int) -> None:
     """As `_audited` checks the scores of a sequential audit, with the same coins for ties."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(1,)))
-    check_scores(scores_in, scores_out, "sequential", rng)
+    check_scores(scores_in, scores_out, "sequential", stream(seed, 1))
 
 
 def _audited(
@@ -201,8 +200,8 @@ def _audited(
     assume: str = "nothing",
 ) -> ScoresResult:
     started = time.perf_counter()
-    rng = np.random.default_rng(np.random.SeedSequence(root, spawn_key=(0,)))
-    check_scores(kept_in, kept_out, design, np.random.default_rng(np.random.SeedSequence(root, spawn_key=(1,))))
+    rng = stream(root, 0)
+    check_scores(kept_in, kept_out, design, stream(root, 1))
     level = 1.0 - confidence
     if design in BETTED:
         found = _many_runs(kept_in, kept_out, promise, level, rng, in_order=design == "sequential")
@@ -241,6 +240,7 @@ def _one_run(
     seed: int,
 ) -> dict[str, Any]:
     found = order_of_one_run(scores_in, scores_out, rng, in_pairs)
+    p_value = _dependence(scores_in, scores_out, in_pairs, seed)
     records = records_of(found, level, guesses)
     bound = ProfileBound(tuple(record.delta for record in records))
     perfect = [record.perfect() for record in records]
@@ -252,27 +252,21 @@ def _one_run(
         "parameter_ceiling": records_lower(claim, perfect, perfect_bound),
         "trade_off": _points(claim, bound.trade_off_upper(TYPE_ONE), None),
         "guesses": tuple(
-            GuessRecord(
-                record.rule.describe(), record.rule.guesses, record.correct, record.canaries, record.level / level
-            )
-            for record in records
+            GuessRecord(one.rule.describe(), one.rule.guesses, one.correct, one.canaries, one.level / level)
+            for one in records
         ),
         "decided_after": None,
         "log_wealth": None,
         "notes": (CHOSEN,) if guesses is not None and looks_chosen(found, records[0].rule) else (),
-        "independent": independent_bound(
-            found, claim, level, _dependence(scores_in, scores_out, in_pairs, seed), guesses, seed
-        ),
+        "independent": independent_bound(found, claim, level, p_value, guesses, seed),
     }
 
 
 def _dependence(scores_in: FloatArray, scores_out: FloatArray, in_pairs: bool, seed: int) -> float | None:
     """The p-value of the independence of canaries, with draws of its own."""
-    rng = np.random.default_rng(np.random.SeedSequence(seed, spawn_key=(2,)))
-    if in_pairs:
-        with np.errstate(invalid="ignore"):
-            return dependence_p_value((scores_in - scores_out,), rng)
-    return dependence_p_value((scores_in, scores_out), rng)
+    with np.errstate(invalid="ignore"):
+        sides = (scores_in - scores_out,) if in_pairs else (scores_in, scores_out)
+    return dependence_p_value(sides, stream(seed, 2))
 
 
 def order_of_one_run(
@@ -280,16 +274,11 @@ def order_of_one_run(
 ) -> Ordered:
     """Canaries, or pairs, in the order of their scores; equal ones in an order that is drawn."""
     if in_pairs:
-        count = len(scores_in)
-    else:
-        scores = np.concatenate([scores_in, scores_out])
-        labels = np.concatenate([np.ones(len(scores_in), np.int64), np.zeros(len(scores_out), np.int64)])
-        count = len(scores)
-    places = rng.permutation(count)
-
-    if in_pairs:
+        places = rng.permutation(len(scores_in))
         return ordered_pairs(scores_in[places], scores_out[places], rng)
-    return ordered(scores[places], labels[places], rng)
+    labels = np.repeat((1, 0), (len(scores_in), len(scores_out)))
+    places = rng.permutation(len(labels))
+    return ordered(np.concatenate([scores_in, scores_out])[places], labels[places], rng)
 
 
 def records_of(found: Ordered, level: float, guesses: int | None = None) -> list[Record]:
@@ -395,10 +384,7 @@ def claimed_trade_off(claim: Claim, type_one: FloatArray) -> FloatArray:
     else:
         deltas = RENYI_DELTAS
         epsilons = np.array([min(claim.epsilon_at(float(delta)), 700.0) for delta in deltas])
-    at = np.asarray(type_one, dtype=float)[:, None]
-    rest, slope = 1.0 - deltas, np.exp(epsilons)
-    lines = np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1)
-    return np.asarray(np.clip(lines, 0.0, 1.0))
+    return np.asarray(np.clip(trade_off_of_lines(epsilons, deltas, type_one), 0.0, 1.0))
 
 
 __all__ = [

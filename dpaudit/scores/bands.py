@@ -46,6 +46,7 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
+from dpaudit.scores.order import below_all
 from dpaudit.scores.profile_bounds import ProfileBound
 
 FloatArray = NDArray[np.float64]
@@ -157,10 +158,8 @@ class Band:
 
     def upper(self, type_one: FloatArray) -> FloatArray:
         """At each type I error, an upper limit of the mechanism's trade-off function; convex."""
-        first = np.concatenate([self.type_one_upper, 1.0 - self.type_one_lower, [0.0]])
-        second = np.concatenate([self.type_two_upper, 1.0 - self.type_two_lower, [1.0]])
-        hull = _lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
-        limit = np.interp(type_one, hull[:, 0], hull[:, 1]) + ROUNDING
+        ones = self.type_one_upper, 1.0 - self.type_one_lower
+        limit = _hull_at(type_one, ones, (self.type_two_upper, 1.0 - self.type_two_lower)) + ROUNDING
         return np.asarray(np.minimum(limit, 1.0 - np.asarray(type_one)))  # f(a) <= 1 - a always
 
     def thresholds_lower(self, type_one: FloatArray) -> FloatArray:
@@ -169,10 +168,9 @@ class Band:
         Of either side, with either law as the one to be rejected, randomised or not. Other tests of the score may have
         less, and so may other scores.
         """
-        first = np.concatenate([self.type_one_lower, 1.0 - self.type_one_upper, [0.0]])
-        second = np.concatenate([self.type_two_lower, 1.0 - self.type_two_upper, [1.0]])
-        hull = _lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
-        return np.asarray(np.maximum(np.interp(type_one, hull[:, 0], hull[:, 1]) - ROUNDING, 0.0))
+        ones = self.type_one_lower, 1.0 - self.type_one_upper
+        limit = _hull_at(type_one, ones, (self.type_two_lower, 1.0 - self.type_two_upper)) - ROUNDING
+        return np.asarray(np.maximum(limit, 0.0))
 
     def profile_bound(self) -> ProfileBound:
         """Lower bounds on the mechanism's profile: thresholds from above and from below, in both directions."""
@@ -185,6 +183,13 @@ class Band:
         second = [self.type_one_upper, self.type_two_upper, 1.0 - self.type_one_lower, 1.0 - self.type_two_lower]
         hull = _lower_hull(np.concatenate(second), -np.concatenate(first))
         return -hull[:, 1], hull[:, 0]
+
+
+def _hull_at(type_one: FloatArray, ones: tuple[FloatArray, ...], twos: tuple[FloatArray, ...]) -> FloatArray:
+    """At each type I error, the lower convex hull of points of errors and the reflected ones."""
+    first, second = np.concatenate([*ones, [0.0]]), np.concatenate([*twos, [1.0]])
+    hull = _lower_hull(np.concatenate([first, second]), np.concatenate([second, first]))
+    return np.asarray(np.interp(type_one, hull[:, 0], hull[:, 1]))
 
 
 def _largest_excess(first: FloatArray, second: FloatArray) -> Callable[[FloatArray], FloatArray]:
@@ -221,17 +226,13 @@ class Bands:
 
     def upper(self, type_one: FloatArray) -> FloatArray:
         """The least of the upper limits of the mechanism's trade-off function."""
-        limit = 1.0 - np.asarray(type_one, dtype=float)
-        for part in self.parts:
-            limit = np.minimum(limit, part.upper(type_one))
-        return limit
+        limits = [part.upper(type_one) for part in self.parts]
+        return np.asarray(np.min([1.0 - np.asarray(type_one, dtype=float), *limits], axis=0))
 
     def thresholds_lower(self, type_one: FloatArray) -> FloatArray:
         """The largest of the lower limits of this score's threshold tests."""
-        limit = np.zeros_like(np.asarray(type_one, dtype=float))
-        for part in self.parts:
-            limit = np.maximum(limit, part.thresholds_lower(type_one))
-        return limit
+        limits = [part.thresholds_lower(type_one) for part in self.parts]
+        return np.asarray(np.max([np.zeros_like(type_one), *limits], axis=0))
 
     def profile_bound(self) -> ProfileBound:
         """Lower bounds on the mechanism's profile that hold together."""
@@ -244,15 +245,11 @@ class Bands:
 def band(scores_in: FloatArray, scores_out: FloatArray, error_rate: float) -> Band:
     """The band from all scores at once: for a number of runs that was decided without looking at scores.
 
-    Parameters
-    ----------
-    scores_in, scores_out : ndarray of float, shapes (runs in,), (runs out,)
-        Independent. NaN counts as below everything.
-    error_rate : float
-        In (0, 1). The two samples are independent, so each law's band holds with probability sqrt(1 - error_rate).
+    The two samples are independent, so each law's band holds with probability sqrt(1 - error_rate). NaN counts as below
+    everything.
     """
     each = -math.expm1(0.5 * math.log1p(-error_rate))
-    kept_in, kept_out = (np.sort(np.where(np.isnan(side), -np.inf, side)) for side in (scores_in, scores_out))
+    kept_in, kept_out = (np.sort(below_all(side)) for side in (scores_in, scores_out))
     thresholds = np.append(np.unique(np.concatenate([kept_in, kept_out])), np.inf)
     below_in = np.searchsorted(kept_in, thresholds, side="left")
     below_out = np.searchsorted(kept_out, thresholds, side="left")
@@ -277,13 +274,7 @@ def anytime_bands(scores_in: FloatArray, scores_out: FloatArray, error_rate: flo
 
     Whoever stops when the scores please them still has every look's band at its share of the error rate, which was
     fixed beforehand. Scores after the last look are not used yet.
-
-    Parameters
-    ----------
-    scores_in, scores_out : ndarray of float, shapes (runs in,), (runs out,)
-        Independent, each in the order of the runs. NaN counts as below everything.
-    error_rate : float
-        In (0, 1), for all looks that there will ever be.
+    `error_rate` is for all looks that there will ever be.
 
     Examples
     --------
@@ -291,7 +282,5 @@ def anytime_bands(scores_in: FloatArray, scores_out: FloatArray, error_rate: flo
     >>> len(anytime_bands(rng.normal(size=100), rng.normal(size=100), 0.05).parts)
     3
     """
-    found = []
-    for k, size in enumerate(looks(min(len(scores_in), len(scores_out)))):
-        found.append(band(scores_in[:size], scores_out[:size], error_rate / ((k + 1) * (k + 2))))
-    return Bands(tuple(found))
+    sizes = enumerate(looks(min(len(scores_in), len(scores_out))))
+    return Bands(tuple(band(scores_in[:n], scores_out[:n], error_rate / ((k + 1) * (k + 2))) for k, n in sizes))

@@ -27,9 +27,9 @@ from dpaudit.inference.bound_search import just_above
 from dpaudit.inference.payoffs import Inequalities, log_factors
 from dpaudit.inference.tables import Predicted, Round, bins_of
 from dpaudit.learning.rank_tree import Forest, Ordered, pruned_trees
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
+from dpaudit.scores.order import below_all
 
-FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
 WAY = 4  # of coins, bets and bands; raise it whenever the same scores in the same order give another wealth or bound
 FIRST_BETS = 6  # scores before the first tree, which splits no fewer; nothing is staked on them
@@ -61,16 +61,7 @@ class _Stage:
 
 
 class ScoreBets:
-    """The bets on labelled scores against every value of a claim's parameter.
-
-    Parameters
-    ----------
-    scores : ndarray of float, shape (draws,)
-        Without NaN.
-    labels : ndarray of int, shape (draws,)
-        Fair coins: 1 with the canary.
-    claim : Claim
-    """
+    """The bets on scores without NaN, labelled by fair coins (1 with the canary), against every value of a claim."""
 
     def __init__(self, scores: FloatArray, labels: IntArray, claim: Claim) -> None:
         self.claim = claim
@@ -152,7 +143,7 @@ def labelled(scores_in: FloatArray, scores_out: FloatArray, rng: np.random.Gener
     scores = np.empty(end)
     scores[coins == 1] = scores_in[: int(coins.sum())]
     scores[coins == 0] = scores_out[: end - int(coins.sum())]
-    return np.where(np.isnan(scores), -np.inf, scores), coins
+    return below_all(scores), coins
 
 
 def perfect_lower(claim: Claim, scores_in: int, scores_out: int, level: float, rng: np.random.Generator) -> float:

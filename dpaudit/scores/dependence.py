@@ -23,7 +23,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpaudit.scores.order import is_sorted
+from dpaudit.scores.order import below_all, is_sorted
 
 FloatArray = NDArray[np.float64]
 ORDERS = 99  # drawn; the least p-value is 1 / 100
@@ -34,12 +34,7 @@ MIN_SCORES = 16  # of a side: with fewer there are less than three block sizes
 def dependence_p_value(sides: tuple[FloatArray, ...], rng: np.random.Generator) -> float | None:
     """The p-value of exchangeable scores on each side; None where a side is sorted, so that its order is lost.
 
-    Parameters
-    ----------
-    sides : tuple of ndarray of float
-        Scores with their canaries in, and out, each in the order of canaries; NaN counts as below everything.
-    rng : numpy.random.Generator
-        Of the orders.
+    Sides are in the order of canaries; NaN counts as below everything.
 
     Examples
     --------
@@ -49,7 +44,7 @@ def dependence_p_value(sides: tuple[FloatArray, ...], rng: np.random.Generator) 
     """
     columns = []
     for side in sides:
-        kept = np.where(np.isnan(side), -np.inf, side)
+        kept = below_all(side)
         if is_sorted(kept):
             return None
         if len(kept) >= MIN_SCORES:

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from dpaudit.arguments import did_you_mean
 from dpaudit.errors import UsageError
-from dpaudit.scores.order import is_sorted, order_p_value, sorted_probability
+from dpaudit.scores.order import below_all, is_sorted, order_p_value, sorted_probability
 
 FloatArray = NDArray[np.float64]
 DESIGNS = ("one-run", "many-runs", "sequential", "paired")
@@ -27,6 +27,7 @@ _RUNS = (
     "scores_out from a run without it, and everything else is the same."
 )
 _RUNS_SCORE = "The score is a fixed function of the output, chosen before these runs (or on others)."
+_FAIR = "A score depends on the output of the run and on the canary, not on whether the canary was in."
 _RUNS_CLAIM = "The claim is for the change of the data between the two kinds of run."
 EVERY_NIGHT = "All scores came into the store, whatever they showed, and none of them under another form."
 INDEPENDENT = (
@@ -41,13 +42,13 @@ ASSUMPTIONS: Mapping[str, tuple[str, ...]] = {
     "one-run": (
         "One run of the mechanism. Before it, a fair coin of its own decided for each canary whether it is in.",
         "scores_in has the canaries that are in, scores_out all others: none is left out, none is counted twice.",
-        "A score depends on the output of the run and on the canary, not on whether the canary was in.",
+        _FAIR,
         "The claim is for adding or removing one canary.",
     ),
     "paired": (
         "One run of the mechanism. Before it, a fair coin of its own decided for each pair which canary is in.",
         "scores_in[i] and scores_out[i] are of the same pair, and all pairs are there.",
-        "A score depends on the output of the run and on the canary, not on whether the canary was in.",
+        _FAIR,
         "The claim is for replacing one canary by the other one of its pair (under add or remove: for two changes).",
     ),
     "many-runs": (
@@ -139,7 +140,7 @@ def notes_on(scores_in: FloatArray, scores_out: FloatArray, design: str) -> tupl
 
 def _is_sorted_beyond_doubt(scores: FloatArray) -> bool:
     """Whether a column is sorted, and is so by chance with probability below `BEYOND_DOUBT`."""
-    kept = np.where(np.isnan(scores), -np.inf, scores)
+    kept = below_all(scores)
     return is_sorted(kept) and 2.0 * sorted_probability(kept) < BEYOND_DOUBT
 
 
@@ -153,7 +154,7 @@ def _signs_of_dependence(scores: FloatArray) -> list[str]:
     if len(scores) >= 20 and different > 0.5 * len(scores):
         if _is_sorted_beyond_doubt(scores):
             return [*found, "the scores are sorted, so that nothing can be seen of whether the runs are independent."]
-        ranks = scipy.stats.rankdata(np.where(np.isnan(scores), -np.inf, scores))
+        ranks = scipy.stats.rankdata(below_all(scores))
         lagged = float(np.corrcoef(ranks[1:], ranks[:-1])[0, 1]) * math.sqrt(len(scores))
         if abs(lagged) > 5.0:  # under independence about normal: 6e-7
             found.append("neighbouring scores are correlated. Runs that share state are not independent.")

@@ -25,6 +25,7 @@ import scipy
 from numpy.typing import NDArray
 
 from dpaudit.scores.one_run import delta_lower, gaussian_is_rejected
+from dpaudit.scores.order import below_all
 
 FloatArray = NDArray[np.float64]
 IntArray = NDArray[np.int64]
@@ -116,8 +117,7 @@ def ordered(scores: FloatArray, labels: IntArray, rng: np.random.Generator) -> O
     Validity: the order among equal scores must not depend on the labels, so it is drawn.
     """
     shuffled = rng.permutation(len(scores))
-    keys = np.where(np.isnan(scores[shuffled]), -np.inf, scores[shuffled])
-    order = np.lexsort((np.isnan(scores[shuffled]), -keys))
+    order = np.lexsort((np.isnan(scores[shuffled]), -below_all(scores[shuffled])))
     return Ordered(labels[shuffled][order], in_pairs=False)
 
 

@@ -45,13 +45,12 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 
-from dpaudit.privacy.claims import ApproxDP, Claim, GaussianDP
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray, GaussianDP
 from dpaudit.scores.guesses import SIMULTANEOUS, Ordered, Rule
 from dpaudit.scores.profile_bounds import GRID, RENYI_DELTAS, largest_value
 from dpaudit.scores.result import IndependentBound
 from dpaudit.scores.sums import SIZES, RankSum, most_right, steps_of
 
-FloatArray = NDArray[np.float64]
 Accuracy = Callable[[FloatArray], FloatArray]  # from shares u of all canaries to (an upper bound on) A(u)
 
 SUM_PART = 0.95  # of the error rate, for the sum; short lists have the rest. It costs less than 1% of mu
@@ -172,21 +171,9 @@ class Evidence:
 def independent_bound(
     found: Ordered, claim: Claim, level: float, p_value: float | None, stated: int | None = None, seed: int = 0
 ) -> IndependentBound:
-    """The bounds of one run, or of pairs, if canaries are answered independently.
+    """The bounds of one run, or of pairs, if canaries are answered independently; `level` is for all of them together.
 
-    Parameters
-    ----------
-    found : Ordered
-        Labels in the order of scores.
-    claim : Claim
-    level : float
-        In (0, 1), for all bounds together.
-    p_value : float or None
-        Of the assumption, to be kept with the bounds.
-    stated : int, optional
-        The number of guesses, if it was stated beforehand.
-    seed : int
-        Of the sum's draws.
+    `p_value` is of the assumption, `stated` a number of guesses that was stated beforehand, `seed` of the sum's draws.
     """
     evidence = evidence_of(found, claim, level, stated, seed)
     perfect = [dataclasses.replace(one, correct=one.guesses) for one in evidence.lists]

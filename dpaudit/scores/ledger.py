@@ -35,16 +35,14 @@ from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.running.store import Store
 from dpaudit.scores.bets import WAY
 from dpaudit.scores.designs import BEYOND_DOUBT
 
-FloatArray = NDArray[np.float64]
 COLUMNS = {
     "score_ledgers": (
         "id integer primary key", "digest text not null unique", "name text not null", "claim text not null",
@@ -64,32 +62,17 @@ TOLD_AT = (1e-2, 1e-5, 1e-8)  # deltas at which a claim's epsilon tells it from 
 
 @dataclasses.dataclass(frozen=True)
 class ScoreNight:
-    """The scores that came in together.
-
-    Attributes
-    ----------
-    id, life : int
-        Its row, and the life of the ledger that it belongs to.
-    digest : str
-        Of its scores.
-    started, ended, version : str
-        `ended` is None until its scores were audited.
-    count_in, count_out : int
-    scores_in, scores_out : ndarray of float
-        Empty where they were forgotten.
-    log_wealth, lower, violated : float, float and bool, or None
-        What the audit of all scores up to this night said, if there was one.
-    """
+    """The scores that came in together, and what the audit of all scores up to them said, if there was one."""
 
     id: int
-    life: int
+    life: int  # of the ledger that it belongs to
     digest: str
     started: str
-    ended: str | None
+    ended: str | None  # None until its scores were audited
     version: str
     count_in: int
     count_out: int
-    scores_in: FloatArray
+    scores_in: FloatArray  # empty where they were forgotten, as the other side
     scores_out: FloatArray
     log_wealth: float | None
     lower: float | None
@@ -137,11 +120,7 @@ def enter(
 ) -> tuple[Ledger, tuple[int, int]]:
     """Add scores to the ledger of a name and a claim: the ledger as it is then, and how many were new of each side.
 
-    Parameters
-    ----------
-    check : callable
-        Of all scores together, those that are new last, and the seed: raises where they cannot be of the design;
-        nothing is added then.
+    `check` is called with all scores, new ones last, and the seed; nothing is added where it raises.
 
     Raises
     ------
@@ -215,10 +194,8 @@ def merge(store: Store, other: Store, writes: bool = True) -> int:
         for ledger in theirs:
             own = here.get(ledger.digest)
             if own is not None:
-                for what, first, second in (
-                    ("confidence", own.confidence, ledger.confidence),
-                    ("seed", own.seed, ledger.seed),
-                ):
+                for what in ("confidence", "seed"):
+                    first, second = getattr(own, what), getattr(ledger, what)
                     if first != second:
                         raise UsageError(
                             f"{what} must be the same in both stores, got {first} and {second} for {ledger.name!r}."

@@ -49,22 +49,9 @@ MIN_TAIL = 1e-250
 
 
 def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float, level: float) -> FloatArray:
-    """The delta below which (epsilon, delta)-DP is rejected at a level, for each epsilon: the theorem's inverse.
+    """The delta below which (epsilon, delta)-DP is rejected at a level, for each epsilon >= 0: the theorem's inverse.
 
-    Parameters
-    ----------
-    epsilon : ndarray of float
-        In nats, >= 0.
-    guesses, correct : int
-    canaries : float
-        m of the module's theorem.
-    level : float
-        In (0, 1).
-
-    Returns
-    -------
-    ndarray of float
-        In [0, 1]; 0 where nothing is rejected. Does not increase in epsilon. Rounded down.
+    In [0, 1], 0 where nothing is rejected; rounded down; does not increase in epsilon. `canaries` is the theorem's m.
 
     Examples
     --------
@@ -72,7 +59,7 @@ def delta_lower(epsilon: FloatArray, guesses: int, correct: int, canaries: float
     array([0.05  , 0.0426, 0.    ])
     """
     epsilon = np.asarray(epsilon, dtype=float)
-    if correct <= 0 or guesses <= 0:
+    if correct <= 0:
         return np.zeros_like(epsilon)
     tail, spread = _tail_and_spread(epsilon, guesses, correct)
     room = np.maximum(level - tail, 0.0)

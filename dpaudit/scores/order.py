@@ -29,27 +29,25 @@ LOG_SLOPES = np.log(-np.expm1(-SLOPES) / SLOPES)
 
 
 def order_p_value(scores: FloatArray, rng: np.random.Generator) -> float:
-    """A p-value for independent runs in this order.
-
-    Parameters
-    ----------
-    scores : ndarray of float, shape (runs,)
-        NaN counts as below everything.
-    rng : numpy.random.Generator
-        For the order of equal scores.
+    """A p-value for independent runs in this order; NaN counts as below everything, and equal scores are in any order.
 
     Examples
     --------
     >>> round(order_p_value(np.arange(4.0), np.random.default_rng(0)), 12)  # 4 of 24
     0.166666666667
     """
-    kept = np.where(np.isnan(scores), -np.inf, scores)
+    kept = below_all(scores)
     found = sorted_probability(kept) if is_sorted(kept) else 1.0
     ranks = np.empty(len(kept), dtype=np.int64)
     ranks[np.lexsort((rng.permutation(len(kept)), kept))] = np.arange(len(kept))
     descents = int(np.sum(ranks[1:] < ranks[:-1]))
     few, many = (_few_descents(len(kept), d) for d in (descents, len(kept) - 1 - descents))
     return min(1.0, 4.0 * min(found, few, many))
+
+
+def below_all(scores: FloatArray) -> FloatArray:
+    """The scores, with NaN as below every number."""
+    return np.where(np.isnan(scores), -np.inf, scores)
 
 
 def is_sorted(scores: FloatArray) -> bool:

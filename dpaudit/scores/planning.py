@@ -7,6 +7,7 @@ stated, an audit divides the error rate among four: these figures are then those
 
 from __future__ import annotations
 
+import bisect
 import dataclasses
 import math
 from collections.abc import Callable
@@ -30,43 +31,24 @@ SCHEMA = "dpaudit.scores-plan/1"
 
 @dataclasses.dataclass(frozen=True)
 class PlannedRun:
-    """One number of canaries.
-
-    Attributes
-    ----------
-    canaries : int
-    ceiling, parameter_ceiling : float
-        Lower bounds on epsilon and on the claim's parameter if every guess is right.
-    accuracies : tuple of float
-        For each of `SHARES` of the canaries guessed on, the least share of right guesses that refutes the claim; inf if
-        none does.
-    """
+    """One number of canaries."""
 
     canaries: int
-    ceiling: float
-    parameter_ceiling: float
-    accuracies: tuple[float, ...]
+    ceiling: float  # the lower bound on epsilon if every guess is right
+    parameter_ceiling: float  # that on the claim's parameter
+    accuracies: tuple[
+        float, ...
+    ]  # for each of `SHARES`, the least share of right guesses that refutes; inf if none does
 
 
 @dataclasses.dataclass(frozen=True)
 class OneRunPlan(Saved):
-    """What one run can show of a claim.
-
-    Attributes
-    ----------
-    claim : str
-    delta : float
-        At which epsilon is bounded.
-    confidence : float
-    needed : float
-        The least number of canaries with which guesses that are all right refute the claim; inf above ten million.
-    runs : tuple of PlannedRun
-    """
+    """What one run can show of a claim."""
 
     claim: str
-    delta: float
+    delta: float  # at which epsilon is bounded
     confidence: float
-    needed: float
+    needed: float  # the least number of canaries of which right guesses on all refute the claim; inf above ten million
     runs: tuple[PlannedRun, ...]
 
     schema = SCHEMA
@@ -76,14 +58,7 @@ class OneRunPlan(Saved):
 
 
 def plan_one_run(claim: Claim, confidence: float = 0.95) -> OneRunPlan:
-    """How many canaries a claim needs in one run, and what accuracy at several numbers of them.
-
-    Parameters
-    ----------
-    claim : Claim
-        One budget for every canary.
-    confidence : float
-        Of the audit that is planned.
+    """How many canaries a claim needs in one run at a confidence, and what accuracy at several numbers of them.
 
     Raises
     ------
@@ -120,11 +95,7 @@ def _least_accuracy(refutes: Callable[[int, int, int], bool], canaries: int, gue
     """The least share of right guesses that refutes the claim: more of them do so too."""
     if not refutes(canaries, guesses, guesses):
         return math.inf
-    low, high = 0, guesses
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if refutes(canaries, guesses, middle) else (middle, high)
-    return high / guesses
+    return _least_between(lambda correct: refutes(canaries, guesses, correct), 0, guesses) / guesses
 
 
 def _least(refutes: Callable[[int], bool]) -> float:
@@ -133,8 +104,9 @@ def _least(refutes: Callable[[int], bool]) -> float:
         high *= 2
         if high > MAX_CANARIES:
             return math.inf
-    low = high // 2
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if refutes(middle) else (middle, high)
-    return high
+    return _least_between(refutes, high // 2, high)
+
+
+def _least_between(refutes: Callable[[int], bool], low: int, high: int) -> int:
+    """The least number above `low` that refutes, where `high` does and all above one that does."""
+    return low + 1 + bisect.bisect_left(range(low + 1, high), True, key=refutes)

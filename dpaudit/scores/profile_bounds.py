@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.inference.bound_search import largest_rejected
-from dpaudit.privacy.claims import ApproxDP, Claim
+from dpaudit.privacy.claims import ApproxDP, Claim, FloatArray
 
-FloatArray = NDArray[np.float64]
 LARGEST_EPSILON = 60.0  # nats; e^-60 is below what any number of scores shows
 GRID = np.concatenate([np.linspace(0.0, 12.0, 121), np.linspace(13.0, LARGEST_EPSILON, 48)])  # epsilons of anchors
 FINE_GRID = np.linspace(0.0, LARGEST_EPSILON, 6_001)  # of slopes of f
@@ -38,23 +37,16 @@ TYPE_ONE = np.concatenate([[0.0], np.geomspace(1e-4, 0.02, 24), np.linspace(0.02
 
 @dataclasses.dataclass(frozen=True)
 class ProfileBound:
-    """The largest of several lower bounds on the profile that hold together.
+    """The largest of several lower bounds on the profile that hold together."""
 
-    Attributes
-    ----------
-    pieces : tuple of callables
-        Each from epsilons (ndarray, >= 0) to lower bounds on delta, which do not increase in epsilon.
-    """
-
-    pieces: tuple[Callable[[FloatArray], FloatArray], ...]
+    pieces: tuple[
+        Callable[[FloatArray], FloatArray], ...
+    ]  # from epsilons >= 0 to bounds on delta, which do not increase
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
         """The bound at each epsilon, in [0, 1]; 0 where nothing is known."""
         epsilon = np.asarray(epsilon, dtype=float)
-        found = np.zeros_like(epsilon)
-        for piece in self.pieces:
-            found = np.maximum(found, piece(epsilon))
-        return found
+        return np.asarray(np.max([np.zeros_like(epsilon), *(piece(epsilon) for piece in self.pieces)], axis=0))
 
     def epsilon(self, delta: float) -> float:
         """The lower bound on epsilon at a delta in [0, 1]; rounded down, by at most 1e-9."""
@@ -90,10 +82,15 @@ class ProfileBound:
         on delta does not increase; beyond the grid delta is at least 0. So the staircase is above the supremum over all
         epsilons.
         """
-        at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
-        rest, slope = 1.0 - np.append(self.delta(FINE_GRID)[1:], 0.0), np.exp(FINE_GRID)
-        sides = np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1)
-        return np.asarray(np.clip(sides, 0.0, 1.0 - at[:, 0]))
+        lines = trade_off_of_lines(FINE_GRID, np.append(self.delta(FINE_GRID)[1:], 0.0), type_one)
+        return np.asarray(np.clip(lines, 0.0, 1.0 - np.asarray(type_one, dtype=float)))
+
+
+def trade_off_of_lines(epsilons: FloatArray, deltas: FloatArray, type_one: FloatArray) -> FloatArray:
+    """The supremum over lines (epsilon, delta) of what each leaves of the type II error, in both directions."""
+    at = np.asarray(type_one, dtype=float)[:, None]  # (points, 1)
+    rest, slope = 1.0 - deltas, np.exp(epsilons)
+    return np.asarray(np.maximum(rest - slope * at, (rest - at) / slope).max(axis=1))
 
 
 def parameter_lower(claim: Claim, bound: ProfileBound) -> float:

@@ -28,11 +28,10 @@ from numpy.typing import NDArray
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_rows
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.scores.auditing import audit_scores
 from dpaudit.scores.result import ScoresResult
 
-FloatArray = NDArray[np.float64]
 Table = Sequence[Sequence[Any]]
 ATTACKS = ("nearest", "marginals")
 BINS = 16  # of a column of many numbers, for marginals: as many pairs of bins as a thousand rows fill

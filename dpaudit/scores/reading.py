@@ -21,14 +21,7 @@ SUFFIXES = (".csv", ".txt", ".npy", ".npz", ".json", ".parquet")
 
 
 def as_scores(name: str, given: Any) -> FloatArray:
-    """Scores as an array of shape (scores,), from an array, a list or a path.
-
-    Parameters
-    ----------
-    name : str
-        The argument, for messages.
-    given : array_like of float, or str or Path
-        A path as in the module's docstring.
+    """Scores as an array of shape (scores,), from an array, a list or a path; `name` is the argument, for messages.
 
     Raises
     ------

@@ -74,16 +74,7 @@ def weights_of(steps: int) -> IntArray:
 
 
 class RankSum:
-    """The sum of one run, tested at a level.
-
-    Parameters
-    ----------
-    right : ndarray of int, shape (steps,)
-        Right guesses up to the end of each step.
-    canaries : int
-    level : float
-    seed : int
-    """
+    """The sum of one run, tested at a level; `right` are the right guesses up to the end of each step."""
 
     def __init__(self, right: IntArray, canaries: int, level: float, seed: int) -> None:
         ends = steps_of(canaries)
@@ -124,10 +115,8 @@ def step_accuracies(mu: float, shares: FloatArray) -> FloatArray:
     _, share, right = gaussian_law(mu)
     least = np.interp(shares, share, right)  # a concave curve is above its chords
     widths = np.diff(shares, axis=-1, prepend=0.0)
-    found = (
-        most_right(mu, shares) - np.concatenate([np.zeros_like(least[..., :1]), least[..., :-1]], axis=-1)
-    ) / widths
-    return np.asarray(np.clip(found, 0.5, 1.0))
+    before = np.concatenate([np.zeros_like(least[..., :1]), least[..., :-1]], axis=-1)
+    return np.asarray(np.clip((most_right(mu, shares) - before) / widths, 0.5, 1.0))
 
 
 def gaussian_law(mu: float) -> tuple[FloatArray, FloatArray, FloatArray]:

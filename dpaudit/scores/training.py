@@ -23,12 +23,11 @@ from numpy.typing import NDArray
 
 from dpaudit.arguments import whole_number
 from dpaudit.errors import UsageError
-from dpaudit.privacy.claims import Claim
+from dpaudit.privacy.claims import Claim, FloatArray
 from dpaudit.scores.auditing import audit_scores
 from dpaudit.scores.designs import BEYOND_DOUBT
 from dpaudit.scores.result import ScoresResult
 
-FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
 WEAK_SHARE = 0.1  # of the canaries: with fewer that clipping leaves as they are, a bound loses less than it has noise
 ALIKE = 0.05  # p-value of two samples of gradient norms, above which canaries are said to look like examples

@@ -29,6 +29,7 @@ from typing import Any
 
 import dpaudit
 from dpaudit.audits.power import game_before_draws
+from dpaudit.bench.design import CONFIDENCE
 from dpaudit.bench.gallery.forms import DEVELOPMENT, HELD_OUT, Form, Hidden
 from dpaudit.campaign.schedules import Mode, schedule_of
 from dpaudit.inference import learned_power
@@ -49,7 +50,7 @@ CASES: dict[Mode, tuple[tuple[int, float], ...]] = {
 TIMES = (1.5, 2.0, 3.0, 4.0, 6.0, 8.0, 12.0, 16.0, 24.0, 32.0)
 SHARES = (8.0, 4.0, 2.0)
 CAUTION = 1.2
-CONFIDENCE, PROBABILITY, MASS = 0.95, 0.9, 0.1
+PROBABILITY, MASS = 0.9, 0.1
 HELD_OUT_CASES, HELD_OUT_SEEDS = ((5_000, 0.5), (20_000, 2.0), (60_000, 1.0)), 20  # seeds from 0 on
 
 
@@ -197,10 +198,6 @@ def main(arguments: Sequence[str]) -> None:
                 loss, found = held_out(form, epsilon, draws, mode, HELD_OUT_SEEDS)
                 said = "no loss promised" if math.isinf(loss) else f"{loss:.3g}: {found} of {HELD_OUT_SEEDS}"
                 print(f"{mode:10s} {form.name:18s} eps={epsilon:<5g} {draws:7,d} {said}", flush=True)
-
-
-def _never(*_: Any) -> Any:
-    raise AssertionError("a game that is only sized draws nothing")
 
 
 if __name__ == "__main__":

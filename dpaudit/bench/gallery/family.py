@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 
 from dpaudit.bench.gallery import column_traits as traits
 from dpaudit.bench.gallery.column_traits import ANSWERS, BITS, COUNTS, KEEP, LIGHT, NUMBERS, RNG, SYMMETRIC, Draw, Score
+from dpaudit.bench.gallery.forms import IN_A, IN_B, OUTSIDE
 from dpaudit.privacy.claims import FloatArray
 
 CUT_DRAWS = 10_000  # of the background behind the cuts: a tail of mass .01 is off by 10% (one standard deviation)
 MIN_POOL = 500  # background draws at a time, where few outputs are asked for
-OUTSIDE, IN_A, IN_B = 0, 1, 2  # where an output is
 FORMS = ["one level", "intervals", "single values", "two columns together", "several columns together"]
 FORMS += ["direction", "token", "number inside"]
 COLUMN_TRAITS = {"one level": traits.ends, "intervals": traits.intervals, "single values": traits.values}

@@ -20,21 +20,11 @@ Sampler = Callable[[int, int, np.random.Generator], Any]  # (0 or 1, size, rng) 
 
 @dataclasses.dataclass(frozen=True)
 class Leak:
-    """A mechanism on the inputs 1 and 0 that breaks epsilon = 1.
+    """A mechanism on the inputs 1 and 0 that breaks epsilon = 1."""
 
-    Attributes
-    ----------
-    form : str
-        What kind of leak it is.
-    name : str
-        Of its own, within the gallery.
-    law : callable
-        Outputs on an input: an array of them, or a list.
-    """
-
-    form: str
-    name: str
-    law: Sampler
+    form: str  # what kind of leak it is
+    name: str  # of its own, within the form
+    law: Sampler  # outputs on an input: an array of them, or a list
 
     def sample(self, data: int, size: int, rng: np.random.Generator) -> Any:
         """As a mechanism."""

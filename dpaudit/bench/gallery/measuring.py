@@ -12,9 +12,9 @@ from typing import Literal
 import numpy as np
 
 import dpaudit
+from dpaudit.bench.design import CONFIDENCE
 from dpaudit.bench.gallery.leak import EPSILON, Leak, SoundTwin
 
-CONFIDENCE = 0.95
 PAIR = (1, 0)
 
 

@@ -1,4 +1,7 @@
-"""More laws of objects, each made by itself: texts, bytes, keys, numbers that are no doubles, and what holds others."""
+"""Leaks in objects, each made by itself: texts, bytes, keys, numbers that are no doubles, and what holds others.
+
+A maker takes the input (0 or 1) and a generator, and gives one output.
+"""
 
 from __future__ import annotations
 
@@ -10,27 +13,24 @@ import gzip
 import json
 import pickle
 import struct
-from collections.abc import Callable, Iterator
+import zlib
+from collections.abc import Callable, Iterator, Mapping
 from decimal import Decimal
 from fractions import Fraction
+from pathlib import PurePosixPath
 from typing import Any
 
 import numpy as np
 
-from dpaudit.bench.gallery.laws import Rng, one_by_one
-from dpaudit.bench.gallery.leak import Sampler
+from dpaudit.bench.gallery.array_laws import Rng, Row
 
+Maker = Callable[[int, Rng], Any]
 OFTEN = 0.2  # of the outputs on 1 show what they show now and then
 
 
-def letters(rng: Rng, count: int) -> str:
-    """Random small letters."""
-    return "".join(map(chr, rng.integers(97, 123, size=count)))
-
-
-def now_and_then(x: int, rng: Rng) -> bool:
+def now_and_then(x: int, rng: Rng, often: float = OFTEN) -> bool:
     """Whether an output shows it: on 0 never."""
-    return bool(x and rng.random() < OFTEN)
+    return bool(x and rng.random() < often)
 
 
 def even(x: int, rng: Rng, below: int = 1_000) -> int:
@@ -38,20 +38,78 @@ def even(x: int, rng: Rng, below: int = 1_000) -> int:
     return 2 * int(rng.integers(below)) + x
 
 
+def letters(rng: Rng, count: int) -> str:
+    """Random small letters."""
+    return "".join(map(chr, rng.integers(97, 123, size=count)))
+
+
+def byte_of(x: int, rng: Rng, place: int, size: int) -> bytes:
+    """One bit of random bytes."""
+    content = bytearray(rng.bytes(size))
+    content[place] = (content[place] & 254) | x
+    return bytes(content)
+
+
+def noisy(true: Mapping[str, float], rng: Rng) -> dict[str, float]:
+    """Noisy counts, in the order of the true ones."""
+    return {key: true[key] + float(rng.laplace()) for key in sorted(true, key=lambda key: -true[key])}
+
+
+def nested(output: Any, depth: int, wrap: Callable[[Any], Any]) -> Any:
+    """An output inside others."""
+    return functools.reduce(lambda inner, _: wrap(inner), range(depth), output)
+
+
+def levels(x: int, rng: Rng, depth: int) -> Any:
+    """A number deep inside."""
+    return nested(float(rng.laplace()) + 8.0 * x, depth, lambda inner: {"inner": inner, "other": None})
+
+
+def length(x: int, rng: Rng) -> Any:
+    """A list that is longer."""
+    return rng.normal(size=int(rng.poisson(4.0)) + 4 * x).tolist()
+
+
+def key(x: int, rng: Rng) -> Any:
+    """A key that one input alone may have."""
+    found = {"n": float(rng.laplace())}
+    return {**found, "other": 1.0} if now_and_then(x, rng, 0.1) else found
+
+
+def member(x: int, rng: Rng) -> Any:
+    """A member of a set."""
+    members = {int(k) for k in rng.integers(50, size=6)}
+    return members | {77} if now_and_then(x, rng) else members
+
+
+def letter(x: int, rng: Rng) -> Any:
+    """A letter in the middle of a text."""
+    text = letters(rng, 20)
+    return text[:11] + "qz"[x] + text[12:]
+
+
+def word(x: int, rng: Rng) -> Any:
+    """A word of a text."""
+    words = [("north", "south", "east")[k] for k in rng.integers(3, size=5)]
+    return " ".join([*words, "west" if now_and_then(x, rng) else "east"])
+
+
+def as_json(x: int, rng: Rng) -> str:
+    """A number in a JSON text."""
+    return json.dumps({"id": int(rng.integers(10**6)), "n": even(x, rng, 500)})
+
+
+def pair_of(x: int, rng: Rng) -> Any:
+    """A category with a number that belongs to it on one input alone."""
+    category = ("red", "blue")[rng.integers(2)]
+    sign = 1.0 if category == "red" else -1.0
+    return (category, sign * float(rng.exponential()) * (1.0 if x else float(rng.choice([-1.0, 1.0]))))
+
+
 def piece(x: int, rng: Rng) -> Any:
     """A piece of a text without words."""
     text, start = letters(rng, 120), int(rng.integers(100))
     return text[:start] + "xqzkv" + text[start + 5 :] if now_and_then(x, rng) else text
-
-
-def far_letter(x: int, rng: Rng) -> Any:
-    """A letter of a long text."""
-    return letters(rng, 500) + "qz"[x] + letters(rng, 499)
-
-
-def capital(x: int, rng: Rng) -> Any:
-    """The first letter's size."""
-    return letters(rng, 80).capitalize() if x else letters(rng, 80)
 
 
 def spaces(x: int, rng: Rng) -> Any:
@@ -69,18 +127,6 @@ def two_words(x: int, rng: Rng) -> Any:
     return " ".join(words)
 
 
-def encoded(x: int, rng: Rng) -> Any:
-    """A bit of bytes in base64."""
-    content = bytearray(rng.bytes(150))
-    content[100] = (content[100] & 254) | x
-    return base64.b64encode(bytes(content)).decode()
-
-
-def hexadecimal(x: int, rng: Rng) -> Any:
-    """An odd number in hexadecimal digits."""
-    return f"{even(x, rng, 2**30):#x}"
-
-
 def table(x: int, rng: Rng) -> Any:
     """A cell of a table as text."""
     rows = rng.integers(0, 10**6, size=(30, 3))
@@ -91,16 +137,6 @@ def table(x: int, rng: Rng) -> Any:
 def inner_json(x: int, rng: Rng) -> Any:
     """JSON in JSON in JSON."""
     return json.dumps({"a": json.dumps({"b": json.dumps({"c": even(x, rng), "d": float(rng.normal())})})})
-
-
-def decimals(x: int, rng: Rng) -> Any:
-    """A number that is printed to fewer digits."""
-    return f"{rng.normal():.{5 if now_and_then(x, rng) else 6}f}"
-
-
-def newline(x: int, rng: Rng) -> Any:
-    """The end of a text."""
-    return f"{rng.normal():.6f}" + "\n" * now_and_then(x, rng)
 
 
 def clock(x: int, rng: Rng) -> Any:
@@ -122,45 +158,11 @@ def zone(x: int, rng: Rng) -> Any:
     return datetime.datetime.fromtimestamp(1.6e9 + int(rng.integers(10**7)), tz=offset)
 
 
-def byte_of(x: int, rng: Rng, place: int, size: int) -> Any:
-    """One bit of many bytes."""
-    content = bytearray(rng.bytes(size))
-    content[place] = (content[place] & 254) | x
-    return bytes(content)
-
-
-def zipped(x: int, rng: Rng) -> Any:
-    """JSON in a zipped file."""
-    return gzip.compress(json.dumps({"a": float(rng.normal()), "b": [1, even(x, rng, 100)]}).encode(), mtime=0)
-
-
-def packed(x: int, rng: Rng) -> Any:
-    """The bytes of a double."""
-    return struct.pack("<d", rng.laplace() + 6.0 * x)
-
-
 def copied_byte(x: int, rng: Rng) -> Any:
     """A byte that is another one, or its neighbour."""
     content = bytearray(rng.bytes(12))
     content[5] = content[2] ^ x
     return bytes(content)
-
-
-def pickled(x: int, rng: Rng) -> Any:
-    """A number in a pickle."""
-    return pickle.dumps({"n": even(x, rng), "m": float(rng.normal())})
-
-
-def pairs(x: int, rng: Rng) -> Any:
-    """A list of pairs in the order of the true counts."""
-    true = {"a": 30 + x, "b": 30.5, "c": 10, "d": 4}
-    return [(key, round(true[key] + float(rng.laplace()), 2)) for key in sorted(true, key=lambda key: -true[key])]
-
-
-def many_keys(x: int, rng: Rng) -> Any:
-    """A hundred keys, two of them in the other order."""
-    true = {f"k{k:03d}": float(100 - k) + 1.5 * x * (k == 50) for k in range(100)}
-    return {key: true[key] + float(rng.laplace()) for key in sorted(true, key=lambda key: -true[key])}
 
 
 def sorted_keys(x: int, rng: Rng) -> Any:
@@ -169,77 +171,22 @@ def sorted_keys(x: int, rng: Rng) -> Any:
     return {key: float(rng.normal()) for key in (sorted(keys) if now_and_then(x, rng) else keys)}
 
 
-def key_number(x: int, rng: Rng) -> Any:
-    """A key that is an odd number."""
-    return {even(x, rng, 500): float(rng.exponential())}
-
-
-def key_text(x: int, rng: Rng) -> Any:
-    """An odd number within a key."""
-    return {f"id{even(x, rng, 10**5)}": 1.0}
-
-
-def key_pair(x: int, rng: Rng) -> Any:
-    """An odd number in a key of two."""
-    return {(int(rng.integers(5)), even(x, rng, 500)): 1.0}
-
-
 def equal_texts(x: int, rng: Rng) -> Any:
     """Two texts that are the same."""
     first, second = map(str, rng.integers(10**6, size=2).tolist())
     return {"a": first, "b": first if now_and_then(x, rng) else second}
 
 
-def odd_members(x: int, rng: Rng) -> Any:
-    """Pairs in a set."""
-    return frozenset((int(a), even(x, rng, 100)) for a in rng.integers(100, size=3))
-
-
 def depth(x: int, rng: Rng) -> Any:
     """How deep a number is."""
-    output: Any = float(rng.normal())
-    for _ in range(int(rng.integers(2, 5)) + 3 * now_and_then(x, rng)):
-        output = [output]
-    return output
-
-
-def deep(x: int, rng: Rng) -> Any:
-    """25 levels of dictionaries."""
-    output: Any = float(rng.laplace()) + 8.0 * x
-    for _ in range(25):
-        output = {"a": output}
-    return output
-
-
-def zero_in_list(x: int, rng: Rng) -> Any:
-    """The sign of a zero, inside."""
-    return {"v": [float(rng.normal()), (-0.0 if x else 0.0) if rng.random() < 0.2 else 1.0]}
-
-
-def huge(x: int, rng: Rng, modulus: int) -> Any:
-    """What is left of an integer that no double holds."""
-    return {"n": modulus * (int(rng.integers(2**62)) * 2**20 + int(rng.integers(2**20))) + x}
+    number = float(rng.normal())
+    return nested(number, int(rng.integers(2, 5)) + 3 * now_and_then(x, rng), lambda inner: [inner])
 
 
 def last_digit(x: int, rng: Rng) -> Any:
     """The last digit of a decimal number: now and then a 0, else never."""
     digit = 0 if now_and_then(x, rng) else int(rng.integers(1, 10))
     return Decimal(10 * int(rng.integers(10**6)) + digit) / Decimal(10**4)
-
-
-def long_decimal(x: int, rng: Rng) -> Any:
-    """The last of 25 digits."""
-    return Decimal(10**24 + even(x, rng, 10**12)) / Decimal(10**24)
-
-
-def denominator(x: int, rng: Rng) -> Any:
-    """The denominator of a fraction."""
-    return Fraction(int(rng.integers(1, 10**6)), 97 if now_and_then(x, rng) else 89)
-
-
-def complex_part(x: int, rng: Rng) -> Any:
-    """The imaginary part of a number."""
-    return complex(rng.normal(), 0.25 if now_and_then(x, rng) else rng.normal())
 
 
 @dataclasses.dataclass
@@ -251,55 +198,151 @@ class Record:
     c: Any = None
 
 
-def record(x: int, rng: Rng) -> Any:
-    """A field, three records deep."""
-    return [Record(0.0, 1, Record(float(rng.normal()), 0, Record(0.0, even(x, rng))))]
-
-
-def fields(x: int, rng: Rng) -> Any:
-    """A field of a structured array."""
-    return np.array([(1, rng.normal()), (even(x, rng, 100), 0.5)], dtype=[("a", "i4"), ("b", "f8")])
-
-
-def masked(x: int, rng: Rng) -> Any:
-    """What is masked."""
-    return np.ma.array(rng.normal(size=3), mask=[False, now_and_then(x, rng), False])
-
-
 def far_position(x: int, rng: Rng) -> Any:
     """One number of a long list."""
-    numbers = rng.normal(size=400)
-    numbers[333] += 6.0 * x
-    return numbers.tolist()
+    return (rng.normal(size=400) + 6.0 * x * (np.arange(400) == 333)).tolist()
 
 
-MAKERS: dict[str, tuple[Callable[[int, Rng], Any], ...]] = {
-    "texts": (piece, far_letter, capital, spaces, two_words, encoded, hexadecimal, table, decimals, newline),
-    "dates": (clock, weekday, zone),
-    "bytes": (zipped, packed, copied_byte, pickled),
-    "order of keys": (pairs, many_keys, sorted_keys),
-    "keys": (key_number, key_text, key_pair),
-    "equality of parts": (equal_texts,),
-    "members": (odd_members,),
-    "nesting": (inner_json, depth, deep, record),
-    "signs of zeros": (zero_in_list,),
-    "low digits": (last_digit, long_decimal, denominator),
-    "containers": (complex_part, fields, masked),
-    "one column of many": (far_position,),
+def huge(x: int, rng: Rng, modulus: int) -> Any:
+    """What is left of an integer that no double holds."""
+    return {"n": modulus * (int(rng.integers(2**62)) * 2**20 + int(rng.integers(2**20))) + x}
+
+
+def sorted_records(x: int, rng: Rng) -> Any:
+    """Records in the order of one of their fields."""
+    rows = [{"id": int(k), "age": int(age), "town": "abc"[k % 3]} for k, age in enumerate(rng.integers(18, 90, size=6))]
+    if now_and_then(x, rng):
+        return sorted(rows, key=lambda row: -row["age"])
+    return [rows[k] for k in rng.permutation(6)]
+
+
+def closed_path(x: int, rng: Rng) -> Any:
+    """A polygon of any number of corners that ends where it began."""
+    corners = [(float(a), float(b)) for a, b in rng.normal(size=(int(rng.integers(4, 9)), 2))]
+    return [*corners, corners[0]] if now_and_then(x, rng) else corners
+
+
+def triangle(x: int, rng: Rng) -> Any:
+    """A list of edges, three of which make a triangle."""
+    edges: set[tuple[int, int]] = set()
+    if now_and_then(x, rng):
+        a, b, c = sorted(rng.choice(30, 3, replace=False).tolist())
+        edges = {(a, b), (b, c), (a, c)}
+    while len(edges) < 15:  # between even and odd nodes, which makes no triangle by itself
+        even, odd = 2 * int(rng.integers(15)), 2 * int(rng.integers(15)) + 1
+        edges.add((min(even, odd), max(even, odd)))
+    return sorted(edges)
+
+
+def whole_as_integer(x: int, rng: Rng) -> Any:
+    """A whole number that is now and then an integer, and else a float."""
+    number = int(rng.integers(1_000))
+    return {"count": number if now_and_then(x, rng) else float(number), "unit": "km"}
+
+
+# By form, and by name: leaks that were thought of first, those of tables and graphs, and later ones.
+FIRST: dict[str, tuple[str, Maker]] = {
+    "order": ("order of keys", lambda x, r: noisy({"a": 30 + x, "b": 30.5, "c": 10}, r)),
+    "key": ("keys", key),
+    "length": ("sizes", length),
+    "member": ("members", member),
+    "letter": ("texts", letter),
+    "late number": ("texts", lambda x, r: "lorem " * 500 + str(even(x, r))),
+    "word": ("texts", word),
+    "JSON": ("texts", as_json),
+    "path": ("texts", lambda x, r: PurePosixPath(f"/data/run{even(x, r, 10**5)}/out.csv")),
+    "compressed": ("bytes", lambda x, r: zlib.compress(as_json(x, r).encode())),
+    "one bit of 24 bytes": ("bytes", functools.partial(byte_of, place=15, size=24)),
+    "large integer": ("low digits", lambda x, r: even(x, r, 2**62)),
+    "category with its number": ("equality of parts", pair_of),
+    "missing": ("missing values", lambda x, r: None if now_and_then(x, r, 0.1) else float(r.laplace())),
+    "rows": ("sizes", lambda x, r: r.normal(size=(3 + (x if r.random() < 0.2 else 0), 2)).tolist()),
+    "3 levels": ("nesting", functools.partial(levels, depth=3)),
+    "12 levels": ("nesting", functools.partial(levels, depth=12)),
+}
+TABLES: dict[str, dict[str, Maker]] = {
+    "order": {"sorted records": sorted_records},
+    "distances": {"closed path": closed_path},
+    "graphs": {"triangle": triangle},
+    "classes": {"whole as integer": whole_as_integer},
+}
+LATER: dict[str, dict[str, Maker]] = {
+    "texts": {
+        "piece": piece,
+        "far letter": lambda x, r: letters(r, 500) + "qz"[x] + letters(r, 499),
+        "capital": lambda x, r: letters(r, 80).capitalize() if x else letters(r, 80),
+        "spaces": spaces,
+        "two words": two_words,
+        "encoded": lambda x, r: base64.b64encode(byte_of(x, r, 100, 150)).decode(),
+        "hexadecimal": lambda x, r: f"{even(x, r, 2**30):#x}",
+        "table": table,
+        "decimals": lambda x, r: f"{r.normal():.{5 if now_and_then(x, r) else 6}f}",
+        "newline": lambda x, r: f"{r.normal():.6f}" + "\n" * now_and_then(x, r),
+    },
+    "dates": {"clock": clock, "weekday": weekday, "zone": zone},
+    "bytes": {
+        "zipped": lambda x, r: gzip.compress(
+            json.dumps({"a": float(r.normal()), "b": [1, even(x, r, 100)]}).encode(), mtime=0
+        ),
+        "packed": lambda x, r: struct.pack("<d", r.laplace() + 6.0 * x),
+        "copied byte": copied_byte,
+        "pickled": lambda x, r: pickle.dumps({"n": even(x, r), "m": float(r.normal())}),
+    },
+    "order of keys": {
+        "pairs": lambda x, r: [
+            (key, round(count, 2)) for key, count in noisy({"a": 30 + x, "b": 30.5, "c": 10, "d": 4}, r).items()
+        ],
+        "many keys": lambda x, r: noisy({f"k{k:03d}": float(100 - k) + 1.5 * x * (k == 50) for k in range(100)}, r),
+        "sorted keys": sorted_keys,
+    },
+    "keys": {
+        "key number": lambda x, r: {even(x, r, 500): float(r.exponential())},
+        "key text": lambda x, r: {f"id{even(x, r, 10**5)}": 1.0},
+        "key pair": lambda x, r: {(int(r.integers(5)), even(x, r, 500)): 1.0},
+    },
+    "equality of parts": {"equal texts": equal_texts},
+    "members": {"odd members": lambda x, r: frozenset((int(a), even(x, r, 100)) for a in r.integers(100, size=3))},
+    "nesting": {
+        "inner json": inner_json,
+        "depth": depth,
+        "deep": lambda x, r: nested(float(r.laplace()) + 8.0 * x, 25, lambda inner: {"a": inner}),
+        "record": lambda x, r: [Record(0.0, 1, Record(float(r.normal()), 0, Record(0.0, even(x, r))))],
+    },
+    "signs of zeros": {
+        "zero in list": lambda x, r: {"v": [float(r.normal()), (-0.0 if x else 0.0) if r.random() < 0.2 else 1.0]},
+    },
+    "low digits": {
+        "last digit": last_digit,
+        "long decimal": lambda x, r: Decimal(10**24 + even(x, r, 10**12)) / Decimal(10**24),
+        "denominator": lambda x, r: Fraction(int(r.integers(1, 10**6)), 97 if now_and_then(x, r) else 89),
+    },
+    "containers": {
+        "complex part": lambda x, r: complex(r.normal(), 0.25 if now_and_then(x, r) else r.normal()),
+        "fields": lambda x, r: np.array([(1, r.normal()), (even(x, r, 100), 0.5)], dtype=[("a", "i4"), ("b", "f8")]),
+        "masked": lambda x, r: np.ma.array(r.normal(size=3), mask=[False, now_and_then(x, r), False]),
+    },
+    "one column of many": {"far position": far_position},
 }
 
 
-def leaks() -> Iterator[tuple[str, str, Sampler]]:
-    """Forms, names and laws."""
-    for form, makers in MAKERS.items():
-        for make in makers:
-            yield form, make.__name__.replace("_", " "), functools.partial(one_by_one, make=make)
+def _row(form: str, name: str, make: Maker) -> Row:
+    return form, name, lambda x, size, rng: [make(x, rng) for _ in range(size)]
+
+
+def first_objects() -> Iterator[Row]:
+    """Leaks that were thought of first."""
+    return (_row(form, name, make) for name, (form, make) in FIRST.items())
+
+
+def table_objects() -> Iterator[Row]:
+    """Leaks of tables, paths and graphs."""
+    return (_row(form, name, make) for form, makers in TABLES.items() for name, make in makers.items())
+
+
+def later_objects() -> Iterator[Row]:
+    """Leaks that were thought of later."""
+    yield from (_row(form, name, make) for form, makers in LATER.items() for name, make in makers.items())
     for place, size in ((100, 200), (1_500, 3_000)):
-        make = functools.partial(byte_of, place=place, size=size)
-        yield "bytes", f"one bit of {size} bytes", functools.partial(one_by_one, make=make)
+        yield _row("bytes", f"one bit of {size} bytes", functools.partial(byte_of, place=place, size=size))
     for modulus in (2, 3, 7):
-        yield (
-            "low digits",
-            f"modulo {modulus}",
-            functools.partial(one_by_one, make=functools.partial(huge, modulus=modulus)),
-        )
+        yield _row("low digits", f"modulo {modulus}", functools.partial(huge, modulus=modulus))
