@@ -21,6 +21,12 @@ def subjects_text(dossier: Dossier) -> str:
     return some([clean(name, 60) for name in dossier.subjects], SUBJECTS)
 
 
+def title(dossier: Dossier, width: int = 100) -> str:
+    """The name of the deployment, or else the first subjects."""
+    name = dossier.deployment.name if dossier.deployment is not None else ""
+    return clean(name, width) if name else ", ".join(clean(one, 60) for one in dossier.subjects[:SUBJECTS])
+
+
 def headline(dossier: Dossier) -> str:
     """The verdict over all results, in one line; it counts the rows of page one."""
     lines = ranked(dossier)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from typing import Any
 
 from dpaudit.conformance.result import CheckResult
@@ -74,8 +74,20 @@ def cases(dossier: Dossier) -> tuple[Case, ...]:
     return tuple(found)
 
 
+def grouped(
+    dossier: Dossier, statuses: Collection[str], name: Callable[[Case], str] = lambda case: case.subject_name
+) -> list[tuple[tuple[str, ...], list[Case], str]]:
+    """Cases of these statuses by subject, claim, check and status, the worst first, with a sentence on the others."""
+    found: dict[tuple[str, ...], list[Case]] = {}
+    for case in cases(dossier):
+        if case.status in statuses:
+            found.setdefault((name(case), case.claim, case.check, case.status), []).append(case)
+    rest = [f" And {wording.plural(len(group) - 1, 'more case')} of this check." for group in found.values()]
+    return [(key, group, more * (len(group) > 1)) for (key, group), more in zip(found.items(), rest, strict=True)]
+
+
 def counts(dossier: Dossier) -> dict[str, int]:
-    """How many cases have each status, in the order of `STATUSES`."""
+    """Numbers of cases that have each status, in the order of `STATUSES`."""
     found = Counter(case.status for case in cases(dossier))
     return {status: found[status] for status in STATUSES if found[status]}
 

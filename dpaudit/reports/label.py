@@ -14,7 +14,7 @@ from typing import Literal
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
-from dpaudit.reports.answers import headline
+from dpaudit.reports.answers import headline, title
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
 from dpaudit.reports.drawing import Drawing, Mark, tag
@@ -99,11 +99,6 @@ def head(dossier: Dossier) -> str:
     return f"{SYMBOLS[dossier.verdict]} {headline(dossier)}"
 
 
-def _title(dossier: Dossier) -> str:
-    name = dossier.deployment.name if dossier.deployment is not None else ""
-    return clean(name, 100) if name else ", ".join(clean(one, 60) for one in dossier.subjects[:SHOWN])
-
-
 def _foot() -> str:
     return f"Written {date_text()} by dpaudit {__version__}. {SOURCE} Declared means said by the owner, not checked."
 
@@ -114,7 +109,7 @@ def render_page(dossier: Dossier) -> str:
         environment()
         .get_template("label.html.j2")
         .render(
-            title=_title(dossier),
+            title=title(dossier),
             verdict=dossier.verdict,
             head=head(dossier),
             categories=categories(dossier),
@@ -128,7 +123,7 @@ def render_drawing(dossier: Dossier) -> str:
     """The label as one SVG file with its own colours, for a page or a README."""
     body: list[Mark] = []
     y = 40.0
-    body.append(tag("text", f"Privacy label: {clean(_title(dossier), 60)}", x=18.0, y=y, cls="title"))
+    body.append(tag("text", f"Privacy label: {clean(title(dossier), 60)}", x=18.0, y=y, cls="title"))
     for line in textwrap.wrap(head(dossier), 60, break_long_words=True):
         y += 21.0
         body.append(tag("text", line, x=18.0, y=y, cls=f"verdict {dossier.verdict}"))
@@ -148,8 +143,8 @@ def render_drawing(dossier: Dossier) -> str:
         body.append(tag("text", line, x=18.0, y=y, cls="foot"))
     height = y + 18.0
     frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
-    style, title = Markup("<style>{}</style>").format(Markup(STYLE)), f"Privacy label: {_title(dossier)}"
-    drawn = str(Drawing((frame, *body), WIDTH, height, title, style).__html__())
+    style, told = Markup("<style>{}</style>").format(Markup(STYLE)), f"Privacy label: {title(dossier)}"
+    drawn = str(Drawing((frame, *body), WIDTH, height, told, style).__html__())
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
 
 
