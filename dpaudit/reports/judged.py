@@ -12,9 +12,9 @@ import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
+from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Facts, Paragraph, Table
 from dpaudit.reports.dossier import Attachment, Judged, Line, subject_of
-from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, compared, lower_text, name_text, number_text, percent_text, plural, symbol
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import Verdict

@@ -38,9 +38,8 @@ def render(dossier: Dossier) -> str:
     subjects = dict.fromkeys(clean(name, 120) for name in dossier.subjects)
     common: dict[str, Any] = {name: ids(name) for name in ("tool", "plan", "document", "result")}
     common |= {"version": __version__, "source": SOURCE, "now": now, "undated": UNDATED}
-    seen = [
-        filled("oscal.evidence", source=ids("source", one.name), name=_line(one.name, 200)) for one in dossier.sources
-    ]
+    names = [(one.name, ids("source", one.name)) for one in dossier.sources]
+    common["evidence"] = [filled("oscal.evidence", name=_line(name, 200), source=uid) for name, uid in names]
     described = [_described(ids, *group, common) for group in grouped(dossier, form("oscal.states"))]
     found = filled(
         "oscal.document",
@@ -103,7 +102,7 @@ def _props(**values: str) -> list[dict[str, str]]:
 
 
 def _described(
-    ids: _Identifiers, key: tuple[str, ...], group: Sequence[Case], more: str, **common: Any
+    ids: _Identifiers, key: tuple[str, ...], group: Sequence[Case], more: str, common: dict[str, Any]
 ) -> dict[str, Any]:
     """The observation of a group of cases, the finding that rests on it, and the risk of what broke."""
     subject, claim, check, status = key

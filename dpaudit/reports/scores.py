@@ -8,9 +8,9 @@ from pathlib import Path
 
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
+from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.formats import check_format
-from dpaudit.reports.trade_off_figure import trade_off_figure
 from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
 from dpaudit.reports.written import UNDATED, date_text
 from dpaudit.results.saving import check_folder
