@@ -275,7 +275,7 @@ ALICE = ("alice", 30)
 
 
 def is_alice(data, size, rng):
-    """Whether the record is a known one: a list never is."""
+    """Tell whether the record is a known one: a list never is."""
     return float(data == ALICE) + rng.laplace(scale=0.2, size=size)
 
 

@@ -1,4 +1,4 @@
-"""What we say: results rendered for the people and the programs that read them.
+"""Reports: results rendered for the people and the programs that read them.
 
 Everything is rendered from the saved model (`AuditResult`, `CheckResult`, `UtilityResult`, or several of them as a
 `Dossier`) alone, the same bytes for the same result. But html, md, pdf, label and oscal say when they were written,

@@ -1,4 +1,4 @@
-"""Where in the source a finding belongs: the line of the audited target, or the project's configuration.
+"""Place of a finding in the source: the line of the audited target, or the project's configuration.
 
 Code scanning drops a whole file if one result has no physical location, so there always is one. Nothing is imported:
 the target's file is looked for below the current folder and parsed. The path is relative, with slashes.
@@ -26,7 +26,7 @@ class Anchor:
 
 
 def anchor_of(subject: Mapping[str, Any], root: Path | None = None) -> Anchor:
-    """Where the subject is defined: its `location` ("path:line") if any, else its target, else pyproject.toml."""
+    """Say where the subject is defined: its `location` ("path:line") if any, else its target, else pyproject.toml."""
     base = Path.cwd() if root is None else root
     stated = str(subject.get("location") or "")
     path, _, line = stated.rpartition(":")
@@ -50,7 +50,7 @@ def _files(place: str) -> list[str]:
 
 
 def _is_inside(path: str) -> bool:
-    """Whether a path is relative and stays below the folder it starts from."""
+    """Tell whether a path is relative and stays below the folder it starts from."""
     pure = PurePosixPath(path.replace("\\", "/"))
     if not pure.parts or pure.is_absolute() or ".." in pure.parts:
         return False

@@ -58,7 +58,7 @@ def headline(dossier: Dossier) -> str:
 
 
 def _claim_text(dossier: Dossier) -> str:
-    """How the privacy claims stand of which none is violated."""
+    """Say how the privacy claims stand of which none is violated."""
     found: set[str] = {result.verdict for result in dossier.audits} | {one.line.verdict for one in dossier.judged}
     found |= {record.status for one in dossier.checks for record in one.records if record.name in CLAIM}
     if "xfail" in found:

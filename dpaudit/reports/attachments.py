@@ -1,4 +1,4 @@
-"""What a dossier holds beside results with a verdict: plans, replays on the same randomness, and sessions of tests.
+"""Attachments of a dossier beside results with a verdict: plans, replays on the same randomness, sessions of tests.
 
 An attachment has a chapter of its own. Those that judge a promise (`dpaudit.reports.judged`) have a row on page one and
 are redacted; redaction leaves the others out, as they may quote data.
@@ -30,7 +30,7 @@ def sections(attachments: Sequence[Attachment]) -> tuple[Section, ...]:
 
 
 def plan_attachment(name: str, digest: str, record: Mapping[str, Any]) -> Attachment:
-    """What an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
+    """Say what an audit would cost and could find, of a plan's file (dpaudit.plan/1)."""
     subject = clean(record["subject"].get("name") or record["subject"].get("target") or "unnamed subject", 80)
     text = (
         f"An audit of the claim {clean(record['claim'], 120)} with {plural(record['samples'], 'sample')} was planned: "

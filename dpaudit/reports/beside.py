@@ -1,4 +1,4 @@
-"""What reports say of side findings: what was looked at beside the claim, each with an error rate of its own.
+"""Side findings in reports: what was looked at beside the claim, each with an error rate of its own.
 
 A kind that is not known here is shown under its own name, so that a new one needs no change of any format.
 """
@@ -43,7 +43,7 @@ def title(finding: SideFinding) -> str:
 
 
 def status_text(finding: SideFinding) -> str:
-    """What came of it, in words that stand behind its name."""
+    """Say what came of it, in words that stand behind its name."""
     return FOUND.get(finding.kind, WORDS["found"]) if finding.status == "found" else WORDS[finding.status]
 
 

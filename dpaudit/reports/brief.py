@@ -41,10 +41,7 @@ def summary(results: Sequence[AuditResult]) -> Table:
 def pairs(result: AuditResult, limit: int = PAIRS_SHOWN) -> Table:
     """The pairs of one audit, the worst first: budget, lower bound, ratio, evidence, draws, verdict.
 
-    Raises
-    ------
-    UsageError
-        If limit is below 1.
+    `UsageError` if limit is below 1.
     """
     if limit < 1:
         raise UsageError(f"limit must be at least 1, got {limit!r}.")
@@ -78,10 +75,7 @@ def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: s
     replay : str, optional
         What to say in the place of that line.
 
-    Raises
-    ------
-    UsageError
-        If no pair is violated.
+    `UsageError` if no pair is violated.
     """
     if not result.violated:
         raise UsageError(f"result must have a violated pair, got verdict {result.verdict!r}.")

@@ -1,4 +1,4 @@
-"""What an audit would have found, by the form in which a leak shows: rows for tables in every format.
+"""Losses that an audit would have found, by the form in which a leak shows: a table and a figure.
 
 The pair is the one that was tested least well, as in `wording.power_sentence`. The first row is the best case, of a
 test that knows which outputs give the input away; the others are of an audit that has to find them. Where leaks were

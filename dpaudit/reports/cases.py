@@ -140,7 +140,7 @@ def _audit_cases(result: AuditResult) -> Iterator[Case]:
 
 
 def pair_sentence(result: AuditResult, finding: Finding) -> str:
-    """What was found of one pair."""
+    """Say what was found of one pair."""
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
     parts = [wording.bound_sentence(result, finding) + "."]
@@ -154,7 +154,7 @@ def pair_sentence(result: AuditResult, finding: Finding) -> str:
 
 
 def utility_sentence(finding: UtilityFinding) -> str:
-    """What was measured of one bound on one input."""
+    """Say what was measured of one bound on one input."""
     if finding.verdict == "error":
         return clean(finding.message or "no message", 1000)
     what = "share of losses above the limit" if finding.kind == "tail" else "mean loss"

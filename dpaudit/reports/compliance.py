@@ -175,7 +175,7 @@ def _provenance(dossier: Dossier) -> Section:
 
 
 def _again(dossier: Dossier) -> tuple[Block, ...]:
-    """How findings are run again: commands, and calls from Python for what no command can do."""
+    """Say how findings are run again: commands, and calls from Python for what no command can do."""
     lines, rest = answers.replays(dossier)
     if not lines:
         return ()

@@ -1,4 +1,4 @@
-"""What was promised and what was measured of the worst pair, as curves: its privacy profile and its trade-off.
+"""Curves of what was promised and measured of the worst pair: its privacy profile and its trade-off.
 
 A rule that guesses x where an output is in S1, and x' where it is in S0, has on labelled draws P(correct) =
 (P(S1) + Q(S0)) / 2 and P(wrong) = (Q(S1) + P(S0)) / 2. With delta(e) the larger of the two directions of the profile,
@@ -41,7 +41,7 @@ Curve = Callable[[float], float]
 
 @dataclasses.dataclass(frozen=True)
 class Measured:
-    """What a rule's guesses say: the shares of draws it got right and wrong, and limits of them where they hold."""
+    """Guesses of a rule: the shares of draws it got right and wrong, and limits of them where they hold."""
 
     correct: float
     wrong: float
@@ -67,7 +67,7 @@ class Measured:
 
 
 def measured(result: AuditResult, finding: Finding) -> Measured | None:
-    """What the witness of a pair measured; None where it is no guessing rule or guessed nothing.
+    """Say what the witness of a pair measured; None where it is no guessing rule or guessed nothing.
 
     None for a run of guesses as well, in results of earlier versions: the draws that are counted decided its end.
     """

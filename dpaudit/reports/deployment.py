@@ -1,4 +1,4 @@
-"""What the user declares about a deployment: recorded and marked as declared, never tested.
+"""Declarations of the user about a deployment: recorded and marked as declared, never tested.
 
 It stands in `[tool.dpaudit.deployment]` of pyproject.toml or in a TOML file of its own:
 
@@ -74,7 +74,7 @@ class Release:
 
 @dataclasses.dataclass(frozen=True)
 class Ledger:
-    """What may be spent on one data set, and what its releases spent, as the user declares it.
+    """Budget of one data set and what its releases spent, as the user declares it.
 
     Losses of one parameter add up over releases: exactly for rho (zCDP), at worst for epsilon (basic composition). Of
     mu (Gaussian DP) the squares add up.
@@ -86,7 +86,7 @@ class Ledger:
 
     @property
     def spent(self) -> float:
-        """What all releases spent together.
+        """Say what all releases spent together.
 
         Examples
         --------
@@ -98,13 +98,13 @@ class Ledger:
 
     @property
     def is_overspent(self) -> bool:
-        """Whether the releases spent more than the limit, beyond the rounding of their sum."""
+        """Tell whether the releases spent more than the limit, beyond the rounding of their sum."""
         return self.spent > self.limit * (1.0 + 1e-12)
 
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
-    """What the user declares.
+    """Declarations of the user.
 
     Attributes
     ----------
@@ -146,10 +146,7 @@ class Deployment:
 def read_deployment(path: str | os.PathLike[str]) -> Deployment:
     """Read a TOML file with a deployment's declarations; of a pyproject.toml, `[tool.dpaudit.deployment]`.
 
-    Raises
-    ------
-    UsageError
-        If the file cannot be read, or holds a key that is not known or a value of the wrong type.
+    `UsageError` if the file cannot be read, or holds a key that is not known or a value of the wrong type.
     """
     file = Path(path)
     table: Any = read_toml("deployment", file)

@@ -1,4 +1,4 @@
-"""What changed between two saved results of one kind: verdicts, bounds, pairs, settings, versions."""
+"""Difference of two saved results of one kind: verdicts, bounds, pairs, settings, versions."""
 
 from __future__ import annotations
 
@@ -27,10 +27,7 @@ RATIO_CHANGE = 0.05  # a smaller change of the ratio of a pair is not listed
 def difference(old: Source, new: Source) -> Document:
     """The document that says what changed.
 
-    Raises
-    ------
-    UsageError
-        If the two are not of one kind.
+    `UsageError` if the two are not of one kind.
     """
     before, after = old.result, new.result
     if kind_of(before) != kind_of(after):
@@ -55,7 +52,7 @@ def difference(old: Source, new: Source) -> Document:
 
 
 def other_mechanism(before: Result, after: Result) -> tuple[str, ...]:
-    """Why the two results are not of one mechanism, or nothing; the same target or name is the same mechanism.
+    """Say why the two results are not of one mechanism, or nothing; the same target or name is the same mechanism.
 
     Its code may have changed: then the fingerprints differ, which the settings show.
     """

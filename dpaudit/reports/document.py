@@ -70,7 +70,7 @@ class Table:
 
 @dataclasses.dataclass(frozen=True)
 class SignOffBlock:
-    """Who decides what: fields, empty to be filled by hand, and the decisions there are to choose from.
+    """Decisions and who makes them: fields, empty to be filled by hand, and the decisions there are to choose from.
 
     `chosen` has a row for each mechanism: its name, what was decided and under which conditions, or empty texts.
     """

@@ -132,7 +132,7 @@ class Attachment:
 
 @dataclasses.dataclass(frozen=True)
 class Decision:
-    """What was decided about one mechanism. `conditions` is empty unless it was accepted with conditions."""
+    """Decision about one mechanism. `conditions` is empty unless it was accepted with conditions."""
 
     mechanism: str
     decision: str
@@ -156,7 +156,7 @@ class SignOff:
     mechanisms: tuple[Decision, ...] = ()
 
     def about(self, mechanism: str) -> Decision:
-        """What was decided about this mechanism."""
+        """Say what was decided about this mechanism."""
         own = next((one for one in self.mechanisms if one.mechanism == mechanism), None)
         return own or Decision(mechanism, self.decision, self.conditions)
 
@@ -207,7 +207,7 @@ class Dossier:
 
     @property
     def judged(self) -> tuple[Judged, ...]:
-        """What certificates and audits of scores among the attachments say."""
+        """Say what certificates and audits of scores among the attachments say."""
         return tuple(one.judged for one in self.attachments if one.judged is not None)
 
     @property
@@ -235,7 +235,7 @@ def told(result: Result) -> Verdict:
 
 
 def subjects_of(result: Result) -> Sequence[Mapping[str, Any]]:
-    """What a result is about, as it keeps it."""
+    """Say what a result is about, as it keeps it."""
     return result.mechanisms if isinstance(result, CheckResult) else (result.subject,)
 
 

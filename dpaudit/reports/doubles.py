@@ -1,4 +1,4 @@
-"""What reports say of the floating-point finding: always apart from the verdict, with its own error rate."""
+"""Floating-point finding in reports: always apart from the verdict, with its own error rate."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def headline(result: AuditResult) -> str:
 
 
 def paragraphs(result: AuditResult) -> list[str]:
-    """What was found, what it means, what to do, and which error rate it has."""
+    """Say what was found, what it means, what to do, and which error rate it has."""
     finding = result.floating_point
     if finding is None:
         return [joined(said("bits.not_looked"), APART)]
@@ -57,18 +57,18 @@ def _bound(
 
 
 def witness_sentence(pair: FloatingPointPair) -> str:
-    """What the rule of a pair looks at, with its counts on fresh draws."""
+    """Say what the rule of a pair looks at, with its counts on fresh draws."""
     return clean(pair.description, 900) if pair.description else said("bits.no_rule")
 
 
 def detectable_sentence(pair: FloatingPointPair) -> str:
-    """What the check of a pair would have found."""
+    """Say what the check of a pair would have found."""
     which = "blind" if math.isinf(pair.detectable_share) else "detectable"
     return said(f"bits.{which}", pair=name_text(pair.id, 80), share=percent_text(pair.detectable_share))
 
 
 def replay_of_worst(result: AuditResult, path: str = STAND_IN) -> Again | None:
-    """How the rule of the worst leak is run on fresh draws; None if there is none."""
+    """Say how the rule of the worst leak is run on fresh draws; None if there is none."""
     finding = result.floating_point
     if finding is None or finding.verdict != "leaks" or finding.pairs[0].rule is None:
         return None

@@ -249,7 +249,7 @@ class Figure:
 
 @dataclasses.dataclass(frozen=True)
 class Scale:
-    """What an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends."""
+    """Range that an axis of a plot shows, from `low` to `high`; values beyond are drawn at its ends."""
 
     label: str
     low: float

@@ -55,7 +55,7 @@ class Verified:
 
     @property
     def sentences(self) -> list[str]:
-        """What was tested and when, one sentence each: mechanisms, claims, pairs, time."""
+        """Say what was tested and when, one sentence each: mechanisms, claims, pairs, time."""
         from dpaudit.reports.intoto import SIGNED_ON
 
         found = []
@@ -99,10 +99,7 @@ def encoded(payload_type: str, payload: bytes) -> bytes:
 def signed(statement: str, key_path: str | os.PathLike[str]) -> str:
     """The envelope of a statement, signed with the unencrypted private key of a PEM file, as JSON with a line end.
 
-    Raises
-    ------
-    UsageError
-        If cryptography is not installed, or the file is no such key.
+    `UsageError` if cryptography is not installed, or the file is no such key.
     """
     payload = statement.encode("utf-8", "backslashreplace")
     key = _private_key(key_path)
@@ -114,11 +111,8 @@ def signed(statement: str, key_path: str | os.PathLike[str]) -> str:
 def verified(path: str | os.PathLike[str], key_path: str | os.PathLike[str]) -> Verified:
     """The statement of an envelope, once a signature of it is found good under a public key.
 
-    Raises
-    ------
-    UsageError
-        If a file cannot be read, the envelope is none, no signature of it is good under this key, or what is signed is
-        no test result of in-toto.
+    `UsageError` if a file cannot be read, the envelope is none, no signature of it is good under this key, or what is
+    signed is no test result of in-toto.
     """
     key = _public_key(key_path)
     file = Path(path)

@@ -47,7 +47,7 @@ def evidence_figure(result: AuditResult) -> Figure | None:
 
 
 def right_text(finding: Finding) -> str:
-    """How often the rule of a pair was right on fresh draws, in a few words."""
+    """Say how often the rule of a pair was right on fresh draws, in a few words."""
     witness = finding.witness
     guesses = witness.correct + witness.wrong if witness is not None else 0
     if witness is None or not guesses:

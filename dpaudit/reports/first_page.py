@@ -49,7 +49,7 @@ def blocks(dossier: Dossier, found: Sequence[Item], to_sign: bool = True) -> tup
 
 
 def words_of(lines: Sequence[Line]) -> str:
-    """What the words and letters of these rows mean, those that they have; empty where they have none of them."""
+    """Say what the words and letters of these rows mean, those that they have; empty where they have none of them."""
     private = [line for line in lines if line.kind in PRIVATE]
     if not private:
         return ""
@@ -72,7 +72,7 @@ def statements(
 
 
 def release_sentence(lines: Sequence[Line]) -> str:
-    """Whether the results speak against a release, by rule: the gravest result decides, and a person signs.
+    """Tell whether the results speak against a release, by rule: the gravest result decides, and a person signs.
 
     A broken promise: no. Failed checks, errors and inconclusive tests: not yet, and what would settle them. Else
     nothing was found of what would have been found, in the promise that was tested least well.
@@ -92,7 +92,7 @@ def release_sentence(lines: Sequence[Line]) -> str:
 
 
 def _promised(lines: Sequence[Line]) -> Iterator[str]:
-    """What was tested, and what was promised of privacy where something was."""
+    """Say what was tested, and what was promised of privacy where something was."""
     subjects = len({line.subject for line in lines})
     kinds = [f"{count:,} on {kind}" for kind in KINDS if (count := sum(line.kind == kind for line in lines))]
     counted = {"results": plural(len(lines), "result"), "mechanisms": plural(subjects, "mechanism")}
@@ -149,7 +149,7 @@ def _sure(dossier: Dossier, lines: Sequence[Line]) -> str:
 
 
 def _unseen(worst: Line) -> str:
-    """What may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
+    """Say what may have stayed hidden, by the line whose least excess that would have been noticed is the largest."""
     found = worst.learned_with
     which = "any" if worst.blind == math.inf else "known" if found is None else "learned"
     often, lost = ("", "") if found is None else (percent_text(found), percent_text(1.0 - found))
@@ -187,7 +187,7 @@ def _gaps(dossier: Dossier, found: Sequence[Item]) -> str:
 
 
 def _fewer(dossier: Dossier) -> Iterator[str]:
-    """Which audits asked only some of the pairs that others with the same claim asked."""
+    """Say which audits asked only some of the pairs that others with the same claim asked."""
     asked = [(one, {finding.id for finding in one.findings}) for one in dossier.audits if one.universe is None]
     told = []
     for result, pairs in asked:

@@ -69,10 +69,7 @@ class ReportFormat:
 def added_formats() -> dict[str, ReportFormat]:
     """The formats that other packages add, by name.
 
-    Raises
-    ------
-    UsageError
-        If what a package adds is no `ReportFormat`, or its name or suffix is taken.
+    `UsageError` if what a package adds is no `ReportFormat`, or its name or suffix is taken.
     """
     found: dict[str, ReportFormat] = {}
     taken = {*SUFFIXES.values(), *OTHER_SUFFIXES}

@@ -29,7 +29,7 @@ INTERVALS = 40  # most rows of the figure of errors
 
 
 def places_of(result: AuditResult, coordinates: Mapping[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Where the inputs lie: as declared by id, else inputs that are two numbers; only inputs that have a place."""
+    """Say where the inputs lie: as declared by id, else inputs that are two numbers; only inputs that have a place."""
     places: dict[str, tuple[float, float]] = {}
     for finding in result.findings:
         for name, value in ((finding.x_id, finding.x), (finding.x_prime_id, finding.x_prime)):

@@ -76,10 +76,7 @@ class Point:
 def read_history(path: str | os.PathLike[str], redact: bool = False) -> tuple[Release, ...]:
     """The releases of a folder or a store, the earliest first; redacted, if that is asked for, under one key.
 
-    Raises
-    ------
-    UsageError
-        If there is no such folder or store, it holds no release, or one of them cannot be read.
+    `UsageError` if there is no such folder or store, it holds no release, or one of them cannot be read.
     """
     place = Path(path)
     if place.is_dir():
@@ -122,7 +119,7 @@ def _natural(name: str) -> list[tuple[int, str]]:
 
 
 def _facts(file: Path) -> dict[str, str]:
-    """What a release says of itself; nothing where there is no file."""
+    """Say what a release says of itself; nothing where there is no file."""
     if not file.is_file():
         return {}
     stated = Stated(read_toml("release", file), KEYS, f" at {str(file)!r}")
@@ -283,7 +280,7 @@ def _ratio(low: float | None) -> str:
 
 
 def _changes(course: Sequence[Point]) -> Iterator[tuple[str, str, str]]:
-    """What changed from one release of a subject to the next."""
+    """Say what changed from one release of a subject to the next."""
     for earlier, later in itertools.pairwise(course):
         parts = []
         if earlier.mark != later.mark:

@@ -43,7 +43,7 @@ def script() -> Markup:
 
 @cache
 def script_source() -> str:
-    """What the policy of a page allows to run: this script, by its digest, and nothing else."""
+    """Say what the policy of a page allows to run: this script, by its digest, and nothing else."""
     digest = hashlib.sha256(script().encode("utf-8")).digest()
     return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
 

@@ -33,10 +33,7 @@ def signed(statement: str, token: Any = None, context: Any = None) -> str:
     context : sigstore.sign.SigningContext, optional
         The authority and the log; by default those of the public instance of Sigstore.
 
-    Raises
-    ------
-    UsageError
-        If sigstore is not installed, results are redacted, there is no identity, or an authority refuses it.
+    `UsageError` if sigstore is not installed, results are redacted, there is no identity, or an authority refuses it.
     """
     try:
         from sigstore import dsse, oidc, sign
@@ -72,11 +69,8 @@ def verified(
     With a trusted root (a file of Sigstore's format) nothing is asked of the network; without, the root of the public
     instance of Sigstore is brought up to date.
 
-    Raises
-    ------
-    UsageError
-        If sigstore is not installed, a file cannot be read, the bundle is not verified under this root, somebody else
-        has signed it, or what is signed is no test result of in-toto.
+    `UsageError` if sigstore is not installed, a file cannot be read, the bundle is not verified under this root,
+    somebody else has signed it, or what is signed is no test result of in-toto.
     """
     try:
         from sigstore.models import Bundle, TrustedRoot

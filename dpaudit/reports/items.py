@@ -74,7 +74,7 @@ def _item(key: str, dossier: Dossier) -> Item:
 
 
 def _checked(names: Sequence[str], dossier: Dossier) -> list[str]:
-    """What the checks of these names found, a line each; of those that gave an answer."""
+    """Say what the checks of these names found, a line each; of those that gave an answer."""
     lines = []
     for record in (record for one in dossier.checks for record in one.records):
         if record.name in names and record.status in ANSWERS:
@@ -94,7 +94,7 @@ def _left_out(what: str, dossier: Dossier, results: Sequence[Result]) -> list[st
 
 
 def _of_audits(dossier: Dossier, find: Callable[[AuditResult], Found], missing: str = "") -> Found | None:
-    """What audits found of an item, a line each, and `missing`, with the subjects that none of them looked at."""
+    """Say what audits found of an item, a line each, and `missing`, with the subjects that none of them looked at."""
     rows = [(result, *find(result)) for result in dossier.audits]
     looked = [(result, status, facts) for result, status, facts in rows if status != "not assessed"]
     if not looked:
@@ -127,7 +127,7 @@ def _epsilon(dossier: Dossier) -> Found | None:
 
 
 def _context(dossier: Dossier) -> list[str]:
-    """What is said of large promises: context, not a finding."""
+    """Say what is said of large promises: context, not a finding."""
     budgets = [finding.budget for result in dossier.audits for finding in result.findings]
     tables = [result.universe for result in dossier.audits if result.universe is not None]
     epsilons = [table.budget for table in tables if table.parameter_lower is None]  # of others, those of findings
@@ -174,7 +174,7 @@ def _correctness(dossier: Dossier) -> Found | None:
 
 
 def _checks_text(result: CheckResult) -> str:
-    """How many checks of a run ended how, and of which mechanisms."""
+    """Say how many checks of a run ended how, and of which mechanisms."""
     names = [clean(subject_of(one), 60) for one in result.mechanisms]
     of = ", ".join(names) if len(names) <= NAMED else plural(len(names), "mechanism")
     return f"{of}: {_check_sentence(result.records)}"

@@ -73,7 +73,7 @@ def _some(texts: Sequence[str]) -> str:
 
 
 def _measured(dossier: Dossier, lines: Sequence[Line]) -> str:
-    """What tests found, how sure they are, and what they cannot tell."""
+    """Say what tests found, how sure they are, and what they cannot tell."""
     if not lines:
         return "No audit was run."
     texts = [f"{line.words}: {line.subject}, {line.measured}" for line in lines[:SHOWN]]

@@ -56,7 +56,7 @@ def _number(value: float | None) -> str:
 
 
 def _edge(bar: Line) -> float:
-    """How far the row reaches to the right."""
+    """Say how far the row reaches to the right."""
     return max(value for value in (bar.low, bar.high, bar.blind, 0.0) if value is not None)
 
 

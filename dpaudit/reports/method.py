@@ -1,4 +1,4 @@
-"""How the evidence of results was made and which error rates hold: the method section of every report."""
+"""Method section of every report: how the evidence was made, and which error rates hold."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from dpaudit.results.model import ZERO_BUDGET_LOSS, AuditResult
 
 
 def method(result: AuditResult) -> list[tuple[str, str]]:
-    """How the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
+    """Say how the evidence was made and which error rates hold, in short: pairs of a name and a paragraph."""
     return [(words(f"method.{key}"), text) for key, text in _of_audit(result)]
 
 
@@ -47,7 +47,7 @@ def _of_audit(result: AuditResult) -> Iterator[tuple[str, str]]:
 
 
 def _split(result: AuditResult) -> str:
-    """How the error rate is split over the pairs, as the end of a sentence."""
+    """Say how the error rate is split over the pairs, as the end of a sentence."""
     shares = sorted({finding.error_share for finding in result.findings if finding.error_share > 0.0})
     if not shares:
         return "."

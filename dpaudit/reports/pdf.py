@@ -42,10 +42,7 @@ BACKS = {"violated": "#fcecec", "error": "#f4ecfa", "inconclusive": "#fdf4dd", "
 def render(document: Document) -> bytes:
     """The file; the same bytes for the same document.
 
-    Raises
-    ------
-    UsageError
-        If reportlab is not installed.
+    `UsageError` if reportlab is not installed.
     """
     try:
         from reportlab.lib.pagesizes import A4

@@ -32,7 +32,7 @@ def _rules() -> list[tuple[frozenset[str], Mapping[str, str]]]:
 
 
 def _settings(mark: Mark) -> dict[str, str]:
-    """What the page sets for a mark: colours, widths, sizes."""
+    """Say what the page sets for a mark: colours, widths, sizes."""
     classes = set(str(mark.at.get("class", "")).split())
     found: dict[str, str] = {}
     for needed, settings in _rules():

@@ -68,7 +68,7 @@ def _count(value: int) -> int:
 
 
 def _hidden(text: str) -> str:
-    """What stands in the place of a text, if there is one."""
+    """Say what stands in the place of a text, if there is one."""
     return REDACTED if text else ""
 
 

@@ -173,7 +173,7 @@ def _mechanisms(dossier: Dossier, found: Mapping[str, Item]) -> str:
 
 
 def _validated(dossier: Dossier) -> str:
-    """Whether and how the process was validated and verified."""
+    """Tell whether and how the process was validated and verified."""
     kinds = [
         f"{wording.plural(len(dossier.audits), 'statistical audit')}" * bool(dossier.audits),
         f"{wording.plural(len(dossier.checks), 'run')} of a conformance suite" * bool(dossier.checks),

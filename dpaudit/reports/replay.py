@@ -1,4 +1,4 @@
-"""What the replay of a saved witness says, as blocks."""
+"""Blocks on the replay of a saved witness."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far one audit got with the items of an evaluation: `tested` only where the result itself holds the figures."""
+"""Items of an evaluation, as far as one audit got: `tested` only where the result itself holds the figures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ EXAMPLES = 3  # pairs shown as the unit that was tested
 
 
 def bins(result: AuditResult) -> Found:
-    """Which keys the outputs have: an outcome of the audit wherever outputs are dictionaries."""
+    """Say which keys the outputs have: an outcome of the audit wherever outputs are dictionaries."""
     found = [finding.keys for finding in result.findings if finding.keys is not None and finding.verdict != "error"]
     if not found:
         return "not assessed", words("items.bins.unseen")
@@ -37,7 +37,7 @@ def bins(result: AuditResult) -> Found:
 
 
 def side_channels(result: AuditResult) -> Found:
-    """What was compared beside the outputs: running times, where the audit looked at them, and kinds of exceptions."""
+    """Say what was compared beside the outputs: running times where they were looked at, and kinds of exceptions."""
     status, facts = sides(result, SIDE_CHANNELS)
     if _is_of_calls(result) and any(finding.verdict != "error" for finding in result.findings):
         status = "tested in part"
@@ -47,13 +47,13 @@ def side_channels(result: AuditResult) -> Found:
 
 
 def _is_of_calls(result: AuditResult) -> bool:
-    """Whether each draw was a call of its own, so that an exception is an outcome."""
+    """Tell whether each draw was a call of its own, so that an exception is an outcome."""
     interface = str(result.subject.get("interface") or "sample(data, size, rng)")
     return "size" not in interface or interface.endswith("one call a draw")
 
 
 def sides(result: AuditResult, kinds: Sequence[str]) -> Found:
-    """What the side findings of these kinds say; nothing where none of them applied."""
+    """Say what the side findings of these kinds say; nothing where none of them applied."""
     looked = [f for f in result.side_findings if f.kind in kinds and f.status != "not_applicable"]
     texts = [f"{beside.title(f)}: {beside.status_text(f)}. {clean(f.summary, 400)}" for f in looked]
     if not texts:
@@ -64,7 +64,7 @@ def sides(result: AuditResult, kinds: Sequence[str]) -> Found:
 
 
 def loss(result: AuditResult) -> Found:
-    """How the claim compares with what was measured."""
+    """Say how the claim compares with what was measured."""
     claim = clean(result.claim, 120)
     if all(finding.verdict == "error" for finding in result.findings):
         return "not assessed", said("evidence.no_answer", claim=claim)
@@ -94,14 +94,14 @@ def loss(result: AuditResult) -> Found:
 
 
 def within_calls(result: AuditResult) -> Found:
-    """What is supposed of outputs of one call, where a call gives many."""
+    """Say what is supposed of outputs of one call, where a call gives many."""
     if _is_of_calls(result) or wording.dependence_sentence(result) or loss(result)[0] == "not assessed":
         return "not assessed", ""
     return "tested", said("evidence.within_calls")
 
 
 def unit(result: AuditResult) -> Found:
-    """What two inputs of a tested pair differ in."""
+    """Say what two inputs of a tested pair differ in."""
     if not result.findings:
         return "not assessed", "No pair was run."
     shown = [f"{_input(f.x_id, f.x)} against {_input(f.x_prime_id, f.x_prime)}" for f in result.findings[:EXAMPLES]]
@@ -119,7 +119,7 @@ def _input(name: str, value: Any) -> str:
 
 
 def subject(result: AuditResult) -> str:
-    """What was audited, and that nobody saw what runs in production."""
+    """Say what was audited, and that nobody saw what runs in production."""
     facts = f"{subject_name(result)}, as named by the caller"
     if result.subject.get("target"):
         facts += f" ({clean(result.subject['target'], 120)})"

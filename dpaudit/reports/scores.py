@@ -25,10 +25,8 @@ DIGITS = 4
 def check_formats(names: Sequence[str], out: str) -> tuple[str, ...]:
     """Formats of a report of scores, checked together with their folder.
 
-    Raises
-    ------
-    UsageError
-        If one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be written.
+    `UsageError` if one is not among json, html, md and pdf, what it needs is not installed, or the folder cannot be
+    written.
     """
     for name in names:
         if name not in SCORE_FORMATS:
@@ -109,7 +107,7 @@ def brief(result: ScoresResult) -> list[Block]:
 
 
 def plan_blocks(plan: OneRunPlan) -> list[Block]:
-    """How many canaries a claim needs in one run, for a terminal."""
+    """Say how many canaries a claim needs in one run, for a terminal."""
     sure = percent_text(plan.confidence)
     needed = f"{plan.needed:,.0f}" if math.isfinite(plan.needed) else "more than ten million"
     guessed = (f"accuracy needed,\n{percent_text(share)} guessed" for share in SHARES)

@@ -13,7 +13,7 @@ MAX_CHARACTERS = 4000  # of a text
 
 
 def is_number(value: Any) -> bool:
-    """Whether this is a finite number."""
+    """Tell whether this is a finite number."""
     return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 

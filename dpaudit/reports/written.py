@@ -1,4 +1,4 @@
-"""When a report was written. Its results carry no date, as the same seed gives the same result, bit for bit."""
+"""Date of a report. Its results carry no date, as the same seed gives the same result, bit for bit."""
 
 from __future__ import annotations
 
@@ -17,10 +17,7 @@ UNDATED = (
 def date_text() -> str:
     """The date of a report that is written now, such as "2026-11-24 20:15 UTC": that of SOURCE_DATE_EPOCH if it is set.
 
-    Raises
-    ------
-    UsageError
-        If SOURCE_DATE_EPOCH is no whole number of seconds of a year up to 9999.
+    `UsageError` if SOURCE_DATE_EPOCH is no whole number of seconds of a year up to 9999.
     """
     return _date().strftime("%Y-%m-%d %H:%M UTC")
 

@@ -267,7 +267,7 @@ def test_a_redacted_result_does_not_tell_which_of_the_candidates_was_audited():
         return dpaudit.audit(release, "eps=1", [pair], samples=2_000, seed=20261125, floating_point=False)
 
     def told(result):
-        """What is left that depends on the draws: digits of bounds, power and counts."""
+        """Say what is left that depends on the draws: digits of bounds, power and counts."""
         (finding,) = result.findings
         counts = finding.witness and tuple(getattr(finding.witness, one) for one in ("correct", "wrong", "abstained"))
         return (finding.parameter_lower, finding.power, counts)

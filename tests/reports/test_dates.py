@@ -1,4 +1,4 @@
-"""When a report was written: in every format that people read, in UTC, and nowhere in what programs read."""
+"""The date of a report: in every format that people read, in UTC, and nowhere in what programs read."""
 
 import datetime
 import re

@@ -56,7 +56,7 @@ SIGNED = 'name = "A. Person"\nrole = "Officer"\ndate = 2026-11-25\ndecision = "a
 
 
 def page(blocks):
-    """What a terminal of 80 columns shows."""
+    """Say what a terminal of 80 columns shows."""
     console = Console(file=io.StringIO(), width=80, color_system=None)
     console.print(terminal.show(blocks), crop=False)
     return console.file.getvalue()

@@ -22,7 +22,7 @@ LONG = {f"key {k}": k for k in range(60)}
 
 
 def words(value):
-    """What a person reads: entities and Markdown's escapes undone, spaces that wrap a line as one."""
+    """Say what a person reads: entities and Markdown's escapes undone, spaces that wrap a line as one."""
     return " ".join(html.unescape(value).replace("<wbr>", "").replace("\\", "").split())
 
 

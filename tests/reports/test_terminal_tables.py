@@ -1,4 +1,4 @@
-"""What a terminal shows: everything within 80 columns, names as text, and the failure message in its order."""
+"""Terminal pages: everything within 80 columns, names as text, and the failure message in its order."""
 
 from __future__ import annotations
 
