@@ -6,7 +6,7 @@ import math
 from collections.abc import Mapping
 from typing import Any
 
-from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, Mark, Scale, marker, path, swatch, tag
+from dpaudit.reports.drawing import MARGINS, Axis, Data, Drawing, Figure, Mark, Plot, Scale, Series, path, swatch, tag
 from dpaudit.reports.figures import ROWS, STEPS, draw_scale, ratio_step, top_ratio
 from dpaudit.reports.wording import (
     VERDICT_WORDS,
@@ -142,19 +142,27 @@ def errors(result: UtilityResult) -> Figure | None:
     violated = sum(finding.verdict == "violated" for finding in usable)
     facts = {"shown": len(shown), "tests": plural(len(usable), "test"), "violated": violated}
     description = said("figure.errors", **facts)
-    found = {finding.told for finding in shown}
-    legend = [(swatch(marker(v, 11.0, 7.0, 4.0)), VERDICT_WORDS[v]) for v in VERDICTS if v in found]
-    legend.append((swatch(path([(11.0, 0.0), (11.0, 14.0)], "limit")), "measured = stated bound"))
+    values = [one for f in shown for one in (f.ratio, f.ratio_lower, f.ratio_upper) if one and math.isfinite(one)]
+    x = Scale.log("measured / stated bound (logarithmic)", [*values, 1.0], 3.0)
+    names = [clean(f"{finding.bound} · {finding.input_id}", 60) for finding in reversed(shown)]
+    y = Scale("", 0.5, len(shown) + 0.5, names=tuple(names))
+    places = list(zip(range(len(shown), 0, -1), shown, strict=True))
+    series = [
+        Series(
+            f"interval {f.told}",
+            [(f.ratio_lower or 0.0, at), (math.inf if f.ratio_upper is None else f.ratio_upper, at)],
+        )
+        for at, f in places
+    ]
+    for verdict in VERDICTS:
+        if of := [(f.ratio or 0.0, float(at)) for at, f in places if f.told == verdict]:
+            series.append(Series(verdict, of, VERDICT_WORDS[verdict], "marks", titles=[""] * len(of), r=3.6))
+    series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
-    return Figure(
-        id="errors",
-        title="Measured error over the stated bound",
-        description=description,
-        note=said("figure.errors_note"),
-        draw=lambda page: _draw_errors(shown, page, description),
-        legend=tuple(legend),
-        data=Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS])),
-    )
+    data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
+    heights = (62.0 + 21.0 * len(shown), 62.0 + 34.0 * len(shown))
+    plot = Plot(x, y, tuple(series), heights, margins=((300.0, *MARGINS[1:]), (12.0, *MARGINS[1:])))
+    return plot.figure("errors", "Measured error over the stated bound", description, said("figure.errors_note"), data)
 
 
 def error_row(finding: UtilityFinding) -> tuple[str, ...]:
@@ -163,35 +171,3 @@ def error_row(finding: UtilityFinding) -> tuple[str, ...]:
     numbers = (number_text(finding.measured), lower, number_text(finding.upper), allowed)
     word = "says nothing" if finding.says_nothing and finding.verdict != "violated" else VERDICT_WORDS[finding.told]
     return (clean(finding.bound, 80), clean(finding.input_id, 60), *numbers, lower_text(finding.ratio, 3), word)
-
-
-def _draw_errors(shown: list[UtilityFinding], page: float, description: str) -> Drawing:
-    is_wide = page > 500
-    step = 21.0 if is_wide else 34.0
-    left, right, top = (300.0 if is_wide else 12.0), page - 14.0, 10.0
-    bottom = top + step * len(shown) + 6.0
-    values = [
-        value for f in shown for value in (f.ratio, f.ratio_lower, f.ratio_upper) if value and math.isfinite(value)
-    ]
-    x = Scale.log("", [*values, 1.0], 3.0).axis(left, right)
-    body = [tag("rect", x=left, y=top, width=right - left, height=bottom - top, cls="plot")]
-    for at, label in x.ticks(8 if is_wide else 4):
-        body.append(tag("line", x1=at, x2=at, y1=top, y2=bottom, cls="grid"))
-        body.append(tag("text", label, x=at, y=bottom + 15.0, text_anchor="middle", cls="tick"))
-    body.append(path([(x(1.0), top), (x(1.0), bottom)], "limit"))
-    for row, finding in enumerate(shown):
-        y = top + step * (row + 0.5) + 3.0 + (0.0 if is_wide else 6.0)
-        name = f"{finding.bound} · {finding.input_id}"
-        if is_wide:
-            body.append(tag("text", clean(name, 44), x=left - 8.0, y=y + 4.0, text_anchor="end", cls="name"))
-        else:
-            body.append(tag("text", clean(name, 52), x=left + 3.0, y=y - 8.0, cls="name"))
-        low, high = finding.ratio_lower or 0.0, finding.ratio_upper
-        start = x.start if low <= x.low else x(low)
-        end = right if high is None or high >= x.high else x(high)
-        body.append(path([(start, y), (end, y)], f"interval {finding.told}"))
-        ratio = finding.ratio or 0.0
-        body.append(marker(finding.told, x.start if ratio <= x.low else x(ratio), y, 3.6))
-    label = "measured / stated bound (logarithmic)"
-    body.append(tag("text", label, x=(left + right) / 2, y=bottom + 34.0, text_anchor="middle", cls="label"))
-    return Drawing(tuple(body), page, bottom + 44.0, description)

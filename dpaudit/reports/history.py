@@ -318,8 +318,8 @@ def _figure(prefix: str, key: tuple[str, str], course: Sequence[Point]) -> Figur
     series.append(Series("limit", [(x.low, 1.0), (x.high, 1.0)], "the promise"))
     for (place, low), point in zip(places, measured, strict=True):
         if (blind := point.line.blind) is not None and point.line.verdict != "violated":
-            label = "not proven, and not excluded" if series[-1].cls != "blind-band" else ""
-            series.append(Series("blind-band", [(place - 0.06, low), (place + 0.06, max(low, blind))], label, "box"))
+            corners = [(place - 0.06, low), (place + 0.06, max(low, blind))]
+            series.append(Series("blind-band", corners, "not proven, and not excluded", "box"))
     series.append(Series("curve other", places))
     for verdict in VERDICTS:
         of = [(place, point) for place, point in zip(places, measured, strict=True) if point.line.verdict == verdict]
