@@ -15,6 +15,7 @@ from typing import Any, Literal
 from dpaudit.errors import UsageError
 from dpaudit.privacy.pairs import Pair
 from dpaudit.privacy.parsing import parse_claim
+from dpaudit.reports.apart import apart
 from dpaudit.results.codec import UNSAVED
 from dpaudit.results.saved_inputs import is_digest, kept, restored
 from dpaudit.results.saving import Saved, read_saved
@@ -123,7 +124,8 @@ class Judgement(Saved):
         how = f" ({self.by})" if self.by else ""
         lines = [f"{said}{how}: {self.claim}. {self.statement}".rstrip()]
         if self.pair_id and self.pair is not None:
-            lines.append(f"Pair: {self.pair.x_id} and {self.pair.x_prime_id}")
+            differ = apart(self.pair.x, self.pair.x_prime)  # long inputs begin in the same way
+            lines.append(f"Pair: {self.pair.x_id} and {self.pair.x_prime_id}{f' ({differ})' if differ else ''}")
         if self.places:
             lines.append(f"Line: {', '.join(self.places)}")
         lines.append(self.scope)

@@ -89,6 +89,7 @@ def caption(result: AuditResult) -> str:
     pair, power = found
     which, audits = "planted" if power.is_planted else "allowance", audits_a_form(result.mode == "fixed")
     facts = {"pair": pair, "mass": wording.number_text(power.event_mass), "often": _in_ten(power.probability)}
+    facts["more"] = wording.more_than(power)
     return said(f"form.{which}", **facts, draws=power.planted_draws, audits=audits)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
+import textwrap
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, Literal
 
@@ -211,9 +212,19 @@ def frame(x: Axis, y: Axis, x_label: str, y_label: str, width: float) -> list[Ma
     if x.below > 0.0:
         body.append(tag("line", x1=x.start, x2=x.start, y1=top, y2=bottom, cls="edge"))
         body.append(tag("text", "0", x=x.start - x.below / 2, y=bottom + 16.0, text_anchor="middle", cls="tick"))
-    body.append(tag("text", x_label, x=(left + right) / 2, y=bottom + 36.0, text_anchor="middle", cls="label"))
+    body += caption(x_label, (left + right) / 2, bottom + 36.0, width)
     body.append(tag("text", y_label, turned=True, x=13.0, y=(top + bottom) / 2, text_anchor="middle", cls="label"))
     return [mark for mark in body if mark.name != "text" or mark.says]
+
+
+def caption(text: str, x: float, y: float, width: float) -> list[Mark]:
+    """A text below a drawing of this width, centred at x: in two lines where it would be cut."""
+    most = int(2.0 * min(x, width - x) / LETTER)
+    lines = textwrap.wrap(text, most, max_lines=2, placeholder="…") or [""]
+    return [
+        tag("text", line, x=x, y=y + 13.0 * (k - (len(lines) - 1) / 2.0), text_anchor="middle", cls="label")
+        for k, line in enumerate(lines)
+    ]
 
 
 @dataclasses.dataclass(frozen=True)

@@ -6,7 +6,7 @@ import itertools
 from collections.abc import Callable
 
 from dpaudit.reports import wording
-from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, area_swatch, path, tag
+from dpaudit.reports.drawing import Axis, Data, Drawing, Figure, area_swatch, caption, path, tag
 from dpaudit.reports.wording import clean, name_text, number_text, plural
 from dpaudit.reports.words import joined, said
 from dpaudit.results.model import AuditResult, Finding, Sketch
@@ -93,7 +93,7 @@ def _drawing(
             body.append(tag("line", x1=at, x2=at, y1=last, y2=last + 4.0, cls="edge"))
             body.append(tag("text", label, x=at, y=last + 16.0, text_anchor="middle", cls="tick"))
         middle = (left + right) / 2.0
-        body.append(tag("text", view, x=middle, y=last + 34.0, text_anchor="middle", cls="label"))
-        return Drawing(tuple(body), page, last + 42.0, description)
+        body += caption(view, middle, last + 36.0, page)
+        return Drawing(tuple(body), page, last + 47.0, description)
 
     return drawn

@@ -15,6 +15,12 @@ TOP = 4.0  # times the promise: what is larger runs off the picture, with its nu
 MIN_TOP = 1.5  # the axis goes on so far at least
 STEPS, HALF = (34.0, 50.0), 0.19  # heights of a row, wide and narrow, and half of its bar as a share of it
 HEAD_AND_FOOT = 26.0, 46.0
+PROVEN = {
+    "violated": "proven, over the promise",
+    "error": "proven, in a run that broke",
+    "inconclusive": "proven, within it, not settled",
+    "not_refuted": "proven, within it",
+}
 
 
 def picture(bars: Sequence[Line]) -> Figure | None:
@@ -67,8 +73,7 @@ def _bars(bar: Line, foot: float, head: float) -> Iterator[Series]:
     if bar.verdict != "violated" and further is not None and further > low:
         yield Series("blind-band", [(low, foot), (further, head)], "not proven, and not excluded", "box")
     title = f"{_name(bar)}: {at_least(compared(low, 1.0)[0])} times what was promised{_rest(bar)}"
-    label = f"proven, {'over the promise' if bar.verdict == 'violated' else 'within it'}"
-    yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], label, "box", title)
+    yield Series(f"proven {bar.verdict}", [(0.0, foot), (low, head)], PROVEN[bar.verdict], "box", title)
 
 
 def _further(bars: Sequence[Line], x: Axis, y: Axis) -> list[Mark]:

@@ -169,7 +169,7 @@ def _page_one(block: Block, width: float) -> list[Any]:
         lead, *rest = block.rows
         return [_text(f"{lead[0]} {lead[1]}", "h4"), *_grid(("", ""), rest, width, with_head=False)]
     if isinstance(block, Figure):
-        return [_text(block.title, "h4"), *_drawn(block, width), _text(block.note, "note")]
+        return [_together(block, width, block.note)]
     return _block(block, width)
 
 
@@ -194,11 +194,12 @@ def _section(section: Section, width: float, most: int) -> list[Any]:
     ):  # one block with the drawing, so that no page parts them
         together, *rest = parts[0]
         return [KeepTogether([heading, *together._content]), *rest, *itertools.chain(*parts[1:])]
-    return [CondPageBreak(ROOM), heading, *itertools.chain(*parts)]
+    room = 1.6 * ROOM if section.blocks and isinstance(section.blocks[0], Table) else ROOM  # for its own heading too
+    return [CondPageBreak(room), heading, *itertools.chain(*parts)]
 
 
 def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
-    from reportlab.platypus import CondPageBreak, KeepTogether
+    from reportlab.platypus import CondPageBreak
 
     if isinstance(block, Paragraph):
         return [_text(block.text, block.kind)]
@@ -227,8 +228,14 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
     assert isinstance(block, Figure)
     if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
         return []
-    said = f"{block.description} {block.note}"
-    return [KeepTogether([_text(block.title, "h4"), *_drawn(block, width), _text(said, "note")])]
+    return [_together(block, width, f"{block.description} {block.note}")]
+
+
+def _together(figure: Figure, width: float, note: str) -> Any:
+    """A figure with its title and its note on one page."""
+    from reportlab.platypus import KeepTogether
+
+    return KeepTogether([_text(figure.title, "h4"), *_drawn(figure, width), _text(note, "note")])
 
 
 def _drawn(figure: Figure, width: float) -> list[Any]:

@@ -129,24 +129,17 @@ def plan_blocks(plan: OneRunPlan) -> list[Block]:
 def document(result: ScoresResult) -> Document:
     """The whole report."""
     notes = tuple(Paragraph(clean(text, 400)) for text in result.notes)
-    sections = [
-        Section("found", "What was found", (Facts(tuple(facts(result))),), mark=result.verdict),
-        Section("trade-off", "The trade-off function", (trade_off_figure(result.trade_off, result.confidence),)),
-        Section(
-            "assumed",
-            "What the bounds rest on",
-            (
-                Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions)),
-                *notes,
-            ),
-        ),
-        Section("provenance", "Provenance", (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))),
-    ]
+    assumed = Table("Assumptions of the design", ("assumption",), tuple((text,) for text in result.assumptions))
+    provenance = (Facts(tuple(result.environment.items())), Paragraph(UNDATED, "note"))
     return Document(
         kicker=f"Audit from scores. Written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
         summary=(),
-        sections=tuple(sections),
+        sections=(
+            Section("assumed", "What the bounds rest on", (assumed, *notes)),
+            Section("provenance", "Provenance", provenance),
+        ),
         footer=f"Written by dpaudit {__version__}. It is no statement of conformity with any standard.",
+        first=(Facts(tuple(facts(result))), trade_off_figure(result.trade_off, result.confidence)),
     )

@@ -296,10 +296,16 @@ def _planted_text(power: Power) -> str:
     often, found = percent_text(power.probability), ""
     if finite:
         forms, most = ", ".join(f"“{one.form}”" for one in finite), nats_text(max(one.loss for one in finite))
-        found = said("power.planted_found", loss=most, often=often, forms=forms)
+        found = said("power.planted_found", loss=most, often=often, forms=forms, more=more_than(power))
     but = ", but" if finite else ":"
     rest = said("power.planted_lost", but=but, forms=", ".join(lost)) if lost else ""
     return said("power.planted", found=found, lost=rest)
+
+
+def more_than(power: Power) -> str:
+    """Say how the shares of plants that were found compare with the probability: files of old may hold that share."""
+    found = (one for one in power.learned if one.decides and math.isfinite(one.loss))
+    return "more than" if all(one.found > power.probability * one.plants + 1e-9 for one in found) else "at least"
 
 
 def settling_sentence(result: AuditResult) -> str:

@@ -45,6 +45,14 @@
       });
     });
   });
+  function measure() {
+    document.querySelectorAll(".scroll").forEach(function (box) {
+      box.classList.toggle("is-wide", box.scrollWidth > box.clientWidth + 1);
+    });
+  }
+  measure();
+  addEventListener("resize", measure);
+  document.addEventListener("toggle", measure, true);
   function value(cell) {
     var text = cell.textContent.trim();
     var number = text.replace(/,/g, "").match(/^[≥≤p= ]*(-?\d+(?:\.\d+)?(?:e[+-]?\d+)?|∞)/);
