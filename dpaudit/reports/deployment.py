@@ -27,14 +27,14 @@ from __future__ import annotations
 import dataclasses
 import math
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_json, read_toml
 from dpaudit.reports.stated import Stated, is_number
-from dpaudit.reports.words import words
+from dpaudit.reports.words import TEMPLATES, form, words
 
 ITEMS: Mapping[str, str] = {key: item["name"] for key, item in words("items").items()}
 TEXTS = (
@@ -44,23 +44,8 @@ KEYS = (*TEXTS, "published", "coordinates", "declared", "not_applicable", "budge
 BUDGET_KEYS = ("parameter", "limit", "releases")
 PARAMETERS = ("epsilon", "rho", "mu")  # whose values add up at worst, or add up exactly
 RELEASE_KEYS = ("name", "date", "spent")
-# Keys of [registry] with the values that the public registry of deployments knows; an empty tuple: any text.
-REGISTRY: Mapping[str, tuple[str, ...]] = {
-    "product_type": (
-        "Summary statistics", "Machine learning model", "Dataset", "Synthetic data", "Interactive API", "SQL queries",
-    ),
-    "sector": ("Technology", "Healthcare", "Education", "Government", "Energy", "Finance"),
-    "model": ("Local", "Central", "Shuffle", "Federated"),
-    "release_type": ("One release", "Many releases"),
-    "data_source_type": ("Static", "Dynamic"),
-    "access_type": ("Interactive", "Non-interactive"),
-    "curator": (),
-    "author": (),
-    "unprotected": (),
-    "preprocessing": (),
-    "post_processing": (),
-    "sources": (),
-}  # fmt: skip
+# Keys of [registry] with the values that the public registry of deployments knows; none: any text.
+REGISTRY: Mapping[str, Sequence[str]] = form("registry.known")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -161,7 +146,7 @@ def read_deployment(path: str | os.PathLike[str]) -> Deployment:
 
 def template() -> str:
     """The file with every key and what it means; nothing in it is declared until a comment sign is taken away."""
-    return (Path(__file__).parent / "templates" / "deployment.toml").read_text(encoding="utf-8")
+    return (TEMPLATES / "deployment.toml").read_text(encoding="utf-8")
 
 
 def deployment_of(table: Any, file: Path, place: str = "") -> Deployment:
