@@ -25,9 +25,9 @@ from dpaudit import (
     ZeroConcentratedDP,
 )
 from dpaudit.inference import binomial
+from dpaudit.reports.brief import replay_blocks
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.redaction import redacted
-from dpaudit.reports.replay import replay_blocks
 
 CLAIMS = [PureDP(1.0), ApproxDP(1.0, 0.05), GaussianDP(1.0), RenyiDP(2.0, 0.5), ZeroConcentratedDP(0.5)]
 

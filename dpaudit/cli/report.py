@@ -159,7 +159,7 @@ def _signed(dossier: Dossier, key: str | None, by_identity: bool) -> dict[str, s
     """The in-toto statement with its time, signed with a key and by an identity, as asked; by the names of files."""
     from dpaudit.reports import envelope, identity
     from dpaudit.reports.intoto import SIGNED_ON, render
-    from dpaudit.reports.written import iso_text
+    from dpaudit.reports.wording import iso_text
 
     if key is None and not by_identity:
         return {}

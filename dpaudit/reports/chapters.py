@@ -12,12 +12,12 @@ from collections.abc import Callable, Iterator, Mapping
 from dpaudit.conformance.result import CheckRecord, CheckResult
 from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, geometry, universe, wording
 from dpaudit.reports.again import Again, again
+from dpaudit.reports.by_form import mass_figure
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, subject_of
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.evidence_figure import evidence_figure
+from dpaudit.reports.figures import evidence_figure
 from dpaudit.reports.items import status_word
-from dpaudit.reports.mass_figure import mass_figure
 from dpaudit.reports.wording import VERDICT_WORDS, clean, compared, name_text, number_text, percent_text, plural
 from dpaudit.results.model import AuditResult, Finding
 from dpaudit.results.utility_result import UtilityResult

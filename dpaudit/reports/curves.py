@@ -37,6 +37,7 @@ LARGEST_EPSILON = 30.0  # on the axis
 MIN_DELTA = 1e-12
 
 Curve = Callable[[float], float]
+TABLE_ROWS = 16
 
 
 @dataclasses.dataclass(frozen=True)
@@ -239,9 +240,6 @@ def _at(path: Sequence[tuple[float, float]], alpha: float) -> float | None:
 
 def _zip(across: Sequence[float], values: Sequence[float]) -> list[tuple[float, float]]:
     return list(zip(across, values, strict=True))
-
-
-TABLE_ROWS = 16
 
 
 def trade_off_figure(known_at: Sequence[TradeOffPoint], confidence: float, of: str = "") -> Figure:

@@ -25,6 +25,7 @@ it means. An unknown key is an error that names its place.
 from __future__ import annotations
 
 import dataclasses
+import datetime
 import math
 import os
 from collections.abc import Mapping, Sequence
@@ -33,7 +34,6 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_json, read_toml
-from dpaudit.reports.stated import Stated, is_number
 from dpaudit.reports.words import TEMPLATES, form, words
 
 ITEMS: Mapping[str, str] = {key: item["name"] for key, item in words("items").items()}
@@ -46,6 +46,7 @@ PARAMETERS = ("epsilon", "rho", "mu")  # whose values add up at worst, or add up
 RELEASE_KEYS = ("name", "date", "spent")
 # Keys of [registry] with the values that the public registry of deployments knows; none: any text.
 REGISTRY: Mapping[str, Sequence[str]] = form("registry.known")
+MAX_CHARACTERS = 4000  # of a text
 
 
 @dataclasses.dataclass(frozen=True)
@@ -192,3 +193,76 @@ def _coordinates(path: Path) -> dict[str, tuple[float, float]]:
             raise UsageError(f"coordinates of {name!r} must be two finite numbers, got {place!r} at {str(path)!r}.")
         places[name] = (float(place[0]), float(place[1]))
     return places
+
+
+def is_number(value: Any) -> bool:
+    """Tell whether this is a finite number."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+class Stated:
+    """A table with no other keys than these; `where` ends each message, `name` is the table's own name, dotted."""
+
+    def __init__(self, table: Any, keys: Sequence[str], where: str, name: str = "") -> None:
+        self.where, self.name = where, name
+        self.values: Mapping[str, Any] = table if isinstance(table, Mapping) else {}
+        if not isinstance(table, Mapping):
+            self.refuse("", "be a table", table)
+        for key in table:
+            if key not in keys:
+                of = f" of [{name}]" if name else ""
+                raise UsageError(f"key{of} must be one of {', '.join(keys)}, got {key!r}{where}.")
+
+    def __contains__(self, key: str) -> bool:
+        return key in self.values
+
+    def refuse(self, key: str, demand: str, value: Any) -> None:
+        """Raise the `UsageError` of a value of another kind."""
+        place = ".".join(filter(None, (self.name, key)))
+        got = f"{len(value):,} characters" if isinstance(value, str) and len(value) > MAX_CHARACTERS else repr(value)
+        raise UsageError(f"{place} must {demand}, got {got}{self.where}.")
+
+    def text(self, key: str, is_needed: bool = False) -> str:
+        """A text without spaces at its ends, empty where none is stated; with `is_needed` it has to say something."""
+        value = self.values.get(key, "")
+        if not isinstance(value, str) or len(value) > MAX_CHARACTERS:
+            self.refuse(key, f"be a text of at most {MAX_CHARACTERS:,} characters", value)
+        if is_needed and not value.strip():
+            self.refuse(key, "say something", value)
+        return str(value).strip()
+
+    def one_of(self, key: str, known: Sequence[str], otherwise: str | None = None) -> str:
+        """One of the texts that are known."""
+        value = self.values.get(key, otherwise)
+        if value not in known:
+            self.refuse(key, f"be one of {', '.join(known)}", value)
+        return str(value)
+
+    def date(self, key: str) -> str:
+        """A date in ISO 8601."""
+        value = self.values.get(key)
+        if isinstance(value, datetime.datetime) or not isinstance(value, datetime.date):
+            self.refuse(key, "be a date such as 2026-01-31", value)
+        return str(value)
+
+    def amount(self, key: str) -> float:
+        """A finite number of at least 0."""
+        value = self.values.get(key)
+        if not is_number(value) or value < 0.0:  # type: ignore[operator]
+            self.refuse(key, "be a finite number of at least 0", value)
+        return float(value)  # type: ignore[arg-type]
+
+    def table(self, key: str, keys: Sequence[str]) -> Stated:
+        """A table within this one, empty where none is stated."""
+        return Stated(self.values.get(key, {}), keys, self.where, ".".join(filter(None, (self.name, key))))
+
+    def tables(self, key: str, keys: Sequence[str]) -> list[Stated]:
+        """A list of tables, each with all of these keys."""
+        entries = self.values.get(key, [])
+        if not isinstance(entries, list):
+            self.refuse(key, "be a list of tables", entries)
+        found = [Stated(entry, keys, self.where, f"{self.name}.{key}") for entry in entries]
+        for one in found:
+            if missing := next((name for name in keys if name not in one), None):
+                raise UsageError(f"{one.name} must have {missing}, got {dict(one.values)!r}{self.where}.")
+        return found

@@ -96,7 +96,7 @@ def check_format(format: str) -> None:
     if format not in SUFFIXES:
         added_formats()  # an audit must not run for a report that cannot be written
     if format in OWN and OWN[format].is_dated:
-        from dpaudit.reports.written import date_text
+        from dpaudit.reports.wording import date_text
 
         date_text()  # an audit must not run for a report that cannot be written
     if format == "pdf" and importlib.util.find_spec("reportlab") is None:

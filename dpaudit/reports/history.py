@@ -19,15 +19,14 @@ from typing import Any
 from dpaudit.environment import __version__
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
+from dpaudit.reports.deployment import Stated
 from dpaudit.reports.document import Block, Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Line, Source, kind_of, subjects_of
 from dpaudit.reports.drawing import Data, Figure, Plot, Scale, Series
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.rows import line_of
-from dpaudit.reports.stated import Stated
-from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, number_text, plural
+from dpaudit.reports.wording import VERDICT_WORDS, at_least, clean, compared, date_text, number_text, plural
 from dpaudit.reports.words import said
-from dpaudit.reports.written import date_text
 from dpaudit.results.model import VERDICTS, AuditResult, Verdict
 from dpaudit.results.verdicts import gravest
 

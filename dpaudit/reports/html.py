@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import hashlib
 import re
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -19,11 +20,12 @@ from dpaudit.environment import __version__
 from dpaudit.reports import figures
 from dpaudit.reports.document import Block, Document, Table
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.glossary import Linker, slug
+from dpaudit.reports.words import words
 
 TEMPLATES = Path(__file__).parent / "templates"
 STATUSES = ("tested", "tested in part", "declared", "not assessed", "not applicable")
 WORDY = 24  # characters of a cell from which a table is read as text
+TERMS: Mapping[str, Mapping[str, str]] = words("terms")  # `forms`, linked at their first use, and `text`
 
 
 def render(document: Document) -> str:
@@ -93,3 +95,32 @@ def _is_items(table: Table) -> bool:
 
 def _is_wordy(table: Table) -> bool:
     return any(len(cell) > WORDY for row in table.rows for cell in row[1:])
+
+
+def slug(term: str) -> str:
+    """The anchor of a term."""
+    return {"ε": "epsilon", "δ": "delta"}.get(term, term.replace(" ", "-"))
+
+
+class Linker:
+    """Links each term at its first use in one page. Texts are escaped here."""
+
+    def __init__(self) -> None:
+        self._open = dict(TERMS)
+
+    def __call__(self, text: str) -> Markup:
+        """The text, escaped, in which terms that were not linked before link to their explanations."""
+        found = {}
+        for term, about in self._open.items():
+            match = re.search(rf"(?<![\w-])(?:{about['forms']})(?![\w-])", text, re.IGNORECASE)
+            if match is not None:
+                found[match.span()] = term
+        parts, place = [], 0
+        for (start, end), term in sorted(found.items()):
+            if start < place:  # within another term: "loss" in "privacy loss"
+                continue
+            link = Markup('<a class="term" href="#term-{}">{}</a>').format(slug(term), text[start:end])
+            parts += [escape(text[place:start]), link]
+            place = end
+            del self._open[term]
+        return Markup("").join([*parts, escape(text[place:])])

@@ -14,16 +14,14 @@ from typing import Literal
 from markupsafe import Markup
 
 from dpaudit.environment import __version__
-from dpaudit.reports.answers import headline, title
 from dpaudit.reports.deployment import Deployment
 from dpaudit.reports.dossier import SYMBOLS, Dossier, Line
 from dpaudit.reports.drawing import Drawing, Mark, tag
-from dpaudit.reports.first_page import together
+from dpaudit.reports.first_page import headline, title, together
 from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.wording import clean, number_text, percent_text
-from dpaudit.reports.written import date_text
+from dpaudit.reports.wording import clean, date_text, number_text, percent_text
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
 NOT_STATED = "Not stated."

@@ -6,11 +6,10 @@ import dataclasses
 from typing import Any
 
 from dpaudit.environment import __version__
-from dpaudit.reports import answers, cases, first_page
+from dpaudit.reports import cases, first_page
 from dpaudit.reports.dossier import Attachment, Dossier, Result, Source, kind_of
-from dpaudit.reports.items import items
+from dpaudit.reports.items import SOURCE, items
 from dpaudit.reports.rows import ranked
-from dpaudit.reports.scope import SOURCE
 from dpaudit.reports.words import json_text
 from dpaudit.results.codec import to_json
 from dpaudit.results.saving import Saved, utf8
@@ -27,7 +26,7 @@ def record_of(dossier: Dossier) -> dict[str, Any]:
         "schema": SCHEMA,
         "dpaudit": __version__,
         "verdict": dossier.verdict,
-        "headline": answers.headline(dossier),
+        "headline": first_page.headline(dossier),
         "summary": [{"question": question, "answer": [text]} for question, text in statements],
         "promises": [_fields(line, "word", "sentence") for line in lines],
         "false_alarm_rate": to_json(first_page.together(dossier)),

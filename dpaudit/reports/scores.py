@@ -11,8 +11,7 @@ from dpaudit.errors import UsageError
 from dpaudit.reports.curves import trade_off_figure
 from dpaudit.reports.document import Block, Document, Facts, Paragraph, Section, Table
 from dpaudit.reports.formats import check_format
-from dpaudit.reports.wording import clean, number_text, percent_text, plural, symbol
-from dpaudit.reports.written import UNDATED, date_text
+from dpaudit.reports.wording import UNDATED, clean, date_text, number_text, percent_text, plural, symbol
 from dpaudit.results.saving import check_folder
 from dpaudit.scores.designs import BETTED
 from dpaudit.scores.planning import SHARES, OneRunPlan

@@ -25,8 +25,8 @@ from typing import Any
 
 from dpaudit.errors import UsageError
 from dpaudit.files import read_toml
+from dpaudit.reports.deployment import Stated
 from dpaudit.reports.dossier import Decision, Dossier, SignOff
-from dpaudit.reports.stated import Stated
 
 DECISIONS = ("accept", "accept with conditions", "reject")
 KEYS = ("name", "role", "date", "decision", "conditions", "results", "mechanisms")

@@ -17,13 +17,13 @@ from dpaudit import reports
 from dpaudit.cli import main
 from dpaudit.errors import UsageError
 from dpaudit.privacy.claims import Budget
-from dpaudit.reports import answers, compliance, html, markdown, scope
+from dpaudit.reports import compliance, first_page, html, markdown
 from dpaudit.reports.deployment import read_deployment
 from dpaudit.reports.difference import difference
 from dpaudit.reports.document import Document, Paragraph, Section, Table
 from dpaudit.reports.dossier import Dossier, Source
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.items import items
+from dpaudit.reports.items import bins, items, side_channels
 from dpaudit.reports.reading import read_dossier
 from dpaudit.reports.redaction import redacted
 from dpaudit.reports.words import words
@@ -133,8 +133,8 @@ def test_bins_that_vanish_are_tested_where_outputs_have_keys(synthetic):
     def item(*findings, **changes):
         result = synthetic.result(findings, claim="eps=1", **changes)
         found = next(item for item in items(Dossier.of(result)) if item.key == "bins")
-        assert found.status == scope.bins(result)[0]
-        return scope.bins(result)
+        assert found.status == bins(result)[0]
+        return bins(result)
 
     bare, keyed = synthetic.finding("a", "b", 0.5), synthetic.finding("a", "c", 0.5, keys=Keys(2000, 12, 3))
     status, facts = item(keyed)
@@ -157,8 +157,8 @@ def test_kinds_of_exceptions_are_compared_by_an_audit_of_calls_alone(synthetic):
     def item(interface, result=batches):
         result = dataclasses.replace(result, subject={**result.subject, "interface": interface})
         found = next(item for item in items(Dossier.of(result)) if item.key == "side_channels")
-        assert found.status == scope.side_channels(result)[0]
-        return scope.side_channels(result)
+        assert found.status == side_channels(result)[0]
+        return side_channels(result)
 
     for interface in ("f(data, rng)", "sample(data, size, rng), one call a draw", "isolated, f(data)"):
         status, facts = item(interface)
@@ -414,4 +414,4 @@ def check_of(synthetic, **statuses):
     ],
 )
 def test_the_headline_tells_failed_checks_from_a_broken_claim(synthetic, statuses, headline):
-    assert answers.headline(Dossier.of(check_of(synthetic, **statuses))) == headline
+    assert first_page.headline(Dossier.of(check_of(synthetic, **statuses))) == headline

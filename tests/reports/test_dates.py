@@ -9,7 +9,7 @@ from click.testing import CliRunner
 from dpaudit import UsageError, reports
 from dpaudit.cli import main
 from dpaudit.reports.dossier import Dossier
-from dpaudit.reports.written import date_text
+from dpaudit.reports.wording import date_text
 
 DATE = r"\d{4}-\d\d-\d\d \d\d:\d\d UTC"
 
