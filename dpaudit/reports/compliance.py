@@ -50,7 +50,6 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
         kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
         headline=first_page.headline(dossier),
         verdict=dossier.verdict,
-        summary=(),
         sections=(
             *first,
             *chapters.chapters(dossier),
@@ -73,7 +72,6 @@ def audit_document(result: AuditResult, path: str = STAND_IN) -> Document:
         kicker=f"Audit of {subject_name(result)}. Report written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
-        summary=(),
         sections=(
             *chapters.evidence(result, path=path or STAND_IN),
             _evaluation(found, f"Audited: {audited_text(result)}"),

@@ -39,14 +39,14 @@ def difference(old: Source, new: Source) -> Document:
     other = other_mechanism(before, after)
     if other:
         headline = f"Different mechanisms: {headline[0].lower()}{headline[1:]}"
-    summary = (("What changed?", (*other, *_sentences(sections))),)
+    answers = map(Paragraph, (*other, *_sentences(sections)))
     return Document(
         kicker=f"Difference: {clean(old.name, 120)} → {clean(new.name, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=told(after),
-        summary=summary,
         sections=tuple(sections),
         footer=f"Written by dpaudit {__version__}. Bounds move by chance from run to run: other seeds, other bounds.",
+        first=(Paragraph("What changed?", "lead"), *answers),
     )
 
 

@@ -117,18 +117,15 @@ class Document:
     kicker, headline : str
         The line above the headline, and the headline.
     verdict : Verdict
-    summary : tuple of (str, tuple of str)
-        Questions of somebody who is no expert, with the paragraphs of their answers, for the first page.
     sections : tuple of Section
     footer : str
     first : tuple of Block
-        Page one, where the report has one; the questions then follow it.
+        Page one.
     """
 
     kicker: str
     headline: str
     verdict: Verdict
-    summary: tuple[tuple[str, tuple[str, ...]], ...]
     sections: tuple[Section, ...]
     footer: str
     first: tuple[Block, ...] = ()

@@ -247,9 +247,9 @@ def document(releases: Sequence[Release], title: str) -> Document:
         kicker=f"History: {clean(title, 120)}. Written {date_text()}.",
         headline=headline,
         verdict=verdict,
-        summary=(("What is this?", answers),),
         sections=(Section("subjects", "Subjects", (table,)), *chapters),
         footer=f"Written by dpaudit {__version__}.",
+        first=tuple(map(Paragraph, answers)),
     )
 
 

@@ -96,7 +96,7 @@ def html(result: Any) -> str:
 
 def markdown(result: Any) -> str:
     """The same as Markdown, without the chapters."""
-    return render_markdown(dataclasses.replace(document(result), sections=(), summary=()))
+    return render_markdown(dataclasses.replace(document(result), sections=()))
 
 
 def plot(result: Any, name: str | None = None) -> Picture:

@@ -164,7 +164,7 @@ def _first(document: Document, width: float) -> list[Any]:
     story = [box, Spacer(1.0, 8.0)]
     for block in document.first:
         story += _page_one(block, width)
-    return story if document.first else [*story, *_questions(document)]
+    return story
 
 
 def _page_one(block: Block, width: float) -> list[Any]:
@@ -175,14 +175,6 @@ def _page_one(block: Block, width: float) -> list[Any]:
     if isinstance(block, Figure):
         return [_together(block, width, block.note)]
     return _block(block, width)
-
-
-def _questions(document: Document) -> list[Any]:
-    return [
-        part
-        for question, answer in document.summary
-        for part in (_text(question, "h3"), *(_text(text, "text") for text in answer))
-    ]
 
 
 def _section(section: Section, width: float, most: int) -> list[Any]:

@@ -134,7 +134,6 @@ def document(result: ScoresResult) -> Document:
         kicker=f"Audit from scores. Written {date_text()}.",
         headline=headline(result),
         verdict=result.verdict,
-        summary=(),
         sections=(
             Section("assumed", "What the bounds rest on", (assumed, *notes)),
             Section("provenance", "Provenance", provenance),

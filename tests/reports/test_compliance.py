@@ -308,7 +308,7 @@ def test_no_difference_says_so(synthetic):
         source = Source("x", "0" * 64, result)
         document = difference(source, source)
         assert document.headline.startswith("Still ")
-        assert all(text.endswith(": no change.") for text in document.summary[0][1])
+        assert all(text.endswith(": no change.") for text in (block.text for block in document.first[1:]))
         assert all(not isinstance(block, Table) for section in document.sections for block in section.blocks)
     with pytest.raises(UsageError, match="diff must be between results of one kind, got check and utility"):
         difference(Source("x", "", synthetic.check()), Source("y", "", synthetic.utility()))
