@@ -36,14 +36,9 @@ class Again:
 
 
 def again(result: AuditResult, pair: str, path: str = STAND_IN, low_bits: bool = False) -> Again:
-    """Say how the witness of the pair of this id is run again.
+    """Say how the witness of the pair of this id is run again, of a result that is or will be saved at `path`.
 
-    Parameters
-    ----------
-    result : AuditResult
-        Saved, or to be saved, at `path`.
-    low_bits : bool
-        Whether the witness is that of the floating-point finding, whose budget is the saved one: no claim is needed.
+    `low_bits`: the witness is that of the floating-point finding, whose budget is the saved one: no claim is needed.
     """
     pairs, claim = (_text(result, name) for name in ("pairs", "claim"))
     is_held, own = _holds_inputs(result, pair), result.subject.get("states")

@@ -69,13 +69,7 @@ def all_pairs(table: UniverseTable) -> Paragraph:
 def violation(result: AuditResult, path: str | Path | None = STAND_IN, replay: str | None = None) -> list[Block]:
     """Text of a failed audit: claim, pair, rule, counts, bound, draws, seed, and the line that replays it.
 
-    Parameters
-    ----------
-    path : path, optional
-        Where the result is saved, for the line that replays it; None: nowhere.
-    replay : str, optional
-        What to say in the place of that line.
-
+    `path` is where the result is saved, for the line that replays it (None: nowhere); `replay` stands in its place.
     `UsageError` if no pair is violated.
     """
     if not result.violated:

@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 
 from dpaudit.audits.replaying import FloatingPointReplay
 from dpaudit.reports.again import STAND_IN, Again, again
 from dpaudit.reports.wording import clean, compared, name_text, no_less, number_text, percent_text, plural
 from dpaudit.reports.words import joined, said, words
-from dpaudit.results.model import AuditResult, FloatingPointPair, FloatingPointVerdict
+from dpaudit.results.model import AuditResult, FloatingPointPair
 
-WORDS: Mapping[FloatingPointVerdict, str] = {
-    "leaks": "leaks",
-    "nothing_found": "nothing found",
-    "not_applicable": "not applicable",
-}
 COLUMNS = ("pair", "lower bound on ε (nats)", "budget", "verdict", "right", "wrong", "abstained", "would have found")
 APART: str = words("bits.apart")
 
@@ -105,5 +100,5 @@ def rows(result: AuditResult) -> list[list[str]]:
         lower, budget = compared(pair.epsilon_lower, pair.budget.epsilon)
         share = "–" if math.isinf(pair.detectable_share) else percent_text(pair.detectable_share)
         counts = [f"{count:,}" for count in (pair.correct, pair.wrong, pair.abstained)]
-        found.append([name_text(pair.id, 80), lower, budget, WORDS[pair.verdict], *counts, share])
+        found.append([name_text(pair.id, 80), lower, budget, pair.verdict.replace("_", " "), *counts, share])
     return found

@@ -355,7 +355,7 @@ class Plot:
             yield (
                 tag("image", **image, **box)
                 if one.kind == "image"
-                else tag("rect", title=one.title, cls=one.cls, **box)
+                else tag("rect", title=one.title, **box, cls=one.cls)
             )
         elif one.kind == "marks":
             titles = one.titles if width > 500 or len(places) <= 60 else [""] * len(places)

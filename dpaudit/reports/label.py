@@ -22,6 +22,7 @@ from dpaudit.reports.html import environment
 from dpaudit.reports.items import Item, items
 from dpaudit.reports.rows import ranked
 from dpaudit.reports.wording import clean, date_text, number_text, percent_text
+from dpaudit.reports.words import TEMPLATES
 
 SOURCE = "The label follows the idea of arXiv:2507.15997; the categories are worded by dpaudit."
 NOT_STATED = "Not stated."
@@ -141,16 +142,6 @@ def render_drawing(dossier: Dossier) -> str:
         body.append(tag("text", line, x=18.0, y=y, cls="foot"))
     height = y + 18.0
     frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
-    style, told = Markup("<style>{}</style>").format(Markup(STYLE)), f"Privacy label: {title(dossier)}"
-    drawn = str(Drawing((frame, *body), WIDTH, height, told, style).__html__())
+    style = Markup("<style>\n{}</style>").format(Markup((TEMPLATES / "label.css").read_text("utf-8")))
+    drawn = str(Drawing((frame, *body), WIDTH, height, f"Privacy label: {title(dossier)}", style).__html__())
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
-
-
-STYLE = (
-    "text{font-family:system-ui,sans-serif;fill:#16191d}.title{font-size:19px;font-weight:700}"
-    ".verdict{font-size:15px;font-weight:700}.verdict.violated,.verdict.error{fill:#a5281b}.verdict.inconclusive"
-    "{fill:#7a5200}"
-    ".name{font-size:14px;font-weight:700}.text{font-size:13px}.foot{font-size:11px;fill:#59616b}"
-    ".kind{font-size:12px;font-weight:700}.kind.measured{fill:#1f5a96}.kind.declared{fill:#7a5200}.kind.not{fill:#59616b}"
-    ".rule{stroke:#16191d;stroke-width:1}.frame{fill:#fff;stroke:#16191d;stroke-width:2}"
-)
