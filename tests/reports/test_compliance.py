@@ -353,7 +353,7 @@ def test_the_command_refuses_what_makes_no_sense(saved, project):
 def test_markdown_that_would_be_too_long_says_how_much_is_missing():
     text = "<" * 4000  # eight thousand characters, once it is escaped
     sections = tuple(Section(f"s{k}", "title", (Paragraph(text),)) for k in range(200))
-    written = markdown.render(Document("k", "h", "not_refuted", (("q", ("a",)),), sections, "footer"))
+    written = markdown.render(Document("k", "h", "not_refuted", sections, "footer"))
     assert 850_000 < len(written.encode()) < 900_000
     shown = written.count("## title")
     assert f"{200 - shown:,} more sections are in the other formats" in written
