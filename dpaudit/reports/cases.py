@@ -26,27 +26,12 @@ PAIRS = 1000  # cases of single pairs of one audit, the worst first; a last case
 
 @dataclasses.dataclass(frozen=True)
 class Case:
-    """One thing that was tested.
+    """One thing that was tested, of a subject as results keep it (`name`, `target`, `fingerprint` and so on).
 
-    Attributes
-    ----------
-    subject : dict
-        As results keep it: `name`, `target`, `fingerprint` and so on.
-    claim : str
-        Empty where none is known.
-    check : str
-        What was tested, the same in every run: "claim", "certificate", "scores", "floating_point", the kind of
-        a side finding, the name of a check, or "utility: " and the name of a bound.
-    name : str
-        The check with the pair or input.
-    status : str
-        One of `STATUSES`.
-    message : str
-        What was seen; empty where there is nothing to say.
-    seconds : float
-        0 where it was not measured for this case alone.
-    is_part : bool
-        Whether the case is one pair of a check over several.
+    `check` is the same in every run: "claim", "certificate", "scores", "floating_point", the kind of a side finding,
+    the name of a check, or "utility: " and the name of a bound; `name` is the check with its pair or input. `status` is
+    one of `STATUSES`. A claim or message may be empty, and seconds 0, where none is known of this case alone.
+    `is_part`: it is one pair of a check over several.
     """
 
     subject: Mapping[str, Any]

@@ -10,7 +10,7 @@ import dataclasses
 from collections.abc import Callable, Iterator, Mapping
 
 from dpaudit.conformance.result import CheckRecord, CheckResult
-from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, geometry, universe, wording
+from dpaudit.reports import beside, brief, by_form, curves, doubles, figures, universe, wording
 from dpaudit.reports.again import Again, again
 from dpaudit.reports.by_form import mass_figure
 from dpaudit.reports.document import Block, Code, Facts, Paragraph, Section, Table
@@ -116,7 +116,7 @@ def evidence(
     losses = _figures(
         prefix,
         figures.heatmap(result) if result.universe is None else None,
-        geometry.atlas(result, coordinates or {}),
+        figures.atlas(result, coordinates or {}),
         figures.scatter(result),
     )
     if losses:
@@ -243,7 +243,7 @@ def _utility(result: UtilityResult, prefix: str) -> Section:
         f"at {percent_text(result.confidence)} confidence, in {plural(result.samples, 'run')} of the mechanism."
     )
     stated = Table.first("Stated bounds", ("number", "bound"), bounds, 2 * MESSAGES)
-    blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", geometry.errors(result))]
+    blocks: list[Block] = [Paragraph(text), stated, *_figures(f"{prefix}-", figures.errors(result))]
     if broken:
         rows = [(clean(f.bound, 80), clean(f.input_id, 60), clean(f.message, 300)) for f in broken]
         blocks.append(Table.first("What broke", ("bound", "input", "message"), rows, MESSAGES))

@@ -90,24 +90,11 @@ class Ledger:
 
 @dataclasses.dataclass(frozen=True)
 class Deployment:
-    """Declarations of the user.
+    """Declarations of the user, read from the file `source`; a text is empty where nothing is declared.
 
-    Attributes
-    ----------
-    source : str
-        The file it was read from.
-    name, version, contact, owner, approver, description, purpose, region, data_source, retention : str
-        Empty where nothing is declared.
-    published : str
-        The date of the first publication, ISO 8601, or empty.
-    budget : Ledger or None
-        What may be spent on the data set, and was.
-    registry : dict of str
-        By the keys of `REGISTRY`.
-    declared, not_applicable : dict of str
-        By the keys of `ITEMS`: what is so, and why an item does not apply.
-    coordinates : dict of (float, float)
-        Where inputs lie, by their ids; for drawing alone.
+    `published` is the date of the first publication in ISO 8601. By the keys of `ITEMS`, `declared` says what is so and
+    `not_applicable` why an item does not apply; `registry` is by the keys of `REGISTRY`. `coordinates` say where inputs
+    lie, by their ids, for drawing alone.
     """
 
     source: str

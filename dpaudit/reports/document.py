@@ -110,18 +110,7 @@ class Section:
 
 @dataclasses.dataclass(frozen=True)
 class Document:
-    """A whole report.
-
-    Attributes
-    ----------
-    kicker, headline : str
-        The line above the headline, and the headline.
-    verdict : Verdict
-    sections : tuple of Section
-    footer : str
-    first : tuple of Block
-        Page one.
-    """
+    """A whole report: the headline with the line above it (`kicker`), page one (`first`), then sections."""
 
     kicker: str
     headline: str

@@ -163,20 +163,10 @@ class SignOff:
 
 @dataclasses.dataclass(frozen=True)
 class Dossier:
-    """Results that are reported together.
+    """Results that are reported together, in the order given; there may be none where an attachment judges a promise.
 
-    Attributes
-    ----------
-    sources : tuple of Source
-        In the order given; may be empty where an attachment judges a promise.
-    deployment : Deployment or None
-        What the user declares.
-    is_redacted : bool
-        Whether records were taken out (`dpaudit.reports.redaction`).
-    sign_off : SignOff or None
-        What somebody decided on these results.
-    attachments : tuple of Attachment
-        What is reported beside them; redaction leaves out what judges no promise.
+    `deployment` is what the user declares, `sign_off` what somebody decided on these results. `is_redacted`: records
+    were taken out (`dpaudit.reports.redaction`), and attachments that judge no promise.
     """
 
     sources: tuple[Source, ...]

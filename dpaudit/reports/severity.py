@@ -29,19 +29,10 @@ RULE = said(
 
 @dataclasses.dataclass(frozen=True)
 class Severity:
-    """The grade of a violated pair.
+    """The grade of a violated pair, and what of the rule decided it (`reason`).
 
-    Attributes
-    ----------
-    grade : {"marginal", "clear", "severe"}
-    is_least : bool
-        Whether the audit stopped at the first proof, so that the true grade may be higher.
-    ratio : float
-        The proven loss over the promise; of a promise of 0 over 0.1 nats.
-    reason : str
-        What of the rule decided.
-    harm : str
-        What the proven loss lets somebody conclude from one answer, beside what the promise allows; else empty.
+    `is_least`: the audit stopped at the first proof, so that the true grade may be higher. `ratio` is the proven loss
+    over the promise (of a promise of 0 over 0.1 nats); `harm` what that tells somebody from one answer, or empty.
     """
 
     grade: Grade
