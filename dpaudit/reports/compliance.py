@@ -42,12 +42,11 @@ LINE = 5_000  # characters of a line that runs findings again
 def build(dossier: Dossier, with_items: bool = True) -> Document:
     """The whole report; without items the plain one, of the same chapters."""
     found = items(dossier)
-    name = dossier.deployment.name if dossier.deployment is not None else ""
-    title = clean(name, 100) if name else first_page.subjects_text(dossier)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
     last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
+    kind = "Compliance report" if with_items else "Report"
     return Document(
-        kicker=f"{'Compliance report' if with_items else 'Report'}: {title}. Written {date_text()}.",
+        kicker=f"{kind}: {first_page.title(dossier)}. Written {date_text()}.",
         headline=first_page.headline(dossier),
         verdict=dossier.verdict,
         sections=(

@@ -27,12 +27,7 @@ if TYPE_CHECKING:
 Result = AuditResult | CheckResult | UtilityResult
 SYMBOLS: Mapping[Verdict, str] = {"violated": "✗", "error": "!", "inconclusive": "?", "not_refuted": "✓"}
 FAILED: str = words("row.failed")  # of checks that are no promise of privacy
-WORDS: Mapping[Verdict, str] = {
-    "violated": "Broken",
-    "error": "No answer: it broke",
-    "inconclusive": "Not settled",
-    "not_refuted": "No breach found",
-}
+WORDS: Mapping[Verdict, str] = words("row.verdicts")
 
 
 @dataclasses.dataclass(frozen=True)

@@ -270,15 +270,10 @@ def severity_section(dossier: Dossier) -> tuple[Block, ...]:
     return (*table, Paragraph(f"The rule. {RULE}", "note"))
 
 
-def subjects_text(dossier: Dossier) -> str:
-    """The subjects by name; of many, the first ones and a count."""
-    return some([clean(name, 60) for name in dossier.subjects], SUBJECTS)
-
-
 def title(dossier: Dossier, width: int = 100) -> str:
-    """The name of the deployment, or else the first subjects."""
+    """The name of the deployment, or else the subjects: of many, the first ones and a count."""
     name = dossier.deployment.name if dossier.deployment is not None else ""
-    return clean(name, width) if name else ", ".join(clean(one, 60) for one in dossier.subjects[:SUBJECTS])
+    return clean(name, width) if name else some([clean(one, 60) for one in dossier.subjects], SUBJECTS)
 
 
 def headline(dossier: Dossier) -> str:

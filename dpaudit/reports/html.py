@@ -11,19 +11,19 @@ import hashlib
 import re
 from collections.abc import Mapping
 from functools import cache
-from pathlib import Path
+from typing import get_args
 
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup, escape
 
 from dpaudit.environment import __version__
 from dpaudit.reports import figures
-from dpaudit.reports.document import Block, Document, Table
+from dpaudit.reports.document import Document, Table
 from dpaudit.reports.drawing import Figure
-from dpaudit.reports.words import words
+from dpaudit.reports.items import Status, status_word
+from dpaudit.reports.words import TEMPLATES, words
 
-TEMPLATES = Path(__file__).parent / "templates"
-STATUSES = ("tested", "tested in part", "declared", "not assessed", "not applicable")
+STATUSES = get_args(Status)
 WORDY = 24  # characters of a cell from which a table is read as text
 TERMS: Mapping[str, Mapping[str, str]] = words("terms")  # `forms`, linked at their first use, and `text`
 
@@ -55,8 +55,8 @@ def environment() -> Environment:
     """The templates of the pages; whatever is put into one is escaped."""
     loader = FileSystemLoader(TEMPLATES)
     found = Environment(loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    found.filters.update(breakable=breakable, kind=_kind, words=_words, is_status=_is_status)
-    found.filters.update(is_wordy=_is_wordy, is_items=_is_items, slug=slug)
+    found.filters.update(breakable=breakable, words=status_word, is_status=STATUSES.__contains__, slug=slug)
+    found.filters.update(is_wordy=_is_wordy, is_items=_is_items, kind=lambda block: type(block).__name__)
     found.globals.update(script=script, script_source=script_source)
     return found
 
@@ -75,18 +75,6 @@ def style() -> Markup:
     """The styles of every page."""
     palettes = {"palette": Markup(figures.palette_css(dark=False)), "dark_palette": Markup(figures.palette_css(True))}
     return Markup(environment().get_template("style.css.j2").render(palettes))
-
-
-def _kind(block: Block) -> str:
-    return type(block).__name__
-
-
-def _words(mark: str) -> str:
-    return {"xfail": "known failure", "skipped": "not applicable"}.get(mark, mark.replace("_", " "))
-
-
-def _is_status(mark: str) -> bool:
-    return mark in STATUSES
 
 
 def _is_items(table: Table) -> bool:

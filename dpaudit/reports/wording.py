@@ -25,7 +25,7 @@ from dpaudit.numerals import no_less as no_less
 from dpaudit.numerals import number_text as number_text
 from dpaudit.numerals import rounded
 from dpaudit.privacy.pairs import short_form
-from dpaudit.reports.words import joined, said
+from dpaudit.reports.words import joined, said, words
 from dpaudit.results import model
 from dpaudit.results.model import SAME_INPUT, ZERO_BUDGET_LOSS, AuditResult, Finding, Power, Verdict
 
@@ -34,12 +34,7 @@ DEPENDENCE: Mapping[str, str] = {"independence": "share noise", "call_order": "d
 BOTH = "log wealth or p-value"
 UNRELIABLE = "not to be relied on: draws are not independent"  # said of a confidence
 NOTES, NOTED = 12, 4  # notes that are shown, and pairs named in each
-VERDICT_WORDS: Mapping[Verdict, str] = {
-    "violated": "violated",
-    "error": "error",
-    "inconclusive": "inconclusive",
-    "not_refuted": "not refuted",
-}
+VERDICT_WORDS: Mapping[Verdict, str] = words("verdicts")
 SYMBOLS: Mapping[str, str] = {"epsilon": "ε", "rho": "ρ", "mu": "μ"}
 UNITS: Mapping[str, str] = {"epsilon": "nats", "rho": "nats"}  # mu and scale are pure numbers
 VARIABLE = "SOURCE_DATE_EPOCH"  # seconds since 1970 in UTC: reproducible-builds.org/specs/source-date-epoch
