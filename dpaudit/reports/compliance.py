@@ -43,7 +43,9 @@ def build(dossier: Dossier, with_items: bool = True) -> Document:
     """The whole report; without items the plain one, of the same chapters."""
     found = items(dossier)
     first = (_evaluation(found), _declared(dossier, found)) if with_items else ()
-    last = (_severity(dossier), _label(dossier), _glossary()) if with_items else ()
+    terms = Facts(tuple((term, about["text"]) for term, about in TERMS.items()), "terms")
+    rule = Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
+    last = (rule, _label(dossier), Section("glossary", "Glossary", (terms,))) if with_items else ()
     kind = "Compliance report" if with_items else "Report"
     return Document(
         kicker=f"{kind}: {first_page.title(dossier)}. Written {date_text()}.",
@@ -96,20 +98,11 @@ def _fact(value: object) -> str:
     return number_text(value) if is_number else clean(value, 200)
 
 
-def _severity(dossier: Dossier) -> Section:
-    return Section("severity", "How bad it is: the rule", first_page.severity_section(dossier))
-
-
 def _label(dossier: Dossier) -> Section:
     """The label of one page (`dpaudit.reports.label`) as a table."""
     table = Table("Nine categories", ("category", "known how", "text"), label.categories(dossier))
     blocks = (Paragraph(f"{label.head(dossier)}.", "lead"), table, Paragraph(label.SOURCE, "note"))
     return Section("label", "Privacy label", blocks)
-
-
-def _glossary() -> Section:
-    rows = tuple((term, about["text"]) for term, about in TERMS.items())
-    return Section("glossary", "Glossary", (Facts(rows, "terms"),))
 
 
 def _evaluation(found: tuple[Item, ...], audited: str = "") -> Section:

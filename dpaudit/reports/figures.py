@@ -674,7 +674,7 @@ def errors(result: UtilityResult) -> Figure | None:
     series.append(Series("limit", [(1.0, y.low), (1.0, y.high)], "measured = stated bound"))
     columns = ("bound", "input", "measured", "lower limit", "upper limit", "allowed", "ratio", "verdict")
     data = Data(columns, tuple(error_row(f) for f in ranked[:ROWS]), len(result.findings) - len(ranked[:ROWS]))
-    heights = (62.0 + 21.0 * len(shown), 62.0 + 34.0 * len(shown))
+    heights = (62.0 + 21.0 * len(shown), 62.0 + 38.0 * len(shown))
     plot = Plot(x, y, tuple(series), heights, margins=((300.0, *MARGINS[1:]), (12.0, *MARGINS[1:])))
     return plot.figure("errors", "Measured error over the stated bound", description, said("figure.errors_note"), data)
 

@@ -157,10 +157,6 @@ def _unit(dossier: Dossier) -> Found | None:
     return ("tested in part", "\n".join(dict.fromkeys(tested))) if tested else None
 
 
-def _contribution(dossier: Dossier) -> Found | None:
-    return _of_audits(dossier, lambda result: sides(result, SENSITIVITY))
-
-
 def _correctness(dossier: Dossier) -> Found | None:
     parts = _by_subjects([(one, f"audited, {wording.VERDICT_WORDS[one.verdict]}.") for one in dossier.audits])
     parts += [_checks_text(one) for one in dossier.checks if one.records]
@@ -247,7 +243,7 @@ def _queries(dossier: Dossier) -> Found | None:
 FINDERS: dict[str, Callable[[Dossier], Found | None]] = {
     "epsilon": _epsilon,
     "unit": _unit,
-    "contribution": _contribution,
+    "contribution": lambda dossier: _of_audits(dossier, lambda result: sides(result, SENSITIVITY)),
     "correctness": _correctness,
     "bins": lambda dossier: _of_audits(dossier, bins, "Not audited on outputs with keys"),
     "floating_point": _floating_point,
