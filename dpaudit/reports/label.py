@@ -142,6 +142,6 @@ def render_drawing(dossier: Dossier) -> str:
         body.append(tag("text", line, x=18.0, y=y, cls="foot"))
     height = y + 18.0
     frame = tag("rect", x=1.0, y=1.0, width=WIDTH - 2.0, height=height - 2.0, cls="frame")
-    style = Markup("<style>\n{}</style>").format(Markup((TEMPLATES / "label.css").read_text("utf-8")))
+    style = Markup("<style>{}</style>").format(Markup((TEMPLATES / "label.css").read_text("utf-8")))
     drawn = str(Drawing((frame, *body), WIDTH, height, f"Privacy label: {title(dossier)}", style).__html__())
     return drawn.replace("<svg ", '<svg xmlns="http://www.w3.org/2000/svg" ', 1) + "\n"
