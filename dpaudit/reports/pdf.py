@@ -169,11 +169,14 @@ def _first(document: Document, width: float) -> list[Any]:
 
 def _page_one(block: Block, width: float) -> list[Any]:
     """A block of page one: a figure without its data, statements as text."""
+    from reportlab.platypus import KeepTogether
+
     if isinstance(block, Facts) and block.kind == "statements":
         lead, *rest = block.rows
         return [_text(f"{lead[0]} {lead[1]}", "h4"), *_grid(("", ""), rest, width, with_head=False)]
     if isinstance(block, Figure):
-        return [_together(block, width, block.note)]
+        drawing, *rest = _drawn(block, width)
+        return [KeepTogether([_text(block.title, "h4"), drawing]), *rest, _text(block.note, "note")]
     return _block(block, width)
 
 
@@ -195,7 +198,7 @@ def _section(section: Section, width: float, most: int) -> list[Any]:
 
 
 def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
-    from reportlab.platypus import CondPageBreak
+    from reportlab.platypus import CondPageBreak, KeepTogether
 
     if isinstance(block, Paragraph):
         return [_text(block.text, block.kind)]
@@ -224,14 +227,8 @@ def _block(block: Block, width: float, most: int = ROWS[0]) -> list[Any]:
     assert isinstance(block, Figure)
     if most == ROWS[-1] or (most == ROWS[-2] and not block.id.endswith("evidence")):
         return []
-    return [_together(block, width, f"{block.description} {block.note}")]
-
-
-def _together(figure: Figure, width: float, note: str) -> Any:
-    """A figure with its title and its note on one page."""
-    from reportlab.platypus import KeepTogether
-
-    return KeepTogether([_text(figure.title, "h4"), *_drawn(figure, width), _text(note, "note")])
+    said = f"{block.description} {block.note}"
+    return [KeepTogether([_text(block.title, "h4"), *_drawn(block, width), _text(said, "note")])]
 
 
 def _drawn(figure: Figure, width: float) -> list[Any]:
